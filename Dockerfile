@@ -7,6 +7,18 @@ RUN npm ci --omit=dev --omit=optional --no-audit --no-fund
 RUN find node_modules/@embedpdf/*/fonts -type f ! -name '*-Regular.*' ! -name '*-SemiBold.ttf' ! -name '*-Bold.otf' ! -name 'NotoSansHebrew-Bold.ttf' ! -name 'NotoNaskhArabic-Bold.ttf' -delete \
   && find node_modules/@fontsource/*/files -type f ! -name 'noto-emoji-emoji-400-normal.woff' ! -regex '.*noto-sans-\([a-z]*\)-\1-[46]00-normal.woff' -delete
 
+# The verifier and the SDK are built here, once. The development dependencies that it takes stay behind.
+FROM node:26-slim AS assets
+WORKDIR /app
+COPY package.json package-lock.json ./
+RUN npm ci --ignore-scripts --no-audit --no-fund
+COPY verifier verifier
+COPY sandbox sandbox
+COPY sdk sdk
+COPY src src
+COPY scripts scripts
+RUN node scripts/build-assets.ts
+
 FROM node:26-slim
 ENV NODE_ENV=production DATA_DIR=/data
 WORKDIR /app
@@ -14,6 +26,7 @@ WORKDIR /app
 # mount a volume for each.
 RUN install -d -o node -g node /data && install -d -m 700 -o node -g node /ballot-keys
 COPY --from=dependencies /app/node_modules node_modules
+COPY --from=assets /app/build build
 COPY package.json ./
 COPY migrations migrations
 COPY docs docs

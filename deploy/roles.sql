@@ -24,6 +24,8 @@ BEGIN
   IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = 'voting_backup') THEN CREATE ROLE voting_backup LOGIN; END IF;
   -- Only what is lacking is done: voting_owner could do none of it, and need not.
   IF NOT (SELECT rolreplication FROM pg_roles WHERE rolname = 'voting_backup') THEN ALTER ROLE voting_backup REPLICATION; END IF;
+  -- `migrate` ends the sessions of the service's processes that do not end by themselves.
+  IF NOT pg_has_role('voting_owner', 'voting_app', 'USAGE') THEN GRANT voting_app TO voting_owner; END IF;
   IF NOT pg_has_role('voting_backup', 'pg_read_all_settings', 'USAGE') THEN GRANT pg_read_all_settings TO voting_backup; END IF;
   -- What owns a database may be given only by its member.
   IF NOT pg_has_role('voting_owner', 'USAGE') THEN GRANT voting_owner TO CURRENT_USER; END IF;
@@ -39,21 +41,21 @@ DECLARE
 BEGIN
   FOR one IN
     SELECT format('SCHEMA %I', nspname) AS named FROM pg_namespace
-    WHERE nspname IN ('graphile_worker', 'drizzle') AND nspowner <> 'voting_owner'::regrole
+    WHERE nspname = 'graphile_worker' AND nspowner <> 'voting_owner'::regrole
     UNION ALL
     -- A sequence of a column follows its table.
     SELECT format('%s %s', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, c.oid::regclass)
     FROM pg_class c
-    WHERE c.relnamespace::regnamespace::text IN ('public', 'graphile_worker', 'drizzle') AND c.relkind IN ('r', 'p', 'v', 'S')
+    WHERE c.relnamespace::regnamespace::text IN ('public', 'graphile_worker') AND c.relkind IN ('r', 'p', 'v', 'S')
       AND c.relowner <> 'voting_owner'::regrole
       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype IN ('a', 'i', 'e'))
     UNION ALL
     SELECT format('ROUTINE %s', p.oid::regprocedure) FROM pg_proc p
-    WHERE p.pronamespace::regnamespace::text IN ('public', 'graphile_worker', 'drizzle') AND p.proowner <> 'voting_owner'::regrole
+    WHERE p.pronamespace::regnamespace::text IN ('public', 'graphile_worker') AND p.proowner <> 'voting_owner'::regrole
       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
     UNION ALL
     SELECT format('TYPE %s', t.oid::regtype) FROM pg_type t
-    WHERE t.typnamespace::regnamespace::text IN ('public', 'graphile_worker', 'drizzle') AND t.typowner <> 'voting_owner'::regrole
+    WHERE t.typnamespace::regnamespace::text IN ('public', 'graphile_worker') AND t.typowner <> 'voting_owner'::regrole
       AND (t.typtype IN ('e', 'd') OR (t.typtype = 'c' AND (SELECT relkind FROM pg_class WHERE oid = t.typrelid) = 'c'))
   LOOP
     EXECUTE format('ALTER %s OWNER TO voting_owner', one.named);
@@ -69,16 +71,16 @@ BEGIN
     RAISE WARNING 'The roles are there. Now run `migrate` as voting_owner, then this file again: voting_app has no rights yet.';
     RETURN;
   END IF;
-  REVOKE ALL ON ALL TABLES IN SCHEMA public, graphile_worker, drizzle FROM voting_app;
-  REVOKE ALL ON ALL SEQUENCES IN SCHEMA public, graphile_worker, drizzle FROM voting_app;
-  GRANT USAGE ON SCHEMA public, graphile_worker, drizzle TO voting_app;
-  GRANT SELECT ON ALL TABLES IN SCHEMA drizzle TO voting_app;
+  REVOKE ALL ON ALL TABLES IN SCHEMA public, graphile_worker FROM voting_app;
+  REVOKE ALL ON ALL SEQUENCES IN SCHEMA public, graphile_worker FROM voting_app;
+  GRANT USAGE ON SCHEMA public, graphile_worker TO voting_app;
   GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO voting_app;
   GRANT ALL ON ALL TABLES IN SCHEMA graphile_worker TO voting_app;
   GRANT USAGE ON ALL SEQUENCES IN SCHEMA public, graphile_worker TO voting_app;
   REVOKE UPDATE, DELETE ON log_leaves, log_tiles, log_checkpoints, credit_entries FROM voting_app;
   REVOKE UPDATE, DELETE ON ballot_blocks FROM voting_app;
   REVOKE UPDATE, DELETE ON service_log_leaves, service_log_tiles, service_checkpoints, service_cosignatures FROM voting_app;
+  REVOKE INSERT, UPDATE, DELETE ON schema_number FROM voting_app;
   REVOKE DELETE ON service_log FROM voting_app;
   REVOKE DELETE ON ballot_logs, voided_ballots, service_identity FROM voting_app;
   -- Dead rows of these would show who voted when: the service vacuums them when a result is final. Older servers leave that to

@@ -10,6 +10,7 @@ CREATE TABLE "accounts" (
 	"event_count" integer DEFAULT 0 NOT NULL,
 	"created_at" bigint NOT NULL
 );
+
 CREATE TABLE "api_keys" (
 	"id" text PRIMARY KEY NOT NULL,
 	"account_id" text NOT NULL,
@@ -23,6 +24,7 @@ CREATE TABLE "api_keys" (
 	"last_used_at" bigint,
 	"created_at" bigint NOT NULL
 );
+
 CREATE TABLE "audit_entries" (
 	"account_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -35,6 +37,7 @@ CREATE TABLE "audit_entries" (
 	"created_at" bigint NOT NULL,
 	CONSTRAINT "audit_entries_account_id_id_pk" PRIMARY KEY("account_id","id")
 );
+
 CREATE TABLE "candidates" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -56,6 +59,7 @@ CREATE TABLE "candidates" (
 	"updated_at" bigint NOT NULL,
 	CONSTRAINT "candidates_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+
 CREATE TABLE "groups" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -67,6 +71,7 @@ CREATE TABLE "groups" (
 	"updated_at" bigint NOT NULL,
 	CONSTRAINT "groups_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+
 CREATE TABLE "positions" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -92,6 +97,7 @@ CREATE TABLE "positions" (
 	"updated_at" bigint NOT NULL,
 	CONSTRAINT "positions_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+
 CREATE TABLE "sponsors" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -104,6 +110,7 @@ CREATE TABLE "sponsors" (
 	"updated_at" bigint NOT NULL,
 	CONSTRAINT "sponsors_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+
 CREATE TABLE "ballot_logs" (
 	"voting_event_id" text PRIMARY KEY NOT NULL,
 	"size" bigint NOT NULL,
@@ -127,16 +134,19 @@ CREATE TABLE "ballot_logs" (
 	"roll_mixed_at" bigint,
 	"roll_scattered_at" bigint
 );
+
 CREATE TABLE "checkpoint_queue" (
 	"voting_event_id" text NOT NULL,
 	"size" bigint NOT NULL,
 	CONSTRAINT "checkpoint_queue_voting_event_id_size_pk" PRIMARY KEY("voting_event_id","size")
 );
+
 CREATE TABLE "log_alarms" (
 	"voting_event_id" text PRIMARY KEY NOT NULL,
 	"alarm" text NOT NULL,
 	"found_at" bigint NOT NULL
 );
+
 CREATE TABLE "log_checkpoints" (
 	"voting_event_id" text NOT NULL,
 	"size" bigint NOT NULL,
@@ -145,12 +155,14 @@ CREATE TABLE "log_checkpoints" (
 	"created_at" bigint NOT NULL,
 	CONSTRAINT "log_checkpoints_voting_event_id_size_pk" PRIMARY KEY("voting_event_id","size")
 );
+
 CREATE TABLE "log_leaves" (
 	"voting_event_id" text NOT NULL,
 	"leaf_index" bigint NOT NULL,
 	"data" "bytea" NOT NULL,
 	CONSTRAINT "log_leaves_voting_event_id_leaf_index_pk" PRIMARY KEY("voting_event_id","leaf_index")
 );
+
 CREATE TABLE "log_tiles" (
 	"voting_event_id" text NOT NULL,
 	"level" integer NOT NULL,
@@ -159,12 +171,14 @@ CREATE TABLE "log_tiles" (
 	"root" "bytea" NOT NULL,
 	CONSTRAINT "log_tiles_voting_event_id_level_tile_index_pk" PRIMARY KEY("voting_event_id","level","tile_index")
 );
+
 CREATE TABLE "voided_ballots" (
 	"voting_event_id" text NOT NULL,
 	"code_tag" "bytea" NOT NULL,
 	"leaf_index" bigint,
 	CONSTRAINT "voided_ballots_voting_event_id_code_tag_pk" PRIMARY KEY("voting_event_id","code_tag")
 );
+
 CREATE TABLE "ballot_blocks" (
 	"voting_event_id" text NOT NULL,
 	"first_leaf" bigint NOT NULL,
@@ -182,6 +196,7 @@ CREATE TABLE "ballot_blocks" (
 	CONSTRAINT "ballot_blocks_voting_event_id_first_leaf_pk" PRIMARY KEY("voting_event_id","first_leaf"),
 	CONSTRAINT "ballot_blocks_ballots" CHECK (ballots BETWEEN 1 AND 256)
 );
+
 CREATE TABLE "ballot_queue" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -197,6 +212,7 @@ CREATE TABLE "ballot_queue" (
 	"due_at" bigint NOT NULL,
 	CONSTRAINT "ballot_queue_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+
 CREATE TABLE "pending_ballots" (
 	"voting_event_id" text NOT NULL,
 	"participant" text NOT NULL,
@@ -214,17 +230,20 @@ CREATE TABLE "pending_ballots" (
 	"cast_at" bigint NOT NULL,
 	CONSTRAINT "pending_ballots_voting_event_id_participant_pk" PRIMARY KEY("voting_event_id","participant")
 );
+
 CREATE TABLE "undisclosed_ballots" (
 	"voting_event_id" text NOT NULL,
 	"leaf_index" bigint NOT NULL,
 	CONSTRAINT "undisclosed_ballots_voting_event_id_leaf_index_pk" PRIMARY KEY("voting_event_id","leaf_index")
 );
+
 CREATE TABLE "waiting_participants" (
 	"voting_event_id" text NOT NULL,
 	"participant" text NOT NULL,
 	"code_tag" "bytea" NOT NULL,
 	CONSTRAINT "waiting_participants_voting_event_id_participant_pk" PRIMARY KEY("voting_event_id","participant")
 );
+
 CREATE TABLE "credit_balances" (
 	"voting_event_id" text NOT NULL,
 	"position_id" text NOT NULL,
@@ -236,6 +255,7 @@ CREATE TABLE "credit_balances" (
 	CONSTRAINT "credit_balances_voting_event_id_position_id_visitor_id_pk" PRIMARY KEY("voting_event_id","position_id","visitor_id"),
 	CONSTRAINT "credit_balances_never_below_zero" CHECK (base + purchased - held - spent >= 0 AND purchased >= 0 AND held >= 0 AND spent >= 0)
 );
+
 CREATE TABLE "credit_entries" (
 	"voting_event_id" text NOT NULL,
 	"position_id" text NOT NULL,
@@ -246,21 +266,24 @@ CREATE TABLE "credit_entries" (
 	"created_at" bigint NOT NULL,
 	CONSTRAINT "credit_entries_voting_event_id_position_id_visitor_id_kind_reason_pk" PRIMARY KEY("voting_event_id","position_id","visitor_id","kind","reason")
 );
+
 CREATE TABLE "idempotency_keys" (
 	"api_key_id" text NOT NULL,
 	"key" text NOT NULL,
 	"fingerprint" "bytea" NOT NULL,
 	"claim" "bytea" NOT NULL,
-	"claimed_at" bigint NOT NULL,
 	"status" smallint,
 	"body" text,
 	"expires_at" bigint NOT NULL,
+	"voting_event_id" text,
 	CONSTRAINT "idempotency_keys_api_key_id_key_pk" PRIMARY KEY("api_key_id","key")
 );
+
 CREATE TABLE "job_runners" (
 	"id" text PRIMARY KEY NOT NULL,
 	"seen_at" bigint NOT NULL
 );
+
 CREATE TABLE "payment_attempts" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -299,6 +322,7 @@ CREATE TABLE "payment_attempts" (
 	"updated_at" bigint NOT NULL,
 	CONSTRAINT "payment_attempts_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+
 CREATE TABLE "payment_businesses" (
 	"id" text PRIMARY KEY NOT NULL,
 	"account_id" text NOT NULL,
@@ -314,6 +338,7 @@ CREATE TABLE "payment_businesses" (
 	"created_at" bigint NOT NULL,
 	"updated_at" bigint NOT NULL
 );
+
 CREATE TABLE "payment_refunds" (
 	"voting_event_id" text NOT NULL,
 	"attempt_id" text NOT NULL,
@@ -327,6 +352,7 @@ CREATE TABLE "payment_refunds" (
 	"updated_at" bigint NOT NULL,
 	CONSTRAINT "payment_refunds_voting_event_id_attempt_id_provider_payment_id_pk" PRIMARY KEY("voting_event_id","attempt_id","provider_payment_id")
 );
+
 CREATE TABLE "provider_events" (
 	"payment_business_id" text NOT NULL,
 	"event_key" text NOT NULL,
@@ -341,6 +367,7 @@ CREATE TABLE "provider_events" (
 	"processed_at" bigint,
 	CONSTRAINT "provider_events_payment_business_id_event_key_pk" PRIMARY KEY("payment_business_id","event_key")
 );
+
 CREATE TABLE "count_snapshots" (
 	"voting_event_id" text PRIMARY KEY NOT NULL,
 	"paper_version" bigint NOT NULL,
@@ -349,12 +376,14 @@ CREATE TABLE "count_snapshots" (
 	"seal" "bytea" NOT NULL,
 	"saved_at" bigint NOT NULL
 );
+
 CREATE TABLE "service_checkpoints" (
 	"size" bigint PRIMARY KEY NOT NULL,
 	"root_hash" "bytea" NOT NULL,
 	"note" text NOT NULL,
 	"created_at" bigint NOT NULL
 );
+
 CREATE TABLE "service_cosignatures" (
 	"size" bigint NOT NULL,
 	"witness" text NOT NULL,
@@ -362,17 +391,20 @@ CREATE TABLE "service_cosignatures" (
 	"cosigned_at" bigint NOT NULL,
 	CONSTRAINT "service_cosignatures_witness_size_pk" PRIMARY KEY("witness","size")
 );
+
 CREATE TABLE "service_log" (
 	"id" text PRIMARY KEY NOT NULL,
 	"size" bigint NOT NULL,
 	"frontier" "bytea" NOT NULL
 );
+
 CREATE TABLE "service_log_leaves" (
 	"leaf_index" bigint PRIMARY KEY NOT NULL,
 	"event_tag" "bytea" NOT NULL,
 	"size" bigint NOT NULL,
 	"data" "bytea" NOT NULL
 );
+
 CREATE TABLE "service_log_tiles" (
 	"level" integer NOT NULL,
 	"tile_index" bigint NOT NULL,
@@ -380,6 +412,7 @@ CREATE TABLE "service_log_tiles" (
 	"root" "bytea" NOT NULL,
 	CONSTRAINT "service_log_tiles_level_tile_index_pk" PRIMARY KEY("level","tile_index")
 );
+
 CREATE TABLE "electorate_changes" (
 	"voting_event_id" text NOT NULL,
 	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "electorate_changes_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
@@ -387,12 +420,14 @@ CREATE TABLE "electorate_changes" (
 	"weight_micro" numeric NOT NULL,
 	CONSTRAINT "electorate_changes_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+
 CREATE TABLE "notification_mails" (
 	"voting_event_id" text NOT NULL,
 	"notification_id" text NOT NULL,
 	"voter_id" text NOT NULL,
 	CONSTRAINT "notification_mails_voting_event_id_notification_id_voter_id_pk" PRIMARY KEY("voting_event_id","notification_id","voter_id")
 );
+
 CREATE TABLE "notifications" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -411,6 +446,7 @@ CREATE TABLE "notifications" (
 	"finished_at" bigint,
 	CONSTRAINT "notifications_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+
 CREATE TABLE "notified_voters" (
 	"voting_event_id" text NOT NULL,
 	"voter_id" text NOT NULL,
@@ -418,12 +454,14 @@ CREATE TABLE "notified_voters" (
 	"notified_at" bigint NOT NULL,
 	CONSTRAINT "notified_voters_voting_event_id_voter_id_kind_pk" PRIMARY KEY("voting_event_id","voter_id","kind")
 );
+
 CREATE TABLE "participation" (
 	"voting_event_id" text NOT NULL,
 	"participant" text NOT NULL,
 	"exclusive" boolean DEFAULT true NOT NULL,
 	CONSTRAINT "participation_voting_event_id_participant_pk" PRIMARY KEY("voting_event_id","participant")
 );
+
 CREATE TABLE "roll_copies" (
 	"voting_event_id" text PRIMARY KEY NOT NULL,
 	"source_id" text NOT NULL,
@@ -432,6 +470,7 @@ CREATE TABLE "roll_copies" (
 	"copy_until" text NOT NULL,
 	"key_id" text NOT NULL
 );
+
 CREATE TABLE "roll_figures" (
 	"voting_event_id" text NOT NULL,
 	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "roll_figures_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
@@ -443,6 +482,7 @@ CREATE TABLE "roll_figures" (
 	"voted_weight_micro" numeric NOT NULL,
 	CONSTRAINT "roll_figures_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+
 CREATE TABLE "roll_imports" (
 	"voting_event_id" text NOT NULL,
 	"request_key" "bytea" NOT NULL,
@@ -453,11 +493,13 @@ CREATE TABLE "roll_imports" (
 	"started_at" bigint NOT NULL,
 	CONSTRAINT "roll_imports_voting_event_id_request_key_pk" PRIMARY KEY("voting_event_id","request_key")
 );
+
 CREATE TABLE "undisclosed_voters" (
 	"voting_event_id" text NOT NULL,
 	"voter_id" text NOT NULL,
 	CONSTRAINT "undisclosed_voters_voting_event_id_voter_id_pk" PRIMARY KEY("voting_event_id","voter_id")
 );
+
 CREATE TABLE "voter_imports" (
 	"voting_event_id" text NOT NULL,
 	"file_hash" "bytea" NOT NULL,
@@ -470,6 +512,7 @@ CREATE TABLE "voter_imports" (
 	"finished_at" bigint,
 	CONSTRAINT "voter_imports_voting_event_id_file_hash_pk" PRIMARY KEY("voting_event_id","file_hash")
 );
+
 CREATE TABLE "voter_key_failures" (
 	"voting_event_id" text NOT NULL,
 	"identity" "bytea" NOT NULL,
@@ -477,6 +520,7 @@ CREATE TABLE "voter_key_failures" (
 	"failures" integer NOT NULL,
 	CONSTRAINT "voter_key_failures_voting_event_id_identity_pk" PRIMARY KEY("voting_event_id","identity")
 );
+
 CREATE TABLE "voter_key_requests" (
 	"voting_event_id" text NOT NULL,
 	"identity" "bytea" NOT NULL,
@@ -484,6 +528,7 @@ CREATE TABLE "voter_key_requests" (
 	"requests" integer NOT NULL,
 	CONSTRAINT "voter_key_requests_voting_event_id_identity_pk" PRIMARY KEY("voting_event_id","identity")
 );
+
 CREATE TABLE "voter_keys" (
 	"voting_event_id" text NOT NULL,
 	"voter_id" text NOT NULL,
@@ -492,6 +537,7 @@ CREATE TABLE "voter_keys" (
 	"rehearsal" boolean DEFAULT false NOT NULL,
 	CONSTRAINT "voter_keys_voting_event_id_voter_id_key_hash_pk" PRIMARY KEY("voting_event_id","voter_id","key_hash")
 );
+
 CREATE TABLE "voters" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -514,6 +560,7 @@ CREATE TABLE "voters" (
 	"updated_at" bigint NOT NULL,
 	CONSTRAINT "voters_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+
 CREATE TABLE "ballot_keys" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -522,6 +569,7 @@ CREATE TABLE "ballot_keys" (
 	"retired_at" bigint,
 	CONSTRAINT "ballot_keys_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+
 CREATE TABLE "event_invites" (
 	"voting_event_id" text NOT NULL,
 	"id" text NOT NULL,
@@ -536,6 +584,7 @@ CREATE TABLE "event_invites" (
 	"created_at" bigint NOT NULL,
 	CONSTRAINT "event_invites_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
+
 CREATE TABLE "voting_events" (
 	"id" text PRIMARY KEY NOT NULL,
 	"account_id" text NOT NULL,
@@ -593,6 +642,7 @@ CREATE TABLE "voting_events" (
 	"created_at" bigint NOT NULL,
 	"updated_at" bigint NOT NULL
 );
+
 CREATE TABLE "webhook_attempts" (
 	"delivery_id" text NOT NULL,
 	"number" integer NOT NULL,
@@ -603,6 +653,7 @@ CREATE TABLE "webhook_attempts" (
 	"response_body" text,
 	CONSTRAINT "webhook_attempts_delivery_id_number_pk" PRIMARY KEY("delivery_id","number")
 );
+
 CREATE TABLE "webhook_deliveries" (
 	"id" text NOT NULL,
 	"endpoint_id" text NOT NULL,
@@ -612,12 +663,12 @@ CREATE TABLE "webhook_deliveries" (
 	"status" text NOT NULL,
 	"tries" integer DEFAULT 0 NOT NULL,
 	"next_try_at" bigint NOT NULL,
-	"locked_until" bigint DEFAULT 0 NOT NULL,
 	"response_status" integer,
 	"created_at" bigint NOT NULL,
 	"delivered_at" bigint,
 	CONSTRAINT "webhook_deliveries_endpoint_id_id_pk" PRIMARY KEY("endpoint_id","id")
 );
+
 CREATE TABLE "webhook_endpoints" (
 	"id" text PRIMARY KEY NOT NULL,
 	"account_id" text NOT NULL,
@@ -637,12 +688,96 @@ CREATE TABLE "webhook_endpoints" (
 	"created_at" bigint NOT NULL,
 	"updated_at" bigint NOT NULL
 );
+
 CREATE TABLE "webhook_holds" (
 	"endpoint_id" text PRIMARY KEY NOT NULL,
 	"holder" text NOT NULL,
 	"held_until" bigint NOT NULL
 );
-ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;ALTER TABLE "candidates" ADD CONSTRAINT "candidates_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "groups" ADD CONSTRAINT "groups_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "positions" ADD CONSTRAINT "positions_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "sponsors" ADD CONSTRAINT "sponsors_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "ballot_logs" ADD CONSTRAINT "ballot_logs_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "checkpoint_queue" ADD CONSTRAINT "checkpoint_queue_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "log_alarms" ADD CONSTRAINT "log_alarms_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "log_checkpoints" ADD CONSTRAINT "log_checkpoints_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "log_leaves" ADD CONSTRAINT "log_leaves_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "log_tiles" ADD CONSTRAINT "log_tiles_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "voided_ballots" ADD CONSTRAINT "voided_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "ballot_blocks" ADD CONSTRAINT "ballot_blocks_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "ballot_queue" ADD CONSTRAINT "ballot_queue_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "pending_ballots" ADD CONSTRAINT "pending_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "undisclosed_ballots" ADD CONSTRAINT "undisclosed_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "waiting_participants" ADD CONSTRAINT "waiting_participants_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "credit_balances" ADD CONSTRAINT "credit_balances_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "credit_entries" ADD CONSTRAINT "credit_entries_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "payment_attempts" ADD CONSTRAINT "payment_attempts_payment_business_id_payment_businesses_id_fk" FOREIGN KEY ("payment_business_id") REFERENCES "public"."payment_businesses"("id") ON DELETE no action ON UPDATE no action;ALTER TABLE "payment_businesses" ADD CONSTRAINT "payment_businesses_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;ALTER TABLE "count_snapshots" ADD CONSTRAINT "count_snapshots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "electorate_changes" ADD CONSTRAINT "electorate_changes_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "notifications" ADD CONSTRAINT "notifications_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "participation" ADD CONSTRAINT "participation_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "roll_copies" ADD CONSTRAINT "roll_copies_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "roll_figures" ADD CONSTRAINT "roll_figures_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "undisclosed_voters" ADD CONSTRAINT "undisclosed_voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "voter_imports" ADD CONSTRAINT "voter_imports_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "voters" ADD CONSTRAINT "voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "event_invites" ADD CONSTRAINT "event_invites_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "public"."voting_events"("id") ON DELETE cascade ON UPDATE no action;ALTER TABLE "event_invites" ADD CONSTRAINT "event_invites_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;ALTER TABLE "voting_events" ADD CONSTRAINT "voting_events_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "public"."accounts"("id") ON DELETE no action ON UPDATE no action;CREATE UNIQUE INDEX "api_keys_hash" ON "api_keys" USING btree ("hash");CREATE INDEX "api_keys_account" ON "api_keys" USING btree ("account_id");CREATE INDEX "audit_entries_event" ON "audit_entries" USING btree ("voting_event_id","id") WHERE voting_event_id IS NOT NULL;CREATE INDEX "audit_entries_resource" ON "audit_entries" USING btree ("voting_event_id","resource") WHERE voting_event_id IS NOT NULL;CREATE UNIQUE INDEX "candidates_number" ON "candidates" USING btree ("voting_event_id","number");CREATE UNIQUE INDEX "candidates_payment" ON "candidates" USING btree ("voting_event_id","payment_attempt_id");CREATE UNIQUE INDEX "groups_name" ON "groups" USING btree ("voting_event_id","name_key");CREATE UNIQUE INDEX "positions_number" ON "positions" USING btree ("voting_event_id","number");CREATE INDEX "sponsors_order" ON "sponsors" USING btree ("voting_event_id","sort_order");CREATE INDEX "voided_ballots_leaf" ON "voided_ballots" USING btree ("voting_event_id","leaf_index");CREATE INDEX "ballot_blocks_heads" ON "ballot_blocks" USING gin ("tag_heads") WITH (fastupdate=false);CREATE UNIQUE INDEX "ballot_queue_code" ON "ballot_queue" USING btree ("voting_event_id","code_tag");CREATE UNIQUE INDEX "pending_ballots_code" ON "pending_ballots" USING btree ("voting_event_id","code_tag");CREATE INDEX "pending_ballots_age" ON "pending_ballots" USING btree ("cast_at");CREATE INDEX "idempotency_keys_expiry" ON "idempotency_keys" USING btree ("expires_at");CREATE INDEX "payment_attempts_id" ON "payment_attempts" USING btree ("id");CREATE UNIQUE INDEX "payment_attempts_request" ON "payment_attempts" USING btree ("voting_event_id","request_key");CREATE UNIQUE INDEX "payment_attempts_payment" ON "payment_attempts" USING btree ("voting_event_id","payment_business_id","provider_payment_id");CREATE INDEX "payment_attempts_provider_payment" ON "payment_attempts" USING btree ("provider_payment_id") WHERE provider_payment_id IS NOT NULL;CREATE INDEX "payment_attempts_check" ON "payment_attempts" USING btree ("check_at") WHERE check_at IS NOT NULL;CREATE INDEX "payment_businesses_account" ON "payment_businesses" USING btree ("account_id","id");CREATE INDEX "payment_refunds_owed" ON "payment_refunds" USING btree ("created_at") WHERE status IN ('due', 'pending', 'attention', 'refused');CREATE INDEX "provider_events_received" ON "provider_events" USING btree ("received_at");CREATE INDEX "service_cosignatures_size" ON "service_cosignatures" USING btree ("size");CREATE INDEX "service_log_leaves_event" ON "service_log_leaves" USING btree ("event_tag","size");CREATE UNIQUE INDEX "voters_email" ON "voters" USING btree ("voting_event_id","email_key");CREATE UNIQUE INDEX "voters_voter_id" ON "voters" USING btree ("voting_event_id","voter_id_key");CREATE INDEX "voters_point" ON "voters" USING btree ("voting_event_id",md5(id) COLLATE "C") WHERE email IS NOT NULL AND deleted_at IS NULL;CREATE INDEX "voters_to_confirm" ON "voters" USING btree ("confirm_by","voting_event_id") WHERE confirm_by IS NOT NULL;CREATE INDEX "voters_rehearsed" ON "voters" USING btree ("voting_event_id","id") WHERE before_rehearsal IS NOT NULL;CREATE INDEX "voters_weight" ON "voters" USING btree ("voting_event_id","weight_micro");CREATE INDEX "voters_approved_by_key" ON "voters" USING btree ("voting_event_id","id") WHERE approved_by_key;CREATE INDEX "voters_fractional_weight" ON "voters" USING btree ("voting_event_id","weight_micro") WHERE weight_micro % 1000000 <> 0;CREATE INDEX "voters_by_group" ON "voters" USING btree ("voting_event_id","group_id","id") WHERE group_id IS NOT NULL;CREATE INDEX "ballot_keys_retired" ON "ballot_keys" USING btree ("voting_event_id") WHERE retired_at IS NOT NULL;CREATE UNIQUE INDEX "event_invites_email" ON "event_invites" USING btree ("voting_event_id","email_key");CREATE UNIQUE INDEX "event_invites_token" ON "event_invites" USING btree ("token_hash","voting_event_id");CREATE UNIQUE INDEX "event_invites_account" ON "event_invites" USING btree ("account_id","voting_event_id") WHERE account_id IS NOT NULL;CREATE UNIQUE INDEX "voting_events_code" ON "voting_events" USING btree ("code_key");CREATE INDEX "voting_events_deleted" ON "voting_events" USING btree ("id") WHERE deleted_at IS NOT NULL;CREATE INDEX "voting_events_account" ON "voting_events" USING btree ("account_id","id");CREATE INDEX "voting_events_timed" ON "voting_events" USING btree ("id") WHERE starts_at IS NOT NULL OR ends_at IS NOT NULL;CREATE INDEX "voting_events_rehearsed" ON "voting_events" USING btree ("id") WHERE rehearsal_since IS NOT NULL;CREATE INDEX "voting_events_to_open" ON "voting_events" USING btree ("starts_at") WHERE opened_at IS NULL AND starts_at IS NOT NULL;CREATE INDEX "webhook_deliveries_due" ON "webhook_deliveries" USING btree ("endpoint_id","next_try_at") WHERE status = 'pending';CREATE INDEX "webhook_endpoints_account" ON "webhook_endpoints" USING btree ("account_id","id");CREATE INDEX "webhook_endpoints_retired" ON "webhook_endpoints" USING btree ("retired_at") WHERE retired_at IS NOT NULL;
+
+ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "accounts"("id");
+ALTER TABLE "candidates" ADD CONSTRAINT "candidates_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "groups" ADD CONSTRAINT "groups_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "positions" ADD CONSTRAINT "positions_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "sponsors" ADD CONSTRAINT "sponsors_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "ballot_logs" ADD CONSTRAINT "ballot_logs_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "checkpoint_queue" ADD CONSTRAINT "checkpoint_queue_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "log_alarms" ADD CONSTRAINT "log_alarms_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "log_checkpoints" ADD CONSTRAINT "log_checkpoints_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "log_leaves" ADD CONSTRAINT "log_leaves_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "log_tiles" ADD CONSTRAINT "log_tiles_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "voided_ballots" ADD CONSTRAINT "voided_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "ballot_blocks" ADD CONSTRAINT "ballot_blocks_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "ballot_queue" ADD CONSTRAINT "ballot_queue_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "pending_ballots" ADD CONSTRAINT "pending_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "undisclosed_ballots" ADD CONSTRAINT "undisclosed_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "waiting_participants" ADD CONSTRAINT "waiting_participants_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "credit_balances" ADD CONSTRAINT "credit_balances_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "credit_entries" ADD CONSTRAINT "credit_entries_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "payment_attempts" ADD CONSTRAINT "payment_attempts_payment_business_id_payment_businesses_id_fk" FOREIGN KEY ("payment_business_id") REFERENCES "payment_businesses"("id");
+ALTER TABLE "payment_businesses" ADD CONSTRAINT "payment_businesses_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "accounts"("id");
+ALTER TABLE "count_snapshots" ADD CONSTRAINT "count_snapshots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "electorate_changes" ADD CONSTRAINT "electorate_changes_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "notifications" ADD CONSTRAINT "notifications_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "participation" ADD CONSTRAINT "participation_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "roll_copies" ADD CONSTRAINT "roll_copies_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "roll_figures" ADD CONSTRAINT "roll_figures_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "undisclosed_voters" ADD CONSTRAINT "undisclosed_voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "voter_imports" ADD CONSTRAINT "voter_imports_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "voters" ADD CONSTRAINT "voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "event_invites" ADD CONSTRAINT "event_invites_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "event_invites" ADD CONSTRAINT "event_invites_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "accounts"("id");
+ALTER TABLE "voting_events" ADD CONSTRAINT "voting_events_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "accounts"("id");
+ALTER TABLE "webhook_endpoints" ADD CONSTRAINT "webhook_endpoints_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "accounts"("id");
+
+CREATE UNIQUE INDEX "api_keys_hash" ON "api_keys" USING btree ("hash");
+CREATE INDEX "api_keys_account" ON "api_keys" USING btree ("account_id");
+CREATE INDEX "audit_entries_event" ON "audit_entries" USING btree ("voting_event_id","id") WHERE voting_event_id IS NOT NULL;
+CREATE INDEX "audit_entries_resource" ON "audit_entries" USING btree ("voting_event_id","resource") WHERE voting_event_id IS NOT NULL;
+CREATE UNIQUE INDEX "candidates_number" ON "candidates" USING btree ("voting_event_id","number");
+CREATE UNIQUE INDEX "candidates_payment" ON "candidates" USING btree ("voting_event_id","payment_attempt_id");
+CREATE UNIQUE INDEX "groups_name" ON "groups" USING btree ("voting_event_id","name_key");
+CREATE UNIQUE INDEX "positions_number" ON "positions" USING btree ("voting_event_id","number");
+CREATE INDEX "sponsors_order" ON "sponsors" USING btree ("voting_event_id","sort_order");
+CREATE INDEX "voided_ballots_leaf" ON "voided_ballots" USING btree ("voting_event_id","leaf_index");
+CREATE INDEX "ballot_blocks_heads" ON "ballot_blocks" USING gin ("tag_heads") WITH (fastupdate=false);
+CREATE UNIQUE INDEX "ballot_queue_code" ON "ballot_queue" USING btree ("voting_event_id","code_tag");
+CREATE UNIQUE INDEX "pending_ballots_code" ON "pending_ballots" USING btree ("voting_event_id","code_tag");
+CREATE INDEX "pending_ballots_age" ON "pending_ballots" USING btree ("cast_at");
+CREATE INDEX "idempotency_keys_expiry" ON "idempotency_keys" USING btree ("expires_at");
+CREATE INDEX "idempotency_keys_event" ON "idempotency_keys" USING btree ("voting_event_id") WHERE voting_event_id IS NOT NULL;
+CREATE INDEX "payment_attempts_id" ON "payment_attempts" USING btree ("id");
+CREATE UNIQUE INDEX "payment_attempts_request" ON "payment_attempts" USING btree ("voting_event_id","request_key");
+CREATE UNIQUE INDEX "payment_attempts_payment" ON "payment_attempts" USING btree ("voting_event_id","payment_business_id","provider_payment_id");
+CREATE INDEX "payment_attempts_provider_payment" ON "payment_attempts" USING btree ("provider_payment_id") WHERE provider_payment_id IS NOT NULL;
+CREATE INDEX "payment_attempts_check" ON "payment_attempts" USING btree ("check_at") WHERE check_at IS NOT NULL;
+CREATE INDEX "payment_businesses_account" ON "payment_businesses" USING btree ("account_id","id");
+CREATE INDEX "payment_refunds_owed" ON "payment_refunds" USING btree ("created_at") WHERE status IN ('due', 'pending', 'attention', 'refused');
+CREATE INDEX "provider_events_received" ON "provider_events" USING btree ("received_at");
+CREATE INDEX "service_cosignatures_size" ON "service_cosignatures" USING btree ("size");
+CREATE INDEX "service_log_leaves_event" ON "service_log_leaves" USING btree ("event_tag","size");
+CREATE UNIQUE INDEX "voters_email" ON "voters" USING btree ("voting_event_id","email_key");
+CREATE UNIQUE INDEX "voters_voter_id" ON "voters" USING btree ("voting_event_id","voter_id_key");
+CREATE INDEX "voters_point" ON "voters" USING btree ("voting_event_id",md5(id) COLLATE "C") WHERE email IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX "voters_to_confirm" ON "voters" USING btree ("confirm_by","voting_event_id") WHERE confirm_by IS NOT NULL;
+CREATE INDEX "voters_rehearsed" ON "voters" USING btree ("voting_event_id","id") WHERE before_rehearsal IS NOT NULL;
+CREATE INDEX "voters_weight" ON "voters" USING btree ("voting_event_id","weight_micro");
+CREATE INDEX "voters_approved_by_key" ON "voters" USING btree ("voting_event_id","id") WHERE approved_by_key;
+CREATE INDEX "voters_fractional_weight" ON "voters" USING btree ("voting_event_id","weight_micro") WHERE weight_micro % 1000000 <> 0;
+CREATE INDEX "voters_by_group" ON "voters" USING btree ("voting_event_id","group_id","id") WHERE group_id IS NOT NULL;
+CREATE INDEX "ballot_keys_retired" ON "ballot_keys" USING btree ("voting_event_id") WHERE retired_at IS NOT NULL;
+CREATE UNIQUE INDEX "event_invites_email" ON "event_invites" USING btree ("voting_event_id","email_key");
+CREATE UNIQUE INDEX "event_invites_token" ON "event_invites" USING btree ("token_hash","voting_event_id");
+CREATE UNIQUE INDEX "event_invites_account" ON "event_invites" USING btree ("account_id","voting_event_id") WHERE account_id IS NOT NULL;
+CREATE UNIQUE INDEX "voting_events_code" ON "voting_events" USING btree ("code_key");
+CREATE INDEX "voting_events_deleted" ON "voting_events" USING btree ("id") WHERE deleted_at IS NOT NULL;
+CREATE INDEX "voting_events_account" ON "voting_events" USING btree ("account_id","id");
+CREATE INDEX "voting_events_timed" ON "voting_events" USING btree ("id") WHERE starts_at IS NOT NULL OR ends_at IS NOT NULL;
+CREATE INDEX "voting_events_rehearsed" ON "voting_events" USING btree ("id") WHERE rehearsal_since IS NOT NULL;
+CREATE INDEX "voting_events_to_open" ON "voting_events" USING btree ("starts_at") WHERE opened_at IS NULL AND starts_at IS NOT NULL;
+CREATE INDEX "webhook_deliveries_due" ON "webhook_deliveries" USING btree ("endpoint_id","next_try_at") WHERE status = 'pending';
+CREATE INDEX "webhook_endpoints_account" ON "webhook_endpoints" USING btree ("account_id","id");
+CREATE INDEX "webhook_endpoints_retired" ON "webhook_endpoints" USING btree ("retired_at") WHERE retired_at IS NOT NULL;
 
 -- Tables that only plain statements use.
 CREATE TABLE ballot_announcements (
@@ -650,6 +785,7 @@ CREATE TABLE ballot_announcements (
   ballots bigint NOT NULL,
   announced_at bigint NOT NULL
 );
+
 CREATE TABLE mail_quotas (
   name bytea NOT NULL,
   window_ms bigint NOT NULL,
@@ -657,6 +793,7 @@ CREATE TABLE mail_quotas (
   mails integer NOT NULL,
   PRIMARY KEY (name, window_ms)
 );
+
 CREATE TABLE service_identity (
   kind text NOT NULL,
   id text NOT NULL,
@@ -665,6 +802,14 @@ CREATE TABLE service_identity (
   PRIMARY KEY (kind, id)
 );
 
+-- One row, written by `migrate` alone (src/database/schema-number.ts).
+CREATE TABLE schema_number (
+	number integer PRIMARY KEY,
+	digest text NOT NULL,
+	newest bigint NOT NULL,
+	next integer,
+	migrating boolean NOT NULL
+);
 -- A crash of the server empties these: what they hold is of the last seconds, or helps to explain a refusal of a moment ago.
 CREATE UNLOGGED TABLE rate_limits (
   key text PRIMARY KEY,

@@ -34,10 +34,12 @@ import { paymentRouter } from '#src/payments/organizer-routes.ts';
 import { publicPaymentRouter } from '#src/payments/public-routes.ts';
 import { rehearsedPaymentRouter } from '#src/payments/rehearsal-routes.ts';
 import { notFound } from '#src/platform/errors.ts';
+import { makeOnce } from '#src/platform/make-once.ts';
 import { describeApi } from '#src/reference/describe-api.ts';
+import type { JsonSchema } from '#src/reference/describe-schema.ts';
 import { documentRouter, referenceRouter } from '#src/reference/reference-routes.ts';
 import { sdkRouter } from '#src/reference/sdk-routes.ts';
-import { verifierBundles, verifierRouter } from '#src/reference/verifier-routes.ts';
+import { verifierRouter } from '#src/reference/verifier-routes.ts';
 import { exportRouter } from '#src/results/export-routes.ts';
 import { resultRouter } from '#src/results/result-routes.ts';
 import { type Health, serviceRouter } from '#src/server/routes.ts';
@@ -118,12 +120,9 @@ export function createApp(
   app.route(`${PUBLIC_EVENT}/log`, ballotLogRouter(deps, rateLimiter));
   app.route('/', serviceLogRouter(deps));
   if (deps.consoleFeed !== undefined) app.route('/console', consoleRouter(deps, deps.consoleFeed));
-  const documented = () => [...operations.values()].filter(({ undocumented }) => undocumented !== true);
-  const describe = () => describeApp(documented(), deps);
-  const verifier = verifierBundles();
-  const figures = async () => ({ VERIFIER_SHA256: (await verifier.file()).sha256 });
-  app.route('/', referenceRouter(describe, figures));
-  app.route('/verify', verifierRouter(deps.config.companyName, verifier));
+  const describe = makeOnce(() => describeApp([...operations.values()], deps));
+  app.route('/', referenceRouter(describe));
+  app.route('/verify', verifierRouter(deps.config.companyName));
   app.route('/sdk', sdkRouter());
   app.route('/openapi.json', documentRouter(describe));
   const operations = operationsOf(app);
@@ -144,14 +143,15 @@ function answeringDeps(deps: Deps): Env['Variables']['service'] {
   };
 }
 
-function describeApp(operations: readonly Operation[], { config, version }: Deps) {
+/** The API document. */
+export function describeApp(operations: readonly Operation[], { config, version }: Deps): Promise<JsonSchema> {
   return describeApi({
     title: config.companyName,
     version,
     serverUrl: config.baseUrl,
     websiteUrl: config.websiteUrl,
     referenceUrl: config.apiDocUrl,
-    operations,
+    operations: operations.filter(({ undocumented }) => undocumented !== true),
     messages: webhookMessages(),
   });
 }

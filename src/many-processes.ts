@@ -5,6 +5,7 @@ import { AggregatorRegistry } from 'prom-client';
 import { type Config, readConfig } from '#src/config.ts';
 import { ConsoleFeed, type FeedEntry, type Start } from '#src/console/console-feed.ts';
 import { offersConsole } from '#src/console/offer-console.ts';
+import { findSchemaRefusal, SchemaRefused } from '#src/database/schema-number.ts';
 import { systemClock } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
@@ -43,8 +44,27 @@ const RESTART_PAUSE_MS = 1_000;
 /** After that a process is killed: it ends by itself before, whatever hangs. */
 const STOP_MS = TIME_LIMITS.stopMs - 1_000;
 
+/** What a process sends the first one when another build is to serve the database: all of them stop then. */
+interface Replaced {
+  readonly replaced: string;
+}
+
+const sayReplaced = (replaced: string): void => {
+  process.send?.({ replaced } satisfies Replaced, undefined, undefined, letGo);
+};
+
 /** Serves as one of several processes on one port, until it is asked to stop. */
 export async function serveAsOneOfMany(): Promise<void> {
+  try {
+    await serve();
+  } catch (fault) {
+    const refusal = findSchemaRefusal(fault);
+    if (refusal === undefined) throw fault;
+    sayReplaced(refusal.message);
+  }
+}
+
+async function serve(): Promise<void> {
   const [order] = (await once(process, 'message')) as [Order];
   const given = await joinRunning(withSecretKey(readConfig()), order.databaseUrl);
   const config: Config = { ...given, worker: given.worker && order.worker };
@@ -58,6 +78,7 @@ export async function serveAsOneOfMany(): Promise<void> {
   process.once('SIGTERM', stop);
   process.once('SIGINT', stop);
   process.send?.({ port: service.port });
+  service.replaced.then(sayReplaced);
 }
 
 function joinConsole(feed: ConsoleFeed | undefined, start: Start): void {
@@ -91,10 +112,8 @@ async function requireFreePort({ port, host }: Config): Promise<void> {
   await once(probe, 'close');
 }
 
-function portOf(message: unknown): number | undefined {
-  const port: unknown = typeof message === 'object' && message !== null ? Reflect.get(message, 'port') : undefined;
-  return typeof port === 'number' ? port : undefined;
-}
+const fieldOf = (message: unknown, name: 'port' | 'replaced'): unknown =>
+  typeof message === 'object' && message !== null ? Reflect.get(message, name) : undefined;
 
 async function stopWorker(worker: Worker): Promise<void> {
   if (worker.isDead()) return;
@@ -119,6 +138,7 @@ export async function serveWithMany(config: Config, prepared: Prepared, say: (li
     for (const worker of workers.values())
       if (worker !== from && worker.isConnected()) worker.send({ consoleEntry } satisfies Relayed, letGo);
   };
+  const replaced = Promise.withResolvers<string>();
   let stopping = false;
   let port = config.port;
   const start = async (place: number): Promise<void> => {
@@ -136,8 +156,14 @@ export async function serveWithMany(config: Config, prepared: Prepared, say: (li
       worker.on('message', (message: unknown) => {
         const entry = entryIn(message);
         if (entry !== undefined) relay(worker, entry);
-        const listening = portOf(message);
-        if (listening === undefined) return;
+        const reason = fieldOf(message, 'replaced');
+        if (typeof reason === 'string') {
+          stopping = true;
+          replaced.resolve(reason);
+          reject(new SchemaRefused(reason));
+        }
+        const listening = fieldOf(message, 'port');
+        if (typeof listening !== 'number') return;
         for (const consoleEntry of feed?.entries() ?? []) worker.send({ consoleEntry } satisfies Relayed, letGo);
         port = listening;
         resolve();
@@ -156,6 +182,7 @@ export async function serveWithMany(config: Config, prepared: Prepared, say: (li
         }));
   return {
     port,
+    replaced: replaced.promise,
     async stop() {
       stopping = true;
       await Promise.all([...workers.values()].map(stopWorker));

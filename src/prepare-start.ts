@@ -4,7 +4,14 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { checkIdentity, storeIdentity, withLogIdentity } from '#src/ballot-log/service-identity.ts';
 import type { Config } from '#src/config.ts';
-import { checkServer, type Finding, failed, StartRefused, withConnection } from '#src/database/check-server.ts';
+import {
+  checkServer,
+  connectOnce,
+  type Finding,
+  failed,
+  StartRefused,
+  withConnection,
+} from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate, requireMigrated } from '#src/database/migrate.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
@@ -19,7 +26,10 @@ export async function checkStart(config: Config, url: string, now: () => number)
     const server = await checkServer(url, now);
     const folders = await checkKeyFolders(config);
     if (server.some(({ status }) => status === 'failed')) return [...server, ...folders];
-    return [...server, ...folders, ...(await withConnection(url, (client) => checkIdentity(config, client)))];
+    // Also where the start is to migrate, and the schema number is not this build's yet.
+    const client = await connectOnce(url);
+    const identity = await checkIdentity(config, client).finally(() => client.end());
+    return [...server, ...folders, ...identity];
   } catch (fault) {
     const reason = explainDatabaseFault(fault);
     if (reason === undefined) throw fault;
@@ -37,13 +47,20 @@ function refuseFailed(findings: readonly Finding[]): void {
 /**
  * Checks a database, migrates it, and stores what identifies the service.
  * @returns the configuration with the name and the key that the logs have
- * @throws StartRefused before anything is written, when something must be mended first
+ * @param say hears what is done to the database, in lines for the operator
+ * @throws StartRefused, SchemaRefused before anything is written, when something must be mended first
  */
-export async function prepareStart(config: Config, url: string, now: () => number): Promise<Prepared> {
+export async function prepareStart(
+  config: Config,
+  url: string,
+  now: () => number,
+  say: (line: string) => void,
+): Promise<Prepared> {
   const findings = await checkStart(config, url, now);
-  refuseFailed(findings);
+  // `migrate` judges the schema itself: another process may migrate it right now.
+  refuseFailed(findings.filter(({ name }) => name !== 'schema'));
   await requireWritable(config);
-  await migrate(url);
+  await migrate(url, { insists: config.databaseUrl === undefined, say });
   return withConnection(url, async (client) => {
     await storeIdentity(config, client);
     // Another process may have come first, with other keys.

@@ -5,7 +5,8 @@ import { RollRefused } from '#src/commands/read-lines.ts';
 import { ConfigError, loadEnvironmentFile, readConfig, readProgramFolders } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
-import { migrate, SchemaRefused } from '#src/database/migrate.ts';
+import { migrate } from '#src/database/migrate.ts';
+import { findSchemaRefusal } from '#src/database/schema-number.ts';
 import type { Deps } from '#src/deps.ts';
 import { connectEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { EmbeddedDatabaseInUse } from '#src/embedded-postgres/lock.ts';
@@ -28,8 +29,8 @@ export async function withDeps(work: (deps: Deps) => Promise<Answer>, json: bool
   const database = given.databaseUrl === undefined ? await connectEmbeddedDatabase(given.dataDir) : undefined;
   const url = given.databaseUrl ?? database?.url ?? '';
   try {
-    // The embedded database is this checkout's own; another one is migrated by `migrate` and by the start alone.
-    if (database !== undefined) await migrate(url);
+    // The embedded database is this checkout's own; another one, or one that is served, is migrated by `migrate` and by the start alone.
+    if (database?.isServed === false) await migrate(url, { insists: true });
     const deps = createDeps(
       await joinRunning(withSecretKey(given), url),
       url,
@@ -98,7 +99,8 @@ export function wordsOf(fault: unknown): string | undefined {
   if (fault instanceof ApiError) return `Refused: ${wordsOfRefusal(fault)}`;
   if (fault instanceof PaymentProviderUnavailable || fault instanceof PaymentProviderRefused)
     return `Refused: ${fault.message}. Check the credentials, and that the provider can be reached.`;
-  if (fault instanceof SchemaRefused || fault instanceof StartRefused) return `Refused: ${fault.message}.`;
+  const refusal = fault instanceof StartRefused ? fault : findSchemaRefusal(fault);
+  if (refusal !== undefined) return `Refused: ${refusal.message}.`;
   const file = explainFileFault(fault);
   if (file !== undefined) return `Refused: ${file}.`;
   const reason = explainDatabaseFault(fault);

@@ -4,7 +4,7 @@ import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { type Config, ConfigError } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
-import { SchemaRefused } from '#src/database/migrate.ts';
+import { findSchemaRefusal } from '#src/database/schema-number.ts';
 import { showDemo } from '#src/demo/show-demo.ts';
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { EmbeddedDatabaseInUse } from '#src/embedded-postgres/lock.ts';
@@ -14,6 +14,7 @@ import { explainFileFault } from '#src/platform/explain-file-fault.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { prepareStart, withSecretKey } from '#src/prepare-start.ts';
+import { AssetsMissing, readAssets } from '#src/reference/built-assets.ts';
 import { closeDeps, createDeps, type Service, startService } from '#src/service.ts';
 import { sealDeps } from '#src/work.ts';
 
@@ -23,8 +24,10 @@ const say = (line: string): void => {
 
 /** One line for a person where the fault is one that a person can mend; undefined for everything else. */
 function plainReason(fault: unknown): string | undefined {
-  const worded = [ConfigError, EmbeddedDatabaseInUse, StartRefused, SchemaRefused];
+  const worded = [AssetsMissing, ConfigError, EmbeddedDatabaseInUse, StartRefused];
   if (fault instanceof Error && worded.some((kind) => fault instanceof kind)) return `Cannot start: ${fault.message}`;
+  const schema = findSchemaRefusal(fault);
+  if (schema !== undefined) return `Cannot start: ${schema.message}`;
   const code = fault instanceof Error ? Reflect.get(fault, 'code') : undefined;
   if (code === 'EADDRINUSE') return 'Cannot start: the port is already in use. Set PORT to another one.';
   if (code === 'EACCES' && Reflect.get(Object(fault), 'syscall') === 'listen')
@@ -44,13 +47,14 @@ interface Running {
 }
 
 async function start(given: Config): Promise<Running> {
+  await readAssets();
   const embedded = given.databaseUrl === undefined;
   if (embedded) say('Starting the embedded database …');
   const database = embedded ? await startEmbeddedDatabase({ dataDir: given.dataDir, log: () => undefined }) : undefined;
   let sandbox: Sandbox | undefined;
   try {
     const url = given.databaseUrl ?? database?.url ?? '';
-    const { config, warnings } = await prepareStart(withSecretKey(given), url, () => systemClock.now());
+    const { config, warnings } = await prepareStart(withSecretKey(given), url, () => systemClock.now(), say);
     // On one machine with everything embedded, nothing of this can be mended.
     if (!embedded) for (const { detail, cure } of warnings) say(`Note: ${detail}. ${cure}`.trim());
     let address: string | undefined;
@@ -83,23 +87,24 @@ async function start(given: Config): Promise<Running> {
   }
 }
 
-/** Runs the service until it is asked to stop. Exit status 0 after a clean stop, 1 when it could not start. */
+/**
+ * Runs the service until it is asked to stop, or another build is to serve the database. Exit status 0 after a clean stop, 1
+ * when it could not start or is replaced.
+ */
 export async function runMain(read: () => Config): Promise<void> {
   try {
     // Listening for signals before anything starts: a stop during the start waits for its end, and leaves nothing behind.
-    let askToStop: () => void = () => undefined;
-    const asked = new Promise<void>((resolve) => {
-      askToStop = resolve;
-    });
-    process.on('SIGTERM', askToStop);
-    process.on('SIGINT', askToStop);
+    const asked = Promise.withResolvers<undefined>();
+    process.on('SIGTERM', () => asked.resolve(undefined));
+    process.on('SIGINT', () => asked.resolve(undefined));
     const { service, sandbox, database, drainMs } = await start(read());
-    await asked;
+    const replaced = await Promise.race([asked.promise, service.replaced]);
+    if (replaced !== undefined) process.stderr.write(`Stopping: ${replaced}\n`);
     endInTime(TIME_LIMITS.stopMs);
     await service.stop(drainMs);
     await sandbox?.stop();
     await database?.stop();
-    process.exit(0);
+    process.exit(replaced === undefined ? 0 : 1);
   } catch (fault) {
     const reason = plainReason(fault);
     if (reason === undefined) throw fault;

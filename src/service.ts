@@ -34,6 +34,7 @@ import { createSecrets, type SealedPlace } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { readVersion } from '#src/platform/version.ts';
 import { within } from '#src/platform/within.ts';
+import { readAssets } from '#src/reference/built-assets.ts';
 import { Counting } from '#src/results/counting.ts';
 import { type Listener, listen } from '#src/server/listen.ts';
 import { createMetrics, serveMetrics } from '#src/server/metrics.ts';
@@ -148,6 +149,8 @@ export interface Service {
    * @param drainMs how long requests are still taken, so that a proxy learns of it; not at all unless it is said
    */
   stop(drainMs?: number): Promise<void>;
+  /** Why the service is to stop, in one line, once another build is to serve the database. */
+  readonly replaced: Promise<string>;
 }
 
 /** Lets go of everything that `createDeps` made. */
@@ -170,12 +173,13 @@ async function checkDatabase(deps: Deps): Promise<Check> {
 }
 
 /** Follows the database's clock, ends what waits for a silent database, and lets jobs rest while this machine's clock is wrong. */
-function watchDatabase(deps: Deps, url: string, work: BackgroundWork): Heartbeat {
+function watchDatabase(deps: Deps, url: string, work: BackgroundWork, onReplaced: (reason: string) => void): Heartbeat {
   const drift = new ClockDrift();
   return new Heartbeat({
     url,
     log: deps.log,
     processId: deps.processId,
+    onReplaced,
     onBeat({ databaseMs, askedAt, answeredAt }) {
       deps.clock.follow(databaseMs, askedAt, answeredAt);
       const differenceMs = Math.round(systemClock.now() - databaseMs - (answeredAt - askedAt) / 2);
@@ -201,8 +205,11 @@ export async function startService(
   recurring: readonly RecurringJob[] = recurringJobs(deps),
 ): Promise<Service> {
   const startedAt = performance.now();
+  // Read before anything is asked for: a build that comes while this process serves is the next process's.
+  await readAssets();
   const work = new BackgroundWork(deps, recurring);
-  const heartbeat = watchDatabase(deps, databaseUrl, work);
+  const replaced = Promise.withResolvers<string>();
+  const heartbeat = watchDatabase(deps, databaseUrl, work, replaced.resolve);
   await heartbeat.start();
   deps.load.start();
   let stopping = false;
@@ -251,6 +258,7 @@ export async function startService(
         deps.events.forgetAll();
       },
       voting_event_changed: (id) => deps.events.forget(id),
+      schema_number_changed: () => heartbeat.beatNow(),
     },
     () => {
       deps.authenticator.forgetAll();
@@ -281,6 +289,7 @@ export async function startService(
   }, MINUTE_MS);
   return {
     port: listener.port,
+    replaced: replaced.promise,
     async stop(drainMs = 0) {
       stopping = true;
       deps.consoleFeed?.close();

@@ -1,6 +1,10 @@
+import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { readFunctionSources } from '#src/database/function-sources.ts';
+import { listMigrations, readMigration } from '#src/database/migrations.ts';
+import { SCHEMA } from '#src/database/schema-number.ts';
 import { FOREIGN_TABLES } from './harness/foreign-tables.ts';
 
 const SOURCE = path.resolve(import.meta.dirname, '../src');
@@ -281,6 +285,18 @@ describe('the house', () => {
     );
     expect(owners.size).toBeGreaterThan(30);
     expect([...new Set(named)].toSorted()).toEqual(allowed.toSorted());
+  });
+
+  test('raises the schema number with each change of tables, triggers, functions or the job queue', () => {
+    const { dependencies } = JSON.parse(readFileSync(path.resolve(SOURCE, '../package.json'), 'utf8'));
+    const texts = [
+      ...listMigrations().map(readMigration),
+      ...readFunctionSources().map(({ text }) => text),
+      dependencies['graphile-worker'],
+    ];
+    const digest = createHash('sha256').update(texts.join('\n')).digest('hex').slice(0, 16);
+    const change = `the schema changed: in src/database/schema-number.ts raise the number ${SCHEMA.number} and put digest ${digest}`;
+    expect(SCHEMA.digest, change).toBe(digest);
   });
 
   test('says in comments who does what, in words that every reader knows', () => {

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { codeTagOf, waitingTags } from '#src/ballots/waiting-ballot.ts';
+import { codeTagOf, waitingTag } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { listShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -43,7 +43,8 @@ export async function proveBallot(
   code: string,
 ): Promise<BallotProof | undefined> {
   const { id: eventId } = event;
-  const waiting = waitingTags(await ballotKeys.find(event), event, code);
+  const secrets = await ballotKeys.find(event);
+  const waiting = secrets === undefined ? undefined : waitingTag(secrets, event, code);
   const ballot = await findBallotLeaf(db, eventId, waiting, codeTagOf(code));
   if (ballot === undefined) return undefined;
   const checkpoint = ballot.leafIndex === null ? undefined : await findLastCheckpoint(db, eventId);

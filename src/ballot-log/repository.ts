@@ -231,19 +231,21 @@ export async function takeQueue(
 
 /**
  * Where a ballot stands: its leaf, or null while it is in the queue. Undefined for a code that confirmed nothing.
- * @param waitingTags what it may be found by while it waits; @param codeTag what it is found by in the box
+ * @param waitingTag what it is found by while it waits, undefined where none waits any more; @param codeTag what it is found by in the box
  */
 export async function findBallotLeaf(
   executor: Executor,
   eventId: string,
-  waitingTags: readonly Buffer[],
+  waitingTag: Buffer | undefined,
   codeTag: Buffer,
 ): Promise<{ leafIndex: number | null } | undefined> {
   // The queue first: a ballot that moves between the two looks is then found in the box.
-  const queued = await executor.execute(
-    sql`SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND code_tag = ANY (${sql.param(waitingTags)}::bytea[])`,
-  );
-  if (queued.rows.length > 0) return { leafIndex: null };
+  if (waitingTag !== undefined) {
+    const queued = await executor.execute(
+      sql`SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND code_tag = ${waitingTag}`,
+    );
+    if (queued.rows.length > 0) return { leafIndex: null };
+  }
   const leafIndex = await findSealedLeaf(executor, eventId, codeTag);
   return leafIndex === undefined ? undefined : { leafIndex };
 }

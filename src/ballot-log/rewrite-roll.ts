@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { vacuumTables } from '#src/database/vacuum.ts';
+import { forgetClaims } from '#src/http/idempotency.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import type { Log } from '#src/platform/log.ts';
 import { closeTime } from '#src/voting-events/lifecycle.ts';
@@ -95,14 +96,15 @@ export async function mixRolls(deps: RewriteDeps): Promise<void> {
 }
 
 /**
- * Rewrites the roll of a finished election, whatever its size, and forgets its voter keys: afterwards no place,
- * transaction ID or time of it shows the order of the votes. It may be interrupted and started again.
+ * Rewrites the roll of a finished election, whatever its size, and forgets its voter keys and the claims of its requests: afterwards
+ * no place, transaction ID or time of it shows the order of the votes. It may be interrupted and started again.
  */
 export async function rewriteRoll(deps: RewriteDeps, event: VotingEvent): Promise<void> {
   const head = await findHead(deps.db, event.id);
   const closedAt = closeTime(event) ?? 0;
   if (head === undefined || (head.rollScatteredAt !== null && head.rollScatteredAt >= closedAt)) return;
   await writeAnew(deps, event.id, CHUNK);
+  await forgetClaims(deps.db, event.id);
   await inTransaction(deps.db, async (tx) => {
     await forgetVoterKeys(tx, event.id);
     const nowMs = await readNow(tx);

@@ -3,7 +3,7 @@ import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { type BallotToSeal, insertBallots } from '#src/ballots/box.ts';
-import { openBallot, openWaitingTime } from '#src/ballots/waiting-ballot.ts';
+import { openWaiting, openWaitingTime } from '#src/ballots/waiting-ballot.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
@@ -254,12 +254,12 @@ function shuffle(rows: BallotToSeal[]): BallotToSeal[] {
  * A row of the queue as it stands in the box: nothing that was readable of a secret ballot while it waited is left of it.
  * Undefined where the row is not the one that was sealed: it does not open, or weighs something else.
  */
-function openRow(secrets: Secrets, { id: eventId, type }: VotingEvent, row: BallotToSeal): BallotToSeal | undefined {
+function openRow(secrets: Secrets, event: VotingEvent, row: BallotToSeal): BallotToSeal | undefined {
   try {
-    const { entries, sealed } = openBallot(secrets, eventId, row.codeTag, row.entries);
-    const sealedTime = openWaitingTime(secrets, eventId, row.codeTag, row.sealedTime);
+    const { entries, sealed } = openWaiting(secrets, event, row.codeTag, row.entries);
+    const sealedTime = openWaitingTime(secrets, event.id, row.codeTag, row.sealedTime);
     // In a poll everybody weighs the same.
-    const weightMicro = type === 'poll' ? MICRO : (sealed?.weightMicro ?? row.weightMicro);
+    const weightMicro = sealed?.weightMicro ?? MICRO;
     if (weightMicro !== row.weightMicro) return undefined;
     return { ...row, entries, sealedTime, ...sealed, weightMicro };
   } catch {
@@ -278,7 +278,7 @@ async function sealBallots(
   if (rows.length === 0) return;
   const secrets = await deps.ballotKeys.find(definition.event);
   const opened = rows.map((row) => {
-    const open = openRow(secrets ?? deps.secrets, definition.event, row);
+    const open = secrets === undefined ? undefined : openRow(secrets, definition.event, row);
     if (open === undefined) throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
     return open;
   });

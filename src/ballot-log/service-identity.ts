@@ -3,8 +3,7 @@ import type { Config } from '#src/config.ts';
 import { type Finding, failed, found, warned, withConnection } from '#src/database/check-server.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { createSecrets, equalSecrets, type Secrets } from '#src/platform/secrets.ts';
-import { openCheckpoint, parseCheckpointBody } from './checkpoint.ts';
-import { createNoteSigner, NoteRefused, parseVerifierKey } from './signed-note.ts';
+import { createNoteSigner, parseVerifierKey } from './signed-note.ts';
 
 /**
  * What a service keeps from one start to the next, in the table `service_identity`:
@@ -45,46 +44,13 @@ async function readStored(client: pg.Client): Promise<Stored> {
   return { checks, logKey };
 }
 
-/** Columns that hold sealed texts, which begin with the ID of their key: what a database has that was made before check values. */
-const SEALED = [
-  ['ballot_logs', 'lot_seed'],
-  ['payment_businesses', 'credentials'],
-  ['webhook_endpoints', 'secret'],
-] as const;
-
-async function readKeyIdsInUse(client: pg.Client): Promise<Set<string>> {
-  const ids = new Set<string>();
-  for (const [table, column] of SEALED) {
-    const { rows: there } = await client.query(
-      "SELECT 1 FROM information_schema.columns WHERE table_schema = 'public' AND table_name = $1 AND column_name = $2",
-      [table, column],
-    );
-    if (there.length === 0) continue;
-    const { rows } = await client.query<{ id: string }>(
-      `SELECT split_part(${column}, '.', 1) AS id FROM ${table} WHERE ${column} IS NOT NULL LIMIT 1`,
-    );
-    for (const { id } of rows) ids.add(id);
-  }
-  return ids;
-}
-
-/** The newest checkpoint of any log: the key that signed it is the logs' key. */
-async function readNewestNote(client: pg.Client): Promise<string | undefined> {
-  if (!(await hasTable(client, 'log_checkpoints'))) return undefined;
-  const { rows } = await client.query<{ note: string }>(
-    'SELECT note FROM log_checkpoints ORDER BY created_at DESC LIMIT 1',
-  );
-  return rows[0]?.note;
-}
-
-function checkSecretKeys(config: Config, stored: Stored, inUse: ReadonlySet<string>): Finding {
+function checkSecretKeys(config: Config, { checks }: Stored): Finding {
   const keys = each(config);
-  const fits = (secrets: Secrets): boolean => {
-    const check = stored.checks.get(secrets.id);
+  const known = keys.filter((secrets) => {
+    const check = checks.get(secrets.id);
     return check !== undefined && equalSecrets(check, secrets.mac('key-check', CHECKED));
-  };
-  const known = stored.checks.size > 0 ? keys.filter(fits).length : keys.filter(({ id }) => inUse.has(id)).length;
-  if (known === 0 && (stored.checks.size > 0 || inUse.size > 0))
+  }).length;
+  if (known === 0 && checks.size > 0)
     return failed(
       'secret key',
       'SECRET_KEY is not the one that this database was used with',
@@ -101,32 +67,19 @@ function logSeeds(config: Config): Buffer[] {
     : [config.logSigningKey];
 }
 
-/** Name and key of the logs so far; undefined before the first. */
-function nameOfLogs(stored: Stored, note: string | undefined): string | undefined {
-  if (stored.logKey !== undefined) return parseVerifierKey(stored.logKey).name;
-  if (note === undefined) return undefined;
-  // The origin is `<name>/<voting event id>`.
-  return parseCheckpointBody(note.slice(0, note.lastIndexOf('\n\n') + 1)).origin.replace(/\/[^/]*$/, '');
-}
+/** The name of the logs so far; undefined before the first start. */
+const nameOfLogs = ({ logKey }: Stored): string | undefined =>
+  logKey === undefined ? undefined : parseVerifierKey(logKey).name;
 
 /** The seed, among the possible ones, that the logs were signed with so far. */
-function findLogSeed(config: Config, stored: Stored, note: string | undefined): Buffer | undefined {
-  const name = nameOfLogs(stored, note);
+function findLogSeed(config: Config, stored: Stored): Buffer | undefined {
+  const name = nameOfLogs(stored);
   if (name === undefined) return logSeeds(config)[0];
-  return logSeeds(config).find((seed) => {
-    const signer = createNoteSigner(name, seed);
-    if (stored.logKey !== undefined) return signer.verifierKey === stored.logKey;
-    try {
-      return note !== undefined && openCheckpoint(note, signer).origin !== '';
-    } catch (fault) {
-      if (fault instanceof NoteRefused) return false;
-      throw fault;
-    }
-  });
+  return logSeeds(config).find((seed) => createNoteSigner(name, seed).verifierKey === stored.logKey);
 }
 
-function checkLogKey(config: Config, stored: Stored, note: string | undefined): Finding {
-  if (findLogSeed(config, stored, note) === undefined)
+function checkLogKey(config: Config, stored: Stored): Finding {
+  if (findLogSeed(config, stored) === undefined)
     return failed(
       'log key',
       'the ballot logs of this database were signed with another key',
@@ -134,7 +87,7 @@ function checkLogKey(config: Config, stored: Stored, note: string | undefined): 
         ? 'List the SECRET_KEY that they were begun with too, or set LOG_SIGNING_KEY (`log signing-key --out FILE` writes it).'
         : 'Set LOG_SIGNING_KEY to the one used so far; `log adopt-key` takes the new one, and observers must be told.',
     );
-  const name = nameOfLogs(stored, note);
+  const name = nameOfLogs(stored);
   const host = new URL(config.baseUrl).hostname;
   return name === undefined || name === host
     ? found('log key', 'fits the ballot logs')
@@ -144,11 +97,9 @@ function checkLogKey(config: Config, stored: Stored, note: string | undefined): 
 /** Holds the keys of a configuration against the database. Nothing is written. */
 export async function checkIdentity(config: Config, client: pg.Client): Promise<Finding[]> {
   const stored = await readStored(client);
-  const inUse = stored.checks.size > 0 ? new Set<string>() : await readKeyIdsInUse(client);
-  const note = stored.logKey === undefined ? await readNewestNote(client) : undefined;
-  const secretKey = checkSecretKeys(config, stored, inUse);
+  const secretKey = checkSecretKeys(config, stored);
   // A wrong secret key derives a wrong log key, too: one line says both.
-  return secretKey.status === 'failed' ? [secretKey] : [secretKey, checkLogKey(config, stored, note)];
+  return secretKey.status === 'failed' ? [secretKey] : [secretKey, checkLogKey(config, stored)];
 }
 
 /**
@@ -157,9 +108,8 @@ export async function checkIdentity(config: Config, client: pg.Client): Promise<
  */
 export async function withLogIdentity(config: Config, client: pg.Client): Promise<Config> {
   const stored = await readStored(client);
-  const note = stored.logKey === undefined ? await readNewestNote(client) : undefined;
-  const seed = findLogSeed(config, stored, note);
-  return seed === undefined ? config : { ...config, logSigningKey: seed, logName: nameOfLogs(stored, note) ?? null };
+  const seed = findLogSeed(config, stored);
+  return seed === undefined ? config : { ...config, logSigningKey: seed, logName: nameOfLogs(stored) ?? null };
 }
 
 const INSERT = 'INSERT INTO service_identity (kind, id, value, created_at) VALUES ($1, $2, $3, now_ms())';
@@ -188,7 +138,7 @@ function signerOf(config: Config) {
 export function adoptLogKey(config: Config, url: string): Promise<string> {
   return withConnection(url, async (client) => {
     const stored = await readStored(client);
-    const logName = nameOfLogs(stored, await readNewestNote(client)) ?? null;
+    const logName = nameOfLogs(stored) ?? null;
     const { verifierKey } = signerOf({ ...config, logName });
     await client.query(`${INSERT} ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, created_at = now_ms()`, [
       ...[LOG_KEY, 'current', Buffer.from(verifierKey)],
@@ -200,7 +150,7 @@ export function adoptLogKey(config: Config, url: string): Promise<string> {
 /** The 32 bytes that sign the logs of a database. @throws where none of the configured keys does */
 export function readLogSigningKey(config: Config, url: string): Promise<Buffer> {
   return withConnection(url, async (client) => {
-    const seed = findLogSeed(config, await readStored(client), await readNewestNote(client));
+    const seed = findLogSeed(config, await readStored(client));
     if (seed === undefined)
       throw conflict('log_key_unknown', 'none of the configured keys signs the logs of this database.');
     return seed;

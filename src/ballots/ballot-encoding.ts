@@ -38,6 +38,17 @@ function pushVarint(bytes: number[], value: number): void {
 const zigzag = (value: number): number => (value < 0 ? -value * 2 - 1 : value * 2);
 const unzigzag = (value: number): number => (value % 2 === 0 ? value / 2 : -(value + 1) / 2);
 
+/** How many bytes a number takes. */
+export function varintBytes(value: number): number {
+  let bytes = 1;
+  for (let rest = value; rest >= LONG; rest = Math.floor(rest / LONG)) bytes += 1;
+  return bytes;
+}
+
+/** The bytes of a packed entry at most, of candidates up to a number and values up to a magnitude. */
+export const entryBytes = (candidate: number, magnitude: number): number =>
+  varintBytes(candidate) + varintBytes(2 * magnitude);
+
 /** Packs positions in the order of their numbers, entries in the order of their candidates: what was chosen, not how it was sent. */
 export function packEntries(positions: readonly PackedPosition[]): Buffer {
   const bytes: number[] = [VERSION];

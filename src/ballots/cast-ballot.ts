@@ -22,16 +22,17 @@ import { notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
-import { answerKeyOf, type BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { takesLoopback } from '#src/voting-events/voting-page.ts';
 import { type CastBody, castElectionBody, castPaidPollBody, castPollBody, castResultView } from './ballot.ts';
 import { startPaidVote } from './pay-to-vote.ts';
 import { insufficientCredits, judgeCastParts, prepareBallot, refusedVoter } from './prepare-ballot.ts';
 import type { BallotWriter } from './repository.ts';
-import { generateConfirmationCode } from './waiting-ballot.ts';
+import { deriveConfirmationCode, generateConfirmationCode } from './waiting-ballot.ts';
 
 const EXAMPLE_VOTES = [{ positionId: EXAMPLE.position, candidateId: EXAMPLE.candidate }];
 
@@ -54,6 +55,7 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
     async ({ event: row }, sent, isFaulty) =>
       'paymentAttemptId' in sent ? [] : judgeCastParts(deps, row, sent, isFaulty),
   );
+  const keep = keepingOf(deps);
   const router = new Hono<Env>();
   router.on(
     ...operation({
@@ -99,7 +101,16 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
     }),
     loadPublicEvent(deps),
     paidFeature,
-    takeIdempotencyKey(undefined, answerKeyOf(deps)),
+    takeIdempotencyKey(async (target: VoteCaller, sent) => {
+      const keeping = await keep(target);
+      if (keeping === undefined || keeping === 'never') return keeping;
+      const votesCount = Array.isArray(sent?.['votes']) ? sent['votes'].length : 0;
+      const remake = (token: Buffer) => {
+        const confirmationCode = deriveConfirmationCode(keeping.secrets, keeping.eventId, token);
+        return { status: 201, body: JSON.stringify({ data: { confirmationCode, votesCount } satisfies CastAnswer }) };
+      };
+      return { ...keeping, remake };
+    }),
     castBody,
     (c) => {
       const [target, ballot] = [c.get('target'), c.get('body')];
@@ -136,6 +147,18 @@ const OTHER_WEIGHT = 'other_weight';
 /** How often a ballot is judged again when the ballot definition changes meanwhile. */
 const PAPER_RETRIES = 5;
 
+/** A random code, or in an election with an Idempotency-Key one that claim and event key give again. Neither can be guessed. */
+async function codeFor(
+  { ballotKeys }: CastDeps,
+  event: VotingEvent,
+  claim: DeferredClaim | undefined,
+): Promise<string> {
+  const secrets = event.type === 'poll' || claim === undefined ? undefined : await ballotKeys.find(event);
+  return secrets === undefined || claim === undefined
+    ? generateConfirmationCode()
+    : deriveConfirmationCode(secrets, event.id, claim.token);
+}
+
 /**
  * Casts a ballot: it is stored as pending, and counts once it is confirmed (contract, "Cast body").
  * @throws ApiError 422 for entries against the rules, all at once; 403 and 409 for who may not cast; 429 after wrong keys
@@ -155,7 +178,7 @@ export async function castBallot(
     requireSameWorld(event, definition.event);
     // The event became paid while this request was read. The caller has not seen a price, so they are asked to retry.
     if (definition.event.payToVote !== null) throw worldChanged();
-    const code = generateConfirmationCode();
+    const code = await codeFor(deps, definition.event, claim);
     const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastAnswer);
     const row = await prepareBallot(deps, definition, body, code, caller.keyId, deps.db, weight);
     const { verdict, shortage, stored, weightMicro } = await deps.ballots.cast({

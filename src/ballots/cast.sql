@@ -6,10 +6,10 @@ CREATE OR REPLACE FUNCTION cast_ballots_together(
   p_api_key text[], p_idempotency_key text[], p_fingerprint bytea[], p_claim bytea[], p_answer text[], p_event text[],
   p_paper_version bigint[], p_voter jsonb[], p_key_hash bytea[], p_expected_group text[], p_participants jsonb[],
   p_code_tag bytea[], p_entries bytea[], p_visitor_id text[], p_voter_id text[], p_email text[], p_name text[],
-  p_country text[], p_credits jsonb[], p_sealed_weight bigint[] DEFAULT NULL
+  p_country text[], p_credits jsonb[], p_sealed_weight bigint[], p_secret_event text[]
 ) RETURNS TABLE (
   place integer, verdict text, short_position text, required bigint, available bigint, stored_fingerprint bytea,
-  stored_status smallint, stored_answer text, voter_weight bigint
+  stored_claim bytea, stored_status smallint, stored_answer text, voter_weight bigint
 ) LANGUAGE plpgsql
 -- Planning takes longer than all the rest, so the plan is kept, from when the tables were empty even: it must look every row up
 -- by its key all the same. Where several indexes begin alike, a look-up says by its order which one is meant.
@@ -40,7 +40,7 @@ BEGIN
   at := now_ms();
   IF keyed THEN
     SELECT array_agg(c) INTO claims
-    FROM claim_requests(p_api_key, p_idempotency_key, p_fingerprint, p_claim, 201::smallint, p_answer, '{}') AS c;
+    FROM claim_requests(p_api_key, p_idempotency_key, p_fingerprint, p_claim, 201::smallint, p_answer, p_secret_event, '{}') AS c;
   END IF;
   -- Before anybody is judged: a confirm of the same visitor that was under way is seen then.
   IF priced THEN
@@ -126,10 +126,10 @@ BEGIN
       available := shortages -> i::text ->> 'available';
     END IF;
     IF verdict = 'claimed_before' THEN
-      SELECT k.fingerprint, k.status, k.body INTO stored_fingerprint, stored_status, stored_answer
+      SELECT k.fingerprint, k.claim, k.status, k.body INTO stored_fingerprint, stored_claim, stored_status, stored_answer
       FROM idempotency_keys k WHERE k.api_key_id = p_api_key[i] AND k.key = p_idempotency_key[i];
     ELSE
-      stored_fingerprint := NULL; stored_status := NULL; stored_answer := NULL;
+      stored_fingerprint := NULL; stored_claim := NULL; stored_status := NULL; stored_answer := NULL;
       -- The claim stays: the caller keeps the refusal under it.
       IF verdict <> 'cast' AND p_idempotency_key[i] IS NOT NULL THEN
         UPDATE idempotency_keys k SET status = NULL, body = NULL
@@ -181,19 +181,3 @@ BEGIN
     WHERE b.payment_attempt_id IS NULL;
   verdict := CASE WHEN FOUND THEN 'cast' ELSE 'already_voted' END;
 END $$;
-
--- One ballot, for processes of the version before while they are replaced one after another.
-CREATE OR REPLACE FUNCTION cast_ballot_once(
-  p_api_key text, p_idempotency_key text, p_fingerprint bytea, p_claim bytea, p_answer text, p_event text,
-  p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text, p_participants jsonb,
-  p_code_tag bytea, p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text,
-  p_credits jsonb, OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint,
-  OUT stored_fingerprint bytea, OUT stored_status smallint, OUT stored_answer text
-) RETURNS record LANGUAGE sql AS $$
-  SELECT c.verdict, c.short_position, c.required, c.available, c.stored_fingerprint, c.stored_status, c.stored_answer
-  FROM cast_ballots_together(
-    ARRAY[p_api_key], ARRAY[p_idempotency_key], ARRAY[p_fingerprint], ARRAY[p_claim], ARRAY[p_answer], ARRAY[p_event],
-    ARRAY[p_paper_version], ARRAY[p_voter], ARRAY[p_key_hash], ARRAY[p_expected_group], ARRAY[p_participants],
-    ARRAY[p_code_tag], ARRAY[p_entries], ARRAY[p_visitor_id], ARRAY[p_voter_id], ARRAY[p_email], ARRAY[p_name],
-    ARRAY[p_country], ARRAY[p_credits]) AS c;
-$$;

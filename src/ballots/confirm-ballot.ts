@@ -19,8 +19,8 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
-import { answerKeyOf, type BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import { CONFIRM_GRACE_MS, isFinalAt, notOpen, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
+import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
+import { CONFIRM_GRACE_MS, isFinalAt, notOpen, secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -36,12 +36,11 @@ import {
   openWaitingTime,
   sealTimes,
   sealWaitingTime,
-  waitingTags,
+  waitingTag,
 } from './waiting-ballot.ts';
 
 /** Confirms ballots (contract, "Confirm result"). */
 export function confirmBallotRouter(deps: Deps, rateLimiter: RateLimiter, receipts: LogReceipts): Hono<Env> {
-  const keepSecret = ({ event }: VoteCaller, answer: string) => withoutChoices(event, answer, deps.clock.now());
   const router = new Hono<Env>();
   router.on(
     ...operation({
@@ -67,7 +66,7 @@ export function confirmBallotRouter(deps: Deps, rateLimiter: RateLimiter, receip
       example: { confirmationCode: EXAMPLE.confirmationCode },
     }),
     loadPublicEvent(deps),
-    takeIdempotencyKey(keepSecret, answerKeyOf(deps)),
+    takeIdempotencyKey(keepingOf(deps)),
     body(confirmBody),
     (c) => {
       return claimFirst(c, (claim) =>
@@ -124,12 +123,12 @@ export async function confirmVotes(
   let definition = await deps.definitions.get(event);
   if (definition === undefined) throw notFound();
   requireSameWorld(event, definition.event);
-  let { verdict, answer } = await confirmByAnyTag(deps, definition, code, claim);
+  let { verdict, answer } = await confirmUnderKey(deps, definition, code, claim);
   if (verdict === 'unknown' && definition.event.type === 'election' && definition.event.ballotKey === null) {
     // The event may have opened since this process read it: its ballots are found under its key.
     const newer = await findEventById(deps.db, event.id);
     definition = newer?.ballotKey == null ? undefined : await deps.definitions.get(newer);
-    if (definition !== undefined) ({ verdict, answer } = await confirmByAnyTag(deps, definition, code, claim));
+    if (definition !== undefined) ({ verdict, answer } = await confirmUnderKey(deps, definition, code, claim));
   }
   if (verdict === 'unknown') throw notFoundHere();
   if (verdict === OTHER_WORLD) throw worldChanged();
@@ -144,28 +143,23 @@ interface Written {
   readonly answer: Answer | undefined;
 }
 
-/** Looks for the ballot by the tag that new ones get, and only where that is unknown by those of earlier ones. */
-async function confirmByAnyTag(
+/** Where no ballot of the event waits any more, the code is looked for in the box alone. */
+async function confirmUnderKey(
   deps: ConfirmDeps,
   definition: BallotDefinition,
   code: string,
   claim: Claim | undefined,
 ): Promise<Written> {
   const secrets = await deps.ballotKeys.find(definition.event);
-  const tags = waitingTags(secrets, definition.event, code);
-  let written: Written = { verdict: 'unknown', answer: undefined };
-  for (const tag of tags) {
-    written = await confirmByTag(deps, { definition, code, tag, secrets: secrets ?? deps.secrets }, claim);
-    if (written.verdict !== 'unknown') break;
-  }
-  return written;
+  const tag = secrets === undefined ? codeTagOf(code) : waitingTag(secrets, definition.event, code);
+  return confirmByTag(deps, { definition, code, tag, secrets: secrets ?? deps.secrets }, claim);
 }
 
 /** A ballot that is looked for. */
 interface Sought {
   readonly definition: BallotDefinition;
   readonly code: string;
-  /** One of the tags that it may be found by. */
+  /** What it is found by. */
   readonly tag: Buffer;
   /** What it waits under. */
   readonly secrets: Secrets;
@@ -181,7 +175,9 @@ async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | un
   while (event !== undefined) {
     const row = confirmRow(deps, event, sought);
     const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, sought, row, verdict);
-    const written = await write(deps, row, shape, claim);
+    // A secret event stores no answer: confirming again gives it.
+    const secret = secrecyOf(definition.event) === 'secret';
+    const written = await write(deps, row, shape, secret ? undefined : claim);
     if (written.verdict !== END_MOVED) return written;
     event = await findEventById(deps.db, definition.event.id);
   }
@@ -224,7 +220,7 @@ function shapeConfirmation(
   verdict: ConfirmVerdict,
 ): Answer {
   const { eventId, codeTag, leafTag } = row;
-  const { entries, sealed } = openBallot(secrets, eventId, codeTag, verdict.entries);
+  const { entries, sealed } = openBallot(secrets, definition.event, codeTag, verdict.entries);
   // What is promised is what was sealed: a row that says something else is found when it is moved into the log.
   const weightMicro = sealed?.weightMicro ?? verdict.weightMicro;
   const salt = sealed?.salt ?? verdict.salt;
@@ -294,12 +290,4 @@ function viewConfirmation(
     votes: told ? entries : [],
     ...(definition.event.ballotReceipt === 'full' ? { salt: result.salt.toString('base64') } : {}),
   };
-}
-
-/** A stored answer as it is given again: the choices of a secret ballot are shown while the event is open (completions 4.7). */
-function withoutChoices(event: VotingEvent, answer: string, nowMs: number): string {
-  if (secrecyOf(event) !== 'secret' || statusAt(event, nowMs) === 'open') return answer;
-  const body: unknown = JSON.parse(answer);
-  if (typeof body !== 'object' || body === null || !('data' in body)) return answer;
-  return JSON.stringify({ ...body, data: { ...(body.data as object), votes: [] } });
 }

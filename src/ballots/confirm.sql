@@ -8,7 +8,7 @@ $$;
 -- Moves pending ballots into the box's queue and marks their voters as having taken part, in one statement, however many. Voter and
 -- ballot part here for good: the rows written share nothing but the event. A ballot of an election is found by another tag while
 -- it waits (p_code_tag) than in the box (p_leaf_tag), so that no copy of the queue can be joined with the log. The caller says
--- which end of the event it promises by (p_ends_at, 0 for none; -1 does not ask; in a rehearsal -2 less its number). What waits is
+-- which end of the event it promises by (p_ends_at, 0 for none; in a rehearsal -2 less its number). What waits is
 -- due in the log at the end and its 15 minutes as they stand now, or a day from now. No two of them have one code.
 --
 -- The rows of the queue are inserted in a block with an EXCEPTION clause, which only raises the fault again. Never remove it: the
@@ -63,8 +63,8 @@ BEGIN
     SELECT CASE
         WHEN e.id IS NULL THEN 'event_gone'
         -- A rehearsal is promised by its own log: a caller that has not read of it, or of its end, asks again.
-        WHEN r.ends_at <> -1 AND (r.ends_at < -1) IS DISTINCT FROM (e.rehearsal_since IS NOT NULL) THEN 'changed'
-        WHEN r.ends_at < -1 AND r.ends_at <> -2 - e.rehearsal_number THEN 'changed'
+        WHEN (r.ends_at < 0) IS DISTINCT FROM (e.rehearsal_since IS NOT NULL) THEN 'changed'
+        WHEN r.ends_at < 0 AND r.ends_at <> -2 - e.rehearsal_number THEN 'changed'
         WHEN b.code_tag IS NULL THEN 'not_pending'
         WHEN b.cast_at <= at - pending_ballot_ms() THEN 'expired'
         WHEN s.status = 'closed' AND (b.cast_at > least(e.closed_at, e.ends_at) OR at >= event_final_at(e)) THEN 'closed'
@@ -174,7 +174,7 @@ BEGIN
       WHERE q.voting_event_id = p_event[i] AND q.code_tag BETWEEN p_code_tag[i] AND p_code_tag[i] ORDER BY q.code_tag LIMIT 1;
       IF NOT FOUND THEN
         SELECT x.entries, x.weight_micro, x.sealed_time, x.salt INTO entries, weight_micro, sealed_time, salt
-        FROM find_sealed(p_event[i], coalesce(p_leaf_tag[i], p_code_tag[i])) AS x WHERE x.leaf_index IS NOT NULL;
+        FROM find_sealed(p_event[i], p_leaf_tag[i]) AS x WHERE x.leaf_index IS NOT NULL;
       END IF;
       verdict := CASE WHEN FOUND THEN 'confirmed_before' ELSE 'unknown' END;
     END IF;
@@ -182,10 +182,10 @@ BEGIN
   END LOOP;
 END $$;
 
--- One ballot: in a transaction that stores the answer too, and for processes of the version before.
+-- One ballot, in a transaction that stores the answer too.
 CREATE OR REPLACE FUNCTION confirm_ballot(
   p_event text, p_code_tag bytea, p_ballot text, p_salt bytea, p_sealed_time bytea, p_at bigint, p_new_voter text,
-  p_leaf_tag bytea DEFAULT NULL::bytea, p_ends_at bigint DEFAULT -1, OUT verdict text, OUT entries bytea, OUT weight_micro bigint,
+  p_leaf_tag bytea, p_ends_at bigint, OUT verdict text, OUT entries bytea, OUT weight_micro bigint,
   OUT sealed_time bytea, OUT salt bytea, OUT status text
 ) RETURNS record LANGUAGE sql AS $$
   SELECT c.verdict, c.entries, c.weight_micro, c.sealed_time, c.salt, c.status FROM confirm_ballots_together(

@@ -24,9 +24,10 @@ import { worldChanged } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { CastBody } from './ballot.ts';
 import { type PackedPosition, packEntries } from './ballot-encoding.ts';
+import { roomOf } from './ballot-room.ts';
 import { ANY_GROUP, type BallotEntry, costOf, describeShortage, type Judgement, judgeBallot } from './ballot-rules.ts';
 import type { CastRow, CreditNeed, CreditShortage } from './repository.ts';
-import { codeTagOf, newTag, sealEntries, sealSecretBallot } from './waiting-ballot.ts';
+import { codeTagOf, sealEntries, sealSecretBallot, waitingTag } from './waiting-ballot.ts';
 
 interface PrepareDeps {
   readonly db: Database;
@@ -68,9 +69,7 @@ export async function prepareBallot(
   const secrets = await deps.ballotKeys.find(event);
   // Its key goes when no ballot can come any more; before that, it is a rehearsal's that ended meanwhile.
   if (secrets === undefined) throw isFinalAt(event, deps.clock.now()) ? notOpen('closed') : worldChanged();
-  const sealedWeight = isPoll || event.ballotKey === null ? undefined : expectedWeight;
-  const codeTag = codeTagOf(code);
-  const tag = newTag(secrets, event, code, codeTag);
+  const tag = waitingTag(secrets, event, code);
   return {
     eventId: event.id,
     definitionVersion: event.definitionVersion,
@@ -80,8 +79,10 @@ export async function prepareBallot(
     codeTag: tag,
     entries: isPoll
       ? sealEntries(secrets, event.id, tag, packed)
-      : sealSecretBallot(secrets, event.id, tag, { codeTag, packed, weightMicro: sealedWeight }),
-    sealedWeight,
+      : sealSecretBallot(secrets, event.id, tag, {
+          ...{ codeTag: codeTagOf(code), packed, room: roomOf(definition), weightMicro: expectedWeight },
+        }),
+    sealedWeight: isPoll ? undefined : expectedWeight,
     visitorId: body.visitorId ?? null,
     voterId: body.voterId ?? null,
     email: body.email ?? null,

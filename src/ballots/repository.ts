@@ -83,6 +83,7 @@ const CAST_COLUMNS: readonly Column[] = [
   'country text',
   'credits jsonb',
   'sealed_weight bigint',
+  'secret_event text',
 ];
 
 function castColumns({ row, claim }: CastRequest): ArrayElement[] {
@@ -108,6 +109,7 @@ function castColumns({ row, claim }: CastRequest): ArrayElement[] {
     row.countryCode,
     credits === undefined ? null : JSON.stringify(credits),
     row.sealedWeight ?? null,
+    claim?.secretEventId ?? null,
   ];
 }
 
@@ -135,6 +137,7 @@ type VerdictRow = {
   required: string | null;
   available: string | null;
   stored_fingerprint?: Buffer | null;
+  stored_claim?: Buffer | null;
   stored_status?: number | null;
   stored_answer?: string | null;
   voter_weight?: string | null;
@@ -149,9 +152,11 @@ function shortageOf(row: Pick<VerdictRow, 'short_position' | 'required' | 'avail
 function castVerdict(row: VerdictRow | undefined): CastVerdict {
   if (row === undefined) throw new Error('casting answers with a row for each ballot');
   const shortage = shortageOf(row);
-  const { stored_fingerprint: fingerprint, stored_status: status, stored_answer: sealedAnswer } = row;
+  const { stored_fingerprint: fingerprint, stored_claim: token, stored_status: status, stored_answer: answer } = row;
   const stored =
-    fingerprint == null ? undefined : { fingerprint, status: status ?? null, sealedAnswer: sealedAnswer ?? null };
+    fingerprint == null || token == null
+      ? undefined
+      : { fingerprint, token, status: status ?? null, sealedAnswer: answer ?? null };
   const weightMicro = row.voter_weight == null ? undefined : BigInt(row.voter_weight);
   return { verdict: row.verdict, shortage, stored, weightMicro };
 }

@@ -82,7 +82,7 @@ export const ballotQueue = pgTable(
     /** Sealed (`waiting-ballot.ts`). */
     entries: bytes('entries').notNull(),
     weightMicro: micro('weight_micro').notNull(),
-    /** Of a poll's ballot; empty in an election, where it is sealed with the entries. */
+    /** Polls only; empty in an election, where it is sealed with the entries. */
     salt: bytes('salt').notNull(),
     /** When it was confirmed and until when it was promised to be in the log, readable only with the confirmation code: no time can be joined with a voter. */
     sealedTime: bytes('sealed_time').notNull(),
@@ -151,4 +151,3 @@ export const undisclosedBallots = pgTable(
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.leafIndex] })],
 );
-

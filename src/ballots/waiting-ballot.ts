@@ -12,6 +12,17 @@ export function generateConfirmationCode(): string {
   return base32(takeRandomBytes(CODE_BYTES), CODE_CHARACTERS).toUpperCase();
 }
 
+/**
+ * The code of an election's ballot that was cast under an Idempotency-Key: who repeats the request gets it again, although no answer
+ * is stored. Only the key of the event can make it.
+ * @param token of the claim
+ */
+export const deriveConfirmationCode = (secrets: Secrets, eventId: string, token: Uint8Array): string =>
+  base32(
+    secrets.mac('confirmation-code', Buffer.concat([Buffer.from(`${eventId}\n`), token])),
+    CODE_CHARACTERS,
+  ).toUpperCase();
+
 /** The code as it is stored, however it was typed. Undefined for a text that is no code: it names nothing. */
 export function normaliseCode(text: string): string | undefined {
   const code = readTyped(text);
@@ -23,70 +34,42 @@ export function codeTagOf(code: string): Buffer {
   return sha256(`code${code}`);
 }
 
-const keyedText = (eventId: string, code: string): string => `${eventId}\n${code}`;
-
-/** What a new ballot is stored under: the first of its `waitingTags`. @param codeTag the tag of its code in the log */
-export function newTag(
-  secrets: Secrets,
-  event: Pick<VotingEvent, 'id' | 'type'>,
-  code: string,
-  codeTag: Buffer,
-): Buffer {
-  return event.type === 'poll' ? codeTag : secrets.mac('ballot-tag', keyedText(event.id, code));
-}
-
 /**
- * What a ballot is found by while it is pending or waits in the queue, the one that new ballots get first. In an election it
- * is a hash of the code under the key of the event: the tag that stands in the log would join a copy of these rows, which can
- * be recognised as somebody's, with the ballot that is opened later. In an event that opened before there were keys of events
- * it is one under each listed secret key. Last comes the tag of the log, which ballots had before there were keyed ones, and by
- * which those of the box are found. Polls use that one alone: their ballots carry their voter.
- * @param secrets what the ballots of the event wait under; undefined once none waits any more
+ * What a ballot is found by while it is pending or waits in the queue. In an election it is a hash of the code under the key of
+ * the event: the tag that stands in the log would join a copy of these rows, which can be recognised as somebody's, with the
+ * ballot that is opened later. A poll uses the tag of the log: its ballots carry their voter.
+ * @param secrets what the ballots of the event wait under
  */
-export function waitingTags(
-  secrets: Secrets | undefined,
-  event: Pick<VotingEvent, 'id' | 'type'>,
-  code: string,
-): Buffer[] {
-  const codeTag = codeTagOf(code);
-  const keyed = event.type === 'poll' ? [] : (secrets?.macs('ballot-tag', keyedText(event.id, code)) ?? []);
-  return [...keyed, codeTag];
+export function waitingTag(secrets: Secrets, event: Pick<VotingEvent, 'id' | 'type'>, code: string): Buffer {
+  return event.type === 'poll' ? codeTagOf(code) : secrets.mac('ballot-tag', `${event.id}\n${code}`);
 }
 
 /**
  * A ballot as it is stored until it is sealed into the log: encrypted (AES-256-GCM), because until then the database could
- * show whose ballot it is. The column's first byte is the version:
+ * show whose ballot it is. The first byte says which form it has; a packed ballot, as it stands in the box, begins with 1:
  *
- *   1   a packed ballot in clear (`ballot-encoding.ts`): one that was sealed into the log
- *   2   sealed packed entries: a poll's, whose ballots carry their voter anyway
- *   3   a sealed ballot of a secret event, with everything of it that will be public one day but its weight, under the secret
- *       key of the service: of events that opened before there were keys of events
- *   4   the same with its weight, under the key of its event (`ballot-keys.ts`)
+ *   2   a poll's, under the secret key of the service: packed entries
+ *   3   an election's, under the key of its event (`ballot-keys.ts`): everything of it that will be public one day
  *
- * Sealed ones go on with 4 bytes, the ID of the key, then nonce, ciphertext and tag. What versions 3 and 4 seal is the tag of
- * the code (32 bytes), the salt (32), in version 4 the weight (8, millionths, big-endian), the length of the packed entries
- * (4, big-endian), the packed entries, and zeros up to a multiple of 128 bytes, so that the length does not show how many
- * entries there are. Tag and salt stand in the log and in its openings: a copy of the queue that held them in clear would be
- * joined with those later.
+ * Both go on with 4 bytes, the ID of the key, then nonce, ciphertext and tag. What an election's seals is the tag of the code
+ * (32 bytes), the salt (32), the weight (8, millionths, big-endian), the length of the packed entries (4, big-endian), the packed
+ * entries, and zeros up to the length of the largest ballot of the definition (`roomOf`), so that the length shows nothing of the
+ * choice. Tag and salt stand in the log and in its openings: a copy of the queue that held them in clear would be joined with those
+ * later.
  */
-const POLL_VERSION = 2;
-const UNWEIGHED_VERSION = 3;
-const WEIGHED_VERSION = 4;
+const POLL_FORM = 2;
+const SECRET_FORM = 3;
 const KEY_ID_BYTES = 4;
 const HASH_BYTES = 32;
-const WEIGHT_BYTES = 8;
-const LENGTH_BYTES = 4;
-const BLOCK_BYTES = 128;
+const WEIGHT_AT = 2 * HASH_BYTES;
+const LENGTH_AT = WEIGHT_AT + 8;
+const ENTRIES_AT = LENGTH_AT + 4;
 
 type Column = 'entries' | 'sealed_time';
 
 /** Ties the ciphertext to its ballot: copied to another one it does not open. */
 function placeOf(column: Column, eventId: string, tag: Uint8Array) {
   return { table: 'ballot_queue', column, row: `${eventId}/${Buffer.from(tag).toString('hex')}` };
-}
-
-function seal(secrets: Secrets, place: ReturnType<typeof placeOf>, plain: Uint8Array): Buffer {
-  return secrets.sealBytes(plain, place);
 }
 
 function open(secrets: Secrets, place: ReturnType<typeof placeOf>, sealed: Buffer): Buffer {
@@ -98,15 +81,16 @@ function open(secrets: Secrets, place: ReturnType<typeof placeOf>, sealed: Buffe
 
 /** Seals the packed entries of a poll's ballot. @param tag what the row is found by */
 export function sealEntries(secrets: Secrets, eventId: string, tag: Uint8Array, packed: Uint8Array): Buffer {
-  return Buffer.concat([Buffer.of(POLL_VERSION), seal(secrets, placeOf('entries', eventId, tag), packed)]);
+  return Buffer.concat([Buffer.of(POLL_FORM), secrets.sealBytes(packed, placeOf('entries', eventId, tag))]);
 }
 
 interface SecretBallot {
   /** What the ballot will be found by in the log. */
   readonly codeTag: Uint8Array;
   readonly packed: Uint8Array;
-  /** Undefined where it waits under the secret key of the service, as such ballots always did. */
-  readonly weightMicro: bigint | undefined;
+  /** Bytes that the packed entries of any ballot of the definition fit into. */
+  readonly room: number;
+  readonly weightMicro: bigint;
 }
 
 /** Seals a secret ballot with a salt that is drawn here. @param tag what the row is found by, which reveals nothing of `codeTag` */
@@ -114,71 +98,73 @@ export function sealSecretBallot(
   secrets: Secrets,
   eventId: string,
   tag: Uint8Array,
-  { codeTag, packed, weightMicro }: SecretBallot,
+  { codeTag, packed, room, weightMicro }: SecretBallot,
 ): Buffer {
-  const version = weightMicro === undefined ? UNWEIGHED_VERSION : WEIGHED_VERSION;
-  const lengthAt = 2 * HASH_BYTES + (weightMicro === undefined ? 0 : WEIGHT_BYTES);
-  const headBytes = lengthAt + LENGTH_BYTES;
-  const plain = Buffer.allocUnsafe(Math.ceil((headBytes + packed.length) / BLOCK_BYTES) * BLOCK_BYTES).fill(0);
+  if (packed.length > room) throw new RangeError(`a ballot of ${packed.length} bytes has no room in ${room}`);
+  const plain = Buffer.alloc(ENTRIES_AT + room);
   plain.set(codeTag);
   plain.set(takeRandomBytes(HASH_BYTES), HASH_BYTES);
-  if (weightMicro !== undefined) plain.writeBigInt64BE(weightMicro, 2 * HASH_BYTES);
-  plain.writeUInt32BE(packed.length, lengthAt);
-  plain.set(packed, headBytes);
-  return Buffer.concat([Buffer.of(version), seal(secrets, placeOf('entries', eventId, tag), plain)]);
+  plain.writeBigInt64BE(weightMicro, WEIGHT_AT);
+  plain.writeUInt32BE(packed.length, LENGTH_AT);
+  plain.set(packed, ENTRIES_AT);
+  return Buffer.concat([Buffer.of(SECRET_FORM), secrets.sealBytes(plain, placeOf('entries', eventId, tag))]);
 }
 
 /** What a stored ballot says. */
 interface OpenedBallot {
   /** Packed entries, in clear. */
   readonly entries: Buffer;
-  /** What a secret ballot brings along in place of its row's own values; undefined for every other one. */
+  /** What an election's ballot brings along in place of its row's own values; undefined for every other one. */
   readonly sealed:
     | {
         readonly id: string;
         readonly codeTag: Buffer;
         readonly salt: Buffer;
-        /** What it weighs, whatever its row says; undefined in one that was sealed without. */
-        readonly weightMicro: bigint | undefined;
+        /** What it weighs, whatever its row says. */
+        readonly weightMicro: bigint;
       }
     | undefined;
 }
 
 /** Whether a stored ballot is encrypted, so that a key is needed to read it. */
-export const isSealed = (stored: Uint8Array): boolean =>
-  stored[0] === POLL_VERSION || stored[0] === UNWEIGHED_VERSION || stored[0] === WEIGHED_VERSION;
+export const isSealed = (stored: Uint8Array): boolean => stored[0] === POLL_FORM || stored[0] === SECRET_FORM;
 
 /**
- * Opens a stored ballot of any version.
+ * Opens a ballot that waits.
  * @param tag what its row is found by
- * @throws Error when it was changed, moved, or its key is not configured
+ * @throws Error where it has another form than its event's, was changed or moved, or its key is not configured
  */
-export function openBallot(secrets: Secrets, eventId: string, tag: Uint8Array, stored: Uint8Array): OpenedBallot {
-  const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.length);
-  if (!isSealed(bytes)) return { entries: bytes, sealed: undefined };
-  const plain = open(secrets, placeOf('entries', eventId, tag), bytes.subarray(1));
-  if (bytes[0] === POLL_VERSION) return { entries: plain, sealed: undefined };
+export function openWaiting(
+  secrets: Secrets,
+  { id: eventId, type }: Pick<VotingEvent, 'id' | 'type'>,
+  tag: Uint8Array,
+  stored: Buffer,
+): OpenedBallot {
+  if (stored[0] !== (type === 'poll' ? POLL_FORM : SECRET_FORM))
+    throw new Error('a waiting ballot has another form than its event');
+  const plain = open(secrets, placeOf('entries', eventId, tag), stored.subarray(1));
+  if (type === 'poll') return { entries: plain, sealed: undefined };
   const codeTag = plain.subarray(0, HASH_BYTES);
-  const salt = plain.subarray(HASH_BYTES, 2 * HASH_BYTES);
-  const isWeighed = bytes[0] === WEIGHED_VERSION;
-  const weightMicro = isWeighed ? plain.readBigInt64BE(2 * HASH_BYTES) : undefined;
-  const lengthAt = 2 * HASH_BYTES + (isWeighed ? WEIGHT_BYTES : 0);
-  const start = lengthAt + LENGTH_BYTES;
-  const entries = plain.subarray(start, start + plain.readUInt32BE(lengthAt));
+  const salt = plain.subarray(HASH_BYTES, WEIGHT_AT);
+  const weightMicro = plain.readBigInt64BE(WEIGHT_AT);
+  const entries = plain.subarray(ENTRIES_AT, ENTRIES_AT + plain.readUInt32BE(LENGTH_AT));
   return { entries, sealed: { id: ballotIdOf(salt, codeTag), codeTag, salt, weightMicro } };
 }
+
+/** Opens a confirmed ballot, in the box or on its way. @throws Error as `openWaiting` does */
+export const openBallot = (
+  secrets: Secrets,
+  event: Pick<VotingEvent, 'id' | 'type'>,
+  tag: Uint8Array,
+  stored: Buffer,
+): OpenedBallot =>
+  isSealed(stored) ? openWaiting(secrets, event, tag, stored) : { entries: stored, sealed: undefined };
 
 /** The ID of a secret ballot in the box: another one than that of its row in the queue, and the same one each time. */
 export const ballotIdOf = (salt: Buffer, codeTag: Buffer): string =>
   `bal_${base32(sha256(Buffer.concat([Buffer.from('ballot id'), salt, codeTag])), 26)}`;
 
-/** The packed entries alone. */
-export function openEntries(secrets: Secrets, eventId: string, tag: Uint8Array, stored: Uint8Array): Buffer {
-  return openBallot(secrets, eventId, tag, stored).entries;
-}
-
 const TIME_BYTES = 6;
-/** Two masked times in clear; sealed they are longer. */
 const MASKED_TIMES_BYTES = 2 * TIME_BYTES;
 
 /** The two times of a confirmed ballot. */
@@ -211,11 +197,10 @@ function mask(code: string, bytes: Uint8Array): Buffer {
 
 /** Seals the masked times of a secret ballot while it waits: they will stand in the box, where they must not be found again. */
 export function sealWaitingTime(secrets: Secrets, eventId: string, tag: Uint8Array, masked: Uint8Array): Buffer {
-  return seal(secrets, placeOf('sealed_time', eventId, tag), masked);
+  return secrets.sealBytes(masked, placeOf('sealed_time', eventId, tag));
 }
 
 /** The masked times of a stored ballot, waiting or not. */
-export function openWaitingTime(secrets: Secrets, eventId: string, tag: Uint8Array, stored: Uint8Array): Buffer {
-  const bytes = Buffer.from(stored.buffer, stored.byteOffset, stored.length);
-  return bytes.length <= MASKED_TIMES_BYTES ? bytes : open(secrets, placeOf('sealed_time', eventId, tag), bytes);
+export function openWaitingTime(secrets: Secrets, eventId: string, tag: Uint8Array, stored: Buffer): Buffer {
+  return stored.length === MASKED_TIMES_BYTES ? stored : open(secrets, placeOf('sealed_time', eventId, tag), stored);
 }

@@ -13,8 +13,8 @@ export function addDoctorCommand({ program, command, withDatabase }: Cli): void 
       const { checkSurroundings } = await import('./doctor.ts');
       const { checkLivingKeys } = await import('#src/voting-events/check-ballot-keys.ts');
       const start = await check();
-      const isAway = start.some(({ name, status }) => name === 'database' && status === 'failed');
-      const keys = isAway ? [] : await checkLivingKeys(config, url);
+      const isUnusable = start.some(({ name, status }) => /^(?:database|schema)$/.test(name) && status === 'failed');
+      const keys = isUnusable ? [] : await checkLivingKeys(config, url);
       const findings = [...start, ...keys, ...(await checkSurroundings(config))];
       return {
         value: findings.map(({ name, status, detail, cure }) => ({ name, status, detail, cure })),

@@ -29,23 +29,22 @@ function parseRequestId(text: string): string {
 }
 
 /** Commands for the operator of the service. */
-export function addOperationCommands({ program, command, group, withDeps, withDatabase }: Cli): void {
+export function addOperationCommands({ program, command, group, json, withDeps, withDatabase }: Cli): void {
   command(program, 'migrate', 'bring the database to the newest schema', 'migrate', 'migrate --check')
     .option('--check', 'only say what is to be applied; exit status 1 where something is')
     .action(({ check }: { check?: boolean }) =>
       withDatabase(async (_config, findings, url): Promise<Answer> => {
-        const failure = (await findings()).find(({ status, name }) => status === 'failed' && name !== 'secret key');
-        // `--check` also reports a schema that this role may not migrate.
-        if (failure !== undefined && !(check === true && failure.name === 'schema'))
-          throw conflict('database_not_ready', `${failure.detail}. ${failure.cure}`);
+        // `migrate` judges the schema itself, and needs no key.
+        const failure = (await findings()).find(
+          ({ status, name }) => status === 'failed' && name !== 'secret key' && name !== 'schema',
+        );
+        if (failure !== undefined) throw conflict('database_not_ready', `${failure.detail}. ${failure.cure}`);
         const { listPending, migrate } = await import('#src/database/migrate.ts');
-        const pending = await listPending(url);
-        if (check !== true) await migrate(url);
-        const value = { pending: check === true ? pending : [], applied: check === true ? [] : pending };
-        return {
-          value,
-          ...(check === true && pending.length > 0 ? { refused: true, next: [commandLine('migrate')] } : {}),
-        };
+        const { lacking, pending, ...numbers } = await listPending(url);
+        if (check !== true)
+          await migrate(url, { insists: true, say: (line) => json() || process.stderr.write(`${line}\n`) });
+        const value = { ...numbers, pending: check === true ? pending : [], applied: check === true ? [] : pending };
+        return { value, ...(check === true && lacking !== undefined ? { refused: true, next: [lacking] } : {}) };
       }),
     );
 

@@ -258,7 +258,7 @@ function nextOf(
   const more = eventCount - events.length;
   return [
     `export DATABASE_URL=postgres://ROLE:PASSWORD@127.0.0.1:${options.port}/${manifest.database}   (roles and passwords are those of the backup)`,
-    `${commandLine('migrate')}   (as the owner; where the backup is of an older version)`,
+    `${commandLine('migrate')}   (as the owner)`,
     commandLine('doctor'),
     ...events.map((code) => commandLine(`recount --event ${code}`)),
     ...(more > 0 ? [`… and ${more} more events`] : []),

@@ -200,7 +200,7 @@ export async function takeBackup(source: BackupSource, to: string): Promise<Answ
     await makeFolder(folder);
     await copyServer(source, programs, dataFolder(folder));
     const takenAt = await databaseTime(client);
-    // The log of an older version is not read by the programs of a newer one.
+    // The programs read the log of their own major version of PostgreSQL alone.
     const log = programs.major === server.major ? [] : ['--no-parse-wal'];
     const verify = await runProgram(path.join(programs.folder, 'pg_verifybackup'), [...log, dataFolder(folder)]);
     requireDone(verify, 'backup_damaged', 'the backup is not what the server sent');

@@ -128,8 +128,7 @@ BEGIN
       AND v.position_id = p.id AND v.visitor_id = p_visitor AND v.kind = 'void' AND v.reason = e.reason)));
 END $$;
 
--- Takes bought credits back after the money went back, as far as they are free. Not under the name that it had before: a process of the
--- version before, which asks it how many are spent, then fails and leaves the reversal to a newer one.
+-- Takes bought credits back after the money went back, as far as they are free.
 CREATE OR REPLACE FUNCTION take_free_credits(p_event text, p_position text, p_visitor text, p_credits integer, p_attempt text)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { FUNCTIONS_VERSION, type FunctionSource } from './function-sources.ts';
+import type { FunctionSource } from './function-sources.ts';
 
 type Client = Pick<pg.Client, 'query'>;
 
@@ -16,10 +16,9 @@ interface Installed {
 
 /**
  * Each function carries a comment that says which source made it, and what the definition was then: `voting-service`, the
- * version of all functions, the hash of the source, the digest of the definition. It needs no table, goes with the function,
- * and shows a change by hand too.
+ * hash of the source, the digest of the definition. It needs no table, goes with the function, and shows a change by hand too.
  */
-const MARK = /^voting-service (\d+) ([0-9a-f]{16}) ([0-9a-f]{32})$/;
+const MARK = /^voting-service ([0-9a-f]{16}) ([0-9a-f]{32})$/;
 
 const INSTALLED = `
   SELECT p.oid::int8::text AS oid, p.proname AS name, p.oid::regprocedure::text AS signature,
@@ -34,22 +33,13 @@ async function listInstalled(client: Client, name: string | null = null): Promis
 
 function isAsIn(source: FunctionSource, own: readonly Installed[]): boolean {
   const [only, ...others] = own;
-  const [, , hash, digest] = MARK.exec(only?.mark ?? '') ?? [];
+  const [, hash, digest] = MARK.exec(only?.mark ?? '') ?? [];
   return others.length === 0 && hash === source.hash && digest === only?.digest;
 }
 
-interface FunctionState {
-  /** Names of functions that are missing, differ from their source, or have none any more. */
-  readonly differing: readonly string[];
-  /** A later version of the service has applied its functions. */
-  readonly newer: boolean;
-}
-
-/** Compares the functions of a database with their sources, and changes nothing. */
-export async function readFunctionState(client: Client, sources: readonly FunctionSource[]): Promise<FunctionState> {
+/** Names of functions that are missing, differ from their source, or have none any more. Nothing is changed. */
+export async function listDiffering(client: Client, sources: readonly FunctionSource[]): Promise<string[]> {
   const installed = await listInstalled(client);
-  const versions = installed.map(({ mark }) => Number(MARK.exec(mark ?? '')?.[1] ?? 0));
-  if (versions.some((version) => version > FUNCTIONS_VERSION)) return { differing: [], newer: true };
   const changed = sources.filter(
     (source) =>
       !isAsIn(
@@ -57,10 +47,10 @@ export async function readFunctionState(client: Client, sources: readonly Functi
         installed.filter(({ name }) => name === source.name),
       ),
   );
-  return { differing: [...changed, ...listGone(installed, sources)].map(({ name }) => name), newer: false };
+  return [...changed, ...listGone(installed, sources)].map(({ name }) => name);
 }
 
-/** Functions that a version of the service made and this one does not have. Others are not ours to drop. */
+/** Functions that a build of the service made and this one does not have. Others are not ours to drop. */
 function listGone(installed: readonly Installed[], sources: readonly FunctionSource[]): Installed[] {
   const names = new Set(sources.map(({ name }) => name));
   return installed.filter(({ name, mark }) => MARK.test(mark ?? '') && !names.has(name));
@@ -92,7 +82,7 @@ async function applyOne(client: Client, source: FunctionSource): Promise<void> {
   const made = after.find(({ oid }) => !known.has(oid)) ?? after[0];
   if (made === undefined) throw new Error(`the source of ${source.name} made no function of this name`);
   for (const { oid, signature } of after) if (oid !== made.oid) await client.query(`DROP FUNCTION ${signature}`);
-  const mark = `voting-service ${FUNCTIONS_VERSION} ${source.hash} ${made.digest}`;
+  const mark = `voting-service ${source.hash} ${made.digest}`;
   await client.query(`COMMENT ON FUNCTION ${made.signature} IS '${mark}'`);
 }
 

@@ -1,6 +1,7 @@
 import pg from 'pg';
 import { MOST_CLOCK_DIFFERENCE_MS } from '#src/platform/clock-drift.ts';
-import { readSchemaState, whatIsLacking, whyRefused } from './migrate.ts';
+import { readSchemaState, whatIsLacking } from './migrate.ts';
+import { mayReplace, requireSchemaNumber, SCHEMA } from './schema-number.ts';
 
 /** Why the service does not start, in one line for the operator. */
 export class StartRefused extends Error {}
@@ -37,7 +38,7 @@ const CONNECT_MS = 5_000;
 export async function connectOnce(url: string): Promise<pg.Client> {
   const client = new pg.Client({
     connectionString: url,
-    application_name: 'voting-service check',
+    application_name: 'check of voting-service',
     connectionTimeoutMillis: CONNECT_MS,
     statement_timeout: CONNECT_MS,
     query_timeout: CONNECT_MS,
@@ -48,10 +49,11 @@ export async function connectOnce(url: string): Promise<pg.Client> {
   return client;
 }
 
-/** Does something on a connection of its own. */
+/** Does something on a connection of its own. @throws SchemaRefused where the database is not this build's */
 export async function withConnection<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = await connectOnce(url);
   try {
+    await requireSchemaNumber(client);
     return await work(client);
   } finally {
     await client.end();
@@ -121,7 +123,7 @@ async function checkPooler(first: pg.Client, url: string): Promise<Finding> {
     return failed(
       'connections',
       'DATABASE_URL leads to a pooler in transaction mode, where LISTEN, advisory locks and named statements do not last',
-      'Name the server itself, or a pooler in session mode.',
+      'Name the server itself, or a pooler in session mode. Pause this one before `migrate`, and until it is done.',
     );
   } finally {
     await second.end();
@@ -155,23 +157,10 @@ async function checkClock(client: pg.Client, now: () => number): Promise<Finding
 
 async function checkSchema(client: pg.Client): Promise<Finding> {
   const state = await readSchemaState(client);
-  const refused = whyRefused(state);
-  if (refused !== undefined)
-    return failed('database', refused, 'Check DATABASE_URL, or give the service an empty database.');
-  if (state.newer)
-    return warned(
-      'schema',
-      'the database was migrated by a newer version of the service',
-      'This version works on it; operations.md, "Going back".',
-    );
   const lacking = whatIsLacking(state);
-  if (lacking === undefined) return found('schema', 'the schema is the newest');
-  if (state.mayMigrate) return found('schema', `${lacking}; the start applies ${state.empty ? 'the schema' : 'them'}`);
-  return failed(
-    'schema',
-    `${lacking}, and this role may not change the schema`,
-    'Run `migrate` as the owner of the schema first.',
-  );
+  if (lacking === undefined) return found('schema', `schema number ${SCHEMA.number}, which this build serves`);
+  const isMigrated = state.empty || (state.schema !== undefined && mayReplace(state.schema, false));
+  return isMigrated && state.mayMigrate ? found('schema', lacking) : failed('schema', lacking, '');
 }
 
 /**

@@ -5,6 +5,7 @@ import pg from 'pg';
 import type { Log } from '#src/platform/log.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { requireSchemaNumber } from './schema-number.ts';
 
 /** Runs statements outside of a transaction. */
 export type Database = NodePgDatabase & { $client: pg.Pool };
@@ -37,6 +38,9 @@ export function connectDatabase(options: ConnectOptions): Database {
     lock_timeout: TIME_LIMITS.databaseLockMs,
     idle_in_transaction_session_timeout: TIME_LIMITS.databaseIdleInTransactionMs,
     application_name: 'voting-service',
+    verify: (client, done) => {
+      requireSchemaNumber(client).then(() => done(), done);
+    },
   });
   // A pool that ends waits for no goodbye of the server, which may stop right after it.
   const warn = (fault: Error, words: string): void => {

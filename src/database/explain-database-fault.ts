@@ -16,7 +16,7 @@ const REASONS: Readonly<Record<string, string>> = {
   '3D000': 'there is no such database',
   '42501': 'its role lacks a right that is needed here',
   '53300': 'it has no connection left',
-  '55P03': 'a row stayed locked for too long',
+  '55P03': 'a row or a table stayed locked for too long',
   '57014': 'a statement took too long',
   '57P01': 'it was shut down',
   '57P03': 'it is starting up',
@@ -34,7 +34,7 @@ function systemCode(fault: unknown): string | undefined {
 
 /** The driver's own words for a connection that did not come about; they hold no values. */
 const TIMEOUTS =
-  /^(timeout expired|Connection terminated due to connection timeout|Connection terminated unexpectedly)$/;
+  /^(timeout expired|Connection terminated due to connection timeout|Connection terminated unexpectedly|Client has encountered a connection error and is not queryable)$/;
 
 /** `it refuses the password (28P01)`; undefined for a fault that is not the database's. */
 export function explainDatabaseFault(fault: unknown): string | undefined {

@@ -2,12 +2,6 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 
-/**
- * Goes up by one whenever a function changes: a process of an earlier version, started beside newer ones, then leaves the
- * functions of the newer version alone. A test holds it against the golden text of the functions.
- */
-export const FUNCTIONS_VERSION = 30;
-
 /** The sources of all functions of the database, in the order in which they are applied. */
 export const FUNCTION_FILES = [
   'database/functions/clock.sql',

@@ -3,6 +3,7 @@ import pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { requireSchemaNumber, type SchemaNumber, SchemaRefused, whyNotServed } from './schema-number.ts';
 
 /** What the database answered, and when. */
 interface Beat {
@@ -22,11 +23,14 @@ interface HeartbeatOptions {
   readonly onBeat: (beat: Beat) => void;
   /** Hears that the database gives no answer, again and again for as long as it gives none. */
   readonly onSilence: () => void;
+  /** Hears why this build must end, in one line, once another one is to serve the database. */
+  readonly onReplaced: (reason: string) => void;
 }
 
 const BEAT = `
   INSERT INTO service_processes (id, seen_at) VALUES ($1, now_ms())
-  ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at RETURNING seen_at`;
+  ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
+  RETURNING seen_at, (SELECT to_jsonb(s) FROM schema_number s) AS schema`;
 /** Rows of processes that were killed; they count for nothing after two seconds. */
 const FORGET = 'DELETE FROM service_processes WHERE seen_at < now_ms() - 3600000';
 
@@ -65,6 +69,7 @@ export class Heartbeat {
   #beating: Promise<void> | undefined;
   #client: pg.Client | undefined;
   #silent = false;
+  #pausing = new AbortController();
 
   constructor(options: HeartbeatOptions) {
     this.#options = options;
@@ -81,9 +86,15 @@ export class Heartbeat {
     await this.#first.promise;
   }
 
+  /** Asks at once what the next beat would ask. */
+  beatNow(): void {
+    this.#pausing.abort();
+  }
+
   /** Takes this process off the list: what it had begun is free at once. */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    this.beatNow();
     await this.#beating;
   }
 
@@ -108,6 +119,8 @@ export class Heartbeat {
       if (!this.#silent) this.#options.log.warn('the database gives no answer: what waits for it is refused');
       this.#silent = true;
       this.#options.onSilence();
+    } else if (fault instanceof SchemaRefused) {
+      this.#options.onReplaced(fault.message);
     } else if (!this.#stopping.signal.aborted) {
       this.#options.log.warn({ fault: summariseFault(fault) }, 'the database could not be asked for its time');
     }
@@ -124,22 +137,30 @@ export class Heartbeat {
     // A connection that is lost fails the query that waits on it.
     client.on('error', () => undefined);
     await withinPatience(client.connect());
+    await withinPatience(requireSchemaNumber(client));
     await withinPatience(client.query(FORGET));
     while (!this.#stopping.signal.aborted) {
       const askedAt = monotonicMs();
       const { rows } = await withinPatience(
-        client.query<{ seen_at: string }>({ name: 'beat', text: BEAT, values: [this.#options.processId] }),
+        client.query<{ seen_at: string; schema: SchemaNumber }>({
+          name: 'beat',
+          text: BEAT,
+          values: [this.#options.processId],
+        }),
       );
       this.#silent = false;
       this.#options.onBeat({ databaseMs: Number(rows[0]?.seen_at), askedAt, answeredAt: monotonicMs() });
       this.#first.resolve();
+      const replaced = whyNotServed(rows[0]?.schema);
+      if (replaced !== undefined) this.#options.onReplaced(replaced);
       await this.#pause();
     }
     await withinPatience(client.query('DELETE FROM service_processes WHERE id = $1', [this.#options.processId]));
   }
 
-  #pause(): Promise<void> {
-    const { signal } = this.#stopping;
-    return delay(TIME_LIMITS.heartbeatMs, undefined, { signal }).catch(() => undefined);
+  async #pause(): Promise<void> {
+    if (this.#stopping.signal.aborted) return;
+    this.#pausing = new AbortController();
+    await delay(TIME_LIMITS.heartbeatMs, undefined, { signal: this.#pausing.signal }).catch(() => undefined);
   }
 }

@@ -1,41 +1,44 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
-import { applyFunctions, dropGoneFunctions, readFunctionState } from './apply-functions.ts';
+import { monotonicMs } from '#src/platform/clock.ts';
+import { applyFunctions, dropGoneFunctions, listDiffering } from './apply-functions.ts';
+import { databaseErrorCode } from './client.ts';
+import { endOtherProcesses } from './end-other-processes.ts';
+import { explainDatabaseFault } from './explain-database-fault.ts';
 import { readFunctionSources } from './function-sources.ts';
 import { listMigrations, type Migration, readMigration } from './migrations.ts';
 import { runMigrations } from './queue-library.ts';
+import {
+  mayReplace,
+  readSchemaNumber,
+  SCHEMA,
+  type SchemaNumber,
+  SchemaRefused,
+  whyNotServed,
+} from './schema-number.ts';
 
 /** Held while migrating, so that processes that start together take turns. */
 const MIGRATION_LOCK = 7_316_002;
+/** A little more than the second after which the server ends an autovacuum that is in the way. */
+const LOCK_MS = 2_000;
+/** How long a lock that another program holds is waited for: votes pause meanwhile. */
+const LOCKED_MS = 60_000;
+const LOCKED_PAUSE_MS = 500;
+/** Deadlock, lock not available. */
+const LOCKED = ['40P01', '55P03'];
 
-/** What a database holds beside what this version needs. */
+/** What a database holds beside what this build needs. */
 interface SchemaState {
-  /** Names of migrations that are not applied, oldest first. */
-  readonly pending: readonly string[];
+  readonly schema: SchemaNumber | undefined;
+  /** Migrations that are not applied, oldest first. */
+  readonly pending: readonly Migration[];
   /** Names of functions that differ from their sources. */
   readonly functions: readonly string[];
   /** No table at all. */
   readonly empty: boolean;
-  /** Tables, and none of them this service's. */
-  readonly foreign: boolean;
-  /** A later version of the service has migrated it. */
-  readonly newer: boolean;
   /** Whether this role may change the schema. */
   readonly mayMigrate: boolean;
 }
-
-/** When the newest migration was made that a database has; 0 where it has none. */
-async function readNewest(client: pg.Client): Promise<number> {
-  const { rows: known } = await client.query<{ there: boolean }>(
-    "SELECT to_regclass('drizzle.__drizzle_migrations') IS NOT NULL AS there",
-  );
-  if (known[0]?.there !== true) return 0;
-  const { rows } = await client.query<{ newest: string | null }>(
-    'SELECT max(created_at) AS newest FROM drizzle.__drizzle_migrations',
-  );
-  return Number(rows[0]?.newest ?? 0);
-}
-
-const listNewer = (newest: number): readonly Migration[] => listMigrations().filter(({ when }) => when > newest);
 
 /** Reads what is applied, and changes nothing. */
 export async function readSchemaState(client: pg.Client): Promise<SchemaState> {
@@ -45,77 +48,135 @@ export async function readSchemaState(client: pg.Client): Promise<SchemaState> {
           THEN has_schema_privilege('public', 'CREATE') AND has_database_privilege(current_database(), 'CREATE')
         ELSE pg_has_role((SELECT relowner FROM pg_class WHERE oid = to_regclass('public.voting_events')), 'USAGE') END AS owner`);
   const { tables = 0, owner = false } = rows[0] ?? {};
-  const newest = await readNewest(client);
-  const functions = await readFunctionState(client, readFunctionSources());
-  const newer = newest > (listMigrations().at(-1)?.when ?? 0) || functions.newer;
+  const schema = await readSchemaNumber(client);
+  const newest = schema?.newest ?? 0;
   return {
-    pending: listNewer(newest).map(({ tag }) => tag),
-    functions: newer ? [] : functions.differing,
+    schema,
+    pending: listMigrations().filter(({ when }) => when > newest),
+    functions: await listDiffering(client, readFunctionSources()),
     empty: tables === 0,
-    foreign: newest === 0 && tables > 0,
-    newer,
     mayMigrate: owner,
   };
 }
 
-/** A database that this version of the service must not be run on, in words for the operator. */
-export class SchemaRefused extends Error {}
+/** What a database lacks and what is to be done, in one line; undefined where it is as it should be. */
+export function whatIsLacking({ schema, empty, functions }: SchemaState): string | undefined {
+  if (empty) return 'the database is empty: run `migrate`, or start the service';
+  if (schema === undefined)
+    return 'the database holds tables of another program, and none of this service: check DATABASE_URL';
+  const other = whyNotServed(schema);
+  if (other !== undefined || functions.length === 0) return other;
+  return `functions of the database differ: ${functions.join(', ')}: run \`migrate\``;
+}
+
+/** @param insists as `mayReplace` has it */
+function requireReplaceable({ schema, empty }: SchemaState, lacking: string, insists: boolean): void {
+  if (!empty && (schema === undefined || !mayReplace(schema, insists))) throw new SchemaRefused(lacking);
+}
 
 async function applyMigrations(client: pg.Client, migrations: readonly Migration[]): Promise<void> {
-  for (const migration of migrations) await client.query(readMigration(migration).text);
+  for (const migration of migrations) await client.query(readMigration(migration));
 }
 
-async function store(client: pg.Client, migrations: readonly Migration[]): Promise<void> {
-  await client.query(`CREATE SCHEMA IF NOT EXISTS drizzle;
-    CREATE TABLE IF NOT EXISTS drizzle.__drizzle_migrations (id serial PRIMARY KEY, hash text NOT NULL, created_at bigint)`);
-  for (const migration of migrations)
-    await client.query('INSERT INTO drizzle.__drizzle_migrations (hash, created_at) VALUES ($1, $2)', [
-      readMigration(migration).hash,
-      migration.when,
-    ]);
-}
-
-/** Tables, then functions, then the triggers that call them: all of it or nothing. */
-async function applyAll(client: pg.Client): Promise<void> {
-  const migrations = listNewer(await readNewest(client));
+/** Tables, then functions, then the triggers that call them, then the number: all of it or nothing. */
+async function applyAll(client: pg.Client, { pending }: SchemaState): Promise<void> {
   const sources = readFunctionSources();
-  await client.query('BEGIN');
+  await client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`);
   await applyMigrations(
     client,
-    migrations.filter(({ afterFunctions }) => !afterFunctions),
+    pending.filter(({ afterFunctions }) => !afterFunctions),
   );
   await applyFunctions(client, sources);
   await applyMigrations(
     client,
-    migrations.filter(({ afterFunctions }) => afterFunctions),
+    pending.filter(({ afterFunctions }) => afterFunctions),
   );
   await dropGoneFunctions(client, sources);
-  await store(client, migrations);
-  await client.query('COMMIT');
+  await client.query('DELETE FROM schema_number');
+  await client.query('INSERT INTO schema_number (number, digest, newest, migrating) VALUES ($1, $2, $3, false)', [
+    ...[SCHEMA.number, SCHEMA.digest, listMigrations().at(-1)?.when],
+  ]);
+  await client.query('NOTIFY schema_number_changed; COMMIT');
+}
+
+/** Tries as a whole again, holding nothing in between, what meets a lock of another program. */
+async function whileLocked(client: pg.Client, work: () => Promise<void>, say: (line: string) => void): Promise<void> {
+  const since = monotonicMs();
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      return await work();
+    } catch (fault) {
+      // On a connection that is lost nothing is left to roll back: the fault says so.
+      await client.query('ROLLBACK').catch(() => undefined);
+      if (!LOCKED.includes(databaseErrorCode(fault) ?? '') || monotonicMs() - since > LOCKED_MS) throw fault;
+      if (attempt === 0) say('Another program holds a lock on a table; trying again until it is free …');
+      await delay(LOCKED_PAUSE_MS);
+    }
+  }
+}
+
+/** Migrates a database that another build has served, and leaves it to that build where this fails. */
+async function replaceBuild(client: pg.Client, apply: () => Promise<void>, say: (line: string) => void): Promise<void> {
+  const askedAt = monotonicMs();
+  try {
+    await endOtherProcesses(client, say);
+    await apply();
+  } catch (fault) {
+    const isGivenBack = await client.query('UPDATE schema_number SET next = NULL, migrating = false').then(
+      () => true,
+      () => false,
+    );
+    const reason = fault instanceof SchemaRefused ? fault.message : explainDatabaseFault(fault);
+    if (reason === undefined) throw fault;
+    const after = isGivenBack ? 'the release before can be started again' : 'run `migrate` again';
+    throw new SchemaRefused(`the database was not migrated: ${reason}. Nothing was changed; ${after}`, {
+      cause: fault,
+    });
+  }
+  say(
+    `Migrated to schema number ${SCHEMA.number}; votes paused for ${((monotonicMs() - askedAt) / 1_000).toFixed(1)} s`,
+  );
+}
+
+interface MigrateOptions {
+  readonly insists?: boolean;
+  /** Hears of each step, in a line for the operator. */
+  readonly say?: (line: string) => void;
 }
 
 /**
- * Brings a database to the newest schema, our own and the job queue's. Safe to run at every start and by many at once. A role
- * that may not change the schema can start on one that is as it should be.
- * @throws SchemaRefused for a database of another program
+ * Brings a database to the schema of this build, our own and the job queue's, and ends the processes of other builds before.
+ * Safe to run at every start and by many at once. A role that may not change the schema can start on one that is as it should be.
+ * @throws SchemaRefused where this build may not, or could not
  */
-export async function migrate(databaseUrl: string): Promise<void> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'voting-service migrate' });
+export async function migrate(databaseUrl: string, options: MigrateOptions = {}): Promise<void> {
+  const { insists = false, say = () => undefined } = options;
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'migration of voting-service' });
+  // A connection that is lost fails the query that waits on it.
+  client.on('error', () => undefined);
   await client.connect();
   try {
     await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
     const state = await readSchemaState(client);
-    requireOwn(state);
-    await runMigrations({ connectionString: databaseUrl });
-    if (state.newer || listLacking(state).length === 0) return;
-    await applyAll(client);
+    const lacking = whatIsLacking(state);
+    if (lacking === undefined) return;
+    requireReplaceable(state, lacking, insists);
+    if (!state.mayMigrate)
+      throw new SchemaRefused(`${lacking}, as the owner of the schema: this role may not change it`);
+    const applyOnce = async (): Promise<void> => {
+      await runMigrations({ connectionString: databaseUrl });
+      await applyAll(client, state);
+    };
+    const apply = () => whileLocked(client, applyOnce, say);
+    if (state.schema === undefined || whyNotServed(state.schema) === undefined) await apply();
+    else await replaceBuild(client, apply, say);
   } finally {
     await client.end();
   }
 }
 
 async function readStateOf(databaseUrl: string): Promise<SchemaState> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'voting-service command' });
+  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'check of voting-service' });
   await client.connect();
   try {
     return await readSchemaState(client);
@@ -124,38 +185,30 @@ async function readStateOf(databaseUrl: string): Promise<SchemaState> {
   }
 }
 
-/** What is wrong with a database that cannot be migrated, in one line. */
-export function whyRefused({ foreign }: SchemaState): string | undefined {
-  return foreign ? 'the database holds tables of another program, and none of this service' : undefined;
+interface Pending {
+  /** Schema numbers of the database, null where it has none, and of this build. */
+  readonly database: number | null;
+  readonly build: number;
+  /** Names of the migrations and functions that the database lacks, in the order in which they are applied. */
+  readonly pending: readonly string[];
+  /** What is to be done, in one line; undefined where nothing is. */
+  readonly lacking: string | undefined;
 }
 
-function requireOwn(state: SchemaState): void {
-  const reason = whyRefused(state);
-  if (reason !== undefined) throw new SchemaRefused(reason);
-}
-
-/** Everything that `migrate` would apply: migrations by name, and functions. */
-function listLacking({ empty, pending, functions }: SchemaState): string[] {
-  return [...pending, ...(empty ? [] : functions.map((name) => `function ${name}`))];
-}
-
-/** What a database lacks, in words; undefined where it is as it should be. */
-export function whatIsLacking({ empty, pending, functions }: SchemaState): string | undefined {
-  if (empty) return 'the database is empty';
-  if (pending.length > 0) return `${pending.length} migrations are to be applied`;
-  return functions.length > 0 ? `functions of the database differ: ${functions.join(', ')}` : undefined;
-}
-
-/** Names of the migrations and functions that a database lacks, in the order in which they are applied. */
-export async function listPending(databaseUrl: string): Promise<readonly string[]> {
-  return listLacking(await readStateOf(databaseUrl));
-}
-
-/** @throws SchemaRefused where something is left to apply: commands that read change nothing */
-export async function requireMigrated(databaseUrl: string): Promise<void> {
+/** What an operator's `migrate` would do. @throws SchemaRefused where it would do nothing */
+export async function listPending(databaseUrl: string): Promise<Pending> {
   const state = await readStateOf(databaseUrl);
-  requireOwn(state);
-  const lacking = state.newer ? undefined : whatIsLacking(state);
-  if (lacking === undefined) return;
-  throw new SchemaRefused(`${lacking}. Run \`npm run --silent cli -- migrate\`, or start the service, first`);
+  const { schema, pending, empty, functions } = state;
+  const lacking = whatIsLacking(state);
+  if (lacking !== undefined) requireReplaceable(state, lacking, true);
+  return {
+    ...{ database: schema?.number ?? null, build: SCHEMA.number, lacking },
+    pending: [...pending.map(({ tag }) => tag), ...(empty ? [] : functions.map((name) => `function ${name}`))],
+  };
+}
+
+/** @throws SchemaRefused where the database is not as this build needs it: commands that read change nothing */
+export async function requireMigrated(databaseUrl: string): Promise<void> {
+  const lacking = whatIsLacking(await readStateOf(databaseUrl));
+  if (lacking !== undefined) throw new SchemaRefused(lacking);
 }

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
@@ -8,7 +7,7 @@ const FOLDER = path.resolve(import.meta.dirname, '../../migrations');
 /** A file of statements that changes tables or triggers, applied once to each database. */
 export interface Migration {
   readonly tag: string;
-  /** Orders migrations: a database stores it of each one that was applied. */
+  /** Orders migrations: a database stores that of the newest one that was applied. */
   readonly when: number;
   /** Triggers call functions, and so come after them; all else comes before. */
   readonly afterFunctions: boolean;
@@ -25,13 +24,4 @@ export function listMigrations(): readonly Migration[] {
   }));
 }
 
-interface MigrationText {
-  readonly text: string;
-  /** SHA-256, hexadecimal. */
-  readonly hash: string;
-}
-
-export function readMigration({ file }: Migration): MigrationText {
-  const text = readFileSync(file, 'utf8');
-  return { text, hash: createHash('sha256').update(text).digest('hex') };
-}
+export const readMigration = ({ file }: Migration): string => readFileSync(file, 'utf8');

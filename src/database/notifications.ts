@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { type Log, summariseFault } from '#src/platform/log.ts';
+import { requireSchemaNumber } from './schema-number.ts';
 
 const RECONNECT_MS = 500;
 
@@ -26,6 +27,7 @@ export function listenForNotifications(
     });
     client.on('notification', ({ channel, payload }) => handlers[channel]?.(payload ?? ''));
     await client.connect();
+    await requireSchemaNumber(client);
     for (const channel of Object.keys(handlers)) await client.query(`LISTEN ${pg.escapeIdentifier(channel)}`);
     onGap();
     await ended;

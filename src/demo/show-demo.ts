@@ -5,11 +5,10 @@ import type { Deps } from '#src/deps.ts';
 import { createDemo, type Demo } from './create-demo.ts';
 import { voteInDemo } from './vote-in-demo.ts';
 
-/** @returns undefined where there is none, or one of an earlier version, which the lines below would not fit */
+/** @returns undefined where there is none */
 async function readDemo(file: string): Promise<Demo | undefined> {
   try {
-    const demo: Demo = JSON.parse(await readFile(file, 'utf8'));
-    return 'receipt' in demo ? demo : undefined;
+    return JSON.parse(await readFile(file, 'utf8'));
   } catch (fault) {
     if (fault instanceof Error && Reflect.get(fault, 'code') === 'ENOENT') return undefined;
     throw fault;

@@ -17,6 +17,8 @@ interface EmbeddedDatabaseOptions {
 }
 
 export interface EmbeddedDatabase {
+  /** Whether the service runs on it, and this is a command beside it. */
+  readonly isServed: boolean;
   /** With the password: never to be logged. */
   readonly url: string;
   stop(): Promise<void>;
@@ -130,6 +132,7 @@ async function startLocked(
   const supervised = superviseServer(settings, server, log);
   let stopped: Promise<void> | undefined;
   return {
+    isServed: false,
     url: clusterUrl(server.port, cluster.password),
     stop() {
       stopped ??= supervised.stop().finally(() => lock.release());
@@ -183,7 +186,8 @@ export async function connectEmbeddedDatabase(dataDir: string): Promise<Embedded
     if (lock !== undefined) return await startOrRelease(home, lock, silent, true);
     const owner = await readOwner(home);
     if (owner?.purpose === 'service' && owner.port !== undefined) {
-      return { url: clusterUrl(owner.port, await readPassword(home)), stop: async () => undefined };
+      const url = clusterUrl(owner.port, await readPassword(home));
+      return { isServed: true, url, stop: async () => undefined };
     }
     if (performance.now() - begin > waitMs(owner)) throw new EmbeddedDatabaseInUse(folder, owner);
     await delay(LOCK_POLL_MS);

@@ -96,6 +96,10 @@ export async function claimFirst(
   if (request === undefined) return answer(c, await work(undefined));
   const outcome = await c.get('service').idempotency.claim(request);
   if (outcome.kind === 'replay') return replay(c, outcome.answer);
+  if (outcome.kind === 'again') {
+    c.get('headers')['Idempotent-Replayed'] = 'true';
+    return answer(c, await work(undefined));
+  }
   const { claim } = outcome;
   try {
     const result = await work(claim);
@@ -134,6 +138,7 @@ export async function claimWithin(
     }
     const outcome = await idempotency.claim(request);
     if (outcome.kind === 'replay') return replay(c, outcome.answer);
+    if (outcome.kind === 'again') throw fault;
     await settle(c, fault, outcome.claim.settleError);
     throw fault;
   }

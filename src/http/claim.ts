@@ -7,13 +7,16 @@ export interface ClaimValues {
   readonly key: string;
   readonly fingerprint: Buffer;
   readonly token: Buffer;
-  /** The answer, as it is kept when the effect happens. */
-  readonly sealedAnswer: string;
+  /** The answer, as it is kept when the effect happens; null where it is made again. */
+  readonly sealedAnswer: string | null;
+  /** The secret event that it is about; null for every other request. */
+  readonly secretEventId: string | null;
 }
 
 /** What an earlier request with the same key left. */
 export interface StoredClaim {
   readonly fingerprint: Buffer;
+  readonly token: Buffer;
   /** Null while it still runs. */
   readonly status: number | null;
   readonly sealedAnswer: string | null;
@@ -29,6 +32,8 @@ export interface Claim {
 
 /** An idempotent request that nothing has claimed yet: the statement of its effect will. */
 export interface DeferredClaim extends Claim {
+  /** Names this run, and after it the answer that it gave. */
+  readonly token: Buffer;
   valuesFor(answer: Answer): ClaimValues;
   /** Notes that the statement has claimed it, and stored its answer if there was an effect. */
   claimed(stored: boolean): void;

@@ -36,8 +36,6 @@ export interface Service {
 /** A request with an Idempotency-Key. */
 interface Repeatable {
   readonly request: IdempotentRequest;
-  /** What of a stored answer may be given again. */
-  readonly revise: (body: string) => string;
 }
 
 /** What a request carries from one middleware to the next. */

@@ -1,31 +1,32 @@
--- A claim begins with the ID of the process that holds it and is free once that process has died. Earlier builds made claims of
--- 16 bytes that name no process: those end by time.
-CREATE OR REPLACE FUNCTION is_claim_abandoned(p_claim bytea, p_claimed_at bigint, p_now bigint) RETURNS boolean LANGUAGE sql STABLE
+-- A claim begins with the ID of the process that holds it and is free once that process has died.
+CREATE OR REPLACE FUNCTION is_claim_abandoned(p_claim bytea) RETURNS boolean LANGUAGE sql STABLE
 AS $$
-  SELECT CASE WHEN length(p_claim) = 16 THEN p_claimed_at <= p_now - 60 * 1000
-    ELSE NOT is_process_alive(substring(p_claim FROM 1 FOR 16)) END
+  SELECT NOT is_process_alive(substring(p_claim FROM 1 FOR 16))
 $$;
 
 -- Claims Idempotency-Keys for requests, with the answers that they get when their effect is committed, or without one while they
--- run. A key is free when its time is over, when its claim is abandoned, or when the same run claimed it: a statement whose end
--- is unknown is sent again. Of requests with one key the first one gets it, and none whose key stands under one of its earlier
+-- run. A key is free when its time is over, when its claim is abandoned, when the same request was refused under it and no answer is
+-- kept, or when the same run claimed it: a statement whose end is unknown is sent again. Of requests with one key the first one gets it, and none whose key stands under one of its earlier
 -- names (p_earlier: as it was called under earlier secret keys). Returns the claims that were made; in the order of the keys,
 -- so that two processes never wait for each other.
 CREATE OR REPLACE FUNCTION claim_requests(
-  p_api_key text[], p_key text[], p_fingerprint bytea[], p_claim bytea[], p_status smallint, p_answer text[], p_earlier text[]
+  p_api_key text[], p_key text[], p_fingerprint bytea[], p_claim bytea[], p_status smallint, p_answer text[],
+  p_secret_event text[], p_earlier text[]
 ) RETURNS SETOF bytea LANGUAGE plpgsql AS $$
 DECLARE
   at bigint := now_ms();
 BEGIN
-  RETURN QUERY INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, claimed_at, status, body, expires_at)
-  SELECT DISTINCT ON (r.api_key, r.key) r.api_key, r.key, r.fingerprint, r.claim, at, p_status, r.answer, at + idempotency_kept_ms()
-  FROM unnest(p_api_key, p_key, p_fingerprint, p_claim, p_answer) WITH ORDINALITY
-    AS r (api_key, key, fingerprint, claim, answer, place)
+  RETURN QUERY INSERT INTO idempotency_keys AS k (api_key_id, key, fingerprint, claim, status, body, expires_at, voting_event_id)
+  SELECT DISTINCT ON (r.api_key, r.key) r.api_key, r.key, r.fingerprint, r.claim, p_status, r.answer, at + idempotency_kept_ms(),
+    r.secret_event
+  FROM unnest(p_api_key, p_key, p_fingerprint, p_claim, p_answer, p_secret_event) WITH ORDINALITY
+    AS r (api_key, key, fingerprint, claim, answer, secret_event, place)
   WHERE r.key IS NOT NULL AND NOT EXISTS (SELECT 1 FROM idempotency_keys o
     WHERE o.api_key_id = r.api_key AND o.key = ANY (p_earlier) AND o.expires_at > at OFFSET 0)
   ORDER BY r.api_key, r.key, r.place
   ON CONFLICT (api_key_id, key) DO UPDATE SET fingerprint = excluded.fingerprint, claim = excluded.claim,
-    claimed_at = excluded.claimed_at, status = excluded.status, body = excluded.body, expires_at = excluded.expires_at
-    WHERE k.expires_at <= at OR (k.status IS NULL AND is_claim_abandoned(k.claim, k.claimed_at, at)) OR k.claim = excluded.claim
+    status = excluded.status, body = excluded.body, expires_at = excluded.expires_at, voting_event_id = excluded.voting_event_id
+    WHERE k.expires_at <= at OR (k.status IS NULL AND is_claim_abandoned(k.claim)) OR k.claim = excluded.claim
+      OR (k.status >= 400 AND k.body IS NULL AND k.fingerprint = excluded.fingerprint)
   RETURNING k.claim;
 END $$;

@@ -31,17 +31,27 @@ export interface IdempotentRequest {
   readonly path: string;
   readonly query: unknown;
   readonly body: JsonObject | undefined;
-  /**
-   * What its fingerprint and its answer stand under, where that is not the secret key of the service: the key of a secret
-   * event, which both die with. The name under which a key is found stays the same, so that none is used for two requests.
-   */
-  readonly secrets?: Secrets | undefined;
+  /** Present where the request is about a secret event. */
+  readonly secret?: SecretKeeping | undefined;
   /** The event that is rehearsed with it: the answer goes when the rehearsal ends, and the same request is a new one then. */
   readonly rehearsal?: string | undefined;
 }
 
+/**
+ * How a claim about a secret event is kept. It says that the request is done, and nothing that a choice could change the length of: the
+ * answer is made again. Its fingerprint stands under the key of the event, and it goes when the result is final. The name under which
+ * it is found stays that of every other claim, so that no Idempotency-Key is used for two requests.
+ */
+export interface SecretKeeping {
+  readonly eventId: string;
+  readonly secrets: Secrets;
+  /** The answer of a request that succeeded, from the token of its claim. Without it the operation itself gives it again. */
+  readonly remake?: ((token: Buffer) => StoredAnswer) | undefined;
+}
+
 interface ClaimRow extends Record<string, unknown> {
   readonly fingerprint: Buffer;
+  readonly claim: Buffer;
   readonly status: number | null;
   readonly body: string | null;
   /** Whether the process that holds a claim without an answer has died. */
@@ -60,7 +70,9 @@ export class ClaimRefused extends Error {
 
 type ClaimOutcome =
   | { readonly kind: 'claimed'; readonly claim: Claim & HeldClaim }
-  | { readonly kind: 'replay'; readonly answer: StoredAnswer };
+  | { readonly kind: 'replay'; readonly answer: StoredAnswer }
+  /** It is done, and doing it again gives its answer. */
+  | { readonly kind: 'again' };
 
 interface HeldClaim {
   /** Stores the answer of a handler that had no transaction to store it in. */
@@ -89,7 +101,7 @@ export class IdempotencyStore {
 
   /**
    * Looks a key up without claiming it: a request whose body will be refused must not use the key up.
-   * @returns the stored answer of the same request, if there is one
+   * @returns the answer of the same request, if there is one that need not be made by doing it again
    * @throws ApiError `idempotency_mismatch`, or `conflict` while the first still runs
    */
   async find(request: IdempotentRequest): Promise<StoredAnswer | undefined> {
@@ -102,10 +114,15 @@ export class IdempotencyStore {
     return this.#secrets.count > 1;
   }
 
-  #judge(request: IdempotentRequest, row: Pick<ClaimRow, 'fingerprint' | 'status' | 'body'>): StoredAnswer {
-    if (!this.#fingerprints(request).some((own) => own.equals(row.fingerprint))) throw mismatch();
-    if (row.status === null || row.body === null) throw inProgress();
-    return { status: row.status, body: this.#open(request, row.body) };
+  /** @returns undefined where the request is done, and doing it again gives its answer */
+  #judge(
+    request: IdempotentRequest,
+    { fingerprint, claim, status, body }: Pick<ClaimRow, 'fingerprint' | 'claim' | 'status' | 'body'>,
+  ): StoredAnswer | undefined {
+    if (!this.#fingerprints(request).some((own) => own.equals(fingerprint))) throw mismatch();
+    if (status === null) throw inProgress();
+    if (body !== null) return { status, body: this.#open(request, body) };
+    return status < 300 ? request.secret?.remake?.(claim) : undefined;
   }
 
   /**
@@ -152,7 +169,7 @@ export class IdempotencyStore {
     const [name] = this.#names(request);
     const { rowCount } = await executor.execute(sql`
       SELECT 1 FROM claim_requests(ARRAY[${request.apiKeyId}], ARRAY[${name}], ARRAY[${this.#fingerprint(request)}]::bytea[],
-        ARRAY[${this.#newToken()}]::bytea[], ${status}, ARRAY[${this.#seal(request, body)}], '{}')`);
+        ARRAY[${this.#newToken()}]::bytea[], ${status}, ARRAY[${this.#seal(request, body)}], ARRAY[NULL], '{}')`);
     return rowCount === 1;
   }
 
@@ -180,14 +197,15 @@ export class IdempotencyStore {
     const token = this.#newToken();
     const [name, ...earlier] = this.#names(request);
     const { rowCount } = await this.#db.$client.query(
-      "SELECT 1 FROM claim_requests(ARRAY[$1], ARRAY[$2], ARRAY[$3]::bytea[], ARRAY[$4]::bytea[], NULL, '{NULL}', $5)",
-      [request.apiKeyId, name, fingerprint, token, earlier],
+      "SELECT 1 FROM claim_requests(ARRAY[$1], ARRAY[$2], ARRAY[$3]::bytea[], ARRAY[$4]::bytea[], NULL, '{NULL}', ARRAY[$5], $6)",
+      [request.apiKeyId, name, fingerprint, token, request.secret?.eventId ?? null, earlier],
     );
     if (rowCount === 1) return { kind: 'claimed', claim: this.#heldClaim(request, token) };
     const row = await this.#find(request);
     // Released between the two statements: the next request may claim it.
     if (row === undefined) throw inProgress();
-    return { kind: 'replay', answer: this.#judge(request, row) };
+    const answer = this.#judge(request, row);
+    return answer === undefined ? { kind: 'again' } : { kind: 'replay', answer };
   }
 
   /** A request whose claim is made by the statement of its effect. */
@@ -203,6 +221,7 @@ export class IdempotencyStore {
     let taken = false;
     let stored = false;
     return {
+      token,
       get requestKeys() {
         return held().requestKeys;
       },
@@ -217,7 +236,8 @@ export class IdempotencyStore {
         key: this.#names(request)[0] ?? '',
         fingerprint,
         token,
-        sealedAnswer: this.#seal(request, bodyText(answer)),
+        sealedAnswer: this.#keptBody(request, bodyText(answer)),
+        secretEventId: request.secret?.eventId ?? null,
       }),
       claimed(withAnswer) {
         taken = true;
@@ -226,8 +246,10 @@ export class IdempotencyStore {
       replay: (found) => {
         taken = true;
         stored = true;
-        const row = { fingerprint: found.fingerprint, status: found.status, body: found.sealedAnswer };
-        const answer = this.#judge(request, row);
+        const { fingerprint: print, token: claim, status, sealedAnswer: body } = found;
+        const answer = this.#judge(request, { fingerprint: print, claim, status, body });
+        // A refusal that was not stored: the statement takes its claim over, unless another run has it.
+        if (answer === undefined) throw inProgress();
         return { status: answer.status as Answer['status'], replayed: answer.body };
       },
       storeUnlessStored: async (answer) => {
@@ -238,7 +260,7 @@ export class IdempotencyStore {
 
   async #find(request: IdempotentRequest, executor: Executor = this.#db): Promise<ClaimRow | undefined> {
     const { rows } = await executor.execute<ClaimRow>(sql`
-      SELECT fingerprint, status, body, is_claim_abandoned(claim, claimed_at, now_ms()) AS abandoned FROM idempotency_keys
+      SELECT fingerprint, claim, status, body, is_claim_abandoned(claim) AS abandoned FROM idempotency_keys
       WHERE api_key_id = ${request.apiKeyId} AND key = ANY (${sql.param(this.#names(request))}) AND expires_at > now_ms()`);
     return rows[0];
   }
@@ -261,7 +283,7 @@ export class IdempotencyStore {
         .update(idempotencyKeys)
         .set({
           status,
-          body: this.#seal(request, body),
+          body: this.#keptBody(request, body),
           expiresAt: sql`${nowMs} + coalesce(${keepMs ?? null}::bigint, idempotency_kept_ms())`,
         })
         .where(held());
@@ -301,13 +323,13 @@ export class IdempotencyStore {
   }
 
   /**
-   * What a key is stored as, the present name first: a keyed hash, because keys often name the voter. Then those under
-   * earlier secret keys, and the key itself, as it was stored once: who repeats a request is not taken for a new one.
+   * What a key is stored as: a keyed hash, because keys often name the voter. The present name comes first, then those under
+   * earlier secret keys: who repeats a request is not taken for a new one.
    */
   #names(request: IdempotentRequest): string[] {
     const hashes = this.#secrets.macs('idempotency-key', `${request.apiKeyId}\n${request.key}`);
     const prefix = request.rehearsal === undefined ? '' : rehearsalPrefix(request.rehearsal);
-    return [...hashes.map((hash) => hash.toString('base64url')), request.key].map((name) => `${prefix}${name}`);
+    return hashes.map((hash) => `${prefix}${hash.toString('base64url')}`);
   }
 
   #fingerprint(request: IdempotentRequest): Buffer {
@@ -320,11 +342,15 @@ export class IdempotencyStore {
   }
 
   #secretsOf(request: IdempotentRequest): Secrets {
-    return request.secrets ?? this.#secrets;
+    return request.secret?.secrets ?? this.#secrets;
   }
 
   #place(request: IdempotentRequest) {
     return { table: 'idempotency_keys', column: 'body', row: `${request.apiKeyId}/${request.key}` };
+  }
+
+  #keptBody(request: IdempotentRequest, body: string): string | null {
+    return request.secret === undefined ? this.#seal(request, body) : null;
   }
 
   #seal(request: IdempotentRequest, body: string): string {
@@ -354,6 +380,11 @@ function mismatch(): ApiError {
 
 function inProgress(): ApiError {
   return refuse('idempotency_in_progress');
+}
+
+/** Removes the claims of a secret event: once its result is final, no request can be joined with a voter. */
+export async function forgetClaims(db: Database, eventId: string): Promise<void> {
+  await deleteInChunks(db, 'idempotency_keys', sql`voting_event_id = ${eventId}`);
 }
 
 /** Removes claims and answers whose time is over. */

@@ -1,8 +1,8 @@
 import type { MiddlewareHandler } from 'hono';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { isKeyless } from './caller.ts';
 import type { Env, RequestContext } from './env.ts';
-import type { StoredAnswer } from './idempotency.ts';
+import type { SecretKeeping, StoredAnswer } from './idempotency.ts';
+import type { JsonObject } from './json/strict-json.ts';
 import { annotate } from './operation.ts';
 import { readJsonBody } from './read-body.ts';
 import { markRehearsalText, rehearsedEventOf, wipedWithRehearsalOf } from './rehearsal.ts';
@@ -25,13 +25,13 @@ function resourceOf(c: RequestContext): string {
 /**
  * Takes an Idempotency-Key: a request that was answered under it gets that answer again, from here on. Malformed JSON is
  * refused before (completions 1.6).
- * @param revise what of a stored answer may be given again; all of it unless said otherwise
- * @param keep what answers are stored under where that is not the secret key of the service; `never` where none is stored: a
- *   repeat is then answered as a new request
+ * @param keepingOf how a claim is kept whose event is secret; `never` where none is: a repeat is then answered as a new request
  */
 export function takeIdempotencyKey<Target>(
-  revise = (_target: Target, body: string): string => body,
-  keep: (target: Target) => Promise<Secrets | undefined | 'never'> = async () => undefined,
+  keepingOf: (
+    target: Target,
+    body: JsonObject | undefined,
+  ) => Promise<SecretKeeping | undefined | 'never'> = async () => undefined,
 ): MiddlewareHandler<Env & { Variables: { target: Target } }> {
   return annotate(
     async (c, next) => {
@@ -39,7 +39,7 @@ export function takeIdempotencyKey<Target>(
       // Answers are stored for the sender's API key: without one, two strangers would share what they call their requests.
       if (key !== undefined && !isKeyless(c.get('caller'))) {
         const [body, target] = [await readJsonBody(c), c.get('target')];
-        const secrets = await keep(target);
+        const secret = await keepingOf(target, body?.value);
         const request = {
           apiKeyId: c.get('caller').keyId,
           key,
@@ -48,11 +48,11 @@ export function takeIdempotencyKey<Target>(
           query: c.get('query'),
           body: body?.value,
           rehearsal: wipedWithRehearsalOf(c),
-          secrets: secrets === 'never' ? undefined : secrets,
+          secret: secret === 'never' ? undefined : secret,
         };
         // A body that cannot be kept was never taken: it is refused with all that is wrong with it.
         const isKept = body === undefined || body.faults.length === 0;
-        if (isKept && secrets !== 'never') c.set('repeatable', { request, revise: (stored) => revise(target, stored) });
+        if (isKept && secret !== 'never') c.set('repeatable', { request });
       }
       await next();
     },
@@ -62,8 +62,7 @@ export function takeIdempotencyKey<Target>(
 
 /** Sends an answer that was stored under an Idempotency-Key, word for word. */
 export function replay(c: RequestContext, { status, body: stored }: StoredAnswer): Response {
-  const revised = c.get('repeatable')?.revise(stored) ?? stored;
-  const body = rehearsedEventOf(c) === undefined ? revised : markRehearsalText(revised);
+  const body = rehearsedEventOf(c) === undefined ? stored : markRehearsalText(stored);
   c.get('headers')['Idempotent-Replayed'] = 'true';
   return body === '' ? send(c, status, undefined, null) : send(c, status, 'application/json', body);
 }

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { index, pgTable, primaryKey, smallint, text } from 'drizzle-orm/pg-core';
 import { bytes, timeMs } from '#src/database/columns.ts';
 
@@ -12,14 +13,17 @@ export const idempotencyKeys = pgTable(
     fingerprint: bytes('fingerprint').notNull(),
     /** Names the run that holds the claim; a run that lost it cannot store its answer. */
     claim: bytes('claim').notNull(),
-    claimedAt: timeMs('claimed_at').notNull(),
+    /** Null while the request runs. */
     status: smallint(),
-    /** Encrypted: answers hold webhook secrets and confirmation codes. */
+    /** Encrypted: answers hold webhook secrets and confirmation codes. Null where the answer is made again (`IdempotentRequest.secret`). */
     body: text(),
     expiresAt: timeMs('expires_at').notNull(),
+    /** The secret event that the request is about: its claims go when its result is final. Null for every other request. */
+    votingEventId: text('voting_event_id'),
   },
   (table) => [
     primaryKey({ columns: [table.apiKeyId, table.key] }),
     index('idempotency_keys_expiry').on(table.expiresAt),
+    index('idempotency_keys_event').on(table.votingEventId).where(sql`voting_event_id IS NOT NULL`),
   ],
 );

@@ -56,6 +56,7 @@ type SecretPurpose =
   | 'mask'
   | 'invite'
   | 'ballot-tag'
+  | 'confirmation-code'
   | 'log-signing'
   | 'count-snapshot'
   | 'key-check';
@@ -120,6 +121,7 @@ const PURPOSES: readonly SecretPurpose[] = [
   'mask',
   'invite',
   'ballot-tag',
+  'confirmation-code',
   'log-signing',
   'count-snapshot',
   'key-check',

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import type { Operation } from '#src/http/operation.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
+import { Pauses } from '#src/platform/pauses.ts';
 import { API_SECTIONS, sectionOf } from './api-sections.ts';
 import { describeOperation, documentPath, exampleOf } from './describe-operation.ts';
 import { type JsonSchema, SchemaBook } from './describe-schema.ts';
@@ -110,11 +111,12 @@ const IDEMPOTENCY_KEY = {
   example: '6f1c2a9e-4b7d-4f0e-9a53-1d2c3b4a5968',
 };
 
-function describePaths(operations: readonly Operation[], book: SchemaBook): JsonSchema {
+async function describePaths(operations: readonly Operation[], book: SchemaBook, pauses: Pauses): Promise<JsonSchema> {
   const paths: Record<string, JsonSchema> = {};
   for (const operation of operations) {
     const path = documentPath(operation.path);
     paths[path] = { ...paths[path], [operation.method.toLowerCase()]: describeOperation(operation, book) };
+    await pauses.take();
   }
   return paths;
 }
@@ -188,12 +190,17 @@ const messageBodies = (webhooks: JsonSchema): unknown[] =>
     schemaOf((message as { readonly post?: { readonly requestBody?: unknown } }).post?.requestBody),
   );
 
-/** The whole API as OpenAPI 3.1, from the declarations that requests run through. */
-export function describeApi(api: ApiDescription): JsonSchema {
+/** The whole API as OpenAPI 3.1, from the declarations that requests run through. Other requests go on meanwhile. */
+export async function describeApi(api: ApiDescription): Promise<JsonSchema> {
   const book = new SchemaBook();
   book.describeOutput(errorSchema);
-  const paths = describePaths(api.operations, book);
-  const webhooks = Object.fromEntries(api.messages.map((message) => [message.type, describeMessage(message, book)]));
+  const pauses = new Pauses();
+  const paths = await describePaths(api.operations, book, pauses);
+  const webhooks: JsonSchema = {};
+  for (const message of api.messages) {
+    webhooks[message.type] = describeMessage(message, book);
+    await pauses.take();
+  }
   const components = book.components();
   allowRehearsal([...publicAnswers(paths), ...messageBodies(webhooks)], components);
   const used = new Set(api.operations.map(({ path }) => sectionOf(path)?.name));

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import type { Pauses } from '#src/platform/pauses.ts';
 import { type Html, html, Html as Markup } from './html.ts';
 import { type Heading, headingsOf, renderGuide } from './render-markdown.ts';
 
@@ -70,8 +71,14 @@ async function readGuide({ name, summary, file = `${name}.md` }: Place, figures:
 }
 
 /** What stands in the guides as a word in capitals, and is known to the running service alone. */
-export type Figures = Readonly<Record<string, string>>;
+type Figures = Readonly<Record<string, string>>;
 
 /** Reads the guides of `docs/guides`, and the pages beside them that readers of guides need, in their order. */
-export const readGuides = (figures: Figures = {}): Promise<Guide[]> =>
-  Promise.all(GUIDES.map((place) => readGuide(place, figures)));
+export async function readGuides(figures: Figures, pauses: Pauses): Promise<Guide[]> {
+  const guides: Guide[] = [];
+  for (const place of GUIDES) {
+    guides.push(await readGuide(place, figures));
+    await pauses.take();
+  }
+  return guides;
+}

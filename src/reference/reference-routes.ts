@@ -7,9 +7,11 @@ import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { makeOnce } from '#src/platform/make-once.ts';
+import { Pauses } from '#src/platform/pauses.ts';
+import { readAssets } from './built-assets.ts';
 import type { JsonSchema } from './describe-schema.ts';
 import type { ReferenceDocument } from './document-shape.ts';
-import { type Figures, type Guide, readGuides } from './read-guides.ts';
+import { readGuides } from './read-guides.ts';
 import { PAGE_POLICY, PAGE_SCRIPT } from './render-page.ts';
 import { renderReference } from './render-reference.ts';
 import { indexReference, searchEntry } from './search-index.ts';
@@ -33,33 +35,42 @@ const jsonAnswer = (data: unknown): Answer => ({
 });
 
 /** Everything that the reference answers, as it is sent, by its name: the page `polls` beside `polls.md`. */
-function makeAnswers(document: ReferenceDocument, guides: readonly Guide[]): ReadonlyMap<string, Answer> {
+async function makeAnswers(document: ReferenceDocument): Promise<ReadonlyMap<string, Answer>> {
+  const pauses = new Pauses();
+  const [server] = document.servers;
+  const { verifier, sdk } = await readAssets();
+  const guides = await readGuides(
+    {
+      // Guides are written for a service on this machine; readers of the pages are shown the one that serves them.
+      ...(server === undefined ? {} : { [WRITTEN_ADDRESS]: server.url }),
+      VERIFIER_SHA256: verifier.sha256,
+      SDK_SHA256: sdk.sha256,
+    },
+    pauses,
+  );
+  const answers = new Map<string, Answer>();
   const policy = { 'Content-Security-Policy': PAGE_POLICY };
-  const pages = [...renderReference(document, guides)];
-  const written = [...writeReference(document, guides)];
-  return new Map([
-    ...pages.map(([name, text]): [string, Answer] => [name, textAnswer(text, 'text/html', policy)]),
-    ...written.map(([name, text]): [string, Answer] => [`${name}.md`, textAnswer(text, 'text/markdown')]),
-    ['page.js', textAnswer(PAGE_SCRIPT, 'text/javascript')],
-    ['search.json', jsonAnswer(indexReference(document, guides))],
-    ['llms.txt', textAnswer(writeIndex(document, guides), 'text/plain')],
-  ]);
+  for (const [name, text] of renderReference(document, guides)) {
+    answers.set(name, textAnswer(text, 'text/html', policy));
+    await pauses.take();
+  }
+  for (const [name, text] of writeReference(document, guides)) {
+    answers.set(`${name}.md`, textAnswer(text, 'text/markdown'));
+    await pauses.take();
+  }
+  return answers
+    .set('page.js', textAnswer(PAGE_SCRIPT, 'text/javascript'))
+    .set('search.json', jsonAnswer(indexReference(document, guides)))
+    .set('llms.txt', textAnswer(writeIndex(document, guides), 'text/plain'));
 }
 
 /**
  * The reference that the server itself serves: pages made from the API document and the guides, when they are first asked
  * for. They ask nothing of any other address.
- * @param readFigures what the guides say of the running service
  */
-export function referenceRouter(describe: () => JsonSchema, readFigures: () => Promise<Figures>): Hono<Env> {
-  const readAnswers = makeOnce(async () => {
-    // What `describeApi` returns is typed as JSON; it has the shape that the pages show.
-    const document = describe() as unknown as ReferenceDocument;
-    const [server] = document.servers;
-    // Guides are written for a service on this machine; readers of the pages are shown the one that serves them.
-    const address = server === undefined ? {} : { [WRITTEN_ADDRESS]: server.url };
-    return makeAnswers(document, await readGuides({ ...address, ...(await readFigures()) }));
-  });
+export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> {
+  // What `describeApi` returns is typed as JSON; it has the shape that the pages show.
+  const readAnswers = makeOnce(async () => makeAnswers((await describe()) as unknown as ReferenceDocument));
   const find = async (name: string): Promise<Answer> => {
     const found = (await readAnswers()).get(name);
     if (found === undefined) throw notFound();
@@ -127,8 +138,8 @@ export function referenceRouter(describe: () => JsonSchema, readFigures: () => P
 }
 
 /** `GET /openapi.json`: the API document. It is made when it is first asked for. */
-export function documentRouter(describe: () => JsonSchema): Hono<Env> {
-  let content: string | undefined;
+export function documentRouter(describe: () => Promise<JsonSchema>): Hono<Env> {
+  const read = makeOnce(async () => JSON.stringify(await describe()));
   const router = new Hono<Env>();
   router.on(
     ...operation({
@@ -146,9 +157,8 @@ export function documentRouter(describe: () => JsonSchema): Hono<Env> {
       },
     }),
     async (c) => {
-      content ??= JSON.stringify(describe());
-      const headers = { 'Cache-Control': 'public, max-age=300' };
-      return answer(c, { status: 200, text: { content, type: 'application/json' }, headers });
+      const text = { content: await read(), type: 'application/json' };
+      return answer(c, { status: 200, text, headers: CACHED });
     },
   );
   return router;

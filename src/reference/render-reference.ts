@@ -188,8 +188,8 @@ function renderErrorTables(): Html {
   return html`<h2 id="codes">Every code</h2>${table('Code', errorCodes())}<h2 id="reasons">Every reason</h2>${table('Reason', errorReasons())}`;
 }
 
-/** Every page of the reference by its name, the overview as the empty one. */
-export function renderReference(document: ReferenceDocument, guides: readonly Guide[]): ReadonlyMap<string, string> {
+/** Every page of the reference with its name, the overview as the empty one, each made when it is taken. */
+export function* renderReference(document: ReferenceDocument, guides: readonly Guide[]): Generator<[string, string]> {
   const sections = sectionsOf(document);
   const contents: Contents = {
     serviceName: document.info.title,
@@ -210,17 +210,14 @@ export function renderReference(document: ReferenceDocument, guides: readonly Gu
     name,
     renderPage(contents, name, title, content, headings),
   ];
-  return new Map([
-    page('', document.info.title, renderOverview(document, guides, sections)),
-    ...guides.map(({ name, title, content, headings }) =>
-      name === 'errors'
-        ? page(name, title, html`${content}<div class="prose">${renderErrorTables()}</div>`, [
-            ...headings,
-            ...ERROR_HEADINGS,
-          ])
-        : page(name, title, content, headings),
-    ),
-    ...sections.map((section) => page(section.name, section.title, renderSection(section, document))),
-    page(MESSAGES.name, MESSAGES.title, renderMessages(document)),
-  ]);
+  yield page('', document.info.title, renderOverview(document, guides, sections));
+  for (const { name, title, content, headings } of guides)
+    yield name === 'errors'
+      ? page(name, title, html`${content}<div class="prose">${renderErrorTables()}</div>`, [
+          ...headings,
+          ...ERROR_HEADINGS,
+        ])
+      : page(name, title, content, headings);
+  for (const section of sections) yield page(section.name, section.title, renderSection(section, document));
+  yield page(MESSAGES.name, MESSAGES.title, renderMessages(document));
 }

@@ -1,11 +1,12 @@
 import { createHash } from 'node:crypto';
 import { Hono } from 'hono';
+import type { Answer } from '#src/http/answer.ts';
 import { answersText } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
 import { makeOnce } from '#src/platform/make-once.ts';
-import { type Bundle, bundleForBrowser, bundleForNode } from './bundle-verifier.ts';
+import { type Asset, readAssets } from './built-assets.ts';
 import { Html, html } from './html.ts';
 import { PAGE_STYLE } from './page-style.ts';
 
@@ -32,10 +33,10 @@ const styleHash = createHash('sha256').update(STYLE).digest('base64');
 /** The page runs its own script, and asks nothing of any other address. */
 const VERIFIER_POLICY = `default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
-const integrityOf = ({ sha256 }: Bundle): string => `sha256-${Buffer.from(sha256, 'hex').toString('base64')}`;
+const integrityOf = ({ sha256 }: Asset): string => `sha256-${Buffer.from(sha256, 'hex').toString('base64')}`;
 
 /** @param script the program of the page @param file the verifier for a terminal */
-function renderVerifierPage(serviceName: string, script: Bundle, file: Bundle): string {
+function renderVerifierPage(serviceName: string, script: Asset, file: Asset): string {
   return html`<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="referrer" content="no-referrer"><link rel="icon" href="data:,"><title>Verify a ballot log · ${serviceName}</title><style>${new Html(STYLE)}</style></head>
 <body><a class="skip" href="#content">Skip to the content</a><header><strong><a href="/reference">${serviceName}</a></strong><a href="/reference/verifying-a-ballot">How it works</a></header>
@@ -61,23 +62,19 @@ function renderVerifierPage(serviceName: string, script: Bundle, file: Bundle): 
 `.text;
 }
 
-const SCRIPT_TYPE = 'text/javascript; charset=utf-8';
 const CACHED = { 'Cache-Control': 'public, max-age=300' };
 
-/** The programs of the verifier. They are bundled in another process, when they are first asked for. */
-interface VerifierBundles {
-  readonly script: () => Promise<Bundle>;
-  readonly file: () => Promise<Bundle>;
-}
-
-export const verifierBundles = (): VerifierBundles => ({
-  script: makeOnce(bundleForBrowser),
-  file: makeOnce(bundleForNode),
-});
-
 /** The verifier as a page and as one file. */
-export function verifierRouter(serviceName: string, { script, file }: VerifierBundles): Hono<Env> {
-  const page = makeOnce(async () => renderVerifierPage(serviceName, await script(), await file()));
+export function verifierRouter(serviceName: string): Hono<Env> {
+  const page = makeOnce(async () => {
+    const { verifierPage, verifier } = await readAssets();
+    return renderVerifierPage(serviceName, verifierPage, verifier);
+  });
+  const script = ({ content }: Asset): Answer => ({
+    status: 200,
+    text: { content: content.toString(), type: 'text/javascript; charset=utf-8' },
+    headers: CACHED,
+  });
   const router = new Hono<Env>();
   router.on(
     ...operation({
@@ -105,8 +102,7 @@ export function verifierRouter(serviceName: string, { script, file }: VerifierBu
       scope: 'none',
       answers: answersText('text/javascript', 'The verifier, for browsers.'),
     }),
-    async (c) =>
-      answer(c, { status: 200, text: { content: (await script()).text, type: SCRIPT_TYPE }, headers: CACHED }),
+    async (c) => answer(c, script((await readAssets()).verifierPage)),
   );
   router.on(
     ...operation({
@@ -118,7 +114,7 @@ export function verifierRouter(serviceName: string, { script, file }: VerifierBu
       scope: 'none',
       answers: answersText('text/javascript', 'The verifier, for a terminal.'),
     }),
-    async (c) => answer(c, { status: 200, text: { content: (await file()).text, type: SCRIPT_TYPE }, headers: CACHED }),
+    async (c) => answer(c, script((await readAssets()).verifier)),
   );
   return router;
 }

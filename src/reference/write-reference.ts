@@ -162,22 +162,21 @@ function writeContents(base: string, guides: readonly Guide[], sections: readonl
   );
 }
 
-/** Every page of the reference in Markdown, by its name. */
-export function writeReference(document: ReferenceDocument, guides: readonly Guide[]): ReadonlyMap<string, string> {
+function* writePages(document: ReferenceDocument, guides: readonly Guide[]): Generator<[string, string]> {
   const sections = sectionsOf(document);
   const { title, version, description } = document.info;
-  const pages: [string, string][] = [
-    [
-      OVERVIEW,
-      joinBlocks(
-        `# ${title}`,
-        description,
-        `Version ${version}. The same as an OpenAPI 3.1 document: [openapi.json](/openapi.json).`,
-        writeContents('', guides, sections),
-      ),
-    ],
-    ...guides.map((guide): [string, string] => [guide.name, writeGuide(guide)]),
-    ...sections.map(({ name, title, description, operations }): [string, string] => [
+  yield [
+    OVERVIEW,
+    joinBlocks(
+      `# ${title}`,
+      description,
+      `Version ${version}. The same as an OpenAPI 3.1 document: [openapi.json](/openapi.json).`,
+      writeContents('', guides, sections),
+    ),
+  ];
+  for (const guide of guides) yield [guide.name, writeGuide(guide)];
+  for (const { name, title, description, operations } of sections)
+    yield [
       name,
       joinBlocks(
         `# ${title}`,
@@ -186,17 +185,20 @@ export function writeReference(document: ReferenceDocument, guides: readonly Gui
         writeCode(writeNames(document), 'sh'),
         ...operations.map((placed) => writeOperation(placed, document)),
       ),
-    ]),
-    [
-      MESSAGES.name,
-      joinBlocks(
-        `# ${MESSAGES.title}`,
-        `${MESSAGES.summary} [Webhooks](/reference/webhooks) says how to receive and verify them.`,
-        ...Object.entries(document.webhooks).map(([type, { post }]) => writeMessage(type, post, document)),
-      ),
-    ],
+    ];
+  yield [
+    MESSAGES.name,
+    joinBlocks(
+      `# ${MESSAGES.title}`,
+      `${MESSAGES.summary} [Webhooks](/reference/webhooks) says how to receive and verify them.`,
+      ...Object.entries(document.webhooks).map(([type, { post }]) => writeMessage(type, post, document)),
+    ),
   ];
-  return new Map(pages.map(([name, text]) => [name, `${linkMarkdown(text)}\n`]));
+}
+
+/** Every page of the reference in Markdown with its name, each made when it is taken. */
+export function* writeReference(document: ReferenceDocument, guides: readonly Guide[]): Generator<[string, string]> {
+  for (const [name, text] of writePages(document, guides)) yield [name, `${linkMarkdown(text)}\n`];
 }
 
 /** `/llms.txt` in the form of llmstxt.org: a title, a paragraph, and links to every page in Markdown. */

@@ -349,7 +349,7 @@ export class EventCounter {
     const secrets = (isAnySealed ? await this.#ballotKeys.find(definition.event) : undefined) ?? this.#secrets;
     const open = (ballots: readonly WaitingBallot[]): WaitingBallot[] =>
       ballots.map((one) => {
-        const { entries, sealed } = openBallot(secrets, definition.event.id, one.codeTag, one.entries);
+        const { entries, sealed } = openBallot(secrets, definition.event, one.codeTag, one.entries);
         return { ...one, entries, weightMicro: sealed?.weightMicro ?? one.weightMicro };
       });
     const [queue, notCounted] = [open(inputs.queue), open([...inputs.hidden, ...inputs.voided, ...leftOut])];

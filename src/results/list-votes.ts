@@ -84,7 +84,7 @@ function votesOf(
   weightsShown: boolean,
   matches: ReturnType<typeof matcherOf>,
 ): PlacedVote[] {
-  const opened = openBallot(secrets, definition.event.id, ballot.codeTag, ballot.entries);
+  const opened = openBallot(secrets, definition.event, ballot.codeTag, ballot.entries);
   const ballotId = opened.sealed?.id ?? ballot.id;
   const weight = weightsShown ? microToNumber(ballot.weightMicro) : null;
   const entries = unpackEntries(opened.entries).flatMap(({ position, entries: own }) =>

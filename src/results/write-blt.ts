@@ -1,7 +1,7 @@
 import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
 import { listBallotWeights } from '#src/ballots/box.ts';
-import { openEntries } from '#src/ballots/waiting-ballot.ts';
+import { openBallot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
@@ -70,7 +70,7 @@ export async function* writeBlt(
   if (withdrawn.length > 0) yield `${withdrawn.join(' ')}\n`;
   for await (const ballots of readRecords(db, event.id, moment)) {
     for (const { codeTag, entries, weightMicro } of ballots) {
-      const own = unpackEntries(openEntries(secrets, event.id, codeTag, entries)).find(
+      const own = unpackEntries(openBallot(secrets, event, codeTag, entries).entries).find(
         (packed) => packed.position === position.number,
       );
       if (own === undefined) continue;

@@ -1,6 +1,6 @@
 import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import { type PackedPosition, unpackEntries } from '#src/ballots/ballot-encoding.ts';
-import { openEntries } from '#src/ballots/waiting-ballot.ts';
+import { openBallot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { MICRO } from '#src/platform/decimal.ts';
@@ -205,7 +205,7 @@ export async function* writeCastVoteRecords(
   for await (const ballots of readRecords(db, eventId, shown)) {
     for (const ballot of ballots) {
       place += 1;
-      const packed = openEntries(secrets, eventId, ballot.codeTag, ballot.entries);
+      const packed = openBallot(secrets, definition.event, ballot.codeTag, ballot.entries).entries;
       yield place === 1 ? '\n' : ',\n';
       yield* recordOf(definition, ballot, packed, place, weightsShown);
     }

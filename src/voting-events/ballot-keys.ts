@@ -1,6 +1,7 @@
 import type { Config } from '#src/config.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { SecretKeeping } from '#src/http/idempotency.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type Clock, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
@@ -102,13 +103,13 @@ export class BallotKeys {
   }
 
   /**
-   * What the ballots of an event wait under: an election's own key, the secret key of the service in polls. Undefined once the
-   * key is destroyed: no ballot of the event waits any more.
-   * @throws ApiError 500 `ballot_key_unavailable` with `Retry-After` where an election has no key that this process can read
+   * What the ballots of an event wait under: an election's own key, the secret key of the service in polls. Undefined where no
+   * ballot of an election can wait: before it has a key, and once that is destroyed.
+   * @throws ApiError 500 `ballot_key_unavailable` with `Retry-After` where the key exists and this process cannot read it
    */
   async find({ id: eventId, type, ballotKey: id }: KeyedEvent): Promise<Secrets | undefined> {
     if (type === 'poll') return this.#deps.secrets;
-    if (id === null) throw refuse('ballot_key_unavailable');
+    if (id === null) return undefined;
     const known = this.#known.get(id);
     if (known !== undefined) return known === 'destroyed' ? undefined : known;
     const missingSince = this.#missing.get(id);
@@ -256,13 +257,11 @@ export class BallotKeys {
   }
 }
 
-/**
- * The key under which stored answers about an event are sealed; undefined for the service's own. Those of a secret event die
- * with its key: `never` then, and a repeat is answered as a new request.
- */
-export const answerKeyOf =
+/** How claims of requests about an event are kept. Those of a secret event end with its key: `never` then. */
+export const keepingOf =
   ({ ballotKeys, clock }: { readonly ballotKeys: BallotKeys; readonly clock: Clock }) =>
-  async ({ event }: { readonly event: VotingEvent }): Promise<Secrets | undefined | 'never'> => {
+  async ({ event }: { readonly event: VotingEvent }): Promise<SecretKeeping | undefined | 'never'> => {
     if (event.type === 'poll') return undefined;
-    return isFinalAt(event, clock.now()) ? 'never' : ((await ballotKeys.find(event)) ?? 'never');
+    const secrets = isFinalAt(event, clock.now()) ? undefined : await ballotKeys.find(event);
+    return secrets === undefined ? 'never' : { eventId: event.id, secrets };
   };

@@ -61,7 +61,7 @@ export interface LivingKey extends KeyName {
 /** A table or a column that is not there. */
 const UNDEFINED = ['42P01', '42703'];
 
-/** The keys that are still needed. None in a database of before there were keys of events. */
+/** The keys that are still needed. None in a database that is not migrated yet. */
 export async function listLivingKeys(client: Pick<pg.Client, 'query'>): Promise<LivingKey[]> {
   try {
     const { rows } = await client.query<LivingKey>(`

@@ -67,8 +67,6 @@ export const webhookDeliveries = pgTable(
     /** Attempts since it was first due, or since it was last asked for again. */
     tries: integer().notNull().default(0),
     nextTryAt: timeMs('next_try_at').notNull(),
-    /** It is not read: senders of the release before, which may run beside this one while it is rolled out, still write it. */
-    lockedUntil: timeMs('locked_until').notNull().default(0),
     responseStatus: integer('response_status'),
     createdAt: timeMs('created_at').notNull(),
     deliveredAt: timeMs('delivered_at'),

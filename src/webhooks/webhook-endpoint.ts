@@ -32,7 +32,7 @@ export interface EarlierSecret {
 
 export type WebhookEndpoint = Readonly<typeof webhookEndpoints.$inferSelect>;
 
-export type WebhookDelivery = Readonly<Omit<typeof webhookDeliveries.$inferSelect, 'lockedUntil'>>;
+export type WebhookDelivery = Readonly<typeof webhookDeliveries.$inferSelect>;
 
 export type WebhookAttempt = Readonly<typeof webhookAttempts.$inferSelect>;
 

@@ -23,6 +23,7 @@ import {
   votePoll,
 } from '#test/harness/elections.ts';
 import { openLogPromise, verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
+import { putIntoBox } from '#test/harness/sealed-box.ts';
 import {
   createTestAccount,
   eventually,
@@ -308,12 +309,12 @@ describe('the log of an event', () => {
     demand(await service.call('PATCH', path, { status: 'open' }, { key: account.write }), 200);
     await sealBallots(service, event.id);
     const { $client } = service.deps.db;
-    const box = 'voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, released, leaf_index';
     const tag = Buffer.alloc(32, 1);
-    await $client.query(`INSERT INTO ballots (${box}) VALUES ($1, 'bal_1', $2, '', 1000000, '', '', true, 1)`, [
-      event.id,
-      tag,
-    ]);
+    await $client.query(
+      putIntoBox(`SELECT 1 AS leaf_index, 'bal_1' AS id, $2::bytea AS code_tag, ''::bytea AS entries, 1000000 AS weight_micro,
+        ''::bytea AS salt, ''::bytea AS sealed_time`),
+      [event.id, tag],
+    );
     await $client.query('INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, $2)', [event.id, tag]);
     await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
   });

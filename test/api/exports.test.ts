@@ -17,6 +17,7 @@ import {
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
+import { putIntoBox } from '#test/harness/sealed-box.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import {
   createTestAccount,
@@ -104,10 +105,9 @@ async function pollOfEveryMethod(ballots: number, settings: object = {}): Promis
 /** The first sealed ballot many times over: what is read does not depend on how it was cast. One copy may be unreadable. */
 async function copyBallot(event: TestEvent, copies: number, broken = 0): Promise<void> {
   await service.deps.db.$client.query(
-    `INSERT INTO ballots (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, released, leaf_index)
-     SELECT voting_event_id, 'blt_copy' || n, sha256(n::text::bytea), CASE WHEN n = $3 THEN '\\x09'::bytea ELSE entries END,
-       weight_micro, salt, sealed_time, voter_id, released, leaf_index + n
-     FROM ballots, generate_series(1, $2::int) AS n WHERE voting_event_id = $1`,
+    putIntoBox(`SELECT leaf_index + n AS leaf_index, 'blt_copy' || n AS id, sha256(n::text::bytea) AS code_tag,
+        CASE WHEN n = $3 THEN '\\x09'::bytea ELSE entries END AS entries, weight_micro, salt, sealed_time
+      FROM sealed_ballots($1), generate_series(1, $2::int) AS n`),
     [event.id, copies, broken],
   );
 }
@@ -450,13 +450,13 @@ describe('the cast vote records', () => {
     ]);
     // What waits for others is no record yet.
     const early: unknown[] = (await records(event)).CVR;
-    const sealed = await service.deps.db.$client.query('SELECT 1 FROM ballots WHERE voting_event_id = $1', [event.id]);
+    const sealed = await service.deps.db.$client.query('SELECT 1 FROM sealed_ballots($1)', [event.id]);
     expect(early.length).toBeLessThanOrEqual(sealed.rows.length);
     await finishEvent(service, event.id);
     const report = await records(event);
     const text = JSON.stringify(report.CVR);
     const { rows } = await service.deps.db.$client.query<{ id: string; code_tag: Buffer }>(
-      'SELECT id, code_tag FROM ballots WHERE voting_event_id = $1',
+      'SELECT id, code_tag FROM sealed_ballots($1)',
       [event.id],
     );
     expect(rows).toHaveLength(6);

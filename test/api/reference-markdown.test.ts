@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ApiDocument } from '#test/harness/api-document.ts';
 import { guideNames, readGuideText } from '#test/harness/guides.ts';
@@ -94,15 +95,25 @@ describe('the reference as Markdown', () => {
     expect(broken).toEqual([]);
   });
 
-  test('gives guides as they are written, with what the running service alone knows', () => {
+  test('gives guides as they are written, with its own address and the SHA-256 of the programs that it serves', async () => {
     const first = (readGuideText('first-vote').split('```')[1] ?? 'no code').replace(
       'http://127.0.0.1:3000',
       service.deps.config.baseUrl,
     );
     expect(pages.get('/reference/first-vote.md')).toContain(first);
-    expect(readGuideText('verifying-a-ballot')).toContain('VERIFIER_SHA256');
-    expect(pages.get('/reference/verifying-a-ballot.md')).toMatch(/[0-9a-f]{64}/);
-    expect([...pages.values()].join('\n')).not.toMatch(/VERIFIER_SHA256|!\[/);
+    const [, sdk = ''] = /(\/sdk\/\S+\.tgz)/.exec(readGuideText('sdk')) ?? [];
+    for (const [guide, served] of [
+      ['verifying-a-ballot', '/verify/voting-verifier.mjs'],
+      ['sdk', sdk],
+    ] as const) {
+      const program = await eventually(async () => {
+        const answer = await fetch(`http://127.0.0.1:${service.port}${served}`);
+        return answer.ok ? Buffer.from(await answer.arrayBuffer()) : undefined;
+      });
+      const sum = createHash('sha256').update(program).digest('hex');
+      expect(pages.get(`/reference/${guide}.md`)).toContain(`\`${sum}\``);
+    }
+    expect([...pages.values()].join('\n')).not.toMatch(/[A-Z]+_SHA256|!\[/);
   });
 
   test('lists every code and reason with the guide to errors', () => {

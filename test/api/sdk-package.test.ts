@@ -62,6 +62,13 @@ describe('the package that the service serves', () => {
         .concat(...['client.d.ts', 'errors.d.ts', 'index.d.ts', 'types.d.ts', 'webhooks.d.ts'])
         .toSorted(),
     );
+    const { body: document } = await service.call('GET', '/openapi.json');
+    const { stdout: types } = await run('tar', ['-xzOf', archive, 'package/schema.d.ts']);
+    const keyed = Object.entries(document.paths).filter(([, methods]) =>
+      Object.values(methods as Record<string, { security: unknown[] }>).some(({ security }) => security.length > 0),
+    );
+    expect(keyed.map(([name]) => name).filter((name) => !types.includes(`"${name}": {`))).toEqual([]);
+    expect(keyed.length).toBeGreaterThan(60);
     const other = await service.another();
     const again = await fetch(`http://127.0.0.1:${other.port}/sdk/${FILE}`);
     expect(Buffer.from(await again.arrayBuffer()).equals(readFileSync(archive))).toBe(true);

@@ -139,7 +139,7 @@ describe('the verifier, run against the service', () => {
   test('finds a ballot that was changed in the database, and one whose leaf was changed with it', async () => {
     const { event, key } = await pollWith(5, true);
     const { rows } = await service.deps.db.$client.query<{ entries: Buffer }>(
-      'SELECT entries FROM ballots WHERE voting_event_id = $1 AND leaf_index = 2',
+      'SELECT entries FROM sealed_ballots($1) WHERE leaf_index = 2',
       [event.id],
     );
     await behindTheGuards([changeItem('entries'), [event.id, 1, rows[0]?.entries]]);

@@ -117,7 +117,12 @@ export function ownCastScript(bench: Bench, { election, voters, votes }: Casting
         })),
     })),
   );
-  const entries = sealSecretBallot(election.secrets, election.id, codeTag, { codeTag, packed, weightMicro: UNIT });
+  const entries = sealSecretBallot(election.secrets, election.id, codeTag, {
+    codeTag,
+    packed,
+    room: packed.length,
+    weightMicro: UNIT,
+  });
   const keyHash = hashSentKey(secrets, election.id, VOTER_KEY);
   const bytea = (bytes: Buffer): string => `'\\x${bytes.toString('hex')}'::bytea`;
   const voter = `'{"kind": "voter_id", "identity": "B' || lpad(:n::text, 8, '0') || '"}'`;
@@ -125,7 +130,7 @@ export function ownCastScript(bench: Bench, { election, voters, votes }: Casting
 \\set r random(1, 1000000000000000)
 SELECT verdict FROM cast_ballots_together('{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', ARRAY['${election.id}'], '{${definitionVersion}}',
   ARRAY[(${voter})::jsonb], ARRAY[${bytea(keyHash)}], '{NULL}', ARRAY['[""]'::jsonb], ARRAY[sha256(int8send(:r))], ARRAY[${bytea(entries)}],
-  '{NULL}', ARRAY['${voterIdOf(0)}'], '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{${UNIT}}');
+  '{NULL}', ARRAY['${voterIdOf(0)}'], '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{${UNIT}}', '{NULL}');
 `;
 }
 

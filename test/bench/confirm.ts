@@ -38,7 +38,7 @@ function ownConfirmScript(eventId: string): string {
   return `\\set i :i + ${CLIENTS}
 \\set n :first + :i + :client_id
 SELECT verdict FROM confirm_ballot('${eventId}', sha256(convert_to('code' || lpad(:n::text, 26, '0'), 'UTF8')),
-  'bal_' || left(md5(:n::text), 26), ''::bytea, sha256(int8send(:n)), 0, 'vtr_none', sha256(int8send(:n)));
+  'bal_' || left(md5(:n::text), 26), ''::bytea, sha256(int8send(:n)), 0, 'vtr_none', sha256(int8send(:n)), 0);
 `;
 }
 

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { type BallotToSeal, insertBallots } from '#src/ballots/box.ts';
-import { ballotIdOf, codeTagOf, sealSecretBallot, sealWaitingTime, waitingTags } from '#src/ballots/waiting-ballot.ts';
+import { ballotIdOf, codeTagOf, sealSecretBallot, sealWaitingTime, waitingTag } from '#src/ballots/waiting-ballot.ts';
 import { inTransaction } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { hashStoredKey } from '#src/voters/voter-key.ts';
@@ -44,9 +44,7 @@ export const codeOf = (index: number): string => String(index).padStart(26, '0')
 
 /** What a ballot of an election is found by while it waits. */
 export function waitingTagOf({ id, secrets }: BenchElection, code: string): Buffer {
-  const [tag] = waitingTags(secrets, { id, type: 'election' }, code);
-  if (tag === undefined) throw new Error('a ballot that waits has a tag');
-  return tag;
+  return waitingTag(secrets, { id, type: 'election' }, code);
 }
 
 /** Creates an open election over the API, as an organizer does; candidates are then added in the database where they are many. */
@@ -149,6 +147,7 @@ export async function addPendingBallots(
       const entries = sealSecretBallot(election.secrets, election.id, tag, {
         codeTag: codeTagOf(code),
         packed,
+        room: packed.length,
         weightMicro: UNIT,
       });
       return [election.id, participant, `{${participant}}`, tag, entries, 1_000_000, Date.now()];
@@ -181,7 +180,7 @@ function packVotes(election: BenchElection, votes: readonly BallotVote[]): Buffe
 export async function addQueuedBallots(bench: Bench, election: BenchElection, rows: number): Promise<void> {
   const [position] = election.positions;
   const candidates = position?.candidates ?? [];
-  const columns = 'voting_event_id id code_tag entries weight_micro salt sealed_time'.split(' ');
+  const columns = 'voting_event_id id code_tag entries weight_micro salt sealed_time due_at'.split(' ');
   await copyRows(bench.databaseUrl, {
     ...{ table: 'ballot_queue', columns, rows },
     row(index) {
@@ -191,9 +190,14 @@ export async function addQueuedBallots(bench: Bench, election: BenchElection, ro
       const packed = packEntries([{ position: position?.number ?? 0, entries }]);
       const { secrets } = election;
       const codeTag = codeTagOf(codeOf(index));
-      const sealed = sealSecretBallot(secrets, election.id, tag, { codeTag, packed, weightMicro: UNIT });
+      const sealed = sealSecretBallot(secrets, election.id, tag, {
+        codeTag,
+        packed,
+        room: packed.length,
+        weightMicro: UNIT,
+      });
       const time = sealWaitingTime(secrets, election.id, tag, tag.subarray(0, 6));
-      return [election.id, `bal_${tag.toString('hex', 0, 13)}`, tag, sealed, 1_000_000, NOTHING, time];
+      return [election.id, `bal_${tag.toString('hex', 0, 13)}`, tag, sealed, 1_000_000, NOTHING, time, Date.now()];
     },
   });
 }
@@ -231,7 +235,7 @@ export async function addConfirmedBallots(
   await bench.pool.query('ANALYZE ballot_blocks');
 }
 
-/** The table that counts are compared with: as many ballots, a row each, as earlier versions kept them. */
+/** The table that counts are compared with: as many ballots, a row each. */
 export const ROWS_TABLE = 'bench_ballot_rows';
 
 export async function addBallotRows(
@@ -240,7 +244,9 @@ export async function addBallotRows(
   rows: number,
   entries: (index: number) => Buffer,
 ): Promise<void> {
-  await bench.pool.query(`CREATE TABLE IF NOT EXISTS ${ROWS_TABLE} (LIKE ballot_rows INCLUDING ALL)`);
+  await bench.pool.query(`CREATE TABLE IF NOT EXISTS ${ROWS_TABLE} (
+    voting_event_id text, leaf_index bigint, id text, code_tag bytea, entries bytea, weight_micro bigint, salt bytea, sealed_time bytea,
+    released boolean, PRIMARY KEY (voting_event_id, leaf_index))`);
   const salt = randomBytes(32);
   const columns = 'voting_event_id leaf_index id code_tag entries weight_micro salt sealed_time released'.split(' ');
   await copyRows(bench.databaseUrl, {

@@ -18,8 +18,6 @@ let browser: Browser;
 beforeAll(async () => {
   if (!hasBrowser) return;
   [paid, browser] = await Promise.all([startPaidTestService(), openBrowser()]);
-  // Its script is compiled when it is first asked for.
-  await paid.service.call('GET', '/verify');
 });
 afterAll(async () => {
   if (!hasBrowser) return;

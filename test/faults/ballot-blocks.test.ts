@@ -1,22 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { checkLog } from '#src/ballot-log/check-log.ts';
 import { type BallotToSeal, findSealedLeaf, insertBallots, readSealedBallots } from '#src/ballots/box.ts';
-import { packBallots } from '#src/ballots/pack-ballots.ts';
 import { ballotIdOf } from '#src/ballots/waiting-ballot.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { readBox } from '#src/results/read-box.ts';
-import {
-  createTestEvent,
-  demand,
-  finishEvent,
-  sealBallots,
-  type TestEvent,
-  votePoll,
-} from '#test/harness/elections.ts';
-import { packAll } from '#test/harness/sealed-box.ts';
+import { createTestEvent, type TestEvent } from '#test/harness/elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 let service: TestService;
@@ -51,28 +40,15 @@ function ballotsOf(count: number, weightOf = (_index: number) => 1_000_000n): Ba
 const seal = (first: number, ballots: readonly BallotToSeal[]): Promise<void> =>
   inTransaction(service.deps.db, (tx) => insertBallots(tx, event.id, first, ballots, true));
 
-/** As a process of an earlier version does it. */
-async function sealAsRows(first: number, ballots: readonly BallotToSeal[]): Promise<void> {
-  for (const [index, one] of ballots.entries())
-    await pool.query(
-      `INSERT INTO ballots (voting_event_id, leaf_index, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code,
-         submitted_at, released) VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)`,
-      [
-        ...[event.id, first + index, one.id, one.codeTag, one.entries, one.weightMicro, one.salt, one.sealedTime],
-        ...[one.voterId, one.countryCode, one.submittedAt, one.disclosed],
-      ],
-    );
-}
-
 const count = async (table: string): Promise<number> =>
   (await pool.query(`SELECT count(*)::int AS n FROM ${table} WHERE voting_event_id = $1`, [event.id])).rows[0]?.n;
 
-/** What an earlier version reads. */
+/** What statements read, a row each. */
 const readAsRows = async () =>
   (
     await pool.query(
-      `SELECT id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at FROM ballots
-       WHERE voting_event_id = $1 ORDER BY leaf_index`,
+      `SELECT id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at
+       FROM sealed_ballots($1) ORDER BY leaf_index`,
       [event.id],
     )
   ).rows;
@@ -94,7 +70,7 @@ async function countBox(after: bigint): Promise<{ last: bigint; ballots: number;
 }
 
 describe('sealed ballots in blocks', () => {
-  test('are read as they were sealed: by the program, by an earlier version, from any leaf, by their codes', async () => {
+  test('are read as they were sealed: by the program, by statements, from any leaf, by their codes', async () => {
     const ballots = ballotsOf(600, (index) => BigInt(index + 1));
     await seal(7, ballots);
     expect(await count('ballot_blocks')).toBe(3);
@@ -129,10 +105,10 @@ describe('sealed ballots in blocks', () => {
     await expect(pool.query('TRUNCATE ballot_blocks')).rejects.toMatchObject({ code: '23001' });
   });
 
-  test('hold each ballot and each leaf once, rows of an earlier version included', async () => {
+  test('hold each ballot and each leaf once', async () => {
     const [one, two] = [ballotsOf(4), ballotsOf(4)];
     await seal(10, one);
-    await sealAsRows(20, two);
+    await seal(20, two);
     const repeated = one.slice(2, 3);
     for (const [first, ballots] of [
       [30, [...ballotsOf(2), ...repeated]],
@@ -143,8 +119,7 @@ describe('sealed ballots in blocks', () => {
       [30, [...repeated, ...repeated]],
     ] as const)
       await expect(seal(first, ballots)).rejects.toThrow();
-    await expect(sealAsRows(30, repeated)).rejects.toMatchObject({ code: '23505' });
-    expect([await count('ballot_blocks'), await count('ballots')]).toEqual([1, 8]);
+    expect((await readAsRows()).length).toBe(8);
   });
 
   test('are what they say, or refused', async () => {
@@ -161,116 +136,19 @@ describe('sealed ballots in blocks', () => {
     await expect(insert(0, '{1}', Buffer.alloc(0), '{}')).rejects.toMatchObject({ code: '23514' });
     await insert(1, '{1}', tag, head);
   });
-});
 
-describe('ballots that an earlier version sealed', () => {
-  test('become blocks, bytes for bytes, in the order of their leaves and never over a gap between them', async () => {
-    const ballots = ballotsOf(300, (index) => (index < 280 ? 1_000_000n : 2_500_000n)).map((one, index) => ({
-      ...one,
-      ...(index % 2 === 0
-        ? { id: `bal_${index}`, voterId: `voter ${index}`, countryCode: 'CH', submittedAt: index }
-        : {}),
-    }));
-    await sealAsRows(1, ballots.slice(0, 290));
-    await sealAsRows(292, ballots.slice(290));
-    const before = await readAsRows();
-    expect(before).toEqual(ballots.map(asRow));
-    expect(await packAll(pool, event.id)).toBe(300);
-    expect([await count('ballot_rows'), await count('ballot_blocks')]).toEqual([0, 3]);
-    expect(await readAsRows()).toEqual(before);
-    expect(await readSealedBallots(service.deps.db, event.id, { after: 288, limit: 3 })).toMatchObject([
-      { leafIndex: 289, voterId: 'voter 288', countryCode: 'CH', submittedAt: 288 },
-      { leafIndex: 290, voterId: null, countryCode: null, submittedAt: null },
-      { leafIndex: 292, voterId: 'voter 290' },
+  test('keep what the ballots of a poll carry, and nothing where a ballot carries none', async () => {
+    const ballots = ballotsOf(3).map((one, index) =>
+      index === 1
+        ? one
+        : { ...one, id: `bal_${index}`, voterId: `voter ${index}`, countryCode: 'CH', submittedAt: index },
+    );
+    await seal(1, ballots);
+    expect(await readAsRows()).toEqual(ballots.map(asRow));
+    expect(await readSealedBallots(service.deps.db, event.id, { after: 0, limit: 3 })).toMatchObject([
+      { leafIndex: 1, voterId: 'voter 0', countryCode: 'CH', submittedAt: 0 },
+      { leafIndex: 2, voterId: null, countryCode: null, submittedAt: null },
+      { leafIndex: 3, voterId: 'voter 2' },
     ]);
-  });
-
-  test('are found by their index, however few rows the plan was made for: a block takes few reads beside many rows', async () => {
-    const rows = 20_000;
-    await pool.query(
-      `INSERT INTO ballot_rows (voting_event_id, leaf_index, id, code_tag, entries, weight_micro, salt, sealed_time, released)
-       SELECT $1, n, 'bal_' || n, sha256(convert_to($1 || n, 'UTF8')), '\\x00', 1000000, '\\x00', '\\x00', true
-       FROM generate_series(0, ${rows - 1}) AS n`,
-      [event.id],
-    );
-    await inTransaction(service.deps.db, async (tx) => {
-      // What the planner knows of a table that had few rows when it was looked at last.
-      await tx.execute(sql`SET LOCAL session_replication_role = replica`);
-      await tx.execute(
-        sql`UPDATE pg_class SET reltuples = 20, relpages = 1 WHERE relname IN ('ballot_rows', 'ballots_id', 'ballots_code')`,
-      );
-      await tx.execute(sql`SET LOCAL session_replication_role = origin`);
-      expect((await tx.execute(sql`SELECT pack_ballots(${event.id}) AS packed`)).rows).toEqual([{ packed: 256 }]);
-      const { rows: reads } = await tx.execute<{ read: string }>(
-        sql`SELECT seq_tup_read + idx_tup_fetch AS read FROM pg_stat_xact_user_tables WHERE relname = 'ballot_rows'`,
-      );
-      expect(Number(reads[0]?.read)).toBeLessThan(256 * 12);
-    });
-  });
-
-  test('stay in their rows unless the same ballots stand in a block', async () => {
-    const ballots = ballotsOf(3);
-    await sealAsRows(1, ballots);
-    const refused = { code: '23001' };
-    await expect(pool.query('DELETE FROM ballot_rows WHERE voting_event_id = $1', [event.id])).rejects.toMatchObject(
-      refused,
-    );
-    for (const change of [
-      { entries: randomBytes(9) },
-      { weightMicro: 3n },
-      { salt: randomBytes(32) },
-      { voterId: 'x' },
-    ])
-      await expect(
-        inTransaction(service.deps.db, async (tx) => {
-          const [first, ...rest] = ballots;
-          if (first === undefined) throw new Error('there are three');
-          await insertBallots(tx, event.id, 1, [{ ...first, ...change }, ...rest], false);
-          await tx.execute(`DELETE FROM ballot_rows WHERE voting_event_id = '${event.id}'`);
-        }),
-      ).rejects.toMatchObject({ cause: refused });
-    expect([await count('ballot_rows'), await count('ballot_blocks')]).toEqual([3, 0]);
-  });
-
-  test('are counted once while they become blocks', async () => {
-    await sealAsRows(1, ballotsOf(700));
-    const counts: Promise<{ ballots: number }>[] = [];
-    for (let packed = 1; packed > 0; ) {
-      counts.push(countBox(-1n));
-      packed = (await pool.query('SELECT pack_ballots($1) AS packed', [event.id])).rows[0]?.packed;
-    }
-    expect((await Promise.all(counts)).map(({ ballots }) => ballots)).toEqual(counts.map(() => 700));
-  });
-
-  test('are moved by a job, once no process of an earlier version is alive, and the log finds them well', async () => {
-    const [position] = event.positions;
-    for (let voter = 0; voter < 5; voter += 1)
-      await votePoll(service, account, event, [
-        { positionId: position?.id, candidateId: position?.candidates[voter % 2] },
-      ]);
-    await sealBallots(service, event.id);
-    await pool.query('CREATE TABLE IF NOT EXISTS as_earlier (LIKE ballots)');
-    // The box as the earlier version left it.
-    const client = await pool.connect();
-    await client.query('INSERT INTO as_earlier SELECT * FROM ballots WHERE voting_event_id = $1', [event.id]);
-    await client.query("SET session_replication_role = 'replica'");
-    await client.query('DELETE FROM ballot_blocks WHERE voting_event_id = $1', [event.id]);
-    await client.query('INSERT INTO ballot_rows SELECT * FROM as_earlier WHERE voting_event_id = $1', [event.id]);
-    await client.query("SET session_replication_role = 'origin'");
-    client.release();
-    expect(await checkLog(service.deps, event.id)).toBeUndefined();
-    const id = randomBytes(16);
-    await pool.query('INSERT INTO service_processes (id, seen_at) VALUES ($1, now_ms() + 60000)', [id]);
-    await packBallots(service.deps);
-    expect(await count('ballot_rows')).toBe(5);
-    await pool.query('DELETE FROM service_processes WHERE id = $1', [id]);
-    expect(await packBallots(service.deps)).toBeGreaterThanOrEqual(5);
-    expect([await count('ballot_rows'), await count('ballot_blocks')]).toEqual([0, 1]);
-    expect(await packBallots(service.deps)).toBe(0);
-    expect(await checkLog(service.deps, event.id)).toBeUndefined();
-    await finishEvent(service, event.id);
-    const path = `/voting-events/${event.id}/results`;
-    const { final, disputed, stats } = demand(await service.call('GET', path, undefined, { key: account.read }), 200);
-    expect([final, disputed, stats.ballots]).toEqual([true, false, 5]);
   });
 });

@@ -9,15 +9,7 @@ import { createLog } from '#src/platform/log.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { createTestEvent, demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
-import {
-  cast,
-  confirm,
-  createKeyedElection,
-  type KeyedElection,
-  keyFiles,
-  setStatus,
-  voteWith,
-} from '#test/harness/keyed-elections.ts';
+import { cast, confirm, createKeyedElection, keyFiles, setStatus, voteWith } from '#test/harness/keyed-elections.ts';
 import { patchEvent } from '#test/harness/rehearsals.ts';
 import {
   createTestAccount,
@@ -104,7 +96,7 @@ describe('the key of an election', () => {
       'SELECT entries FROM ballot_queue WHERE voting_event_id = $1',
       [election.id],
     );
-    expect(rows.map(({ entries }) => entries[0])).toEqual([4]);
+    expect(rows.map(({ entries }) => entries[0])).toEqual([3]);
   });
 
   test('is made when an election gets a start, and none for a poll', async () => {
@@ -343,75 +335,18 @@ describe('a rehearsal', () => {
   });
 });
 
-describe('an election that opened before there were keys of events', () => {
-  async function legacy(): Promise<KeyedElection> {
-    const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
-    const { $client } = service.deps.db;
-    await $client.query('DELETE FROM ballot_keys WHERE voting_event_id = $1', [election.id]);
-    await $client.query('UPDATE voting_events SET ballot_key = NULL, paper_version = paper_version + 1 WHERE id = $1', [
-      election.id,
-    ]);
-    for (const folder of [main, copy])
-      for (const name of keyFiles(folder, election.id)) rmSync(path.join(folder, name));
-    service.deps.events.forget(election.id);
-    return election;
-  }
-
-  test('goes on under the secret key, whatever of it is changed, to its end', async () => {
-    const election = await legacy();
-    const { confirmationCode } = demand(await cast(service, election, 0, `legacy-${election.id}`), 201);
-    await patchEvent(service, account, election, { title: 'A new title', endsAt: Date.now() + HOUR_MS });
-    demand(await confirm(service, election, confirmationCode), 200);
-    await voteWith(service, election, [1, 2]);
-    const { rows } = await service.deps.db.$client.query(
-      'SELECT entries FROM ballot_queue WHERE voting_event_id = $1',
-      [election.id],
-    );
-    expect(rows.map(({ entries }) => entries[0])).toEqual([3, 3, 3]);
-    expect([...keyFiles(main, election.id), ...(await rowsOf(election.id))]).toEqual([]);
-    await finishEvent(service, election.id);
-    const read = { key: account.read };
-    const results = demand(await service.call('GET', `/voting-events/${election.id}/results`, undefined, read), 200);
-    expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
-  });
-
-  test('hands its ballots on where a process of then took them for an election that has a key by now', async () => {
-    const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
-    const { $client } = service.deps.db;
-    const setKey = async (key: string | null): Promise<void> => {
-      await $client.query('UPDATE voting_events SET ballot_key = $2, paper_version = paper_version + 1 WHERE id = $1', [
-        ...[election.id, key],
-      ]);
-      service.deps.events.forget(election.id);
-    };
-    const key = (await rowsOf(election.id))[0]?.id ?? '';
-    await setKey(null);
-    const name = `earlier-${election.id}`;
-    const earlier = demand(await cast(service, election, 0, name), 201);
-    const [waiting = ''] = await voteWith(service, election, [1]);
-    await setKey(key);
-    const repeated = await cast(service, election, 0, name);
-    expect([demand(repeated, 201), repeated.headers.get('idempotent-replayed')]).toEqual([earlier, 'true']);
-    demand(await confirm(service, election, earlier.confirmationCode), 200);
-    demand(await confirm(service, election, waiting), 200);
-    await voteWith(service, election, [2]);
-    await finishEvent(service, election.id);
-    const read = { key: account.read };
-    const results = demand(await service.call('GET', `/voting-events/${election.id}/results`, undefined, read), 200);
-    expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
-  });
-
-  test('gets one while it is only scheduled', async () => {
-    const election = await legacy();
-    await service.deps.db.$client.query(
-      'UPDATE voting_events SET opened_at = NULL, starts_at = now_ms() + 3600000 WHERE id = $1',
-      [election.id],
-    );
-    await service.deps.ballotKeys.destroyRetired();
-    expect(keyFiles(main, election.id)).toHaveLength(1);
-    await service.deps.ballotKeys.destroyRetired();
-    expect(keyFiles(main, election.id)).toHaveLength(1);
-  });
+test('an open election whose key was taken away in the database acknowledges no ballot', async () => {
+  const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
+  const { $client } = service.deps.db;
+  const { confirmationCode } = demand(await cast(service, election, 0, `kept-${election.id}`), 201);
+  await $client.query('UPDATE voting_events SET ballot_key = NULL, paper_version = paper_version + 1 WHERE id = $1', [
+    election.id,
+  ]);
+  service.deps.events.forget(election.id);
+  expect((await cast(service, election, 1, `lost-${election.id}`)).status).toBe(500);
+  expect((await confirm(service, election, confirmationCode)).status).toBe(404);
+  const { rows } = await $client.query('SELECT 1 FROM participation WHERE voting_event_id = $1', [election.id]);
+  expect(rows).toEqual([]);
 });
 
 describe('where processes share no folder', () => {

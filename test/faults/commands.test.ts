@@ -153,7 +153,7 @@ describe('the operator’s commands', () => {
     // Who owns the tables can switch their guards off.
     await runStatements(service.databaseUrl, ['ALTER TABLE ballot_blocks DISABLE TRIGGER USER']);
     const { rows } = await query(
-      'SELECT leaf_index::int AS leaf, entries FROM ballots WHERE voting_event_id = $1 ORDER BY leaf_index',
+      'SELECT leaf_index::int AS leaf, entries FROM sealed_ballots($1) ORDER BY leaf_index',
       [event.id],
     );
     const other = rows.find(({ entries }) => !entries.equals(rows[0]?.entries));

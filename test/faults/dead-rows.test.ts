@@ -74,8 +74,9 @@ const FILLED: Readonly<Record<string, string>> = {
   voters: `(voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
     SELECT $1, 'vtr_' || md5(n::text), 'Ada', e.address, e.address, 'v-' || n, 'v-' || n, 1000000, 'approved', 'import', 'sent', 1, 1
     FROM generate_series(1, ${ROWS}) AS n, LATERAL (SELECT 'voter-' || md5(n::text) || '@mail.example' AS address) AS e`,
-  ballot_rows: `(voting_event_id, leaf_index, id, code_tag, entries, weight_micro, salt, sealed_time, released)
-    SELECT $1, n, 'bal_' || n, sha256(n::text::bytea), '\\x00', 1000000, '\\x00', '\\x00', true FROM generate_series(1, ${ROWS}) AS n`,
+  ballot_blocks: `(voting_event_id, first_leaf, ballots, entries, weights, tags, tag_heads, salts, sealed_times)
+    SELECT $1, n, 1, '\\x00', '{1000000}', t.tag, ARRAY[tag_head(t.tag)], '\\x00', '\\x00'
+    FROM generate_series(1, ${ROWS}) AS n, LATERAL (SELECT sha256(n::text::bytea) AS tag) AS t`,
 };
 
 describe('who looks for one ballot among thousands reads a few pages', () => {
@@ -101,7 +102,7 @@ describe('who looks for one ballot among thousands reads a few pages', () => {
       `SELECT drop_pending_ballot($1, '\\x00')`,
       `SELECT * FROM verify_voter($1, 'email', 'w@mail.example', '\\x00', 'automatic')`,
       `SELECT * FROM verify_voter($1, 'voter_id', 'w', '\\x00', 'automatic')`,
-      `SELECT * FROM confirm_ballot($1, '\\x00', 'bal_x', '\\x00', '\\x00', 1, 'vtr_x')`,
+      `SELECT * FROM confirm_ballot($1, '\\x00', 'bal_x', '\\x00', '\\x00', 1, 'vtr_x', '\\x00', 0)`,
       `SELECT * FROM find_sealed($1, '\\x00')`,
       `SELECT * FROM hold_credits($1, 'vis_', 'vis_', '\\x00', '[]')`,
     ]) {
@@ -117,7 +118,7 @@ describe('who looks for one ballot among thousands reads a few pages', () => {
     const old = await service.deps.db.$client.connect();
     try {
       await old.query('BEGIN ISOLATION LEVEL REPEATABLE READ');
-      await old.query('SELECT 1 FROM ballot_rows LIMIT 1');
+      await old.query('SELECT 1 FROM ballot_blocks LIMIT 1');
       await empty();
       await expectFewPages();
     } finally {

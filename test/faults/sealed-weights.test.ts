@@ -31,7 +31,7 @@ async function weightsIn(table: string, { id }: KeyedElection): Promise<{ sealed
   if (secrets === undefined) throw new Error('an open election has a key');
   const { rows } = await query(`SELECT code_tag, entries, weight_micro FROM ${table} WHERE voting_event_id = $1`, [id]);
   return rows.map(({ code_tag: tag, entries, weight_micro: row }) => ({
-    sealed: openBallot(secrets, id, tag, entries).sealed?.weightMicro,
+    sealed: openBallot(secrets, { id, type: 'election' }, tag, entries).sealed?.weightMicro,
     row: BigInt(row),
   }));
 }
@@ -67,7 +67,7 @@ test('weights that are swapped between two waiting ballots are found when these 
   );
   await expect(seal(election.id)).rejects.toThrow(LogSetBack);
   const { rows } = await query(
-    `SELECT (SELECT count(*)::int FROM ballots WHERE voting_event_id = $1) AS sealed,
+    `SELECT (SELECT count(*)::int FROM sealed_ballots($1)) AS sealed,
        (SELECT count(*)::int FROM ballot_queue WHERE voting_event_id = $1) AS waiting,
        (SELECT count(*)::int FROM log_alarms WHERE voting_event_id = $1) AS alarms`,
     [election.id],

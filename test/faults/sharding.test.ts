@@ -20,6 +20,7 @@ const NOT_OF_ONE_EVENT: Readonly<Record<string, string>> = {
   provider_events: 'messages of a provider, to a business: which event they are about is found out later',
   rate_limits: 'what was used up of a key’s quota',
   request_traces: 'the last refused requests of all accounts, found by their IDs',
+  schema_number: 'what the database was migrated to: one row',
   service_identity: 'check values of the service’s keys, and the name of its logs',
   service_checkpoints: 'heads of the one log of the whole service',
   service_cosignatures: 'what witnesses signed of that log',

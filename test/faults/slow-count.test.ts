@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { copyPieces } from '#src/database/copy-rows.ts';
 import { readBox } from '#src/results/read-box.ts';
 import { createTestEvent } from '#test/harness/elections.ts';
+import { putIntoBox } from '#test/harness/sealed-box.ts';
 import { createTestAccount, startTestService, type TestService } from '#test/harness/test-service.ts';
 
 const BALLOTS = 4_000;
@@ -19,9 +20,13 @@ beforeAll(async () => {
   const plan = { votingMethod: 'approval', candidates: ['Ada'] };
   eventId = (await createTestEvent(service, await createTestAccount(service), {}, [plan])).id;
   await service.deps.db.$client.query(
-    `INSERT INTO ballots (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, released, leaf_index)
-     SELECT $1, 'bal_' || n, sha256(convert_to($1 || n, 'UTF8')), convert_to(repeat(md5(n::text), $3 / 32), 'UTF8'),
-       1000000, '\\x00', '\\x00', true, n FROM generate_series(0, $2::integer - 1) AS n`,
+    putIntoBox(
+      `SELECT n AS leaf_index, 'bal_' || n AS id, sha256(convert_to($1 || n, 'UTF8')) AS code_tag,
+         convert_to(repeat(md5(n::text), $3 / 32), 'UTF8') AS entries, 1000000 AS weight_micro, '\\x00'::bytea AS salt,
+         '\\x00'::bytea AS sealed_time
+       FROM generate_series(0, $2::integer - 1) AS n`,
+      1,
+    ),
     [eventId, BALLOTS, BALLOT_BYTES],
   );
   pool = new Pool({ connectionString: service.databaseUrl, statement_timeout: LIMIT_MS, max: 4 });
@@ -52,10 +57,7 @@ describe('a count that takes longer than the database waits for a statement', ()
   });
 
   test('reads every ballot once where the process had no time to read, and a statement was ended', async () => {
-    const copying = copyPieces(
-      pool,
-      `SELECT weight_micro, entries FROM ballot_rows WHERE voting_event_id = '${eventId}'`,
-    );
+    const copying = copyPieces(pool, `SELECT weights, entries FROM ballot_blocks WHERE voting_event_id = '${eventId}'`);
     // The first piece comes, and then something else takes all of the process's time.
     const hold = setTimeout(() => burn(3 * LIMIT_MS), 20);
     const pieces = await copying;

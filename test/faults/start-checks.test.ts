@@ -109,16 +109,6 @@ describe('a start is refused in one line, and writes nothing', { timeout: 120_00
     await expectRefused('signed with another key', { SECRET_KEY: next });
   });
 
-  test('under a wrong secret key, on a database that an earlier version sealed values in', async () => {
-    await useOnce();
-    await query(`INSERT INTO accounts (id, name, plan, event_count, created_at) VALUES ('acc_1', 'Club', 'pro', 0, 1)`);
-    await query(`INSERT INTO payment_businesses SELECT (jsonb_populate_record(NULL::payment_businesses, jsonb_build_object(
-      'id', 'biz_1', 'account_id', 'acc_1', 'provider', 'provider_a', 'display_name', 'Shop', 'country', 'DE', 'sandbox', true, 'livemode', false,
-      'credentials', '00000000.AAAA', 'ready', true, 'supported_currencies', '["eur"]'::jsonb, 'created_at', 1, 'updated_at', 1))).*`);
-    await query('DELETE FROM service_identity');
-    await expectRefused('SECRET_KEY is not the one');
-  });
-
   test('under another key for the logs', async () => {
     await useOnce();
     await expectRefused('signed with another key', { LOG_SIGNING_KEY: newKey() });

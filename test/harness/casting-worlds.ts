@@ -158,12 +158,15 @@ export function toRequest(world: World, asked: Asked, { eventId, apiKeyId }: Cop
             fingerprint: sha(`print ${index}`),
             token: Buffer.concat([sha('this process').subarray(0, 16), sha(`token ${index}`).subarray(0, 16)]),
             sealedAnswer: `answer ${index}`,
+            secretEventId: null,
           },
   };
 }
 
 type Row = Readonly<Record<string, unknown>>;
 const hex = (bytes: Buffer): string => `\\x${bytes.toString('hex')}`;
+const DEAD = sha('a process that has ended').subarray(0, 16);
+const ALIVE = sha('another process').subarray(0, 16);
 
 function claimRows(world: World, apiKeyId: string, now: number): Row[] {
   return world.requests.flatMap(({ person: index, claim }): Row[] => {
@@ -171,14 +174,11 @@ function claimRows(world: World, apiKeyId: string, now: number): Row[] {
       api_key_id: apiKeyId,
       key: `key ${index}`,
       fingerprint: hex(sha(`earlier ${index}`)),
-      claimed_at: now,
     };
-    const dead = sha('a process that has ended').subarray(0, 16);
-    const earlier = { ...base, claim: hex(Buffer.concat([dead, dead])), expires_at: now + 60 * MINUTE };
+    const earlier = { ...base, claim: hex(Buffer.concat([DEAD, DEAD])), expires_at: now + 60 * MINUTE };
     if (claim === 'answered') return [{ ...earlier, status: 201, body: 'an earlier answer' }];
     if (claim === 'expired') return [{ ...earlier, status: 201, body: 'an earlier answer', expires_at: now - 1 }];
-    // Claims of 16 bytes name no process and end by time.
-    if (claim === 'running') return [{ ...earlier, claim: hex(dead) }];
+    if (claim === 'running') return [{ ...earlier, claim: hex(Buffer.concat([ALIVE, DEAD])) }];
     if (claim === 'abandoned') return [earlier];
     if (claim !== 'its own') return [];
     const own = Buffer.concat([sha('this process').subarray(0, 16), sha(`token ${index}`).subarray(0, 16)]);
@@ -288,6 +288,10 @@ export async function buildWorld(
   await pool.query(
     'INSERT INTO voting_events SELECT (jsonb_populate_record(e, $2)).* FROM voting_events e WHERE e.id = $1',
     [template, event],
+  );
+  await pool.query(
+    'INSERT INTO service_processes (id, seen_at) VALUES ($1, now_ms() + 3600000) ON CONFLICT (id) DO NOTHING',
+    [ALIVE],
   );
   const rows: Record<string, Row[]> = {
     ...(world.type === 'election' ? rollRows(world, copy.eventId, secrets, now) : {}),

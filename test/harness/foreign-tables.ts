@@ -5,7 +5,7 @@
 export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly string[]; reason: string }[]>> = {
   'ballot-log': [
     {
-      tables: ['ballot_queue', 'participation'],
+      tables: ['ballot_blocks', 'ballot_queue', 'participation'],
       reason:
         'the sequencer moves queued ballots into the box in one transaction, and the check compares box and participants',
     },
@@ -44,7 +44,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   results: [
     {
       tables: [
-        ...['ballot_blocks', 'ballot_logs', 'ballot_queue', 'ballot_rows', 'log_alarms', 'pending_ballots'],
+        ...['ballot_blocks', 'ballot_logs', 'ballot_queue', 'log_alarms', 'pending_ballots'],
         ...['undisclosed_ballots', 'voided_ballots'],
       ],
       reason:
@@ -58,7 +58,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   voters: [
     { tables: ['audit_entries'], reason: 'an erased voter leaves the audit trail, too' },
     {
-      tables: ['ballot_queue', 'ballot_rows', 'pending_ballots', 'undisclosed_ballots', 'waiting_participants'],
+      tables: ['ballot_queue', 'pending_ballots', 'undisclosed_ballots', 'waiting_participants'],
       reason: 'a voter with a waiting or undisclosed ballot is judged under the lock of the roll',
     },
   ],

@@ -4,10 +4,12 @@ import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import type { CastRequest, ConfirmRow } from '#src/ballots/repository.ts';
 import { codeTagOf, sealSecretBallot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
+import { MICRO } from '#src/platform/decimal.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { createTestEvent, type TestEvent } from './elections.ts';
+import { putIntoBox } from './sealed-box.ts';
 import type { TestAccount, TestService } from './test-service.ts';
 
 const KEY = '0123-4567-89AB-CDEF';
@@ -75,7 +77,7 @@ export class FullElection {
       SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), 'Voter ' || n, 'v' || n || '@example.org', 'v' || n || '@example.org', 'ID' || n, 'ID' || n,
         1000000, 'approved', 'organizer', 'used', 0, 0 FROM generate_series(1, ${voters}) AS n`);
     await fill(
-      `INSERT INTO voter_keys SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), sha256($2::bytea || convert_to('vtr_' || lpad(n::text, 8, '0'), 'UTF8')), 0 FROM generate_series(1, ${voters}) AS n`,
+      `INSERT INTO voter_keys SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), sha256($2::bytea || convert_to('vtr_' || lpad(n::text, 8, '0'), 'UTF8')), 0, false FROM generate_series(1, ${voters}) AS n`,
       hashSentKey(this.service.deps.secrets, this.event.id, KEY),
     );
     const voted = voters * 0.6;
@@ -88,17 +90,16 @@ export class FullElection {
        FROM generate_series(1, ${voters * 0.2}) AS n, LATERAL (SELECT 'vtr_' || lpad(n::text, 8, '0') AS p) AS x`,
       ONE_ENTRY,
     );
-    const columns = 'voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time';
-    const row = `$1, 'bal_' || n, ${code}, $2::bytea, 1000000, '\\x00'::bytea, '\\x00'::bytea`;
+    const row = `'bal_' || n AS id, ${code} AS code_tag, $2::bytea AS entries, 1000000 AS weight_micro, '\\x00'::bytea AS salt,
+      '\\x00'::bytea AS sealed_time`;
     const sealed = voters * 0.99;
     const numbers = (from: number, to: number) => `generate_series(${from}, ${to}) AS n`;
+    await fill(putIntoBox(`SELECT n AS leaf_index, ${row} FROM ${numbers(voted + 1, sealed)}`), ONE_ENTRY);
     await fill(
-      `INSERT INTO ballots (${columns}, leaf_index) SELECT ${row}, n FROM ${numbers(voted + 1, sealed)}`,
+      `INSERT INTO ballot_queue (voting_event_id, due_at, id, code_tag, entries, weight_micro, salt, sealed_time)
+       SELECT $1, now_ms(), ${row} FROM ${numbers(sealed + 1, voters)}`,
       ONE_ENTRY,
     );
-    for (let packed = 1; packed > 0; )
-      packed = (await client.query('SELECT pack_ballots($1) AS packed', [this.event.id])).rows[0]?.packed;
-    await fill(`INSERT INTO ballot_queue (${columns}) SELECT ${row} FROM ${numbers(sealed + 1, voters)}`, ONE_ENTRY);
     await client.end();
   }
 
@@ -122,14 +123,20 @@ export class FullElection {
           identity,
           keyHash: hashSentKey(secrets, event.id, KEY),
         },
-        entries: sealSecretBallot(secrets, event.id, codeTag, { codeTag, packed: entries, weightMicro: undefined }),
-        sealedWeight: undefined,
+        entries: sealSecretBallot(secrets, event.id, codeTag, {
+          codeTag,
+          packed: entries,
+          room: entries.length,
+          weightMicro: MICRO,
+        }),
+        sealedWeight: MICRO,
         ...{ visitorId: null, voterId: null, email: identity.key, name: null, countryCode: null, credits: undefined },
       },
       claim: {
         ...{ apiKeyId: account.id, key, fingerprint: Buffer.alloc(32, 1), token: Buffer.from(key).subarray(0, 16) },
         // As long as the sealed answer of a cast.
         sealedAnswer: 'x'.repeat(140),
+        secretEventId: null,
       },
     };
   }

@@ -1,6 +1,8 @@
+import { execFile } from 'node:child_process';
 import { chmod, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { promisify } from 'node:util';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '#src/database/migrate.ts';
@@ -14,6 +16,8 @@ declare module 'vitest' {
     databaseUrl: string;
   }
 }
+
+const BUILD = path.resolve(import.meta.dirname, '../../scripts/build-assets.ts');
 
 interface DatabaseServer {
   readonly url: string;
@@ -61,6 +65,8 @@ async function createTemplate(url: string): Promise<void> {
 
 /** One server for the whole run: that of `TEST_DATABASE_URL`, or an embedded one in a temporary folder. */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
+  // What the service serves of its own making, as `npm start` builds it.
+  await promisify(execFile)(process.execPath, [BUILD, '--if-needed']);
   const given = process.env.TEST_DATABASE_URL;
   const server =
     given === undefined || given === '' ? await startServer() : { url: given, stop: async () => undefined };

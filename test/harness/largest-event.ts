@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
-import { packAll } from './sealed-box.ts';
+import { putIntoBox } from './sealed-box.ts';
 
 /** How large an event is made, below the API: a hundred thousand rows of candidates take minutes through it. */
 export interface EventSize {
@@ -57,13 +57,12 @@ export async function fillBox(
   for (let from = 0; from < ballots; from += INSERTED_TOGETHER) {
     const count = Math.min(INSERTED_TOGETHER, ballots - from);
     await pool.query(
-      `INSERT INTO ballots (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, released, leaf_index)
-       SELECT $1, 'bal_' || ($2::integer + n), sha256(convert_to($1 || ($2::integer + n), 'UTF8')), entries, 1000000,
-         '\\x00', '\\x00', true, $2::integer + n
-       FROM unnest($3::bytea[]) WITH ORDINALITY AS one(entries, n)`,
+      putIntoBox(`SELECT $2::integer + n AS leaf_index, 'bal_' || ($2::integer + n) AS id,
+          sha256(convert_to($1 || ($2::integer + n), 'UTF8')) AS code_tag, entries, 1000000 AS weight_micro, '\\x00'::bytea AS salt,
+          '\\x00'::bytea AS sealed_time
+        FROM unnest($3::bytea[]) WITH ORDINALITY AS one(entries, n)`),
       [eventId, from, Array.from({ length: count }, (_, at) => kinds[(from + at) % kinds.length])],
     );
   }
-  await packAll(pool, eventId);
   await pool.query('UPDATE ballot_logs SET ballots = $2 WHERE voting_event_id = $1', [eventId, ballots]);
 }

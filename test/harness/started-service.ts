@@ -29,9 +29,9 @@ export async function freePort(): Promise<number> {
   return address.port;
 }
 
-function spawnProgram(file: string, words: readonly string[], settings: Settings): ChildProcess {
+function spawnProgram(file: string, words: readonly string[], settings: Settings, root: string): ChildProcess {
   const { PATH = '', HOME = '' } = process.env;
-  return spawn(process.execPath, [path.join(ROOT, file), ...words], {
+  return spawn(process.execPath, [path.join(root, file), ...words], {
     cwd: tmpdir(),
     env: { PATH, HOME, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -45,9 +45,19 @@ function collect(child: ChildProcess): { readonly stdout: () => string; readonly
   return { stdout: () => out.join(''), stderr: () => err.join('') };
 }
 
-/** Runs a command of the operator to its end. */
-export async function runCommand(words: readonly string[], settings: Settings): Promise<Ended> {
-  const child = spawnProgram('src/cli.ts', words, settings);
+/**
+ * Runs a command of the operator to its end.
+ * @param root the checkout to run, this one unless said otherwise
+ * @param onStart is given the process
+ */
+export async function runCommand(
+  words: readonly string[],
+  settings: Settings,
+  root: string = ROOT,
+  onStart: (child: ChildProcess) => void = () => undefined,
+): Promise<Ended> {
+  const child = spawnProgram('src/cli.ts', words, settings, root);
+  onStart(child);
   const { stdout, stderr } = collect(child);
   const [code] = (await once(child, 'close')) as [number | null];
   return { code, stdout: stdout(), stderr: stderr() };
@@ -59,27 +69,32 @@ export interface StartedService {
   output(): string;
   /** SIGTERM, then its exit status. */
   stop(): Promise<number | null>;
+  /** How it ends by itself. */
+  readonly ended: Promise<Ended>;
 }
 
 /**
  * Starts the service as its own process, and waits until it listens or ends.
+ * @param root the checkout to run, this one unless said otherwise
  * @returns how it ended, where it refused to start
  */
-export async function startProcess(settings: Settings): Promise<StartedService | Ended> {
+export async function startProcess(settings: Settings, root: string = ROOT): Promise<StartedService | Ended> {
   const port = Number(settings['PORT'] ?? (await freePort()));
-  const child = spawnProgram('src/main.ts', [], { PORT: String(port), LOG_LEVEL: 'error', ...settings });
+  const child = spawnProgram('src/main.ts', [], { PORT: String(port), LOG_LEVEL: 'error', ...settings }, root);
   const { stdout, stderr } = collect(child);
   const closed = once(child, 'close');
+  const ended = closed.then(() => ({ code: child.exitCode, stdout: stdout(), stderr: stderr() }));
   const listening = new Promise<true>((resolve) => {
     child.stdout?.on('data', () => {
       if (stdout().includes('Listening on')) resolve(true);
     });
   });
   const first = await Promise.race([listening, closed]);
-  if (first !== true) return { code: child.exitCode, stdout: stdout(), stderr: stderr() };
+  if (first !== true) return ended;
   return {
     port,
     child,
+    ended,
     output: () => stdout() + stderr(),
     async stop() {
       child.kill('SIGTERM');

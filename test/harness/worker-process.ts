@@ -20,7 +20,7 @@ export interface WorkerProcess {
 }
 
 /** What its connections are called, so that a test can break them off and leave its own alone. */
-export const WORKER_CONNECTIONS = 'worker-under-test';
+export const WORKER_CONNECTIONS = 'voting-service worker-under-test';
 
 export async function startWorkerProcess(
   service: TestService,

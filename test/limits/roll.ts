@@ -116,8 +116,8 @@ async function measureCleanUp(world: World, id: string, small: string): Promise<
   await client.query('SET statement_timeout = 0');
   for (let from = 0; from < rows; from += AT_ONCE)
     await client.query({
-      text: `INSERT INTO idempotency_keys (api_key_id, key, fingerprint, claim, claimed_at, status, body, expires_at)
-        SELECT $1, 'old-' || n, '\\x00', '\\x00', now_ms(), 200, repeat('x', 200), now_ms() - 1
+      text: `INSERT INTO idempotency_keys (api_key_id, key, fingerprint, claim, status, body, expires_at)
+        SELECT $1, 'old-' || n, '\\x00', '\\x00', 200, repeat('x', 200), now_ms() - 1
         FROM generate_series($2::integer + 1, $2::integer + $3::integer) AS n`,
       values: [keys[0].id, from, Math.min(AT_ONCE, rows - from)],
       query_timeout: 600_000,
@@ -145,7 +145,7 @@ async function measureDeletion(world: World, what: string, id: string, small: st
         world,
         `(SELECT 1 FROM voters WHERE voting_event_id = $1 LIMIT 1) UNION ALL
         (SELECT 1 FROM participation WHERE voting_event_id = $1 LIMIT 1) UNION ALL
-        (SELECT 1 FROM ballots WHERE voting_event_id = $1 LIMIT 1)`,
+        (SELECT 1 FROM ballot_blocks WHERE voting_event_id = $1 LIMIT 1)`,
         [id],
       ),
     );

@@ -28,7 +28,7 @@ const DUE = `
           OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
         OR (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = e.id) >= CASE WHEN ${FINAL} THEN 1 WHEN ${SEALED_ONCE} THEN NULL ELSE ${LEAST_WHILE_OPEN} END
         OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL
-          AND EXISTS (SELECT 1 FROM ballots b WHERE b.voting_event_id = e.id AND b.code_tag = v.code_tag)))) AS logs,
+          AND EXISTS (SELECT 1 FROM sealed_ballots(e.id) b WHERE b.code_tag = v.code_tag)))) AS logs,
     EXISTS (SELECT 1 FROM voting_events e, t WHERE (e.starts_at IS NOT NULL OR e.ends_at IS NOT NULL)
       AND event_status(e, t.at) IN ('open', 'closed') AND e.announced_status IS DISTINCT FROM event_status(e, t.at)) AS announcements,
     EXISTS (SELECT 1 FROM payment_attempts a, t WHERE a.check_at <= t.at) AS payments,

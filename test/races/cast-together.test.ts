@@ -75,7 +75,7 @@ async function requestsFor(event: TestEvent, keyOf: (name: string) => string | u
           ? undefined
           : {
               ...{ apiKeyId: account.id, key, fingerprint: Buffer.from(`print ${key}`) },
-              ...{ token: Buffer.from(`token ${key} ${name}`), sealedAnswer: `answer ${key}` },
+              ...{ token: Buffer.from(`token ${key} ${name}`), secretEventId: null, sealedAnswer: `answer ${key}` },
             },
     };
   });

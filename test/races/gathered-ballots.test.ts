@@ -136,6 +136,7 @@ async function requestFor(event: TestEvent, key: string | undefined): Promise<Ca
             fingerprint: Buffer.from('print'),
             token: Buffer.from(`token ${key}`),
             sealedAnswer: `answer ${key}`,
+            secretEventId: null,
           },
   };
 }

@@ -53,8 +53,8 @@ export async function dumpDatabase(pool: pg.Pool): Promise<DumpedRow[]> {
 /** The ballots of the blocks of sealed ballots one by one, each in its place, as a copy of the database shows them. */
 async function unpackBlocks(pool: pg.Pool): Promise<DumpedRow[]> {
   const { rows } = await pool.query<{ xmin: string; columns: Record<string, unknown> }>(`
-    SELECT k.xmin::text AS xmin, to_jsonb(u) AS columns FROM unpacked_blocks u
-    JOIN ballot_blocks k ON k.voting_event_id = u.voting_event_id AND k.first_leaf = u.first_leaf`);
+    SELECT k.xmin::text AS xmin, to_jsonb(u) || jsonb_build_object('voting_event_id', k.voting_event_id) AS columns
+    FROM ballot_blocks k CROSS JOIN LATERAL sealed_ballots(k.voting_event_id, k.first_leaf, k.first_leaf) AS u`);
   return rows.map(({ xmin, columns }) => ({
     ...{ table: 'public.ballot_blocks unpacked', place: Number(columns['leaf_index']), transaction: Number(xmin) },
     columns: unfold(columns),

@@ -192,7 +192,7 @@ describe(`an attacker who has the whole database of an election with ${VOTERS} v
     // The first byte says that they are encrypted; their length does not tell what was chosen.
     const entries = queue.map(({ columns }) => String(columns['entries']));
     expect(new Set(entries.map((one) => `${one.slice(0, 4)} ${one.length}`)).size).toBe(1);
-    expect(entries[0]?.slice(0, 4)).toBe('\\x04');
+    expect(entries[0]?.slice(0, 4)).toBe('\\x03');
   });
 
   test('who copied the queue finds nothing of it in a later copy, the log, its openings or the list of votes', async () => {

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
-import { codeTagOf, openBallot } from '#src/ballots/waiting-ballot.ts';
+import { codeTagOf, deriveConfirmationCode, openBallot } from '#src/ballots/waiting-ballot.ts';
 import { createSecrets, type Secrets } from '#src/platform/secrets.ts';
 
 /** Bytes that lie on a disk: the pages of a relation, or a stretch of the write-ahead log. */
@@ -89,8 +89,8 @@ export interface FileAttack {
 export interface FileReport {
   /** Voters whose ballot was read out of a pending row, dead or alive. */
   readonly byPendingRows: number;
-  /** Voters whose code was read out of the stored answer of their cast or confirm. */
-  readonly byStoredAnswers: number;
+  /** Voters whose code was made again from the claim of their cast. */
+  readonly byClaims: number;
   /** Voters whose rows were found at all: without any there is nothing to attack. */
   readonly found: number;
   /** By pairing the order in which voters were written with the order of the log: how many were right. */
@@ -99,6 +99,7 @@ export interface FileReport {
 
 const VOTER = /vtr_[0-9a-z]{22}/;
 const TAG_BYTES = 32;
+const TOKEN_BYTES = 32;
 /** From the beginning of a row's event to the end of its sealed ballot. */
 const ROW_BYTES = 900;
 
@@ -109,17 +110,16 @@ function* placesOf(bytes: Buffer, text: string | Buffer): Generator<number> {
 /** Opens a sealed ballot whose first byte is somewhere, trying every place where its tag may stand before it. */
 function readBallot(attack: FileAttack, rings: readonly Secrets[], row: Buffer): string | undefined {
   for (let at = TAG_BYTES; at < row.length - 40; at += 1) {
-    const version = row[at];
-    if (version !== 3 && version !== 4) continue;
+    if (row[at] !== 3) continue;
     for (let gap = 1; gap <= 8 && at - gap >= TAG_BYTES; gap += 1) {
       const tag = row.subarray(at - gap - TAG_BYTES, at - gap);
       for (const ring of rings) {
         // The ID of the key stands in clear: a blob of another key is not tried, as it could not open.
         if (!row.subarray(at + 1, at + 5).equals(Buffer.from(ring.id, 'hex'))) continue;
-        for (let blocks = 1; blocks <= 4; blocks += 1) {
-          const end = at + 1 + 4 + 12 + blocks * 128 + 16;
+        for (let bytes = 78; bytes <= 140; bytes += 1) {
+          const end = at + 1 + 4 + 12 + bytes + 16;
           try {
-            const { sealed } = openBallot(ring, attack.eventId, tag, row.subarray(at, end));
+            const { sealed } = openBallot(ring, { id: attack.eventId, type: 'election' }, tag, row.subarray(at, end));
             if (sealed !== undefined) return sealed.codeTag.toString('hex');
           } catch {
             // Not this tag, this key or this length.
@@ -131,21 +131,13 @@ function readBallot(attack: FileAttack, rings: readonly Secrets[], row: Buffer):
   return undefined;
 }
 
-/** The confirmation code in a stored answer that begins somewhere behind its name. */
-function readAnswer(
-  attack: FileAttack,
-  rings: readonly Secrets[],
-  idempotencyKey: string,
-  row: Buffer,
-): string | undefined {
-  const [, text] = /[0-9a-f]{8}\.([\w-]{60,})/.exec(row.toString('latin1')) ?? [];
-  if (text === undefined) return undefined;
-  const place = { table: 'idempotency_keys', column: 'body', row: `${attack.apiKeyId}/${idempotencyKey}` };
-  for (const ring of rings)
-    for (let length = text.length; length > text.length - 4; length -= 1) {
-      const opened = ring.openForeign(`${ring.id}.${text.slice(0, length)}`, place)?.toString('utf8');
-      const [, code] = /"confirmationCode":"([0-9A-Z]{26})"/.exec(opened ?? '') ?? [];
-      if (code !== undefined) return codeTagOf(code).toString('hex');
+/** The ballot whose code a claim gives, of those in the log: its token stands somewhere behind its name. */
+function readClaim({ eventId }: FileAttack, rings: readonly Secrets[], log: LogOrder, row: Buffer): string | undefined {
+  for (let at = 0; at + TOKEN_BYTES <= row.length; at += 1)
+    for (const ring of rings) {
+      const code = deriveConfirmationCode(ring, eventId, row.subarray(at, at + TOKEN_BYTES));
+      const ballot = codeTagOf(code).toString('hex');
+      if (log.includes(ballot)) return ballot;
     }
   return undefined;
 }
@@ -153,31 +145,31 @@ function readAnswer(
 /** Read at once, with what may go on over the end of a piece. */
 const PIECE_BYTES = 1 << 20;
 
-/** Ballots that stored answers name, by the voter whom their keys name: a name is a hash of its key under a secret key. */
-function readAnswers(attack: FileAttack, rings: readonly Secrets[]): Map<string, Set<string>> {
+/** Ballots that claims give, by the voter whom their keys name: a name is a hash of its key under a secret key. */
+function readClaims(attack: FileAttack, rings: readonly Secrets[], log: LogOrder): Map<string, Set<string>> {
   const byName = new Map(
     attack.voters.flatMap(({ id, idempotencyKeys }) =>
       idempotencyKeys.flatMap((key) =>
         rings.map((ring) => {
           const name = ring.mac('idempotency-key', `${attack.apiKeyId}\n${key}`).toString('base64url');
-          return [name, { id, key }] as const;
+          return [name, id] as const;
         }),
       ),
     ),
   );
-  const answered = new Map<string, Set<string>>();
+  const claimed = new Map<string, Set<string>>();
   for (const { bytes } of attack.files)
     for (let from = 0; from < bytes.length; from += PIECE_BYTES) {
       const text = bytes.toString('latin1', from, from + PIECE_BYTES + ROW_BYTES);
       for (const match of text.matchAll(/(?=([\w-]{43}))/g)) {
-        const named = byName.get(match[1] ?? '');
-        if (named === undefined) continue;
+        const id = byName.get(match[1] ?? '');
+        if (id === undefined) continue;
         const row = bytes.subarray(from + match.index, from + match.index + ROW_BYTES);
-        const ballot = readAnswer(attack, rings, named.key, row);
-        if (ballot !== undefined) answered.set(named.id, (answered.get(named.id) ?? new Set()).add(ballot));
+        const ballot = readClaim(attack, rings, log, row);
+        if (ballot !== undefined) claimed.set(id, (claimed.get(id) ?? new Set()).add(ballot));
       }
     }
-  return answered;
+  return claimed;
 }
 
 /** Ballots in the order of the log, as the box and its leaves show it to everybody. */
@@ -201,11 +193,11 @@ export function attackFiles(attack: FileAttack, log: LogOrder): FileReport {
       const ballot = readBallot(attack, rings, next < 0 ? row : row.subarray(0, next));
       if (ballot !== undefined) read.set(voter, (read.get(voter) ?? new Set()).add(ballot));
     }
-  const answered = readAnswers(attack, rings);
+  const claimed = readClaims(attack, rings, log);
   const listed = order.filter((id) => truth.has(id));
   return {
     byPendingRows: [...read].filter(([id, ballots]) => ballots.has(truth.get(id) ?? '')).length,
-    byStoredAnswers: [...answered].filter(([id, ballots]) => ballots.has(truth.get(id) ?? '')).length,
+    byClaims: [...claimed].filter(([id, ballots]) => ballots.has(truth.get(id) ?? '')).length,
     found: listed.length,
     byOrder: listed.filter((id, place) => truth.get(id) === log[place]).length,
   };

@@ -69,7 +69,7 @@ beforeAll(async () => {
   afterwards = await readDisk($client, since);
   dataAfter = keysIn(service.deps.config.dataDir);
   const { rows } = await $client.query(
-    "SELECT encode(code_tag, 'hex') AS tag FROM ballots WHERE voting_event_id = $1 ORDER BY leaf_index",
+    "SELECT encode(code_tag, 'hex') AS tag FROM sealed_ballots($1) ORDER BY leaf_index",
     [election.id],
   );
   log = rows.map(({ tag }) => tag);
@@ -86,7 +86,7 @@ describe(`an attacker with every file of an election of ${VOTERS} voters: pages 
     expect(dataBefore.some((key) => key.equals(eventKey))).toBe(true);
     for (const files of [backup, afterwards])
       expect(attack(files, [secretKey(), eventKey])).toMatchObject({
-        ...{ found: VOTERS, byPendingRows: VOTERS, byStoredAnswers: VOTERS },
+        ...{ found: VOTERS, byPendingRows: VOTERS, byClaims: VOTERS },
       });
   });
 
@@ -95,7 +95,7 @@ describe(`an attacker with every file of an election of ${VOTERS} voters: pages 
     const files = [...backup, ...afterwards];
     for (const masters of [dataAfter, [...dataAfter, secretKey()]]) {
       const report = attack(files, masters);
-      expect(report).toMatchObject({ found: VOTERS, byPendingRows: 0, byStoredAnswers: 0 });
+      expect(report).toMatchObject({ found: VOTERS, byPendingRows: 0, byClaims: 0 });
       expect(report.byOrder).toBeLessThan(RIGHT_BY_CHANCE);
     }
   });

@@ -152,15 +152,30 @@ describe('deployment', () => {
 
   test('builds an image that holds every folder the service reads, runs as an ordinary user and says whether it is well', () => {
     const dockerfile = read('Dockerfile');
-    const copied = [...dockerfile.matchAll(/^COPY (\w+)[\w/]* /gm)].map((match) => match[1] ?? '');
+    const image = dockerfile.slice(dockerfile.lastIndexOf('\nFROM '));
+    const copied = [...image.matchAll(/^COPY (?:--from=\w+ \/app\/)?(\w+)[\w/]* /gm)].map((match) => match[1] ?? '');
     const read_ = SOURCES.flatMap((text) => [
       ...text.matchAll(/import\.meta\.(?:dirname|url)[^;\n]*?'(?:\.\.\/)+(\w+)(?![\w.])/g),
       ...text.matchAll(/new URL\('(?:\.\.\/)+(\w+)[^']*', import\.meta\.url/g),
     ]).map((match) => match[1] ?? '');
-    expect(read_).toContain('migrations');
+    expect(read_).toEqual(expect.arrayContaining(['migrations', 'build']));
     expect(read_.filter((folder) => !copied.includes(folder))).toEqual([]);
+    const given = [...dockerfile.matchAll(/^COPY (\w+)[\w/]* /gm)].map((match) => match[1] ?? '');
+    for (const folder of given) expect(read('.dockerignore')).toContain(`!${folder}\n`);
     expect(dockerfile).toMatch(/\nUSER node\n(.*\n)*HEALTHCHECK .*\/health/);
-    for (const folder of copied) expect(read('.dockerignore')).toContain(`!${folder}\n`);
+  });
+
+  test('builds the verifier and the SDK from their sources in a stage of its own: the image gets no tool that builds', () => {
+    const [dependencies = '', assets = '', image = ''] = read('Dockerfile')
+      .split(/^(?=FROM )/m)
+      .slice(1);
+    expect(dependencies).toMatch(/^RUN npm ci --omit=dev /m);
+    expect(assets).toMatch(/^FROM \S+ AS assets\n(?:.*\n)*RUN node scripts\/build-assets\.ts\n/);
+    for (const source of ['scripts', 'sdk', 'src', 'verifier']) expect(assets).toContain(`COPY ${source} ${source}\n`);
+    expect(image).toContain('COPY --from=assets /app/build build\n');
+    const taken = [...image.matchAll(/^COPY --from=(\S+) \/app\/(\S+) /gm)].map((match) => match.slice(1));
+    expect(taken).toEqual([...[['dependencies', 'node_modules']], ...[['assets', 'build']]]);
+    expect(image).not.toMatch(/^COPY scripts |^RUN npm/m);
   });
 });
 

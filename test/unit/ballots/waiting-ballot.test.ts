@@ -6,12 +6,13 @@ import {
   generateConfirmationCode,
   openBallot,
   openTimes,
+  openWaiting,
   openWaitingTime,
   sealEntries,
   sealSecretBallot,
   sealTimes,
   sealWaitingTime,
-  waitingTags,
+  waitingTag,
 } from '#src/ballots/waiting-ballot.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 
@@ -19,36 +20,40 @@ const [older, newer] = [randomBytes(32), randomBytes(32)];
 const before = createSecrets([older]);
 const rotated = createSecrets([newer, older]);
 const ELECTION = { id: 'evt_1', type: 'election' } as const;
+const POLL = { id: 'evt_1', type: 'poll' } as const;
+const weightMicro = 1_000_000n;
 const code = generateConfirmationCode();
 const codeTag = codeTagOf(code);
 const packed = packEntries([{ position: 1, entries: [{ candidate: 2, value: 1 }] }]);
 
 describe('a ballot of an election that waits', () => {
   test('is found by a tag that tells nothing of the one in the log, and is another one in another event', () => {
-    const [tag] = waitingTags(before, ELECTION, code);
-    const [elsewhere] = waitingTags(before, { ...ELECTION, id: 'evt_2' }, code);
+    const tag = waitingTag(before, ELECTION, code);
+    const elsewhere = waitingTag(before, { ...ELECTION, id: 'evt_2' }, code);
     expect(tag).toHaveLength(32);
-    expect(new Set([tag, elsewhere, codeTag].map((one) => one?.toString('hex'))).size).toBe(3);
+    expect(new Set([tag, elsewhere, codeTag].map((one) => one.toString('hex'))).size).toBe(3);
   });
 
-  test('is found and opened after the secret key was rotated', () => {
-    const tag = waitingTags(before, ELECTION, code)[0] ?? codeTag;
-    expect(waitingTags(rotated, ELECTION, code)).toContainEqual(tag);
-    const stored = sealSecretBallot(before, 'evt_1', tag, { codeTag, packed, weightMicro: undefined });
-    expect(openBallot(rotated, 'evt_1', tag, stored)).toMatchObject({ entries: packed, sealed: { codeTag } });
+  test('brings its entries, its weight and its times along', () => {
+    const tag = waitingTag(before, ELECTION, code);
+    const stored = sealSecretBallot(before, 'evt_1', tag, { codeTag, packed, room: 64, weightMicro: 7_250_000n });
+    expect(openWaiting(before, ELECTION, tag, stored)).toMatchObject({
+      entries: packed,
+      sealed: { codeTag, weightMicro: 7_250_000n },
+    });
     const times = { confirmedMs: 1_234, promisedMs: 5_678 };
     const time = sealWaitingTime(before, 'evt_1', tag, sealTimes(code, times));
-    expect(openTimes(code, openWaitingTime(rotated, 'evt_1', tag, time))).toEqual(times);
+    expect(openTimes(code, openWaitingTime(before, 'evt_1', tag, time))).toEqual(times);
   });
 
   test('brings a salt of its own, and an ID that is the same each time it is opened', () => {
     const stored = [0, 1].map(() =>
-      sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, weightMicro: undefined }),
+      sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, room: 64, weightMicro }),
     );
-    const opened = stored.map((one) => openBallot(before, 'evt_1', codeTag, one).sealed);
+    const opened = stored.map((one) => openWaiting(before, ELECTION, codeTag, one).sealed);
     expect(opened[0]?.salt.equals(opened[1]?.salt ?? Buffer.alloc(0))).toBe(false);
     expect(opened[0]?.id).not.toBe(opened[1]?.id);
-    expect(openBallot(before, 'evt_1', codeTag, stored[0] ?? Buffer.alloc(0)).sealed).toEqual(opened[0]);
+    expect(openWaiting(before, ELECTION, codeTag, stored[0] ?? Buffer.alloc(0)).sealed).toEqual(opened[0]);
     expect(opened[0]?.id).toMatch(/^bal_[0-9a-z]{26}$/);
   });
 
@@ -56,36 +61,42 @@ describe('a ballot of an election that waits', () => {
     const lengths = [0, 1, 5, 12].map((entries) => {
       const chosen = Array.from({ length: entries }, (_, at) => ({ candidate: at + 1, value: at + 1 }));
       const ballot = packEntries([{ position: 1, entries: chosen }]);
-      return sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed: ballot, weightMicro: 1_000_000n }).length;
+      return sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed: ballot, room: 64, weightMicro }).length;
     });
     expect(new Set(lengths).size).toBe(1);
   });
 
   test('does not open when it was changed, or put in the place of another one', () => {
-    const stored = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, weightMicro: undefined });
+    const stored = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, room: 64, weightMicro });
     for (const byte of [5, 20, stored.length - 1]) {
       const changed = Buffer.from(stored);
       changed[byte] = (changed[byte] ?? 0) ^ 1;
-      expect(() => openBallot(before, 'evt_1', codeTag, changed)).toThrow();
+      expect(() => openWaiting(before, ELECTION, codeTag, changed)).toThrow();
     }
-    expect(() => openBallot(before, 'evt_1', randomBytes(32), stored)).toThrow();
-    expect(() => openBallot(before, 'evt_2', codeTag, stored)).toThrow();
-    expect(() => openBallot(createSecrets([newer]), 'evt_1', codeTag, stored)).toThrow();
+    expect(() => openWaiting(before, ELECTION, randomBytes(32), stored)).toThrow();
+    expect(() => openWaiting(before, { ...ELECTION, id: 'evt_2' }, codeTag, stored)).toThrow();
+    expect(() => openWaiting(createSecrets([newer]), ELECTION, codeTag, stored)).toThrow();
   });
 });
 
-test('a ballot under the key of its event brings its weight along, and one of an earlier version none', () => {
-  const [weighed, unweighed] = [7_250_000n, undefined].map((weightMicro) => {
-    const stored = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, weightMicro });
-    return { version: stored[0], ...openBallot(before, 'evt_1', codeTag, stored) };
-  });
-  expect(weighed).toMatchObject({ version: 4, entries: packed, sealed: { codeTag, weightMicro: 7_250_000n } });
-  expect(unweighed).toMatchObject({ version: 3, entries: packed, sealed: { codeTag, weightMicro: undefined } });
+test('a waiting ballot opens in the one form of its event: neither in clear, nor as one of the other kind', () => {
+  const ofElection = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, room: 64, weightMicro });
+  const ofPoll = sealEntries(before, 'evt_1', codeTag, packed);
+  for (const [event, stored] of [
+    [ELECTION, packed],
+    [ELECTION, ofPoll],
+    [POLL, packed],
+    [POLL, ofElection],
+  ] as const)
+    expect(() => openWaiting(before, event, codeTag, stored)).toThrow('another form');
 });
 
-test('a poll’s ballot is found by the tag of the log, and opens to its entries; one in the box is in clear', () => {
-  expect(waitingTags(rotated, { id: 'evt_1', type: 'poll' }, code)).toEqual([codeTag]);
+test('a poll’s ballot is found by the tag of the log, and opens to its entries also after the secret key was rotated', () => {
+  expect(waitingTag(rotated, POLL, code)).toEqual(codeTag);
   const stored = sealEntries(before, 'evt_1', codeTag, packed);
-  expect(openBallot(before, 'evt_1', codeTag, stored)).toEqual({ entries: packed, sealed: undefined });
-  expect(openBallot(before, 'evt_1', codeTag, packed)).toEqual({ entries: packed, sealed: undefined });
+  expect(openWaiting(rotated, POLL, codeTag, stored)).toEqual({ entries: packed, sealed: undefined });
+});
+
+test('a ballot of the box is in clear', () => {
+  expect(openBallot(before, ELECTION, codeTag, packed)).toEqual({ entries: packed, sealed: undefined });
 });

@@ -9,7 +9,7 @@ let database: Awaited<ReturnType<typeof createTestDatabase>>;
 let db: Database;
 beforeEach(async () => {
   database = await createTestDatabase();
-  db = connectDatabase({ url: database.url, log: createLog('silent'), maxConnections: 1, connectMs: 100 });
+  db = connectDatabase({ url: database.url, log: createLog('silent'), maxConnections: 1, connectMs: 300 });
   await db.execute(sql`CREATE TABLE ends (id integer PRIMARY KEY)`);
 });
 afterEach(async () => {
@@ -37,7 +37,7 @@ test('what cannot be undone is stored although no connection is free for longer 
   const storing = inPatientTransaction(db, store);
   // Observed here as well, so that an early end fails this test and not the process.
   storing.catch(() => undefined);
-  await pause(400);
+  await pause(900);
   client.release();
   await storing;
   expect(await stored()).toBe(1);

@@ -1,12 +1,6 @@
-import { readFileSync, writeFileSync } from 'node:fs';
 import { createRequire, registerHooks } from 'node:module';
 import { pathToFileURL } from 'node:url';
-
-/**
- * `node make-types.ts openapi.json schema.d.ts`: the types of the API document, for the SDK.
- * A test makes them from the service's own document and holds the committed file against them.
- */
-const [from = '', to = ''] = process.argv.slice(2);
+import type { JsonSchema } from '#src/reference/describe-schema.ts';
 
 // openapi-typescript prints with TypeScript 5; the project compiles with 7, which has no such interface. oazapfts brings one.
 const { resolve } = createRequire(import.meta.url);
@@ -56,10 +50,13 @@ function trim({ paths, webhooks, components, ...rest }: Document): Document {
   };
 }
 
-// Examples stand in the reference; here they would be half of the file.
+// Examples stand in the reference; here they would be half of the text.
 const withoutExamples = (name: string, value: unknown): unknown =>
   name === 'examples' || name === 'example' ? undefined : value;
 
-const document: Document = JSON.parse(readFileSync(from, 'utf8'), withoutExamples);
-const types = astToString(await openapiTS(JSON.stringify(trim(document)), { defaultNonNullable: false }));
-writeFileSync(to, `// Made from the API document by sdk/typescript/make-types.ts. Do not edit.\n\n${types}`);
+/** The types of the API document in TypeScript. */
+export async function makeSdkTypes(apiDocument: JsonSchema): Promise<string> {
+  const document: Document = JSON.parse(JSON.stringify(apiDocument), withoutExamples);
+  const types = astToString(await openapiTS(JSON.stringify(trim(document)), { defaultNonNullable: false }));
+  return `// Made from the API document. Do not edit.\n\n${types}`;
+}

@@ -1,0 +1,135 @@
+import { randomInt, randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
+import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
+import { dumpDatabase } from './attacker.ts';
+import { type MeasuredVoter, measureAll } from './measure.ts';
+
+/** Elections of so many voters; those of the last two fit into one sealing each. */
+const ROLLS = [300, 195, 9];
+const LONG = 'ö'.repeat(199);
+/** Every voting method that elections have. The first candidate of each has a name of one letter, the others names of 200. */
+const PLAN = [
+  { votingMethod: 'plurality', candidates: ['A', `${LONG}1`] },
+  { votingMethod: 'approval', candidates: ['B', ...Array.from({ length: 9 }, (_, at) => `${LONG}${at}`)] },
+  { votingMethod: 'score', candidates: ['C', `${LONG}1`, `${LONG}2`], settings: { scoreMin: -1, scoreMax: 1_000 } },
+  { votingMethod: 'cumulative', candidates: ['D', `${LONG}1`], settings: { cumulativePointBudget: 1_000 } },
+  { votingMethod: 'quadratic', candidates: ['E', `${LONG}1`], settings: { quadraticBaseCreditBudget: 10_000 } },
+  { votingMethod: 'ranked_choice', candidates: ['F', ...Array.from({ length: 9 }, (_, at) => `${LONG}${at}`)] },
+  { votingMethod: 'referendum', candidates: ['G', `${LONG}1`, `${LONG}2`] },
+];
+
+let service: TestService;
+let account: TestAccount;
+const elections: TestEvent[] = [];
+const voters: MeasuredVoter[] = [];
+
+/** The smallest ballot that there is, or the largest one. */
+function votesOf({ positions }: TestEvent, large: boolean): object[] {
+  const [plurality] = positions;
+  if (!large) return [{ positionId: plurality?.id, candidateId: plurality?.candidates[0] }];
+  const entryOf = (method: string, index: number, count: number): object => {
+    if (method === 'score') return { value: 1_000 };
+    if (method === 'cumulative') return { value: index === 0 ? 1 : 999 };
+    if (method === 'quadratic') return { value: 70 };
+    return method === 'ranked_choice' ? { rank: count - index } : {};
+  };
+  return positions.flatMap(({ id, candidates }, at) => {
+    const method = PLAN[at]?.votingMethod ?? '';
+    const single = method === 'plurality' || method === 'referendum';
+    const chosen = single ? candidates.slice(-1) : candidates;
+    return chosen.map((candidateId, index) => ({
+      positionId: id,
+      candidateId,
+      ...entryOf(method, index, chosen.length),
+    }));
+  });
+}
+
+/** Casts and confirms as the SDK does it: each call with an Idempotency-Key of its own, and made once more. */
+async function vote(election: TestEvent, email: string, voterKey: string, large: boolean): Promise<void> {
+  const post = (path: string, body: object, idempotencyKey: string) =>
+    service.call('POST', `/public/voting-events/${election.id}/${path}`, body, {
+      key: account.vote,
+      headers: { 'Idempotency-Key': idempotencyKey },
+    });
+  const twice = async (path: string, body: object, status: number) => {
+    const key = randomUUID();
+    const first = demand(await post(path, body, key), status);
+    const again = await post(path, body, key);
+    expect([demand(again, status), again.headers.get('idempotent-replayed')]).toEqual([first, 'true']);
+    return first;
+  };
+  demand(await post('voter/check', { email, voterKey }, randomUUID()), 200);
+  const { confirmationCode } = await twice('ballot/cast', { email, voterKey, votes: votesOf(election, large) }, 201);
+  await twice('ballot/confirm', { confirmationCode }, 200);
+}
+
+beforeAll(async () => {
+  service = await startTestService({ worker: false });
+  account = await createTestAccount(service);
+  for (const roll of ROLLS) {
+    const election = await createTestEvent(service, account, { type: 'election' }, PLAN);
+    elections.push(election);
+    const rows = Array.from({ length: roll }, (_, at) => ({ name: `Voter ${at}`, email: `v${at}@mail.example` }));
+    const path = `/voting-events/${election.id}/voters/batch`;
+    for (let first = 0; first < roll; first += 100) {
+      const batch = rows.slice(first, first + 100);
+      const made = demand(await service.call('POST', path, { voters: batch }, { key: account.write }), 201);
+      for (const { id, email } of made) {
+        const large = randomInt(2) === 1;
+        await vote(election, email, await giveVoterKey(service, election.id, id), large);
+        voters.push({ id, large });
+      }
+    }
+  }
+}, 600_000);
+afterAll(() => service.stop());
+
+async function expectChance(): Promise<void> {
+  const report = measureAll(await dumpDatabase(service.deps.db.$client), voters, () => randomInt(2 ** 32) / 2 ** 32);
+  console.info(
+    `${report.measures} measures of ${report.voters} voters: at best ${report.right} right (${report.by}); by chance up to ${report.byChance}`,
+  );
+  expect(report.measures).toBeGreaterThan(250);
+  // One run of a hundred passes what chance gives by a ballot or two; a value that tells one voter of ten passes it by far.
+  expect(report.right, report.by).toBeLessThanOrEqual(report.byChance + 0.03 * report.voters);
+}
+
+describe(`who measures every value of a copy of ${ROLLS.reduce((sum, roll) => sum + roll)} ballots, and can read none`, {
+  timeout: 600_000,
+}, () => {
+  test('tells the smallest ballot from the largest no better than by chance, while they wait', expectChance);
+
+  test('does so no better once they are sealed, and when the result is final and their keys are gone', async () => {
+    for (const { id } of elections) await sealBallots(service, id);
+    await expectChance();
+    for (const { id } of elections) await finishEvent(service, id);
+    await expectChance();
+  });
+
+  test('tells all of them, by the same program, where a row beside the voter is as long as the ballot', async () => {
+    const { $client } = service.deps.db;
+    await $client.query('CREATE TABLE naive_answers (voter text, answer text)');
+    for (const { id, large } of voters)
+      await $client.query("INSERT INTO naive_answers VALUES ($1, repeat('x', $2))", [id, large ? 900 : 80]);
+    const naive = await dumpDatabase($client);
+    const rows = naive.filter(({ table }) => table === 'public.naive_answers');
+    // As if each had been written in the order of who took part.
+    const report = measureAll(
+      [
+        ...naive
+          .filter(({ table }) => table === 'public.participation')
+          .map((row) => ({
+            ...row,
+            place: voters.findIndex(({ id }) => id === row.columns['participant']),
+          })),
+        ...rows,
+      ],
+      voters,
+      () => randomInt(2 ** 32) / 2 ** 32,
+    );
+    expect(report.right).toBe(voters.length);
+  });
+});
