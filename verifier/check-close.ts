@@ -12,7 +12,7 @@ function demand(holds: boolean, otherwise: string): void {
 
 /** What a close commits to. */
 export interface ClosedFigures {
-  /** Of the ballots that count, an exact decimal. */
+  /** The weight of the ballots that count, an exact decimal. */
   readonly weight: string;
   /** Weight of the approved voters in millionths; null in polls. */
   readonly electorate: bigint | null;

@@ -72,7 +72,7 @@ function differences(published: Fields, own: Recount, tally: PositionTally): str
   return wrong;
 }
 
-/** Of a round at most so many candidates are listed; of more tallies in all, no round is. */
+/** A round lists at most so many candidates. Where the rounds have more tallies in all, none is listed. */
 const [MOST_LISTED, MOST_TALLIES] = [200, 2_000];
 
 /** Whether rounds are too many for one answer. The figures of the candidates then say how they ended. */

@@ -211,12 +211,13 @@ async function checkLeaves(
   return log;
 }
 
-function describeLeaves({ size, ballots, voided, reversed, configs }: ReadLog): string {
+function describeLeaves({ size, ballots, voided, reversed, configs, ends }: ReadLog): string {
   return [
     `${size} leaves, ${ballots} ballots, ${voided.size} of them void`,
     ...(reversed.size === 0 ? [] : [`${reversed.size} reversed after the result`]),
     // Allowed, and recorded: only people can say whether it was right.
     ...(configs === 0 ? [] : [`titles, names or rules changed ${configs} times after the opening`]),
+    ...(ends === 0 ? [] : [`the end moved ${ends} times`]),
   ].join(', ');
 }
 
@@ -233,6 +234,7 @@ async function checkConfirmed(
     'confirmed',
     () => {
       demand(now >= before, `${before} ballots were confirmed then and ${now} are now: ballots were removed`);
+      demand(now >= log.confirmed, `${log.confirmed} ballots were confirmed at a change, and ${now} are now`);
       demand(waiting >= 0, `${now} ballots were confirmed, and ${log.ballots} are in the log`);
       demand(log.close === undefined || waiting === 0, `${waiting} ballots were left out at the close`);
     },
@@ -307,7 +309,7 @@ async function checkContent(
   const published = fieldsOf(results?.['log'])['close'];
   let figures: ClosedFigures | undefined;
   if (results !== undefined) await checkDisputes(checks, log, results);
-  if (close === undefined) checks.leaveOut('close', 'the log is not closed: more may come');
+  if (close === undefined) await checkDue(options, checks, log);
   else if (results !== undefined) figures = await checkClose(checks, log, close, results, published);
   const opened = await checks.run<OpenedLog | undefined>(
     'openings',
@@ -348,6 +350,21 @@ async function checkContent(
       demand(wrong.length === 0, `counted again, these differ: ${wrong.slice(0, 5).join('; ')}`);
     },
     () => 'counted again, every figure and winner is as published',
+  );
+}
+
+/** A log must be closed by the date that it says itself. */
+async function checkDue({ nowMs }: VerifyOptions, checks: Checks, { end }: ReadLog): Promise<void> {
+  if (end === undefined || end.closeDue >= (nowMs ?? Date.now())) {
+    const due = end === undefined ? '' : `, and will be closed by ${new Date(end.closeDue).toISOString()}`;
+    checks.leaveOut('close', `the log is not closed: more may come${due}`);
+    return;
+  }
+  const { closeDue } = end;
+  await checks.runAlone(
+    'close',
+    () => demand(false, `the log should have been closed by ${new Date(closeDue).toISOString()}, and is not`),
+    () => '',
   );
 }
 

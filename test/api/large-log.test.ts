@@ -52,6 +52,7 @@ beforeAll(async () => {
     insertHead(tx, eventId, {
       ...head,
       closedSize: null,
+      end: null,
       rollMixedAt: null,
       rollScatteredAt: null,
       lotSeed: '',

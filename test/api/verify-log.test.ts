@@ -106,7 +106,7 @@ describe('the verifier, run against the service', () => {
   test('verifies a finished event with every method, from key to recount; the operator’s command runs the same', async () => {
     const { event, key } = await pollWith(9, true);
     const first = await verify(event, key, '--save', path.join(folder, 'first.txt'));
-    expect(first).toMatchObject({ code: 0, report: { verified: 'yes', size: 11 } });
+    expect(first).toMatchObject({ code: 0, report: { verified: 'yes', size: 12 } });
     expect(
       first.report.checks.map(({ name, status }: { name: string; status: string }) => `${name} ${status}`),
     ).toEqual([

@@ -130,11 +130,16 @@ function electorateOf(ballots: readonly StoredBallot[], type: Type) {
 
 const hashOfSeed = (seed: string): string => createHash('sha256').update(Buffer.from(seed, 'hex')).digest('hex');
 
+/** An event ends, 15 minutes later its log closes, and that is due a day later: long after any run of these tests. */
+const END = Date.UTC(2100, 0, 1);
+export const CLOSED_AT = END + 900_000;
+export const ENDS = { end: END, closeDue: CLOSED_AT + 86_400_000 };
+
 function openLeaf(ballots: readonly StoredBallot[], tieSeed: string, type: Type): Buffer {
   const { heads, weight } = electorateOf(ballots, type) ?? {};
   const roll = heads === undefined || weight === undefined ? null : { heads, weight };
   const config = hashOfJson(configurationOf(type));
-  return encodeLeaf({ v: 2, t: 'open', e: EVENT, at: 1, config, seed: hashOfSeed(tieSeed), roll });
+  return encodeLeaf({ v: 2, t: 'open', e: EVENT, at: 1, config, ...ENDS, seed: hashOfSeed(tieSeed), roll });
 }
 
 /** Of a log: its ballots, those among them that count, and the root before its close. */
@@ -190,7 +195,7 @@ function closeOf({ ballots, counted, type }: Counting, { title, stats, positions
     ...{ identityChanges: stats.identityChanges, rollChanges: stats.rollChanges, result: hashOfJson(positions) },
   };
   const c = closeCommitment(salt, content).toString('hex');
-  const leaf = encodeLeaf({ v: 2, t: 'close', e: EVENT, at: 2, c });
+  const leaf = encodeLeaf({ v: 2, t: 'close', e: EVENT, at: CLOSED_AT, c });
   return { leaf, opening: { salt: salt.toString('base64'), ...content } };
 }
 

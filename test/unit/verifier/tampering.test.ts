@@ -1,13 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { logOrigin } from '#src/ballot-log/checkpoint.ts';
-import { encodeLeaf, voidLeaf } from '#src/ballot-log/leaf.ts';
+import { encodeLeaf, type Leaf, voidLeaf } from '#src/ballot-log/leaf.ts';
 import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
 import { createNoteSigner } from '#src/ballot-log/signed-note.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { verifyLog } from '../../../verifier/verify-log.ts';
 import {
+  CLOSED_AT,
+  ENDS,
   EVENT,
   leafOf,
   openingAt,
@@ -250,13 +252,66 @@ describe('the verifier', () => {
   test('refuses whatever stands behind the close but reversals, and a second close, though the service signs it', async () => {
     const below = createRandom(SEED);
     const { log } = honestLog(below);
-    const config = encodeLeaf({ v: 2, t: 'config', e: EVENT, at: 3, config: '00'.repeat(32), seq: 1 });
+    const config = encodeLeaf({
+      v: 2,
+      t: 'config',
+      e: EVENT,
+      at: 3,
+      config: '00'.repeat(32),
+      ...ENDS,
+      confirmed: 99,
+      seq: 1,
+    });
     const last = at(log.entries, log.entries.length - 1);
     for (const extra of [leafOf(someBallot(below)), config, last]) {
       const longer = { ...log, entries: [...log.entries, extra] };
       const report = await verify({ ...longer, checkpoint: signHead(longer.entries) });
       expect(report.checks.at(-1)).toMatchObject({ name: 'leaves', status: 'failed' });
     }
+  });
+
+  test('holds a log to the end that it says: no close before it, one in time, and each end with its due date', async () => {
+    const { log } = honestLog(createRandom(SEED));
+    const [open, ...others] = log.entries.map((entry) => JSON.parse(String(entry)));
+    const last = others.length - 1;
+    const check = async (leaves: readonly object[], name: string, nowMs = 0) => {
+      const entries = leaves.map((leaf) => encodeLeaf(leaf as Leaf));
+      const results = { ...log.results, final: false };
+      const stored = { ...log, results, entries, checkpoint: signHead(entries) };
+      const { checks } = await verifyLog({ read: serve(stored), event: EVENT, nowMs });
+      return checks.find((one) => one.name === name)?.status;
+    };
+    const leaves = (change: object, of = others) => check([{ ...open, ...change }, ...of], 'leaves');
+    expect(await leaves({})).toBe('verified');
+    for (const wrong of [
+      { closeDue: null },
+      { closeDue: ENDS.closeDue + 1 },
+      { end: null },
+      { end: -1 },
+      { end: String(ENDS.end) },
+    ])
+      expect([wrong, await leaves(wrong)]).toEqual([wrong, 'failed']);
+    // An end that was moved behind the close, or away, without a leaf of the close behind it.
+    expect(await leaves({ end: null, closeDue: null })).toBe('failed');
+    const later = { end: ENDS.end + 1, closeDue: ENDS.closeDue + 1 };
+    expect(await leaves(later)).toBe('failed');
+    const config = (more: object, seq = 1) => ({
+      ...{ v: 2, t: 'config', e: EVENT, at: 2, config: open.config, ...later, confirmed: BALLOTS, seq, ...more },
+    });
+    expect(await leaves({}, others.with(last, { ...others[last], at: CLOSED_AT - 1 }))).toBe('failed');
+    expect(await leaves({}, others.toSpliced(last, 0, config({})))).toBe('failed');
+    expect(await leaves(later, others.toSpliced(last, 0, config(ENDS)))).toBe('verified');
+    expect(await leaves(later, others.toSpliced(last, 0, config({ ...ENDS, confirmed: BALLOTS - 1 })))).toBe('failed');
+    expect(await leaves(later, others.toSpliced(last, 0, config({}), config({ ...ENDS, confirmed: 0 }, 2)))).toBe(
+      'failed',
+    );
+    // More than are confirmed in the end.
+    const more = others.toSpliced(last, 0, config({ ...ENDS, confirmed: BALLOTS + 1 }));
+    expect(await check([open, ...more], 'confirmed')).toBe('failed');
+    const unclosed = [open, ...others.slice(0, -1)];
+    expect(await check(unclosed, 'close', ENDS.closeDue)).toBe('left_out');
+    expect(await check(unclosed, 'close', ENDS.closeDue + 1)).toBe('failed');
+    expect(await check([{ ...open, end: null, closeDue: null }, ...unclosed.slice(1)], 'close', 9e15)).toBe('left_out');
   });
 
   test('holds the ballots against the roll, as it stood before each of them', async () => {
@@ -309,7 +364,7 @@ describe('the verifier', () => {
         e: EVENT,
         at: 1,
         config: createHash('sha256').update(`${seq}`).digest('hex'),
-        seq,
+        ...{ ...ENDS, confirmed: 4, seq },
       });
     const gone = { heads: null, weight: null };
     expect(await leavesCheck(open(null), config(1), roll(4, 1), ...ballots)).toBe('verified');
