@@ -180,40 +180,6 @@ CREATE TABLE "voided_ballots" (
 	CONSTRAINT "voided_ballots_voting_event_id_code_tag_pk" PRIMARY KEY("voting_event_id","code_tag")
 );
 
-CREATE TABLE "ballot_blocks" (
-	"voting_event_id" text NOT NULL,
-	"first_leaf" bigint NOT NULL,
-	"ballots" integer NOT NULL,
-	"entries" "bytea" NOT NULL,
-	"weights" bigint[] NOT NULL,
-	"tags" "bytea" NOT NULL,
-	"tag_heads" bigint[] NOT NULL,
-	"salts" "bytea" NOT NULL,
-	"sealed_times" "bytea" NOT NULL,
-	"ids" text[],
-	"voter_ids" text[],
-	"country_codes" text[],
-	"submitted_at" bigint[],
-	CONSTRAINT "ballot_blocks_voting_event_id_first_leaf_pk" PRIMARY KEY("voting_event_id","first_leaf"),
-	CONSTRAINT "ballot_blocks_ballots" CHECK (ballots BETWEEN 1 AND 256)
-);
-
-CREATE TABLE "ballot_queue" (
-	"voting_event_id" text NOT NULL,
-	"id" text NOT NULL,
-	"code_tag" "bytea" NOT NULL,
-	"entries" "bytea" NOT NULL,
-	"weight_micro" bigint NOT NULL,
-	"salt" "bytea" NOT NULL,
-	"sealed_time" "bytea" NOT NULL,
-	"voter_id" text,
-	"country_code" text,
-	"submitted_at" bigint,
-	"released" boolean DEFAULT false NOT NULL,
-	"due_at" bigint NOT NULL,
-	CONSTRAINT "ballot_queue_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
-);
-
 CREATE TABLE "pending_ballots" (
 	"voting_event_id" text NOT NULL,
 	"participant" text NOT NULL,
@@ -232,19 +198,6 @@ CREATE TABLE "pending_ballots" (
 	CONSTRAINT "pending_ballots_voting_event_id_participant_pk" PRIMARY KEY("voting_event_id","participant")
 );
 
-CREATE TABLE "undisclosed_ballots" (
-	"voting_event_id" text NOT NULL,
-	"leaf_index" bigint NOT NULL,
-	CONSTRAINT "undisclosed_ballots_voting_event_id_leaf_index_pk" PRIMARY KEY("voting_event_id","leaf_index")
-);
-
-CREATE TABLE "waiting_participants" (
-	"voting_event_id" text NOT NULL,
-	"participant" text NOT NULL,
-	"code_tag" "bytea" NOT NULL,
-	CONSTRAINT "waiting_participants_voting_event_id_participant_pk" PRIMARY KEY("voting_event_id","participant")
-);
-
 CREATE TABLE "credit_balances" (
 	"voting_event_id" text NOT NULL,
 	"position_id" text NOT NULL,
@@ -257,17 +210,6 @@ CREATE TABLE "credit_balances" (
 	CONSTRAINT "credit_balances_never_below_zero" CHECK (base + purchased - held - spent >= 0 AND purchased >= 0 AND held >= 0 AND spent >= 0)
 );
 
-CREATE TABLE "credit_entries" (
-	"voting_event_id" text NOT NULL,
-	"position_id" text NOT NULL,
-	"visitor_id" text NOT NULL,
-	"kind" text NOT NULL,
-	"reason" text NOT NULL,
-	"credits" integer NOT NULL,
-	"created_at" bigint NOT NULL,
-	CONSTRAINT "credit_entries_voting_event_id_position_id_visitor_id_kind_reason_pk" PRIMARY KEY("voting_event_id","position_id","visitor_id","kind","reason")
-);
-
 CREATE TABLE "idempotency_keys" (
 	"api_key_id" text NOT NULL,
 	"key" text NOT NULL,
@@ -278,11 +220,6 @@ CREATE TABLE "idempotency_keys" (
 	"expires_at" bigint NOT NULL,
 	"voting_event_id" text,
 	CONSTRAINT "idempotency_keys_api_key_id_key_pk" PRIMARY KEY("api_key_id","key")
-);
-
-CREATE TABLE "job_runners" (
-	"id" text PRIMARY KEY NOT NULL,
-	"seen_at" bigint NOT NULL
 );
 
 CREATE TABLE "payment_attempts" (
@@ -414,14 +351,6 @@ CREATE TABLE "service_log_tiles" (
 	CONSTRAINT "service_log_tiles_level_tile_index_pk" PRIMARY KEY("level","tile_index")
 );
 
-CREATE TABLE "electorate_changes" (
-	"voting_event_id" text NOT NULL,
-	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "electorate_changes_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"heads" bigint NOT NULL,
-	"weight_micro" numeric NOT NULL,
-	CONSTRAINT "electorate_changes_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
-);
-
 CREATE TABLE "notification_mails" (
 	"voting_event_id" text NOT NULL,
 	"notification_id" text NOT NULL,
@@ -472,18 +401,6 @@ CREATE TABLE "roll_copies" (
 	"key_id" text NOT NULL
 );
 
-CREATE TABLE "roll_figures" (
-	"voting_event_id" text NOT NULL,
-	"id" bigint GENERATED ALWAYS AS IDENTITY (sequence name "roll_figures_id_seq" INCREMENT BY 1 MINVALUE 1 MAXVALUE 9223372036854775807 START WITH 1 CACHE 1),
-	"group_id" text NOT NULL,
-	"status" text NOT NULL,
-	"heads" bigint NOT NULL,
-	"weight_micro" numeric NOT NULL,
-	"voted" bigint NOT NULL,
-	"voted_weight_micro" numeric NOT NULL,
-	CONSTRAINT "roll_figures_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
-);
-
 CREATE TABLE "roll_imports" (
 	"voting_event_id" text NOT NULL,
 	"request_key" "bytea" NOT NULL,
@@ -493,12 +410,6 @@ CREATE TABLE "roll_imports" (
 	"rejected" jsonb NOT NULL,
 	"started_at" bigint NOT NULL,
 	CONSTRAINT "roll_imports_voting_event_id_request_key_pk" PRIMARY KEY("voting_event_id","request_key")
-);
-
-CREATE TABLE "undisclosed_voters" (
-	"voting_event_id" text NOT NULL,
-	"voter_id" text NOT NULL,
-	CONSTRAINT "undisclosed_voters_voting_event_id_voter_id_pk" PRIMARY KEY("voting_event_id","voter_id")
 );
 
 CREATE TABLE "voter_imports" (
@@ -512,22 +423,6 @@ CREATE TABLE "voter_imports" (
 	"started_at" bigint NOT NULL,
 	"finished_at" bigint,
 	CONSTRAINT "voter_imports_voting_event_id_file_hash_pk" PRIMARY KEY("voting_event_id","file_hash")
-);
-
-CREATE TABLE "voter_key_failures" (
-	"voting_event_id" text NOT NULL,
-	"identity" "bytea" NOT NULL,
-	"window_started_at" bigint NOT NULL,
-	"failures" integer NOT NULL,
-	CONSTRAINT "voter_key_failures_voting_event_id_identity_pk" PRIMARY KEY("voting_event_id","identity")
-);
-
-CREATE TABLE "voter_key_requests" (
-	"voting_event_id" text NOT NULL,
-	"identity" "bytea" NOT NULL,
-	"window_started_at" bigint NOT NULL,
-	"requests" integer NOT NULL,
-	CONSTRAINT "voter_key_requests_voting_event_id_identity_pk" PRIMARY KEY("voting_event_id","identity")
 );
 
 CREATE TABLE "voter_keys" (
@@ -690,12 +585,6 @@ CREATE TABLE "webhook_endpoints" (
 	"updated_at" bigint NOT NULL
 );
 
-CREATE TABLE "webhook_holds" (
-	"endpoint_id" text PRIMARY KEY NOT NULL,
-	"holder" text NOT NULL,
-	"held_until" bigint NOT NULL
-);
-
 ALTER TABLE "api_keys" ADD CONSTRAINT "api_keys_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "accounts"("id");
 ALTER TABLE "candidates" ADD CONSTRAINT "candidates_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "groups" ADD CONSTRAINT "groups_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
@@ -708,22 +597,14 @@ ALTER TABLE "log_checkpoints" ADD CONSTRAINT "log_checkpoints_voting_event_id_vo
 ALTER TABLE "log_leaves" ADD CONSTRAINT "log_leaves_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "log_tiles" ADD CONSTRAINT "log_tiles_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "voided_ballots" ADD CONSTRAINT "voided_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
-ALTER TABLE "ballot_blocks" ADD CONSTRAINT "ballot_blocks_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
-ALTER TABLE "ballot_queue" ADD CONSTRAINT "ballot_queue_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "pending_ballots" ADD CONSTRAINT "pending_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
-ALTER TABLE "undisclosed_ballots" ADD CONSTRAINT "undisclosed_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
-ALTER TABLE "waiting_participants" ADD CONSTRAINT "waiting_participants_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "credit_balances" ADD CONSTRAINT "credit_balances_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
-ALTER TABLE "credit_entries" ADD CONSTRAINT "credit_entries_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "payment_attempts" ADD CONSTRAINT "payment_attempts_payment_business_id_payment_businesses_id_fk" FOREIGN KEY ("payment_business_id") REFERENCES "payment_businesses"("id");
 ALTER TABLE "payment_businesses" ADD CONSTRAINT "payment_businesses_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "accounts"("id");
 ALTER TABLE "count_snapshots" ADD CONSTRAINT "count_snapshots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
-ALTER TABLE "electorate_changes" ADD CONSTRAINT "electorate_changes_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "notifications" ADD CONSTRAINT "notifications_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "participation" ADD CONSTRAINT "participation_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "roll_copies" ADD CONSTRAINT "roll_copies_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
-ALTER TABLE "roll_figures" ADD CONSTRAINT "roll_figures_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
-ALTER TABLE "undisclosed_voters" ADD CONSTRAINT "undisclosed_voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "voter_imports" ADD CONSTRAINT "voter_imports_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "voters" ADD CONSTRAINT "voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "event_invites" ADD CONSTRAINT "event_invites_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
@@ -741,8 +622,6 @@ CREATE UNIQUE INDEX "groups_name" ON "groups" USING btree ("voting_event_id","na
 CREATE UNIQUE INDEX "positions_number" ON "positions" USING btree ("voting_event_id","number");
 CREATE INDEX "sponsors_order" ON "sponsors" USING btree ("voting_event_id","sort_order");
 CREATE INDEX "voided_ballots_leaf" ON "voided_ballots" USING btree ("voting_event_id","leaf_index");
-CREATE INDEX "ballot_blocks_heads" ON "ballot_blocks" USING gin ("tag_heads") WITH (fastupdate=false);
-CREATE UNIQUE INDEX "ballot_queue_code" ON "ballot_queue" USING btree ("voting_event_id","code_tag");
 CREATE UNIQUE INDEX "pending_ballots_code" ON "pending_ballots" USING btree ("voting_event_id","code_tag");
 CREATE INDEX "pending_ballots_age" ON "pending_ballots" USING btree ("cast_at");
 CREATE INDEX "idempotency_keys_expiry" ON "idempotency_keys" USING btree ("expires_at");
@@ -780,13 +659,165 @@ CREATE INDEX "webhook_deliveries_due" ON "webhook_deliveries" USING btree ("endp
 CREATE INDEX "webhook_endpoints_account" ON "webhook_endpoints" USING btree ("account_id","id");
 CREATE INDEX "webhook_endpoints_retired" ON "webhook_endpoints" USING btree ("retired_at") WHERE retired_at IS NOT NULL;
 
--- Tables that only plain statements use.
+-- Tables that only statements use, by the room of src whose they are.
+
+-- ballots: every identity of a participant whose paid ballot waits for its confirmation. No other ballot of theirs is paid for or cast
+-- meanwhile. A row goes with its ballot, when that is confirmed or dropped.
+CREATE TABLE waiting_participants (
+  voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
+  participant text NOT NULL,
+  code_tag bytea NOT NULL,
+  PRIMARY KEY (voting_event_id, participant)
+);
+
+-- ballots: confirmed ballots on their way into the log. No voter; taken out in shuffled batches.
+CREATE TABLE ballot_queue (
+  voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
+  -- Random: it says nothing of when the ballot came.
+  id text NOT NULL,
+  -- What the pending ballot was found by.
+  code_tag bytea NOT NULL,
+  -- Sealed (src/ballots/waiting-ballot.ts).
+  entries bytea NOT NULL,
+  weight_micro bigint NOT NULL,
+  -- Polls only; empty in an election, where it is sealed with the entries.
+  salt bytea NOT NULL,
+  -- When it was confirmed and until when it was promised to be in the log, readable only with the confirmation code: no time can be
+  -- joined with a voter.
+  sealed_time bytea NOT NULL,
+  -- Polls only: pseudonymous ballots carry the visible voter ID, the country and the time.
+  voter_id text,
+  country_code text,
+  submitted_at bigint,
+  -- Whether the public live count may show it: in a secret event at least five ballots become visible together.
+  released boolean NOT NULL DEFAULT false,
+  -- When it is to be sealed, however few wait (completions 6.2).
+  due_at bigint NOT NULL,
+  PRIMARY KEY (voting_event_id, id)
+);
+CREATE UNIQUE INDEX ballot_queue_code ON ballot_queue (voting_event_id, code_tag);
+
+-- ballots: the box. Sealed ballots of consecutive leaves, in the order of the log (src/ballots/block-encoding.ts). A block is written
+-- once, with its leaves, and never changes. What a count reads stands apart from what it does not.
+CREATE TABLE ballot_blocks (
+  voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
+  first_leaf bigint NOT NULL,
+  ballots integer NOT NULL CONSTRAINT ballot_blocks_ballots CHECK (ballots BETWEEN 1 AND 256),
+  -- A list of packed ballots (src/ballots/ballot-encoding.ts).
+  entries bytea NOT NULL,
+  -- One for all, or one each.
+  weights bigint[] NOT NULL,
+  -- SHA-256 of "code" and each confirmation code, 32 bytes each; and the first eight bytes of each, which it is found by.
+  tags bytea NOT NULL,
+  tag_heads bigint[] NOT NULL,
+  -- Lists. The times are readable only with the confirmation code, as in the queue.
+  salts bytea NOT NULL,
+  sealed_times bytea NOT NULL,
+  -- Null where each follows from salt and tag.
+  ids text[],
+  -- Polls only: who voted for all to see, from where, and when.
+  voter_ids text[],
+  country_codes text[],
+  submitted_at bigint[],
+  PRIMARY KEY (voting_event_id, first_leaf)
+);
+CREATE INDEX ballot_blocks_heads ON ballot_blocks USING gin (tag_heads) WITH (fastupdate = false);
+
+-- ballots: sealed ballots of secret events that the public live count does not show yet. Five become visible together.
+CREATE TABLE undisclosed_ballots (
+  voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
+  leaf_index bigint NOT NULL,
+  PRIMARY KEY (voting_event_id, leaf_index)
+);
+
+-- ballots: how many confirmed ballots of an event its webhooks have heard of.
 CREATE TABLE ballot_announcements (
   voting_event_id text PRIMARY KEY REFERENCES voting_events (id) ON DELETE CASCADE,
   ballots bigint NOT NULL,
   announced_at bigint NOT NULL
 );
 
+-- voters: what changes of the roll added to the electorate or took from it; the sum is the electorate. Rows are only added, so that
+-- changes never wait for each other. The database writes them itself, and puts many together into one now and then.
+CREATE TABLE electorate_changes (
+  voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
+  id bigint GENERATED ALWAYS AS IDENTITY,
+  -- Approved voters.
+  heads bigint NOT NULL,
+  weight_micro numeric NOT NULL,
+  PRIMARY KEY (voting_event_id, id)
+);
+
+-- voters: the same of the figures of the roll, by group and status; their sums are the statistics.
+CREATE TABLE roll_figures (
+  voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
+  id bigint GENERATED ALWAYS AS IDENTITY,
+  -- Empty for voters without a group.
+  group_id text NOT NULL,
+  -- Empty where the row counts who voted.
+  status text NOT NULL,
+  heads bigint NOT NULL,
+  weight_micro numeric NOT NULL,
+  voted bigint NOT NULL,
+  voted_weight_micro numeric NOT NULL,
+  PRIMARY KEY (voting_event_id, id)
+);
+
+-- voters: mails asked for by one identity (known or not), for the hourly limit.
+CREATE TABLE voter_key_requests (
+  voting_event_id text NOT NULL,
+  identity bytea NOT NULL,
+  window_started_at bigint NOT NULL,
+  requests integer NOT NULL,
+  PRIMARY KEY (voting_event_id, identity)
+);
+
+-- voters: wrong keys given for one identity (known or not), for the brute-force limit.
+CREATE TABLE voter_key_failures (
+  voting_event_id text NOT NULL,
+  identity bytea NOT NULL,
+  window_started_at bigint NOT NULL,
+  failures integer NOT NULL,
+  PRIMARY KEY (voting_event_id, identity)
+);
+
+-- voters: who voted in a secret event and is not disclosed yet (completions 5.6).
+CREATE TABLE undisclosed_voters (
+  voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
+  voter_id text NOT NULL,
+  PRIMARY KEY (voting_event_id, voter_id)
+);
+
+-- credits: why a balance changed. Rows are added and never changed. One reason counts once: `base`, the payment attempt, or the tag of the
+-- ballot's confirmation code.
+CREATE TABLE credit_entries (
+  voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
+  position_id text NOT NULL,
+  visitor_id text NOT NULL,
+  -- grant, purchase, hold, release, spend, void, refund
+  kind text NOT NULL,
+  reason text NOT NULL,
+  credits integer NOT NULL,
+  created_at bigint NOT NULL,
+  PRIMARY KEY (voting_event_id, position_id, visitor_id, kind, reason)
+);
+
+-- webhooks: which sender an endpoint's deliveries belong to for the moment. One sender at a time keeps what is under way for an endpoint
+-- below its limit however many processes there are, and needs no write for each delivery. A killed sender's hold ends within a minute.
+CREATE TABLE webhook_holds (
+  endpoint_id text PRIMARY KEY,
+  holder text NOT NULL,
+  held_until bigint NOT NULL
+);
+
+-- jobs: runners that are alive. Every process writes down its own every few seconds, by the clock of the database.
+CREATE TABLE job_runners (
+  -- What the queue's rows name as their holder.
+  id text PRIMARY KEY,
+  seen_at bigint NOT NULL
+);
+
+-- accounts: mails to an address, or that an account causes, in a window.
 CREATE TABLE mail_quotas (
   name bytea NOT NULL,
   window_ms bigint NOT NULL,
@@ -795,6 +826,7 @@ CREATE TABLE mail_quotas (
   PRIMARY KEY (name, window_ms)
 );
 
+-- ballot-log: check values of the service's keys, and the name of its logs.
 CREATE TABLE service_identity (
   kind text NOT NULL,
   id text NOT NULL,
@@ -803,24 +835,28 @@ CREATE TABLE service_identity (
   PRIMARY KEY (kind, id)
 );
 
--- One row, written by `migrate` alone (src/database/schema-number.ts).
+-- database: one row, written by `migrate` alone (src/database/schema-number.ts).
 CREATE TABLE schema_number (
-	number integer PRIMARY KEY,
-	digest text NOT NULL,
-	newest bigint NOT NULL,
-	next integer,
-	migrating boolean NOT NULL
+  number integer PRIMARY KEY,
+  digest text NOT NULL,
+  newest bigint NOT NULL,
+  next integer,
+  migrating boolean NOT NULL
 );
+
 -- A crash of the server empties these: what they hold is of the last seconds, or helps to explain a refusal of a moment ago.
+-- http
 CREATE UNLOGGED TABLE rate_limits (
   key text PRIMARY KEY,
   full_at double precision NOT NULL,
   noted_at bigint NOT NULL DEFAULT 0
 );
+-- database: processes that are alive.
 CREATE UNLOGGED TABLE service_processes (
   id bytea PRIMARY KEY,
   seen_at bigint NOT NULL
 );
+-- http: the last refused and slow requests.
 CREATE UNLOGGED TABLE request_traces (
   request_id text NOT NULL,
   at bigint NOT NULL,

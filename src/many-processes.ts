@@ -44,24 +44,18 @@ const RESTART_PAUSE_MS = 1_000;
 /** After that a process is killed: it ends by itself before, whatever hangs. */
 const STOP_MS = TIME_LIMITS.stopMs - 1_000;
 
-/** What a process sends the first one when another build is to serve the database: all of them stop then. */
-interface Replaced {
-  readonly replaced: string;
-}
-
+/** Sends the first process why all of them are to stop: another build is to serve the database. */
 const sayReplaced = (replaced: string): void => {
-  process.send?.({ replaced } satisfies Replaced, undefined, undefined, letGo);
+  process.send?.({ replaced }, undefined, undefined, letGo);
 };
 
 /** Serves as one of several processes on one port, until it is asked to stop. */
 export async function serveAsOneOfMany(): Promise<void> {
-  try {
-    await serve();
-  } catch (fault) {
+  await serve().catch((fault: unknown) => {
     const refusal = findSchemaRefusal(fault);
     if (refusal === undefined) throw fault;
     sayReplaced(refusal.message);
-  }
+  });
 }
 
 async function serve(): Promise<void> {

@@ -1,6 +1,5 @@
 import { sql } from 'drizzle-orm';
 import { check, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
-import { timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 
 /** What a visitor may spend on one quadratic position. Every change of it stands in the ledger. */
@@ -25,27 +24,5 @@ export const creditBalances = pgTable(
       'credit_balances_never_below_zero',
       sql`base + purchased - held - spent >= 0 AND purchased >= 0 AND held >= 0 AND spent >= 0`,
     ),
-  ],
-);
-
-type CreditKind = 'grant' | 'purchase' | 'hold' | 'release' | 'spend' | 'void' | 'refund';
-
-/** Why a balance changed: rows are added and never changed. One reason counts once. */
-export const creditEntries = pgTable(
-  'credit_entries',
-  {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
-    positionId: text('position_id').notNull(),
-    visitorId: text('visitor_id').notNull(),
-    kind: text().$type<CreditKind>().notNull(),
-    /** `base`; the payment attempt; or the tag of the ballot's confirmation code. */
-    reason: text().notNull(),
-    credits: integer().notNull(),
-    createdAt: timeMs('created_at').notNull(),
-  },
-  (table) => [
-    primaryKey({ columns: [table.votingEventId, table.positionId, table.visitorId, table.kind, table.reason] }),
   ],
 );

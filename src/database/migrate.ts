@@ -69,7 +69,6 @@ export function whatIsLacking({ schema, empty, functions }: SchemaState): string
   return `functions of the database differ: ${functions.join(', ')}: run \`migrate\``;
 }
 
-/** @param insists as `mayReplace` has it */
 function requireReplaceable({ schema, empty }: SchemaState, lacking: string, insists: boolean): void {
   if (!empty && (schema === undefined || !mayReplace(schema, insists))) throw new SchemaRefused(lacking);
 }
@@ -139,6 +138,7 @@ async function replaceBuild(client: pg.Client, apply: () => Promise<void>, say: 
 }
 
 interface MigrateOptions {
+  /** As `mayReplace` has it. */
   readonly insists?: boolean;
   /** Hears of each step, in a line for the operator. */
   readonly say?: (line: string) => void;
@@ -185,18 +185,12 @@ async function readStateOf(databaseUrl: string): Promise<SchemaState> {
   }
 }
 
-interface Pending {
-  /** Schema numbers of the database, null where it has none, and of this build. */
-  readonly database: number | null;
-  readonly build: number;
-  /** Names of the migrations and functions that the database lacks, in the order in which they are applied. */
-  readonly pending: readonly string[];
-  /** What is to be done, in one line; undefined where nothing is. */
-  readonly lacking: string | undefined;
-}
-
-/** What an operator's `migrate` would do. @throws SchemaRefused where it would do nothing */
-export async function listPending(databaseUrl: string): Promise<Pending> {
+/**
+ * What an operator's `migrate` would do: the schema numbers, what is lacking in one line, and the names of the migrations and
+ * functions that it would apply, in their order.
+ * @throws SchemaRefused where it would refuse
+ */
+export async function listPending(databaseUrl: string) {
   const state = await readStateOf(databaseUrl);
   const { schema, pending, empty, functions } = state;
   const lacking = whatIsLacking(state);

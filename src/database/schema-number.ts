@@ -1,11 +1,11 @@
 import pg from 'pg';
 
 /**
- * What this build serves (completions 9.7). Each change of a table, a trigger or a function raises the number and replaces the
- * digest, which test/architecture.test.ts holds against the sources. The number orders builds. The digest keeps apart two
- * builds that were given one number by mistake.
+ * What this build serves (completions 9.7). A change of a table, a trigger or a function replaces the digest of all of them,
+ * which test/architecture.test.ts compares with the sources; the first such change after a release raises the number. The
+ * number orders builds, and the digest keeps apart two builds that have one number.
  */
-export const SCHEMA = { number: 1, digest: '4a1acf54753f9245' } as const;
+export const SCHEMA = { number: 1, digest: '44ed8d9fb38701e8' } as const;
 
 /** What stands in the database. */
 export interface SchemaNumber {
@@ -15,7 +15,7 @@ export interface SchemaNumber {
   readonly newest: number;
   /** The number that a migration leads to: processes of other builds end when they see it. Null where none has begun. */
   readonly next: number | null;
-  /** No build is served. */
+  /** While it is true, no process of the service runs a statement. */
   readonly migrating: boolean;
 }
 
@@ -47,10 +47,10 @@ export function whyNotServed(found: SchemaNumber | undefined): string | undefine
   if (found === undefined) return `the database has no schema number, ${build}: ${migrate}`;
   const { number, next } = found;
   if (next !== null && next > SCHEMA.number)
-    return `the database goes to schema number ${next}, ${build}: start the newer release`;
+    return `the database is being migrated to schema number ${next}, ${build}: start the newer release`;
   if (number > SCHEMA.number) return `the database is at schema number ${number}, ${build}: start the newer release`;
   if (number < SCHEMA.number) return `the database is at schema number ${number}, ${build}: ${migrate}`;
-  if (next !== null) return `another build with schema number ${next} migrates the database: start that one`;
+  if (next !== null) return `another build with schema number ${next} is migrating the database: start that one`;
   if (isOwn(found)) return undefined;
   return `another build with schema number ${number} has migrated the database: start that one, or run \`migrate\``;
 }
@@ -67,7 +67,7 @@ export function mayReplace(found: SchemaNumber, insists: boolean): boolean {
   return insists && number === SCHEMA.number && isNewest;
 }
 
-/** `migrate` finds the sessions to end by this; an address may give them another name. */
+/** `migrate` finds sessions of the service by this name, also where DATABASE_URL gives them one of its own. */
 const NAME_SESSION = `
   SELECT set_config('application_name', 'voting-service ' || current_setting('application_name'), false)
   WHERE current_setting('application_name') NOT LIKE 'voting-service%'`;

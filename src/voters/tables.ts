@@ -1,16 +1,5 @@
 import { sql } from 'drizzle-orm';
-import {
-  bigint,
-  boolean,
-  index,
-  integer,
-  jsonb,
-  numeric,
-  pgTable,
-  primaryKey,
-  text,
-  uniqueIndex,
-} from 'drizzle-orm/pg-core';
+import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { Audience, NotificationKind } from './notification.ts';
@@ -70,47 +59,6 @@ export const voters = pgTable(
   ],
 );
 
-/**
- * What changes of the roll added to the electorate or took from it: its sum is the electorate. Rows are only ever added, so
- * that changes never wait for each other; the database writes them itself, and puts many together into one now and then.
- */
-export const electorateChanges = pgTable(
-  'electorate_changes',
-  {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
-    id: bigint({ mode: 'bigint' }).generatedAlwaysAsIdentity(),
-    /** Approved voters. */
-    heads: bigint({ mode: 'bigint' }).notNull(),
-    weightMicro: numeric('weight_micro').notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.votingEventId, table.id] })],
-);
-
-/**
- * What changes of the roll added to its figures or took from them, by group and status: their sums are the statistics. The
- * database writes the rows itself, in the statement of the change, and puts many together into few now and then.
- */
-export const rollFigures = pgTable(
-  'roll_figures',
-  {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
-    id: bigint({ mode: 'bigint' }).generatedAlwaysAsIdentity(),
-    /** Empty without a group. */
-    groupId: text('group_id').notNull(),
-    /** Empty in rows that say who has voted. */
-    status: text().notNull(),
-    heads: bigint({ mode: 'bigint' }).notNull(),
-    weightMicro: numeric('weight_micro').notNull(),
-    voted: bigint({ mode: 'bigint' }).notNull(),
-    votedWeightMicro: numeric('voted_weight_micro').notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.votingEventId, table.id] })],
-);
-
 /** Hashes of the keys e-mailed to a voter: all of them are valid until the event closes, or the voter's address or ID changes. */
 export const voterKeys = pgTable(
   'voter_keys',
@@ -124,30 +72,6 @@ export const voterKeys = pgTable(
     rehearsal: boolean().notNull().default(false),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.keyHash] })],
-);
-
-/** Mails asked for by one identity (known or not), for the hourly limit. */
-export const voterKeyRequests = pgTable(
-  'voter_key_requests',
-  {
-    votingEventId: text('voting_event_id').notNull(),
-    identity: bytes('identity').notNull(),
-    windowStartedAt: timeMs('window_started_at').notNull(),
-    requests: integer().notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.votingEventId, table.identity] })],
-);
-
-/** Wrong keys given for one identity (known or not), for the brute-force limit. */
-export const voterKeyFailures = pgTable(
-  'voter_key_failures',
-  {
-    votingEventId: text('voting_event_id').notNull(),
-    identity: bytes('identity').notNull(),
-    windowStartedAt: timeMs('window_started_at').notNull(),
-    failures: integer().notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.votingEventId, table.identity] })],
 );
 
 /**
@@ -165,18 +89,6 @@ export const participation = pgTable(
     exclusive: boolean().notNull().default(true),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.participant] })],
-);
-
-/** Voters of a secret event who voted and are not disclosed yet (completions 5.6). */
-export const undisclosedVoters = pgTable(
-  'undisclosed_voters',
-  {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
-    voterId: text('voter_id').notNull(),
-  },
-  (table) => [primaryKey({ columns: [table.votingEventId, table.voterId] })],
 );
 
 /**

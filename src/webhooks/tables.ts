@@ -40,17 +40,6 @@ export const webhookEndpoints = pgTable(
 );
 
 /**
- * Which sender an endpoint's deliveries belong to for the moment. One sender at a time keeps what is under way for an
- * endpoint below its limit however many processes there are, and needs no write for each delivery; a killed sender's
- * hold ends by itself within a minute.
- */
-export const webhookHolds = pgTable('webhook_holds', {
-  endpointId: text('endpoint_id').primaryKey(),
-  holder: text().notNull(),
-  heldUntil: timeMs('held_until').notNull(),
-});
-
-/**
  * What is to be sent, written in the transaction of its fact: it exists if and only if the fact does. No foreign key:
  * the check would make every confirmed ballot wait for a change of the endpoint, and its deletion for its history.
  */

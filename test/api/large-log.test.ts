@@ -37,6 +37,7 @@ beforeAll(async () => {
   const event = await findEventById(deps.db, eventId);
   if (event === undefined) throw new Error('the event is there');
   const frontier = new CompactRange();
+  let note = '';
   for (let from = 0; from < SIZE; from = frontier.size) {
     const to = from < EARLIER ? Math.min(from + CHUNK, EARLIER) : Math.min(from + CHUNK, SIZE);
     await inTransaction(deps.db, async (tx) => {
@@ -44,7 +45,7 @@ beforeAll(async () => {
       await appendLeaves(tx, eventId, frontier, leaves);
       if (to !== EARLIER && to !== SIZE) return;
       rootAt.set(to, frontier.root());
-      await recordCheckpoint(tx, deps, event, frontier, 0);
+      note = await recordCheckpoint(tx, deps, event, frontier, 0);
     });
   }
   const head = { frontier, ballots: 0, configHash: '', configSeq: 0, definitionVersion: event.definitionVersion };
@@ -56,7 +57,7 @@ beforeAll(async () => {
       rollMixedAt: null,
       rollScatteredAt: null,
       lotSeed: '',
-      note: '',
+      note,
       lotRoot: null,
       ...{ confirmed: 0, rollSeq: 0 },
       ...{ rollHeads: null, rollWeight: null, rollIdentityChanges: null, rollOtherChanges: null },

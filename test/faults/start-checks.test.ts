@@ -193,6 +193,9 @@ describe('a start is refused in one line, and writes nothing', { timeout: 120_00
       const pooler = await begin('transaction');
       try {
         expect(await requireRefused(await start(through))).toMatch(/^Cannot start: [^\n]*transaction mode[^\n]*\n$/);
+        expect((await cli(['migrate'], through)).stderr).toMatch(
+          /^Refused: [^\n]*transaction mode[^\n]*Pause[^\n]*\n$/,
+        );
       } finally {
         pooler.kill('SIGKILL');
         await once(pooler, 'exit');

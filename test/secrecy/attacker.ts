@@ -31,7 +31,7 @@ function unfold(columns: Readonly<Record<string, unknown>>): Record<string, unkn
 export async function dumpDatabase(pool: pg.Pool): Promise<DumpedRow[]> {
   const { rows: tables } = await pool.query<{ name: string }>(`
     SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
-    WHERE schemaname NOT IN ('pg_catalog', 'information_schema', 'drizzle')`);
+    WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`);
   const dump: DumpedRow[] = [];
   for (const { name: table } of tables) {
     const { rows } = await pool.query<{ ctid: string; xmin: string; columns: Record<string, unknown> }>(

@@ -1,11 +1,30 @@
+import { execFileSync } from 'node:child_process';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { connectDatabase } from '#src/database/client.ts';
 import { mayReplace, SCHEMA, SchemaRefused, whyNotServed } from '#src/database/schema-number.ts';
 import { createLog } from '#src/platform/log.ts';
+import { latestRelease } from '#test/harness/compare-with-release.ts';
 import { createEmptyDatabase, withClient } from '#test/harness/empty-database.ts';
 import { createTestDatabase, type TestDatabase } from '#test/harness/test-database.ts';
 
 const OWN = SCHEMA.number;
+const ROOT = path.resolve(import.meta.dirname, '../../..');
+const FILE = 'src/database/schema-number.ts';
+
+test('the schema number is higher than that of the latest release where the schema is another one', () => {
+  const schemaIn = (text: string) => {
+    const [, number, digest] = /number: (\d+), digest: '(\w+)'/.exec(text) ?? [];
+    return { number: Number(number), digest };
+  };
+  expect(schemaIn(readFileSync(path.join(ROOT, FILE), 'utf8'))).toEqual(SCHEMA);
+  const release = latestRelease(ROOT);
+  const show = () => execFileSync('git', ['show', `${release}:${FILE}`], { cwd: ROOT, encoding: 'utf8' });
+  const released = release === undefined ? { number: 0, digest: undefined } : schemaIn(show());
+  const least = released.digest === SCHEMA.digest ? released.number : released.number + 1;
+  expect(OWN, `raise the number in ${FILE} above that of ${release}`).toBeGreaterThanOrEqual(least);
+});
 
 describe('a new connection of a pool', () => {
   let database: TestDatabase;
