@@ -121,6 +121,7 @@ CREATE TABLE "ballot_logs" (
 	"config_hash" text NOT NULL,
 	"config_seq" integer NOT NULL,
 	"paper_version" bigint NOT NULL,
+	"ends_at" bigint,
 	"roll_heads" bigint,
 	"roll_weight" text,
 	"roll_identity_changes" integer,

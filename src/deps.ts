@@ -18,6 +18,7 @@ import type { ServiceLogKey } from '#src/service-log/sequence-service-log.ts';
 import type { DomainCheck } from '#src/voters/register-voter.ts';
 import type { EventCache } from '#src/voting-events/access.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import type { EndRecorder } from '#src/voting-events/create-event.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
 import type { OwnInbox } from '#src/webhooks/own-inbox.ts';
 import type { Config } from './config.ts';
@@ -45,6 +46,8 @@ export interface Deps {
   readonly secrets: Secrets;
   /** The keys of secret events. */
   readonly ballotKeys: BallotKeys;
+  /** Records the ends of events in their logs. */
+  readonly endRecorder: EndRecorder;
   /** Signs the checkpoints of ballot logs, and the promises to voters. */
   readonly logKey: NoteSigner;
   /** Remembers outside of the database what was signed last. */

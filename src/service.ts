@@ -7,6 +7,7 @@ import { readPlans } from '#src/accounts/plans.ts';
 import { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { createLogKey, openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
+import { createEndRecorder } from '#src/ballot-log/record-configuration.ts';
 import { BallotWriter } from '#src/ballots/repository.ts';
 import { ConsoleFeed, KEPT, keepMails } from '#src/console/console-feed.ts';
 import { offersConsole } from '#src/console/offer-console.ts';
@@ -73,6 +74,8 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const ballotKeys = new BallotKeys({ db, log, secrets, settings: config, onUnreadable });
   const definitions = new BallotDefinitionCache(db);
   const logKey = createLogKey(config, secrets);
+  const ids = createIds(clock);
+  const checkpoints = new CheckpointMemory(config.dataDir, (note) => openCheckpoint(note, logKey));
   const payments = createPaymentProviders(() => clock.now(), config.providerUrls, sandboxUrl);
   const consoleFeed = offersConsole(config) ? new ConsoleFeed(clock.now()) : undefined;
   return {
@@ -88,13 +91,14 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     clock,
     processId: randomBytes(PROCESS_ID_BYTES),
     load: new Load(() => db.$client.waitingCount + reads.$client.waitingCount),
-    ids: createIds(clock),
+    ids,
     log,
     mailer: createMailer(config, log, () => clock.now(), consoleFeed),
     secrets,
     ballotKeys,
     logKey,
-    checkpoints: new CheckpointMemory(config.dataDir, (note) => openCheckpoint(note, logKey)),
+    checkpoints,
+    endRecorder: createEndRecorder({ ids, clock, secrets, definitions, logKey, checkpoints }),
     serviceLog: createServiceLogKey(logKey, config.dataDir),
     plans,
     authenticator: new Authenticator(db, clock, plans),

@@ -23,6 +23,7 @@ export interface BallotPosition {
 
 export interface BallotCandidate {
   readonly id: string;
+  readonly name: string;
   readonly withdrawn: boolean;
   readonly role: string;
 }
@@ -61,6 +62,7 @@ export function readBallotDefinition(configuration: unknown): BallotPosition[] {
         .filter((candidate) => listOf(candidate['positionIds']).includes(id))
         .map((candidate) => ({
           id: textOf(candidate['id']),
+          name: textOf(candidate['name']),
           withdrawn: candidate['status'] === 'withdrawn',
           role: textOf(candidate['referendumRole']),
         })),

@@ -10,13 +10,20 @@ function demand(holds: boolean, otherwise: string): void {
   if (!holds) throw new Unbelievable(otherwise);
 }
 
+/** What a close commits to. */
+export interface ClosedFigures {
+  /** The weight of the ballots that count, an exact decimal. */
+  readonly weight: string;
+  /** Weight of the approved voters in millionths; null in polls. */
+  readonly electorate: bigint | null;
+}
+
 /**
  * Holds a `close` leaf against what is said to open it: the salt and content must be those it commits to, and the content must
  * be that of the log before it.
  * @param opening as the results or the openings bring it
- * @returns the weight of the ballots that count, an exact decimal
  */
-export function openClose(log: ReadLog, close: Fields, opening: unknown): string {
+export function openClose(log: ReadLog, close: Fields, opening: unknown): ClosedFigures {
   demand(isFields(opening), 'nothing opens the close, though the result is published');
   const { salt, ...content } = fieldsOf(opening);
   const own = sha256('close', Buffer.from(textOf(salt), 'base64'), sortedJson(content)).toString('hex');
@@ -37,13 +44,25 @@ export function openClose(log: ReadLog, close: Fields, opening: unknown): string
     demand(recorded, 'the close was made by another roll than the log has');
     demand(toMicro(textOf(content['weight'])) <= toMicro(textOf(weight)), 'the ballots weigh more than the roll');
   }
-  return textOf(content['weight']);
+  return {
+    weight: textOf(content['weight']),
+    electorate: electorate === null ? null : toMicro(textOf(fieldsOf(electorate)['weight'])),
+  };
 }
 
 /** What of published results is not what the close fixed, in words; nothing when all agrees. */
-export function compareWithClose(results: Fields): string[] {
+export function compareWithClose(log: ReadLog, results: Fields): string[] {
   const fixed = fieldsOf(fieldsOf(results['log'])['close']);
   const wrong = fixed['result'] === resultHash(results) ? [] : ['the positions'];
+  if (results['votingEventId'] !== log.open['e']) wrong.push('the event');
+  if (results['final'] !== true) wrong.push('that it is final');
+  const { seedHash, root } = fieldsOf(results['lot']);
+  if (seedHash !== log.open['seed'] || root !== log.rootBeforeClose?.toString('hex')) wrong.push('the lot');
+  const { size, rootHash } = fieldsOf(results['log']);
+  // Behind the close the log of a poll grows by reversals: the results may have been read after another one.
+  const isOfPoll = log.roll === undefined && numberOf(size) >= log.size - log.reversed.size;
+  if (!(isOfPoll || size === log.size) || (size === log.size && rootHash !== log.root.toString('base64')))
+    wrong.push('the log');
   const stats = fieldsOf(results['stats']);
   for (const name of ['ballots', 'abstentions', 'identityChanges', 'rollChanges'])
     if (fixed[name] !== stats[name]) wrong.push(`\`${name}\``);

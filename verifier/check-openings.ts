@@ -18,6 +18,8 @@ export interface OpenedLog {
   /** Root of the log before its `close` leaf, in hex. */
   readonly lotRoot: string;
   readonly ballots: number;
+  /** Entries of all ballots that count. */
+  readonly entries: number;
   readonly weight: bigint;
   /** Whether every weight that was opened is whole. */
   readonly whole: boolean;
@@ -87,6 +89,7 @@ export async function checkOpenings(
   const definition = readBallotDefinition(page['configuration']);
   const { close } = page;
   const { type } = fieldsOf(page['configuration']);
+  if (type !== 'election' && type !== 'poll') throw new Unbelievable('the log is neither of an election nor of a poll');
   if ((type === 'election') !== (log.roll !== undefined))
     throw new Unbelievable('the log of an election has a roll, and that of a poll none');
   if (type === 'election' && log.voided.size + log.reversed.size > 0)
@@ -94,7 +97,7 @@ export async function checkOpenings(
   const tallies = definition.map((position) => new PositionTally(position));
   const left = log.reversed.size === 0 ? undefined : definition.map((position) => new PositionTally(position));
   let [newer, before] = [false, -1];
-  let [opened, counted, weight, whole, unit, last] = [0, 0, 0n, true, true, -1];
+  let [opened, counted, entries, weight, whole, unit, last] = [0, 0, 0, 0n, true, true, -1];
   for (;;) {
     for (const value of listOf(page['data'])) {
       const one = fieldsOf(value);
@@ -116,12 +119,14 @@ export async function checkOpenings(
       const micro = toMicro(textOf(one['weight']));
       whole &&= micro % MILLION === 0n;
       unit &&= micro === MILLION;
+      if (type === 'poll' && !unit) throw new Unbelievable(`the ballot at ${index} weighs another than 1 in a poll`);
       if (log.voided.has(index)) continue;
       counted += 1;
       weight += micro;
       const votes = readVotes(one['votes'], index);
+      entries += votes.length;
       if (micro <= 0n) throw new Unbelievable(`the ballot at ${index} has no weight`);
-      requireRules(definition, votes, index, type !== 'election');
+      requireRules(definition, votes, index, type === 'poll');
       takeIn(tallies, votes, micro, index);
       if (left !== undefined && !log.reversed.has(index)) takeIn(left, votes, micro, index);
     }
@@ -135,7 +140,7 @@ export async function checkOpenings(
   if (opened !== log.ballots) throw new Unbelievable(`${log.ballots - opened} ballots of the log were not opened`);
   const lotRoot = log.rootBeforeClose?.toString('hex') ?? '';
   const afterReversals = left === undefined ? undefined : { tallies: left, ballots: counted - log.reversed.size };
-  return { tallies, afterReversals, tieSeed, close, lotRoot, ballots: counted, weight, whole, unit };
+  return { tallies, afterReversals, tieSeed, close, lotRoot, ballots: counted, entries, weight, whole, unit };
 }
 
 function takeIn(tallies: readonly PositionTally[], votes: readonly OpenedVote[], weight: bigint, index: number): void {

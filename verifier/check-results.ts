@@ -1,7 +1,7 @@
 import type { OpenedLog } from './check-openings.ts';
 import { type Fields, fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
 import { sha256 } from './primitives.ts';
-import { FINE, MILLION, type PositionTally, type Recount, recount } from './recount.ts';
+import { type CountedRound, FINE, MILLION, type PositionTally, type Recount, recount } from './recount.ts';
 
 const PLACES = 11;
 
@@ -13,6 +13,12 @@ function toFine(text: string): bigint | undefined {
   return sign === '-' ? -fine : fine;
 }
 
+/** What the log says of a count, beside the ballots. */
+export interface CountedBy {
+  /** Weight of the approved voters in millionths, as the close says; null in polls. */
+  readonly electorate: bigint | null;
+}
+
 /** What of a published position does not agree with a recount, in words. */
 function differences(published: Fields, own: Recount, tally: PositionTally): string[] {
   const { position } = tally;
@@ -20,17 +26,21 @@ function differences(published: Fields, own: Recount, tally: PositionTally): str
   const say = (agrees: boolean, what: string): void => {
     if (!agrees) wrong.push(`${what} of "${position.title}"`);
   };
+  say(published['title'] === position.title, 'the title');
+  say(published['votingMethod'] === position.method, 'the method');
+  say(published['seats'] === position.seats, 'the seats');
+  const vacant = position.method === 'referendum' ? 0 : Math.max(0, position.seats - own.winners.length);
+  say(published['vacantSeats'] === vacant, 'the vacant seats');
   const rows = listOf(published['candidates']).map(fieldsOf);
-  say(rows.length === position.candidates.length, 'the candidates');
+  const names = new Map(position.candidates.map(({ id, name }) => [id, name]));
+  say(rows.length === names.size && new Set(rows.map(({ id }) => id)).size === names.size, 'the candidates');
   for (const row of rows) {
-    const id = textOf(row['id']);
-    say(
-      BigInt(Math.trunc(numberOf(row['votesWon']) || 0)) === own.votesWon.get(id),
-      `the votes of ${textOf(row['name'])}`,
-    );
-    say(toFine(textOf(row['weightWon'])) === own.weightWon.get(id), `the weight of ${textOf(row['name'])}`);
-    say((row['winner'] === true) === own.winners.includes(id), `whether ${textOf(row['name'])} won`);
-    say((row['tied'] === true) === own.tied.includes(id), `whether ${textOf(row['name'])} is tied`);
+    const [id, name] = [textOf(row['id']), textOf(row['name'])];
+    say(names.get(id) === name, `the name of ${name}`);
+    say(BigInt(Math.trunc(numberOf(row['votesWon']) || 0)) === own.votesWon.get(id), `the votes of ${name}`);
+    say(toFine(textOf(row['weightWon'])) === own.weightWon.get(id), `the weight of ${name}`);
+    say((row['winner'] === true) === own.winners.includes(id), `whether ${name} won`);
+    say((row['tied'] === true) === own.tied.includes(id), `whether ${name} is tied`);
   }
   say(sortedJson(published['winners']) === sortedJson(own.winners), 'the winners');
   say(BigInt(Math.trunc(numberOf(published['totalVotes']) || 0)) === own.totalVotes, 'the total');
@@ -38,33 +48,70 @@ function differences(published: Fields, own: Recount, tally: PositionTally): str
   // Ballots do not show which voters of a group could have answered its position and did not.
   if (!position.grouped)
     say(numberOf(published['abstentions']) === Number(tally.ballots - tally.answered), 'the abstentions');
-  if (own.outcome !== null) say(fieldsOf(published['referendum'])['outcome'] === own.outcome, 'the outcome');
-  // Too many rounds for one answer are left out of it; the figures of the candidates say how they ended.
-  if (own.rounds !== null && published['roundsOmitted'] !== true) {
+  say((published['referendum'] === null) === (own.referendum === null), 'the referendum');
+  if (own.referendum !== null) {
+    const { yes, no, abstain, met, outcome } = own.referendum;
+    const shown = fieldsOf(published['referendum']);
+    say(shown['outcome'] === outcome, 'the outcome');
+    for (const [name, weight] of Object.entries({ yes, no, abstain }))
+      say(toFine(textOf(shown[name])) === weight * FINE, `the weight of ${name}`);
+    const rules = listOf(shown['rules']).map((rule) => [fieldsOf(rule)['name'], fieldsOf(rule)['met']]);
+    say(sortedJson(rules) === sortedJson(met), 'the rules that are met');
+  }
+  const isOmitted = areTooMany(own.rounds ?? []);
+  say(published['roundsOmitted'] === isOmitted, 'whether rounds are left out');
+  say((published['rounds'] === null) === (own.rounds === null || isOmitted), 'the rounds');
+  if (own.rounds !== null && !isOmitted) {
     const rounds = listOf(published['rounds']).map(fieldsOf);
-    const shape = rounds.map(({ elected, eliminated }) => ({ elected, eliminated }));
-    say(sortedJson(shape) === sortedJson(own.rounds), 'the rounds');
+    const shape = rounds.map(({ round, elected, eliminated }) => ({ round, elected, eliminated }));
+    const ownShape = own.rounds.map(({ elected, eliminated }, index) => ({ round: index + 1, elected, eliminated }));
+    say(sortedJson(shape) === sortedJson(ownShape), 'the rounds');
+    for (const [index, round] of rounds.entries())
+      say(agreeInTallies(round, own.rounds[index]?.tallies), `the tallies of round ${index + 1}`);
   }
   return wrong;
 }
 
-function electorateOf(published: Fields): bigint | null {
-  const fine = toFine(textOf(fieldsOf(published['referendum'])['electorate']));
-  return fine === undefined ? null : fine / FINE;
+/** A round lists at most so many candidates. Where the rounds have more tallies in all, none is listed. */
+const [MOST_LISTED, MOST_TALLIES] = [200, 2_000];
+
+/** Whether rounds are too many for one answer. The figures of the candidates then say how they ended. */
+export const areTooMany = (rounds: readonly CountedRound[]): boolean =>
+  rounds.reduce((sum, { tallies }) => sum + Math.min(tallies.size, MOST_LISTED), 0) > MOST_TALLIES;
+
+function agreeInTallies(round: Fields, own: ReadonlyMap<string, bigint> | undefined): boolean {
+  const tallies = listOf(round['tallies']).map(fieldsOf);
+  const ids = new Set(tallies.map(({ candidateId }) => candidateId));
+  const isWhole = ids.size === tallies.length && (round['others'] !== null || ids.size === own?.size);
+  return (
+    isWhole &&
+    tallies.every(({ candidateId, weightWon }) => toFine(textOf(weightWon)) === own?.get(textOf(candidateId)))
+  );
+}
+
+/** The electorate of a referendum: that of the close, and in a position of a group a part of it. Undefined where it is neither. */
+function electorateOf(published: Fields, grouped: boolean, { electorate }: CountedBy): bigint | null | undefined {
+  const shown = fieldsOf(published['referendum'])['electorate'];
+  if (shown === null || electorate === null) return shown === electorate ? null : undefined;
+  const own = (toFine(textOf(shown)) ?? -1n) / FINE;
+  return own === electorate || (grouped && own >= 0n && own < electorate) ? own : undefined;
 }
 
 /**
  * Counts the opened ballots again and compares every figure and winner with the published ones.
  * @returns what differs, in words; nothing when all agrees
  */
-export function compareResults(opened: OpenedLog, results: Fields): string[] {
+export function compareResults(opened: OpenedLog, results: Fields, by: CountedBy): string[] {
   const published = new Map(listOf(results['positions']).map((one) => [textOf(fieldsOf(one)['id']), fieldsOf(one)]));
   const compare = (whole: boolean, unit: boolean): string[] =>
     opened.tallies.flatMap((tally) => {
-      const own = published.get(tally.position.id);
-      if (own === undefined) return [`"${tally.position.title}" is not in the results`];
+      const { id, title, method, grouped } = tally.position;
+      const own = published.get(id);
+      if (own === undefined) return [`"${title}" is not in the results`];
+      const electorate = method === 'referendum' ? electorateOf(own, grouped, by) : null;
+      if (electorate === undefined) return [`the electorate of "${title}"`];
       const lot = { seed: opened.tieSeed, root: opened.lotRoot };
-      return differences(own, recount(tally, { ...lot, whole, unit, electorate: electorateOf(own) }), tally);
+      return differences(own, recount(tally, { ...lot, whole, unit, electorate }), tally);
     });
   const extra = published.size === opened.tallies.length ? [] : ['the number of positions'];
   const total = numberOf(fieldsOf(results['stats'])['ballots']) === opened.ballots ? [] : ['the number of all ballots'];
@@ -84,18 +131,32 @@ export function compareResults(opened: OpenedLog, results: Fields): string[] {
   return [...extra, ...total, ...(first ?? [])];
 }
 
+/** The figures of all positions together, once each position agrees with its recount. */
+export function compareTotals(opened: OpenedLog, results: Fields): string[] {
+  const stats = fieldsOf(results['stats']);
+  const positions = listOf(results['positions']).map(fieldsOf);
+  const sum = (name: string, of: readonly Fields[]): number => of.reduce((all, one) => all + numberOf(one[name]), 0);
+  const voted = positions.filter(({ votingMethod }) => votingMethod !== 'score');
+  return [
+    ...(stats['totalVotes'] === sum('totalVotes', voted) ? [] : ['the total of all votes']),
+    ...(stats['abstentions'] === sum('abstentions', positions) ? [] : ['the abstentions']),
+    ...(stats['entries'] === opened.entries ? [] : ['the number of all entries']),
+    ...(fieldsOf(results['lot'])['seed'] === opened.tieSeed ? [] : ['the seed of the lot']),
+  ];
+}
+
 /**
  * The figures that are left after reversals: none without a reversal, all of them with one.
  * @param size of the log that was read; results of a longer one may hold a reversal that came since
  */
-export function compareAfterReversals(opened: OpenedLog, results: Fields, size: number): string[] {
+export function compareAfterReversals(opened: OpenedLog, results: Fields, size: number, by: CountedBy): string[] {
   if (numberOf(fieldsOf(results['log'])['size']) > size) return [];
   const left = opened.afterReversals;
   const published = results['afterReversals'];
   if (left === undefined)
     return published === null || published === undefined ? [] : ['reversals that the log does not hold'];
   const { ballots, positions } = fieldsOf(published);
-  return compareResults({ ...opened, ...left }, { positions, stats: { ballots } }).map(
+  return compareResults({ ...opened, ...left }, { positions, stats: { ballots } }, by).map(
     (what) => `after reversals, ${what}`,
   );
 }

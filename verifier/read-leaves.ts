@@ -25,8 +25,13 @@ export interface ReadLog {
   readonly configHash: string;
   /** The roll of an election as the last leaf about it says; undefined in polls. */
   readonly roll: RecordedRoll | undefined;
-  /** Changes of titles, names or rules that were recorded after the opening. */
+  /** Changes of titles, names or rules that were recorded after the opening, and of the end. */
   readonly configs: number;
+  readonly ends: number;
+  /** Ballots that were confirmed at the last of these changes. */
+  readonly confirmed: number;
+  /** When the event ends and until when the `close` leaf is due, in Unix ms, as the last leaf about it says. */
+  readonly end: RecordedEnd | undefined;
   /** Root of the log before its `close` leaf, which lots are drawn from. */
   readonly rootBeforeClose: Buffer | undefined;
   /** The leaf of the ballot that was looked for; undefined where there is none. */
@@ -58,6 +63,16 @@ function readRoll({ heads, weight, identityChanges = 0, rollChanges = 0 }: Field
     return undefined;
   return { heads, weight: textOf(weight), identityChanges, rollChanges };
 }
+
+/** Both in Unix ms. */
+export interface RecordedEnd {
+  readonly end: number;
+  readonly closeDue: number;
+}
+
+/** A ballot that was cast before the end may be confirmed for 15 minutes; the `close` leaf has a day more. */
+const GRACE_MS = 900_000;
+const SLACK_MS = 86_400_000;
 
 export interface LeafQuestions {
   readonly eventId: string;
@@ -98,8 +113,8 @@ const HEX_HASH = /^[0-9a-f]{64}$/;
 /** The names that leaves have, by kind. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['ballot', 'c e h t v'],
-  ['open', 'at config e roll seed t v'],
-  ['config', 'at config e seq t v'],
+  ['open', 'at closeDue config e end roll seed t v'],
+  ['config', 'at closeDue config confirmed e end seq t v'],
   ['roll', 'at e heads identityChanges rollChanges seq t v weight'],
   ['close', 'at c e t v'],
   ['void', 'e h index t v'],
@@ -128,6 +143,10 @@ class LeafReader {
   open: Fields = {};
   configHash = '';
   configs = 0;
+  ends = 0;
+  #configSeq = 0;
+  confirmed = 0;
+  end: RecordedEnd | undefined;
   counted = 0;
   roll: RecordedRoll | undefined;
   rolls = 0;
@@ -172,18 +191,34 @@ class LeafReader {
     if (kind === 'open' || kind === 'roll') this.#takeRoll(kind, leaf, bad);
     if (kind === 'void') this.#takeVoid(leaf, bad);
     if (kind === 'open') this.open = leaf;
-    if (kind === 'open' || kind === 'config') this.configHash = textOf(leaf['config']);
+    if (kind === 'open' || kind === 'config') this.#takeConfiguration(kind, leaf, bad);
     if (kind === 'config') {
-      this.configs += 1;
-      if (leaf['seq'] !== this.configs) throw bad('is a change with another number than the next');
+      this.#configSeq += 1;
+      if (leaf['seq'] !== this.#configSeq) throw bad('is a change with another number than the next');
+      const { confirmed } = leaf;
+      if (!isCount(confirmed) || confirmed < this.confirmed || confirmed < this.ballots)
+        throw bad('is a change that says of fewer ballots than there were that they are confirmed');
+      this.confirmed = confirmed;
     }
     if (kind === 'close') {
       this.counted = this.ballots - this.voided.size;
       this.close = leaf;
+      if (this.end === undefined || !(Number(leaf['at']) >= this.end.end + GRACE_MS))
+        throw bad('closes before the end that the log says, and its 15 minutes, are over');
       if (!HEX_HASH.test(textOf(leaf['c']))) throw bad('closes without a commitment');
     }
     this.last = leaf;
     this.#count += 1;
+  }
+
+  #takeConfiguration(kind: string, { config, end, closeDue }: Fields, bad: (why: string) => Unbelievable): void {
+    const recorded = isCount(end) ? { end, closeDue: end + GRACE_MS + SLACK_MS } : undefined;
+    if ((end !== null && recorded === undefined) || closeDue !== (recorded?.closeDue ?? null))
+      throw bad('has no end, or another due date than its end');
+    if (kind === 'config' && this.configHash !== config) this.configs += 1;
+    if (kind === 'config' && this.end?.end !== recorded?.end) this.ends += 1;
+    this.configHash = textOf(config);
+    this.end = recorded;
   }
 
   /**
@@ -199,7 +234,7 @@ class LeafReader {
       this.rolls += 1;
       if (leaf['seq'] !== this.rolls) throw bad('is a roll with another number than the next');
       const came = this.roll === undefined;
-      if ((came || goes) && (this.ballots > 0 || this.configs === 0 || came === goes))
+      if ((came || goes) && (this.ballots > 0 || this.#configSeq === 0 || came === goes))
         throw bad('is a roll of a poll, or takes that of an election away');
     }
     const { identityChanges, rollChanges } = roll;
@@ -295,7 +330,14 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   return {
     ...{ size, root: tree.root(), rootAt, found, ballots: reader.ballots },
     ...{ voided: reader.voided, reversed: reader.reversed, close: reader.close, counted: reader.counted },
-    ...{ open: reader.open, configHash: reader.configHash, configs: reader.configs, roll: reader.roll },
+    ...{
+      open: reader.open,
+      configHash: reader.configHash,
+      configs: reader.configs,
+      ends: reader.ends,
+      roll: reader.roll,
+    },
+    ...{ confirmed: reader.confirmed, end: reader.end },
     rootBeforeClose,
     leafOfCode,
     commitmentOf: (index) => reader.commitmentOf(index),

@@ -1,5 +1,5 @@
 import type { BallotCandidate, BallotPosition } from './ballot-definition.ts';
-import { type Fields, fieldsOf } from './json.ts';
+import { type Fields, fieldsOf, isFields } from './json.ts';
 import { sha256 } from './primitives.ts';
 import { runOff } from './run-off.ts';
 import { transferVotes } from './transfer-votes.ts';
@@ -22,9 +22,26 @@ export interface Recount {
   readonly winners: readonly string[];
   readonly tied: readonly string[];
   readonly totalVotes: bigint;
-  readonly outcome: string | null;
-  /** The elected and eliminated of each round; null where there are no rounds. */
-  readonly rounds: readonly { readonly elected: readonly string[]; readonly eliminated: readonly string[] }[] | null;
+  readonly referendum: RecountedReferendum | null;
+  /** Null where there are no rounds. */
+  readonly rounds: readonly CountedRound[] | null;
+}
+
+export interface CountedRound {
+  readonly elected: readonly string[];
+  readonly eliminated: readonly string[];
+  /** What each candidate that stands holds, scaled to 11 decimals. */
+  readonly tallies: ReadonlyMap<string, bigint>;
+}
+
+/** Weights in millionths. */
+export interface RecountedReferendum {
+  readonly yes: bigint;
+  readonly no: bigint;
+  readonly abstain: bigint;
+  /** Whether each rule is met, by its name: the threshold first. */
+  readonly met: readonly (readonly [name: string, met: boolean])[];
+  readonly outcome: string;
 }
 
 export interface RecountOptions {
@@ -36,7 +53,7 @@ export interface RecountOptions {
   readonly whole: boolean;
   /** Whether every weight of the event is 1. */
   readonly unit: boolean;
-  /** The published electorate in millionths, which no log can show. */
+  /** Weight in millionths of the voters to whom the position is open. */
   readonly electorate: bigint | null;
 }
 
@@ -140,7 +157,7 @@ export function recount(tally: PositionTally, options: RecountOptions): Recount 
   };
   return position.method === 'referendum'
     ? { ...shared, ...decideReferendum(tally, options), tied: [] }
-    : { ...shared, ...fillSeats(tally, options), outcome: null };
+    : { ...shared, ...fillSeats(tally, options), referendum: null };
 }
 
 /** Marks were taken in as they are given; who is left out is worth the same on every ballot that answers. */
@@ -182,19 +199,24 @@ function reaches(part: bigint, whole: bigint, rule: Fields): boolean {
 function decideReferendum(
   tally: PositionTally,
   { electorate }: RecountOptions,
-): { winners: string[]; outcome: string } {
+): { winners: string[]; referendum: RecountedReferendum } {
   const { candidates, rules } = tally.position;
   const inRole = (role: string): BallotCandidate[] => candidates.filter((candidate) => candidate.role === role);
   const sum = (role: string): bigint => inRole(role).reduce((all, { id }) => all + (tally.weights.get(id) ?? 0n), 0n);
-  const [yes, no] = [sum('yes'), sum('no')];
+  const [yes, no, abstain] = [sum('yes'), sum('no'), sum('abstain')];
   const base = fieldsOf(rules['threshold'])['base'];
-  const of = base === 'electorate' ? (electorate ?? 0n) : base === 'answers' ? yes + no + sum('abstain') : yes + no;
-  const quorum = (name: string, part: bigint): boolean =>
-    rules[name] === null || rules[name] === undefined || reaches(part, electorate ?? 0n, fieldsOf(rules[name]));
-  const enough = quorum('turnoutQuorum', tally.ballotsWeight) && quorum('approvalQuorum', yes);
+  const of = base === 'electorate' ? (electorate ?? 0n) : base === 'answers' ? yes + no + abstain : yes + no;
+  const quorum = (name: string, published: string, part: bigint): (readonly [string, boolean])[] =>
+    isFields(rules[name]) ? [[published, reaches(part, electorate ?? 0n, rules[name])]] : [];
+  const quorums = [
+    ...quorum('turnoutQuorum', 'turnout_quorum', tally.ballotsWeight),
+    ...quorum('approvalQuorum', 'approval_quorum', yes),
+  ];
+  const enough = quorums.every(([, met]) => met);
   const passed = reaches(yes, of, fieldsOf(rules['threshold']));
   const outcome = enough ? (passed ? 'passed' : 'rejected') : 'no_quorum';
   const role = passed ? 'yes' : 'no';
   const won = enough && tally.answered > 0n ? inRole(role).filter(({ withdrawn }) => !withdrawn) : [];
-  return { winners: won.map(({ id }) => id), outcome };
+  const met = [['threshold', passed] as const, ...quorums];
+  return { winners: won.map(({ id }) => id), referendum: { yes, no, abstain, met, outcome } };
 }

@@ -12,6 +12,7 @@ import {
 interface OpenRound {
   readonly elected: string[];
   readonly eliminated: string[];
+  readonly tallies: ReadonlyMap<string, bigint>;
 }
 
 /** The one of those with the lowest tally who goes out: earlier rounds first, then the last in the order of ties. */
@@ -61,7 +62,8 @@ export function runOff(tally: PositionTally, { seed, root, whole }: RecountOptio
       headsWon.set(holder, (headsWon.get(holder) ?? 0n) + heads);
     }
     for (const [id, weight] of votes) weightWon.set(id, weight);
-    const round: OpenRound = { elected: [], eliminated: [] };
+    const tallies = new Map([...votes].map(([id, weight]) => [id, weight * FINE]));
+    const round: OpenRound = { elected: [], eliminated: [], tallies };
     rounds.push(round);
     const active = [...votes.values()].reduce((sum, weight) => sum + weight, 0n);
     const majority = standing.find((id) => (votes.get(id) ?? 0n) * 2n > active);
@@ -86,7 +88,7 @@ export function runOff(tally: PositionTally, { seed, root, whole }: RecountOptio
     winners,
     tied,
     totalVotes: whole ? tally.answeredWeight / MILLION : tally.answered,
-    outcome: null,
+    referendum: null,
     rounds,
   };
 }

@@ -33,7 +33,7 @@ class Transfers {
   readonly #reachingIsEnough: boolean;
   #standing: string[];
   readonly elected: string[] = [];
-  readonly rounds: { elected: string[]; eliminated: string[] }[] = [];
+  readonly rounds: { elected: string[]; eliminated: string[]; tallies: ReadonlyMap<string, bigint> }[] = [];
   readonly weightWon: Map<string, bigint>;
   readonly headsWon: Map<string, bigint>;
   tied: string[] = [];
@@ -83,8 +83,8 @@ class Transfers {
   /** One round; false when the count is over. */
   #round(): boolean {
     const { seats } = this.#tally.position;
-    this.rounds.push({ elected: [], eliminated: [] });
     const votes = new Map<string, bigint>();
+    this.rounds.push({ elected: [], eliminated: [], tallies: votes });
     for (const id of [...this.#standing, ...this.elected]) {
       const { weight, heads } = this.#held(id);
       votes.set(id, weight);
@@ -155,7 +155,7 @@ export function transferVotes(tally: PositionTally, { seed, root, whole, unit }:
     winners: count.elected,
     tied: count.tied,
     totalVotes: whole ? tally.answeredWeight / MILLION : tally.answered,
-    outcome: null,
+    referendum: null,
     rounds: count.rounds,
   };
 }

@@ -1,6 +1,6 @@
-import { compareWithClose, openClose } from './check-close.ts';
+import { type ClosedFigures, compareWithClose, openClose } from './check-close.ts';
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
-import { compareAfterReversals, compareResults, weightText } from './check-results.ts';
+import { compareAfterReversals, compareResults, compareTotals, weightText } from './check-results.ts';
 import { checkWitnesses, type Inclusion, readInclusion, type WitnessDemand } from './check-witnesses.ts';
 import { type Check, Checks, demand } from './checks.ts';
 import { type Fields, fieldsOf, numberOf } from './json.ts';
@@ -211,12 +211,13 @@ async function checkLeaves(
   return log;
 }
 
-function describeLeaves({ size, ballots, voided, reversed, configs }: ReadLog): string {
+function describeLeaves({ size, ballots, voided, reversed, configs, ends }: ReadLog): string {
   return [
     `${size} leaves, ${ballots} ballots, ${voided.size} of them void`,
     ...(reversed.size === 0 ? [] : [`${reversed.size} reversed after the result`]),
     // Allowed, and recorded: only people can say whether it was right.
     ...(configs === 0 ? [] : [`titles, names or rules changed ${configs} times after the opening`]),
+    ...(ends === 0 ? [] : [`the end moved ${ends} times`]),
   ].join(', ');
 }
 
@@ -233,6 +234,7 @@ async function checkConfirmed(
     'confirmed',
     () => {
       demand(now >= before, `${before} ballots were confirmed then and ${now} are now: ballots were removed`);
+      demand(now >= log.confirmed, `${log.confirmed} ballots were confirmed at a change, and ${now} are now`);
       demand(waiting >= 0, `${now} ballots were confirmed, and ${log.ballots} are in the log`);
       demand(log.close === undefined || waiting === 0, `${waiting} ballots were left out at the close`);
     },
@@ -305,9 +307,10 @@ async function checkContent(
   const { read } = options;
   const { close } = log;
   const published = fieldsOf(results?.['log'])['close'];
-  let weight: string | undefined;
-  if (close === undefined) checks.leaveOut('close', 'the log is not closed: more may come');
-  else if (results !== undefined) weight = await checkClose(checks, log, close, results, published);
+  let figures: ClosedFigures | undefined;
+  if (results !== undefined) await checkDisputes(checks, log, results);
+  if (close === undefined) await checkDue(options, checks, log);
+  else if (results !== undefined) figures = await checkClose(checks, log, close, results, published);
   const opened = await checks.run<OpenedLog | undefined>(
     'openings',
     () => checkOpenings(read, base, log, (ballots) => options.onProgress?.('openings', ballots, log.ballots)),
@@ -325,10 +328,10 @@ async function checkContent(
     checks.leaveOut('recount', 'the log is not closed: more ballots may come');
     return;
   }
-  if (results === undefined) weight = await checkClose(checks, log, close, undefined, opened.close);
+  if (results === undefined) figures = await checkClose(checks, log, close, undefined, opened.close);
   await checks.runAlone(
     'weight',
-    () => demand(weight === weightText(opened.weight), 'the ballots have another weight than the close says'),
+    () => demand(figures?.weight === weightText(opened.weight), 'the ballots have another weight than the close says'),
     () => `${opened.ballots} ballots of weight ${weightText(opened.weight)} count`,
   );
   if (results === undefined) {
@@ -338,10 +341,44 @@ async function checkContent(
   await checks.run(
     'recount',
     () => {
-      const wrong = [...compareResults(opened, results), ...compareAfterReversals(opened, results, log.size)];
+      const by = { electorate: figures?.electorate ?? null };
+      const wrong = [
+        ...compareResults(opened, results, by),
+        ...compareTotals(opened, results),
+        ...compareAfterReversals(opened, results, log.size, by),
+      ];
       demand(wrong.length === 0, `counted again, these differ: ${wrong.slice(0, 5).join('; ')}`);
     },
     () => 'counted again, every figure and winner is as published',
+  );
+}
+
+/** A log must be closed by the date that it says itself. */
+async function checkDue({ nowMs }: VerifyOptions, checks: Checks, { end }: ReadLog): Promise<void> {
+  if (end === undefined || end.closeDue >= (nowMs ?? Date.now())) {
+    const due = end === undefined ? '' : `, and will be closed by ${new Date(end.closeDue).toISOString()}`;
+    checks.leaveOut('close', `the log is not closed: more may come${due}`);
+    return;
+  }
+  const { closeDue } = end;
+  await checks.runAlone(
+    'close',
+    () => demand(false, `the log should have been closed by ${new Date(closeDue).toISOString()}, and is not`),
+    () => '',
+  );
+}
+
+/** What the service says of the result must not be that it is in doubt, nor that it is final where the log is not closed. */
+async function checkDisputes(checks: Checks, log: ReadLog, results: Fields): Promise<void> {
+  const { disputed, final } = results;
+  const isOfThisLog = numberOf(fieldsOf(results['log'])['size']) <= log.size;
+  await checks.runAlone(
+    'not disputed',
+    () => {
+      demand(disputed === false, 'the service itself says that the ballots or their log are not what was signed');
+      demand(log.close !== undefined || final !== true || !isOfThisLog, 'the result is called final without a close');
+    },
+    () => 'the service finds ballots and log in agreement',
   );
 }
 
@@ -361,7 +398,7 @@ function readRollChanges(log: ReadLog, results: Fields | undefined): RollAfterOp
 /**
  * The close must open to what the log commits to, and the published results must be those it fixed.
  * @param opening what the results or the openings bring to open it
- * @returns the weight of the ballots that it counts; undefined where it is wrong
+ * @returns what it commits to; undefined where it is wrong
  */
 async function checkClose(
   checks: Checks,
@@ -369,13 +406,13 @@ async function checkClose(
   close: Fields,
   results: Fields | undefined,
   opening: unknown,
-): Promise<string | undefined> {
-  let weight: string | undefined;
+): Promise<ClosedFigures | undefined> {
+  let figures: ClosedFigures | undefined;
   await checks.runAlone(
     'close',
     () => {
-      weight = openClose(log, close, opening);
-      const wrong = results === undefined ? [] : compareWithClose(results);
+      figures = openClose(log, close, opening);
+      const wrong = results === undefined ? [] : compareWithClose(log, results);
       demand(wrong.length === 0, `the published results are not those that the log commits to: ${wrong.join(', ')}`);
     },
     () =>
@@ -383,5 +420,5 @@ async function checkClose(
         ? 'opens to the ballots and the configuration of the log'
         : 'the published results are those that the log commits to',
   );
-  return weight;
+  return figures;
 }

@@ -26,6 +26,9 @@ interface OpenLeaf {
   readonly at: number;
   /** Hash of the configuration's canonical JSON: settings, positions, candidates. */
   readonly config: string;
+  /** When the event ends, and until when its `close` leaf will be in the log; both null without an end. */
+  readonly end: number | null;
+  readonly closeDue: number | null;
   /** Hash of the bytes of the seed that ties are drawn from. */
   readonly seed: string;
   /** Approved voters and their weight, an exact decimal; null in polls. */
@@ -53,13 +56,17 @@ interface RollLeaf {
   readonly seq: number;
 }
 
-/** A change of the configuration after the opening; `seq` counts them from 1. */
+/** A change of the configuration or of the end after the opening; `seq` counts them from 1. */
 interface ConfigLeaf {
   readonly v: 2;
   readonly t: 'config';
   readonly e: string;
   readonly at: number;
   readonly config: string;
+  readonly end: number | null;
+  readonly closeDue: number | null;
+  /** Ballots confirmed when it was written, those in the queue included. */
+  readonly confirmed: number;
   readonly seq: number;
 }
 

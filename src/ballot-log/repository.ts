@@ -15,6 +15,8 @@ export interface LogHead {
   readonly configHash: string;
   readonly configSeq: number;
   readonly definitionVersion: number;
+  /** When the event ends, as the log says it; null without an end. */
+  readonly end: number | null;
   /** The roll as it was recorded last; null before. */
   readonly rollHeads: number | null;
   readonly rollWeight: string | null;
@@ -43,6 +45,11 @@ export async function takeSequencer(tx: Transaction, eventId: string): Promise<b
     sql`SELECT pg_try_advisory_xact_lock(hashtextextended(${`seal ${eventId}`}, 0)) AS taken`,
   );
   return rows[0]?.taken === true;
+}
+
+/** The same, waiting for the holder as long as any lock is waited for. Before the event's row, which the sequencer locks second. */
+export async function waitForSequencer(tx: Transaction, eventId: string): Promise<void> {
+  await tx.execute(sql`SELECT pg_advisory_xact_lock(hashtextextended(${`seal ${eventId}`}, 0))`);
 }
 
 export async function findHead(executor: Executor, eventId: string): Promise<LogHead | undefined> {

@@ -11,7 +11,7 @@ import type { Clock } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
-import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -20,14 +20,13 @@ import { raiseAlarm } from './check-repository.ts';
 import { recordCheckpoint, renewNote } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { closeLog } from './close-log.ts';
-import { configurationHash } from './configuration.ts';
 import { isLogClosed, listEventsToTend, readLeastToSeal } from './due-repository.ts';
-import { encodeLeaf, type Leaf, voidLeaf } from './leaf.ts';
+import { encodeLeaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
-import { drawSeed, openSeed } from './lot.ts';
 import { CompactRange } from './merkle-tree.ts';
-import { readRoll, recordRoll } from './record-roll.ts';
-import { countQueue, insertHead, type LogHead, lockHead, takeQueue, takeSequencer, updateHead } from './repository.ts';
+import { readEnd, recordConfiguration } from './record-configuration.ts';
+import { recordRoll } from './record-roll.ts';
+import { countQueue, insertHead, lockHead, takeQueue, takeSequencer, updateHead } from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
 import { mixRolls, rewriteRoll } from './rewrite-roll.ts';
 import type { NoteSigner } from './signed-note.ts';
@@ -142,12 +141,14 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     const rehearsal = definition.event.rehearsalSince !== null;
     const found = await lockHead(tx, eventId);
     await requireUndisputed(deps, tx, eventId, found);
+    if (found !== undefined && found.end !== (await readEnd(tx, eventId)))
+      throw new LogSetBack('ballot_log_changed', found.frontier.size, undefined);
     const head = found ?? { ...EMPTY_HEAD, frontier: new CompactRange() };
     const before = head.frontier.size;
     const final = isFinalAt(definition.event, nowMs);
     // Texts may still change after the result; the log that it stands in does not (completions 6.3).
     const closed = final && (await isLogClosed(tx, eventId));
-    const configured = closed ? head : await appendConfiguration(deps, tx, definition, head);
+    const configured = closed ? head : await recordConfiguration(deps, tx, definition, head);
     const needed = await readLeastToSeal(tx, eventId, least);
     const rows = needed === undefined ? [] : await takeQueue(tx, eventId, needed, MOST_TOGETHER);
     const seals = rows.length > 0 || final;
@@ -161,9 +162,10 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
       await updateHead(tx, eventId, after);
     const confirmed = after.ballots + (await countQueue(tx, eventId));
     if (head.frontier.size === before) {
+      // What a change of the end has signed meanwhile is remembered, too.
       const note =
         confirmed === head.confirmed
-          ? undefined
+          ? head.note
           : await renewNote(tx, deps, definition.event, head.frontier, confirmed);
       return { note, rehearsal, more: false };
     }
@@ -179,6 +181,7 @@ const EMPTY_HEAD = {
   configHash: '',
   configSeq: 0,
   definitionVersion: 0,
+  end: null,
   rollHeads: null,
   rollWeight: null,
   rollIdentityChanges: null,
@@ -197,47 +200,6 @@ const EMPTY_HEAD = {
 function hasBegun(event: VotingEvent, nowMs: number): boolean {
   if (event.rehearsalSince !== null) return statusAt(event, nowMs) === 'open';
   return wasOpened(event, nowMs) || isFinalAt(event, nowMs);
-}
-
-/** The `open` leaf of a new log with its roll, a `config` leaf where the configuration is another one. */
-async function appendConfiguration(
-  deps: SealDeps,
-  tx: Transaction,
-  definition: BallotDefinition,
-  head: LogHead,
-): Promise<LogHead> {
-  const { event } = definition;
-  if (head.frontier.size > 0 && head.definitionVersion === event.definitionVersion) return head;
-  const config = await configurationHash(definition);
-  const at = await readNow(tx);
-  const changed = { ...head, configHash: config, definitionVersion: event.definitionVersion };
-  if (head.frontier.size > 0 && head.configHash === config) return changed;
-  const configSeq = head.frontier.size === 0 ? 0 : head.configSeq + 1;
-  const lotSeed = head.frontier.size === 0 ? drawSeed(deps.secrets, event.id) : head.lotSeed;
-  const roll = head.frontier.size === 0 ? await readRoll(tx, event, 0) : {};
-  const { rollHeads: heads, rollWeight: weight } = { ...changed, ...roll };
-  const leaf: Leaf =
-    head.frontier.size === 0
-      ? {
-          v: 2,
-          t: 'open',
-          e: event.id,
-          // One that was closed before its start never opened: it has this moment.
-          at: Math.min(openingTime(event) ?? at, at),
-          config,
-          seed: sha256(openSeed(deps.secrets, event.id, lotSeed)).toString('hex'),
-          roll: heads === null || weight === null ? null : { heads, weight },
-          ...(event.rehearsalSince === null && event.rehearsalNumber > 0
-            ? { rehearsalBallots: event.rehearsalBallots }
-            : {}),
-        }
-      : { v: 2, t: 'config', e: event.id, at, config, seq: configSeq };
-  await appendLeaves(tx, event.id, head.frontier, [encodeLeaf(leaf)]);
-  return { ...changed, ...roll, configSeq, lotSeed };
-}
-
-function openingTime({ rehearsalSince, openedAt, startsAt }: VotingEvent): number | null {
-  return rehearsalSince ?? openedAt ?? startsAt;
 }
 
 /** In an order that cannot be predicted or reconstructed: no order of arrival survives. */

@@ -24,6 +24,8 @@ export const ballotLogs = pgTable('ballot_logs', {
   configHash: text('config_hash').notNull(),
   configSeq: integer('config_seq').notNull(),
   definitionVersion: count('paper_version').notNull(),
+  /** When the event ends, as the log says it; null without an end. */
+  end: timeMs('ends_at'),
   /** The roll that was recorded last, by the first leaf or a `roll` leaf: null in polls. */
   rollHeads: count('roll_heads'),
   rollWeight: text('roll_weight'),

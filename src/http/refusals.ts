@@ -150,6 +150,16 @@ export const REFUSALS = {
     'This endpoint is switched off. Switch it on first.',
     'The webhook endpoint is switched off.',
   ),
+  busy: {
+    code: 'conflict',
+    says: 'Another change of this event is under way. Nothing was done. Retry.',
+    when: 'Something else holds the event. Nothing was done; the call may be repeated after `Retry-After`.',
+    retryAfterSeconds: 1,
+  },
+  log_disputed: conflict(
+    'The ballot log of this event is not what was signed. Its end can change once the operator has mended it.',
+    'The ballot log of the event is not what was signed, and no change of its end can be recorded.',
+  ),
   idempotency_in_progress: {
     code: 'conflict',
     says: 'A request with this Idempotency-Key is still running.',

@@ -31,6 +31,14 @@ import { pageIssues } from './voting-page.ts';
 
 const CODE_CHARACTERS = 8;
 
+/** What the ballot log does where the end of an event changes: `voting-events` declares it, the log brings it. */
+export interface EndRecorder {
+  /** Keeps everybody else from appending to the log until the transaction ends. Before the event's row is locked. @throws ApiError 409 `busy` */
+  hold(tx: Transaction, eventId: string): Promise<void>;
+  /** Writes the event's end, which has changed, to its log. @throws ApiError 409 `log_disputed` */
+  record(tx: Transaction, event: VotingEvent): Promise<void>;
+}
+
 export interface EventDeps {
   readonly ids: Ids;
   readonly clock: Clock;
@@ -39,6 +47,7 @@ export interface EventDeps {
   readonly pricing: Pricing;
   readonly config: Pick<Config, 'databaseUrl'>;
   readonly ballotKeys: BallotKeys;
+  readonly endRecorder: EndRecorder;
 }
 
 /** Whether this is somebody's own machine, with the database that comes along. */

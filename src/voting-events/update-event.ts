@@ -18,7 +18,15 @@ import { codeInUse, type EventDeps, isEmbedded } from './create-event.ts';
 import type { EventFields, updateEventBody } from './event-body.ts';
 import { changedFields, guardChange } from './guard-change.ts';
 import { type LifeAction, phaseAt } from './life.ts';
-import { isFinalAt, isRehearsalOver, pollIdentityOf, publishedTime, shownStatusAt, statusAt } from './lifecycle.ts';
+import {
+  closeTime,
+  isFinalAt,
+  isRehearsalOver,
+  pollIdentityOf,
+  publishedTime,
+  shownStatusAt,
+  statusAt,
+} from './lifecycle.ts';
 import { missingForOpening } from './opening.ts';
 import { priceIssues, requirePricing } from './pricing.ts';
 import { scheduleClosing } from './publish-closing.ts';
@@ -55,6 +63,7 @@ export async function updateVotingEvent(
   organizer: Organizer,
   body: Body,
 ): Promise<VotingEvent> {
+  if (body.endsAt !== undefined || body.status !== undefined) await deps.endRecorder.hold(tx, organizer.event.id);
   const before = await lockForEnd(tx, organizer.event);
   const nowMs = before.lockedAt;
   const columns = columnsOf(body);
@@ -93,6 +102,7 @@ export async function updateVotingEvent(
       ...differenceOf(before, after),
     },
   });
+  if (closeTime(after) !== closeTime(before)) await deps.endRecorder.record(tx, after);
   await schedulePublishing(tx, after);
   await scheduleClosing(tx, from, after, nowMs);
   const told = (await publishStatus(tx, deps, after, nowMs)) ?? after;

@@ -77,7 +77,8 @@ describe('the log of an event', () => {
     const { log, event } = await pollWith(0);
     const leaves = await eventually(async () => ((await log.checkpoint()).size > 0 ? log.leaves() : undefined));
     expect(leaves).toMatchObject([{ v: 2, t: 'open', e: event.id, roll: null }]);
-    expect(Object.keys(leaves[0] ?? {}).sort()).toEqual(['at', 'config', 'e', 'roll', 'seed', 't', 'v']);
+    const names = ['at', 'closeDue', 'config', 'e', 'end', 'roll', 'seed', 't', 'v'];
+    expect(Object.keys(leaves[0] ?? {}).sort()).toEqual(names);
   });
 
   test('of one that is only scheduled is an empty tree, signed all the same; one that is a draft has none', async () => {
@@ -196,7 +197,9 @@ describe('the log of an event', () => {
     );
     await finishEvent(service, event.id);
     const leaves = await log.leaves();
-    expect(leaves.map(({ t }) => t)).toEqual(['open', ...Array(5).fill('ballot'), 'config', 'close']);
+    // The new name, the close by status, and its moving back in this test.
+    const changes = Array(3).fill('config');
+    expect(leaves.map(({ t }) => t)).toEqual(['open', ...Array(5).fill('ballot'), ...changes, 'close']);
     const results = demand(
       await service.call('GET', `/public/voting-events/${event.id}/results`, undefined, { key: account.vote }),
       200,
@@ -286,7 +289,7 @@ describe('the log of an event', () => {
     expect(await rolls()).toEqual([one, two]);
     await finishEvent(service, event.id);
     expect(await rolls()).toEqual([one, two, { ...two, heads: 3, weight: '5', seq: 3 }]);
-    expect((await log.leaves()).map(({ t }) => t)).toEqual(['open', 'roll', 'roll', 'roll', 'close']);
+    expect((await log.leaves()).map(({ t }) => t)).toEqual(['open', 'roll', 'roll', 'config', 'roll', 'close']);
     const results = demand(await service.call('GET', `${path}/results`, undefined, { key: account.read }), 200);
     expect(results.log.close).toMatchObject({
       electorate: { heads: 3, weight: '5' },
@@ -382,7 +385,7 @@ describe('the log of an event', () => {
     await finishEvent(service, event.id);
     const all = (await log.get('openings?fromIndex=0')).body;
     expect(all.data.map(({ index }: { index: number }) => index)).toEqual(
-      Array.from({ length: 12 }, (_, at) => at + 1),
+      Array.from({ length: 12 }, (_, at) => at + 2),
     );
     expect([all.nextIndex, all.nextCursor, typeof all.configuration]).toEqual([null, null, 'object']);
     for (const limit of [1, 5, 11, 12, 1_000]) {
@@ -396,18 +399,18 @@ describe('the log of an event', () => {
       }
       expect(seen).toEqual(all.data);
     }
-    for (const from of [1, 7, 12]) {
+    for (const from of [2, 8, 13]) {
       const { body } = await log.get(`openings?fromIndex=${from}`);
-      expect(body.data).toEqual(all.data.slice(from - 1));
+      expect(body.data).toEqual(all.data.slice(from - 2));
     }
-    expect((await log.get('openings?fromIndex=13')).body).toMatchObject({
+    expect((await log.get('openings?fromIndex=14')).body).toMatchObject({
       data: [],
       nextIndex: null,
       nextCursor: null,
     });
     const first = (await log.get('openings?limit=7')).body;
     const second = (await log.get(`openings?limit=7&cursor=${first.nextCursor}`)).body;
-    expect([[...first.data, ...second.data], first.nextIndex]).toEqual([all.data, 8]);
+    expect([[...first.data, ...second.data], first.nextIndex]).toEqual([all.data, 9]);
     const wrong = [
       'fromIndex=-1',
       'fromIndex=x',
@@ -470,7 +473,7 @@ describe('the log of an event', () => {
     expect(after.afterReversals.ballots).toBe(1);
     expect(after.afterReversals.positions[0].ballots).toBe(1);
     const kinds = (await log.leaves()).map(({ t }) => t);
-    expect(kinds).toEqual(['open', ...Array(4).fill('ballot'), 'void', 'close', 'void', 'void']);
+    expect(kinds).toEqual(['open', 'config', ...Array(4).fill('ballot'), 'void', 'close', 'void', 'void']);
     // Another look at the log finds nothing to do: it ends once.
     await sequenceLog(sealDeps(service.deps), event.id, 1);
     await service.call('PATCH', path, { description: 'The minutes are at the desk.' }, { key: account.write });

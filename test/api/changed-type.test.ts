@@ -58,7 +58,7 @@ test('a poll that becomes an election takes ballots of its voters, and its log v
   }
   await voteWith(service, { ...poll, voters }, [0, 1]);
   await requireRight({ ...poll, voters }, 2);
-  expect(await leaves(poll)).toEqual(['open', 'config', 0, 3, 'ballot', 'ballot', 'close']);
+  expect(await leaves(poll)).toEqual(['open', 'config', 0, 'config', 3, 'ballot', 'ballot', 'close']);
 });
 
 test('an election that becomes a poll takes ballots of visitors, more than it had voters, and its log verifies', async () => {
@@ -69,7 +69,7 @@ test('an election that becomes a poll takes ballots of visitors, more than it ha
   const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
   for (let visitors = 0; visitors < 3; visitors += 1) await votePoll(service, account, election, votes);
   await requireRight(election, 3);
-  expect(await leaves(election)).toEqual(['open', 'config', null, 'ballot', 'ballot', 'ballot', 'close']);
+  expect(await leaves(election)).toEqual(['open', 'config', null, 'config', 'ballot', 'ballot', 'ballot', 'close']);
 });
 
 test('an event that changes its type and back has the roll that it had', async () => {
@@ -79,5 +79,5 @@ test('an event that changes its type and back has the roll that it had', async (
   await become(election, 'election');
   await voteWith(service, election, [0]);
   await requireRight(election, 1);
-  expect(await leaves(election)).toEqual(['open', 'config', null, 'config', 2, 'ballot', 'close']);
+  expect(await leaves(election)).toEqual(['open', 'config', null, 'config', 2, 'config', 'ballot', 'close']);
 });

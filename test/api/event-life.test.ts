@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { createTestEvent, demand, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { moveEnd } from '#test/harness/move-end.ts';
 import {
   createTestAccount,
   patiently,
@@ -211,10 +212,7 @@ describe('an election', () => {
 
 /** As if the clock had reached the end of an event. */
 async function endNow(eventId: string): Promise<void> {
-  await service.deps.db.$client.query(
-    'UPDATE voting_events SET ends_at = now_ms(), paper_version = paper_version + 1 WHERE id = $1',
-    [eventId],
-  );
+  await moveEnd(service.deps, eventId, 'ends_at = now_ms()');
 }
 
 const READ_ONLY = new Set([

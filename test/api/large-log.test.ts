@@ -53,6 +53,7 @@ beforeAll(async () => {
     insertHead(tx, eventId, {
       ...head,
       closedSize: null,
+      end: null,
       rollMixedAt: null,
       rollScatteredAt: null,
       lotSeed: '',

@@ -4,6 +4,7 @@ import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { demand, visitor } from '#test/harness/elections.ts';
+import { moveEnd } from '#test/harness/move-end.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
@@ -130,7 +131,7 @@ describe.each(PROVIDERS)('a part that a merchant of %s gives back', (provider) =
       ),
       200,
     );
-    await query('UPDATE voting_events SET closed_at = closed_at - 86400000 WHERE id = $1', [event.id]);
+    await moveEnd(paid.service.deps, event.id, 'closed_at = closed_at - 86400000');
     await dropAllExpiredBallots(paid.service.deps);
     const refunded = await until(event, attempt, ({ refundedAt }) => refundedAt !== null);
     expect(refunded.refund).toMatchObject({ status: 'refunded', amountMinor });

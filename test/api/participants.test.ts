@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent, demand, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
+import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
@@ -248,10 +249,7 @@ describe('a voter of an election', () => {
   test('is erased after the final result, and every figure stays', async () => {
     const voter = await voterOf();
     expect(await castAndConfirm(voter.event, { voterKey: voter.voterKey, email: voter.email })).toBe('voted');
-    await service.deps.db.$client.query(
-      'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000 WHERE id = $1',
-      [voter.event.id],
-    );
+    await moveEnd(service.deps, voter.event.id, CLOSED);
     const figures = async () => {
       const stats = demand(await organize('GET', `/voting-events/${voter.event.id}/stats`), 200);
       return [stats.voters, stats.turnout, stats.ballots];
@@ -289,10 +287,7 @@ describe('a voter of an election', () => {
       const changes = { name: `${name} Renamed`, email: `${name}@renamed.example`, voterId: `NEW-${name}` };
       demand(await organize('PATCH', `${base}/voters/${ids[index]}`, changes), 200);
     }
-    await service.deps.db.$client.query(
-      'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000 WHERE id = $1',
-      [event.id],
-    );
+    await moveEnd(service.deps, event.id, CLOSED);
     const read = async () => {
       const trail = (await organize('GET', `${base}/audit`)).body.data;
       return { trail, text: JSON.stringify(trail) + (await organize('GET', `${base}/audit/csv`)).body };

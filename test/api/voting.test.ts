@@ -10,6 +10,7 @@ import {
   votePoll,
 } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
+import { moveEnd } from '#test/harness/move-end.ts';
 import {
   createTestAccount,
   eventually,
@@ -525,10 +526,7 @@ describe('results', () => {
     const confirm = (code: string) =>
       service.call('POST', `${base}/confirm`, { confirmationCode: code }, { key: account.vote });
     expect((await confirm(early.body.data.confirmationCode)).status).toBe(200);
-    await service.deps.db.$client.query(
-      'UPDATE voting_events SET closed_at = closed_at - 16 * 60 * 1000 WHERE id = $1',
-      [event.id],
-    );
+    await moveEnd(service.deps, event.id, 'closed_at = closed_at - 16 * 60 * 1000');
     await service.deps.db.$client.query(
       'UPDATE pending_ballots SET cast_at = cast_at - 16 * 60 * 1000 WHERE voting_event_id = $1',
       [event.id],

@@ -2,6 +2,7 @@ import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
+import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import type { BallotLogReport, BallotLogTask } from './ballot-log-program.ts';
 import type { Bench } from './bench-service.ts';
 import { addQueuedBallots, addTurnout, addVoters, createElection } from './elections.ts';
@@ -34,10 +35,7 @@ export const ballotLog: BenchLine = async (bench) => {
   await addVoters(bench, election.id, 0, ballots);
   await addTurnout(bench, election.id, 0, ballots);
   await addQueuedBallots(bench, election, ballots);
-  await bench.pool.query(
-    'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000, paper_version = paper_version + 1 WHERE id = $1',
-    [election.id],
-  );
+  await moveEnd(bench.deps, election.id, CLOSED);
   const { key } = await createApiKey(bench.deps.db, bench.deps, {
     ...{ accountId: bench.accountId, name: 'observer', votingEventId: election.id, scopes: ['observe'] },
     expiresInDays: null,

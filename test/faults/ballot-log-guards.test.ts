@@ -103,7 +103,7 @@ describe('the role of the service, as deploy/roles.sql makes it', () => {
       await asRole.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
       200,
     );
-    expect([results.stats.ballots, results.log.size]).toEqual([5, 7]);
+    expect([results.stats.ballots, results.log.size]).toEqual([5, 8]);
     const path = `/voting-events/${event.id}?force=true`;
     expect((await asRole.call('DELETE', path, undefined, { key: account.write })).status).toBe(204);
   });
@@ -255,7 +255,9 @@ describe('the recurring check of all logs', () => {
       [event.id],
     );
     await checkLogs(service.deps, 0);
-    expect(alarmsOf(event.id)).toMatchObject([{ reason: 'there are more ballots than participants' }]);
+    // The job that seals the log next may raise the alarm as well.
+    const reason = 'there are more ballots than participants';
+    expect(alarmsOf(event.id)).toContainEqual(expect.objectContaining({ alarm: 'ballot_log_changed', reason }));
     await behindTheGuards('DELETE FROM ballot_queue WHERE voting_event_id = $1', [event.id]);
   });
 });

@@ -8,6 +8,7 @@ import { openCosignature, parseWitnessKey } from '#src/service-log/cosignature.t
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { sealDeps } from '#src/work.ts';
 import { createTestEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { moveEnd } from '#test/harness/move-end.ts';
 import { ServiceLogReader } from '#test/harness/service-log.ts';
 import {
   createTestAccount,
@@ -195,10 +196,7 @@ describe('the close of an event, where witnesses are set', () => {
     return rows.map(({ data }) => JSON.parse(data.toString('utf8')).t);
   };
   const closedLongAgo = async (eventId: string, minutes: number): Promise<void> => {
-    await service.deps.db.$client.query(
-      'UPDATE voting_events SET closed_at = now_ms() - $2 * 60000, paper_version = paper_version + 1 WHERE id = $1',
-      [eventId, minutes],
-    );
+    await moveEnd(service.deps, eventId, `closed_at = now_ms() - ${minutes} * 60000`);
     await sequenceLog(sealDeps(service.deps), eventId, 1);
   };
   async function votedEvent(): Promise<TestEvent> {

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
+import { CLOSED, moveEnd } from './move-end.ts';
 import { eventually, type TestAccount, type TestAnswer, type TestService } from './test-service.ts';
 
 /** What tests build again and again: events with positions and candidates, open and ready. */
@@ -62,7 +63,7 @@ export async function createTestEvent(
   if (Object.keys(changes).length > 0) demand(await service.call('PATCH', `/voting-events/${id}`, changes, key), 200);
   if (isOver) {
     // As if the clock had passed it: nobody sets an end of an open event that lies behind.
-    await service.deps.db.$client.query('UPDATE voting_events SET ends_at = $2 WHERE id = $1', [id, endsAt]);
+    await moveEnd(service.deps, id, `ends_at = ${endsAt}`);
     service.deps.events.forget(id);
   }
   return { id, code, positions };
@@ -102,10 +103,7 @@ export async function sealBallots(service: TestService, eventId: string, least =
 /** Lets an event have closed so long ago that no ballot can come any more, and finishes its log. */
 export async function finishEvent(service: TestService, eventId: string): Promise<void> {
   const { $client } = service.deps.db;
-  await $client.query(
-    'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000, paper_version = paper_version + 1 WHERE id = $1',
-    [eventId],
-  );
+  await moveEnd(service.deps, eventId, CLOSED);
   const seal = sealDeps(service.deps);
   await eventually(async () => {
     await sequenceLog(seal, eventId, 1);

@@ -22,6 +22,11 @@ async function waitForFinal(world: World, id: string): Promise<void> {
     'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000, paper_version = paper_version + 1 WHERE id = $1',
     [id],
   );
+  // No reader of the log is asked here: the leaf that says so may lack.
+  await world.pool.query(
+    'UPDATE ballot_logs l SET ends_at = e.closed_at FROM voting_events e WHERE e.id = $1 AND l.voting_event_id = e.id',
+    [id],
+  );
   for (;;) {
     const { rows } = await world.pool.query(
       'SELECT 1 FROM ballot_logs WHERE voting_event_id = $1 AND closed_size IS NOT NULL',

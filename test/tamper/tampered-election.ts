@@ -6,6 +6,7 @@ import { ApiError } from '#src/platform/errors.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
+import { moveEnd } from '#test/harness/move-end.ts';
 import type { TestAccount, TestService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
@@ -131,10 +132,7 @@ export async function findTampering(target: Target, election: Election): Promise
 }
 
 async function endElection({ deps }: TestService, eventId: string): Promise<void> {
-  await deps.db.$client.query(
-    'UPDATE voting_events SET closed_at = coalesce(closed_at, now_ms() - 16 * 60 * 1000), paper_version = paper_version + 1 WHERE id = $1',
-    [eventId],
-  );
+  await moveEnd(deps, eventId, 'closed_at = coalesce(closed_at, now_ms() - 16 * 60 * 1000)');
   // Ballots, then the close behind them.
   for (let turn = 0; turn < 3; turn += 1) await sequenceLog(sealDeps(deps), eventId, 1);
 }

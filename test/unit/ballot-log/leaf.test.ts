@@ -63,17 +63,24 @@ test('the other leaves are canonical JSON of their fields', () => {
   const hash = 'ab'.repeat(32);
   const written = (text: string): string => text.replaceAll('HASH', hash);
   const opened = encodeLeaf({
-    ...{ v: 2, t: 'open', e: 'evt_1', at: 5, config: hash, seed: hash, roll: { heads: 3, weight: '3.5' } },
+    ...{ v: 2, t: 'open', e: 'evt_1', at: 5, config: hash, end: null, closeDue: null, seed: hash },
+    roll: { heads: 3, weight: '3.5' },
   });
   expect(opened.toString()).toBe(
-    written('{"at":5,"config":"HASH","e":"evt_1","roll":{"heads":3,"weight":"3.5"},"seed":"HASH","t":"open","v":2}'),
+    written(
+      '{"at":5,"closeDue":null,"config":"HASH","e":"evt_1","end":null,"roll":{"heads":3,"weight":"3.5"},"seed":"HASH","t":"open","v":2}',
+    ),
   );
   const changed = { heads: 3, weight: '3.5', identityChanges: 1, rollChanges: 2, seq: 1 };
   expect(encodeLeaf({ v: 2, t: 'roll', e: 'evt_1', at: 5, ...changed }).toString()).toBe(
     '{"at":5,"e":"evt_1","heads":3,"identityChanges":1,"rollChanges":2,"seq":1,"t":"roll","v":2,"weight":"3.5"}',
   );
-  const config = encodeLeaf({ v: 2, t: 'config', e: 'evt_1', at: 5, config: hash, seq: 1 });
-  expect(config.toString()).toBe(written('{"at":5,"config":"HASH","e":"evt_1","seq":1,"t":"config","v":2}'));
+  const config = encodeLeaf({
+    ...{ v: 2, t: 'config', e: 'evt_1', at: 5, config: hash, end: 6, closeDue: 7, confirmed: 8, seq: 1 },
+  });
+  expect(config.toString()).toBe(
+    written('{"at":5,"closeDue":7,"config":"HASH","confirmed":8,"e":"evt_1","end":6,"seq":1,"t":"config","v":2}'),
+  );
   const committed = encodeLeaf({ v: 2, t: 'close', e: 'evt_1', at: 5, c: hash });
   expect(committed.toString()).toBe(written('{"at":5,"c":"HASH","e":"evt_1","t":"close","v":2}'));
   const voided = encodeLeaf(voidLeaf('evt_1', Buffer.alloc(32, 0xab), 7));

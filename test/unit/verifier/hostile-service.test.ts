@@ -138,7 +138,8 @@ describe('whatever a service sends, the verifier ends in a report that does not 
   test('for a log that is not closed yet', async () => {
     const log = honestLog();
     const entries = [...log.entries.slice(0, -1), leafOf(someBallot(createRandom(1)))];
-    const open = { ...log, entries, checkpoint: signHead(entries) };
+    const results = { ...log.results, final: false, log: { ...log.results.log, close: null } };
+    const open = { ...log, entries, results, checkpoint: signHead(entries) };
     const read = lying(open, ADDRESSES.openings, () => ({ status: 403, bytes: Buffer.from('{}') }));
     expect(await outcomeOf(read)).toBe('partial');
   });

@@ -5,7 +5,7 @@ import { signNote } from '#src/ballot-log/signed-note.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
-import { EVENT, SIGNER, type StoredLog, signHead, someBallot, storeLog } from './stored-log.ts';
+import { ENDS, EVENT, SIGNER, type StoredLog, signHead, someBallot, storeLog } from './stored-log.ts';
 
 /** A log that the service itself signed, in a form that there is not, and what a reader of it was given. */
 export interface OldForm {
@@ -92,7 +92,18 @@ export const OLD_FORMS: Readonly<Record<string, OldForm>> = {
   'an opening of version 1': rewrite({ open: openedFirst }),
   'an opening that says it is of version 1': rewrite({ open: asFirst }),
   'ballots of version 1': rewrite({ ballot: asFirst }),
-  'a config leaf of version 1': insert(1, { t: 'config', at: 2, config: fieldsOf(first)['config'], seq: 1 }),
+  'a config leaf of version 1': insert(1, {
+    t: 'config',
+    at: 2,
+    config: fieldsOf(first)['config'],
+    ...ENDS,
+    confirmed: 0,
+    seq: 1,
+  }),
+  'a config leaf without what was confirmed': insert(1, {
+    ...{ v: 2, t: 'config', at: 2, config: fieldsOf(first)['config'], ...ENDS, seq: 1 },
+  }),
+  'an opening without an end': rewrite({ open: ({ end: _, ...others }) => others }),
   'a void leaf of version 1': insert(BALLOTS + 1, { t: 'void', h: fieldsOf(ballot)['h'], index: 1 }),
   'a roll leaf of version 1': insert(1, {
     ...{ t: 'roll', at: 2, heads: 9, weight: '9', identityChanges: 0, rollChanges: 0, seq: 1 },

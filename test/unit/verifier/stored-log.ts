@@ -9,13 +9,13 @@ import {
   closeCommitment,
   encodeLeaf,
   hashOfJson,
+  voidLeaf,
 } from '#src/ballot-log/leaf.ts';
 import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { createNoteSigner, type NoteSigner } from '#src/ballot-log/signed-note.ts';
 import { encodeBundle, parseTilePath, TILE_WIDTH } from '#src/ballot-log/tiles.ts';
-import { MICRO, microToDecimal } from '#src/platform/decimal.ts';
+import { MICRO, microToDecimal, microToNumber, shareOf } from '#src/platform/decimal.ts';
 import { startCount } from '#src/tally/start-count.ts';
-import type { TallyPosition } from '#src/tally/types.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
 import type { Read, Reply } from '../../../verifier/read-service.ts';
 
@@ -23,10 +23,36 @@ export const EVENT = 'evt_stored';
 export const SIGNER = createNoteSigner('vote.example.org', createHash('sha256').update('a signing key').digest());
 
 const CANDIDATES = ['cnd_a', 'cnd_b', 'cnd_c'];
+const OPTIONS = ['cnd_yes', 'cnd_no', 'cnd_abstain'];
+const NOTHING = { rules: null, scoreMin: null, scoreMax: null, majorityRequired: null };
+const MAJORITY = { numerator: 1, denominator: 2, inclusive: false };
+const RULES = {
+  threshold: { ...MAJORITY, base: 'yes_no' },
+  turnoutQuorum: { ...MAJORITY, inclusive: true },
+  approvalQuorum: { numerator: 1, denominator: 10, inclusive: true },
+} as const;
 const POSITIONS = [
-  { id: 'pos_1', title: 'Chair', votingMethod: 'plurality', seats: 1, tieBreak: 'lot' },
-  { id: 'pos_2', title: 'Board', votingMethod: 'ranked_choice', seats: 2, tieBreak: 'joint' },
+  { id: 'pos_1', title: 'Chair', votingMethod: 'plurality', seats: 1, tieBreak: 'lot', ...NOTHING },
+  { id: 'pos_2', title: 'Board', votingMethod: 'ranked_choice', seats: 2, tieBreak: 'joint', ...NOTHING },
+  { id: 'pos_3', title: 'Rules', votingMethod: 'referendum', seats: 1, tieBreak: 'joint', ...NOTHING, rules: RULES },
+  {
+    id: 'pos_4',
+    title: 'Colour',
+    votingMethod: 'score',
+    seats: 1,
+    tieBreak: 'joint',
+    ...NOTHING,
+    scoreMin: 0,
+    scoreMax: 5,
+  },
 ] as const;
+
+/** The candidates of a position, in their order. */
+const candidatesOf = ({ id }: { readonly id: string }) =>
+  (id === 'pos_3' ? OPTIONS : CANDIDATES).map((candidate, index) => ({
+    ...{ id: candidate, name: `Name of ${candidate}`, sortOrder: index },
+    referendumRole: id === 'pos_3' ? ((['yes', 'no', 'abstain'] as const)[index] ?? null) : null,
+  }));
 
 export interface StoredBallot {
   votes: CommittedVote[];
@@ -40,39 +66,44 @@ export interface StoredLog {
   entries: Buffer[];
   /** By leaf. */
   openings: { index: number; votes: readonly CommittedVote[]; weight: string; salt: string }[];
-  results: Counted & { log: { close: unknown } };
+  results: Counted & { log: { size: number; rootHash: string; close: unknown } };
   checkpoint: string;
   tieSeed: string;
   configuration: unknown;
 }
 
-const configuration = {
-  v: 2,
-  positions: POSITIONS.map((position) => ({
-    ...position,
-    ...{ groupId: null, rules: null, majorityRequired: null, minSelections: 1 },
-    maxSelections: position.votingMethod === 'plurality' ? 1 : 3,
-  })),
-  candidates: CANDIDATES.map((id, sortOrder) => ({
-    id,
-    name: id,
-    positionIds: ['pos_1', 'pos_2'],
-    referendumRole: null,
-    status: 'approved',
-    sortOrder,
-  })),
-};
+/** A poll's ballots weigh 1 and can be taken back; an election has a roll. */
+export type Type = 'election' | 'poll';
 
-export function someBallot(below: (limit: number) => number): StoredBallot {
+const configurationOf = (type: Type) => ({
+  v: 2,
+  type,
+  positions: POSITIONS.map((position) => ({
+    ...{ ...position, groupId: null, minSelections: 1 },
+    maxSelections: position.votingMethod === 'ranked_choice' || position.votingMethod === 'score' ? 3 : 1,
+  })),
+  candidates: POSITIONS.slice(1, 3)
+    .flatMap(candidatesOf)
+    .map((candidate) => ({
+      ...candidate,
+      positionIds: candidate.referendumRole === null ? ['pos_1', 'pos_2', 'pos_4'] : ['pos_3'],
+      status: 'approved',
+    })),
+});
+
+export function someBallot(below: (limit: number) => number, type: Type = 'election'): StoredBallot {
   const first = below(3);
   const second = (first + 1 + below(2)) % 3;
+  const score = below(3);
   return {
     votes: [
       { positionId: 'pos_1', candidateId: CANDIDATES[below(3)] ?? '' },
       { positionId: 'pos_2', candidateId: CANDIDATES[first] ?? '', rank: 1 },
       { positionId: 'pos_2', candidateId: CANDIDATES[second] ?? '', rank: 2 },
+      { positionId: 'pos_3', candidateId: OPTIONS[below(3)] ?? '' },
+      { positionId: 'pos_4', candidateId: CANDIDATES[score] ?? '', value: 1 + below(5) },
     ],
-    weightMicro: MICRO * BigInt(1 + below(3)),
+    weightMicro: type === 'poll' ? MICRO : MICRO * BigInt(1 + below(3)),
     salt: randomBytes(32),
     codeTag: randomBytes(32),
   };
@@ -88,57 +119,84 @@ export function openingAt(index: number, ballot: StoredBallot) {
   return { index, votes, weight, salt: ballot.salt.toString('base64') };
 }
 
-/** The results as the service publishes them. */
-export function countResults(ballots: readonly StoredBallot[], seed: string) {
-  const root = naiveRoot([openLeaf(seed), ...ballots.map(leafOf)]).toString('hex');
-  const positions = POSITIONS.map((position) => {
-    const tally: TallyPosition = {
-      ...position,
-      rules: null,
-      candidates: CANDIDATES.map((id, sortOrder) => ({
-        ...{ id, name: id, sortOrder, withdrawn: false, referendumRole: null },
-      })),
-    };
-    const count = startCount(tally);
-    for (const { votes, weightMicro } of ballots) {
+const weightOf = (ballots: readonly StoredBallot[]): bigint =>
+  ballots.reduce((sum, { weightMicro }) => sum + weightMicro, 0n);
+
+/** One voter of weight 1 did not vote. */
+function electorateOf(ballots: readonly StoredBallot[], type: Type) {
+  const micro = weightOf(ballots) + MICRO;
+  return type === 'poll' ? null : { heads: ballots.length + 1, weight: microToDecimal(micro), micro };
+}
+
+const hashOfSeed = (seed: string): string => createHash('sha256').update(Buffer.from(seed, 'hex')).digest('hex');
+
+/** An event ends, 15 minutes later its log closes, and that is due a day later: long after any run of these tests. */
+const END = Date.UTC(2100, 0, 1);
+export const CLOSED_AT = END + 900_000;
+export const ENDS = { end: END, closeDue: CLOSED_AT + 86_400_000 };
+
+function openLeaf(ballots: readonly StoredBallot[], tieSeed: string, type: Type): Buffer {
+  const { heads, weight } = electorateOf(ballots, type) ?? {};
+  const roll = heads === undefined || weight === undefined ? null : { heads, weight };
+  const config = hashOfJson(configurationOf(type));
+  return encodeLeaf({ v: 2, t: 'open', e: EVENT, at: 1, config, ...ENDS, seed: hashOfSeed(tieSeed), roll });
+}
+
+/** Of a log: its ballots, those among them that count, and the root before its close. */
+interface Counting {
+  readonly ballots: readonly StoredBallot[];
+  readonly counted: readonly StoredBallot[];
+  readonly seed: string;
+  readonly root: string;
+  readonly type: Type;
+}
+
+/** The results as the service publishes them, but for what they say of the log. */
+function countResults({ ballots, counted, seed, root, type }: Counting) {
+  const electorate = electorateOf(ballots, type);
+  const reports = POSITIONS.map((position) => {
+    const candidates = candidatesOf(position);
+    const count = startCount({ ...position, candidates: candidates.map((one) => ({ ...one, withdrawn: false })) });
+    for (const { votes, weightMicro } of counted) {
       const own = votes.filter(({ positionId }) => positionId === position.id);
-      const candidates = own.map(({ candidateId }) => CANDIDATES.indexOf(candidateId));
-      count.add({ length: own.length, candidates, values: own.map(({ rank }) => rank ?? 1) }, weightMicro);
+      const places = own.map(({ candidateId }) => candidates.findIndex(({ id }) => id === candidateId));
+      const values = own.map(({ rank, value }) => rank ?? value ?? 1);
+      count.add({ length: own.length, candidates: places, values }, weightMicro);
     }
-    return count.report({ lot: { seed, root }, electorateMicro: null, wholeWeights: true, unitWeights: false });
+    const electorateMicro = electorate?.micro ?? null;
+    return count.report({ lot: { seed, root }, electorateMicro, wholeWeights: true, unitWeights: type === 'poll' });
   });
-  const figures = { ballots: ballots.length, abstentions: 0, identityChanges: 0, rollChanges: 0 };
+  const sum = (numbers: readonly number[]): number => numbers.reduce((all, one) => all + one, 0);
   return {
-    title: 'The board',
-    stats: { ...figures, electorate: null, turnout: null },
-    positions: JSON.parse(JSON.stringify(positions)),
+    ...{ votingEventId: EVENT, title: 'The board', final: true, disputed: false, asOf: 5 },
+    stats: {
+      totalVotes: sum(reports.map(({ votingMethod, totalVotes }) => (votingMethod === 'score' ? 0 : totalVotes))),
+      ...{ ballots: counted.length, entries: sum(counted.map(({ votes }) => votes.length)), abstentions: 0 },
+      electorate: electorate === null ? null : microToNumber(electorate.micro),
+      turnout: electorate === null ? null : shareOf(weightOf(counted), electorate.micro),
+      ...{ identityChanges: 0, rollChanges: 0, disclosure: null },
+    },
+    positions: JSON.parse(JSON.stringify(reports)),
+    ...{ afterReversals: null, byGroup: [] },
+    lot: { seedHash: hashOfSeed(seed), seed, root },
   };
 }
 type Counted = ReturnType<typeof countResults>;
 
-function openLeaf(tieSeed: string): Buffer {
-  const seed = createHash('sha256').update(Buffer.from(tieSeed, 'hex')).digest('hex');
-  return encodeLeaf({ v: 2, t: 'open', e: EVENT, at: 1, config: hashOfJson(configuration), seed, roll: null });
-}
-
-/** The versions of the log: the first has the figures of its close in clear. */
-export type LogVersion = 1 | 2;
-
-/** The leaves of a finished event with these ballots, and what opens the close. */
-export function leavesOf(ballots: readonly StoredBallot[], tieSeed: string, results: Counted) {
-  const weight = microToDecimal(ballots.reduce((sum, ballot) => sum + ballot.weightMicro, 0n));
-  const result = hashOfJson(results.positions);
+/** The last leaf, and what opens it. */
+function closeOf({ ballots, counted, type }: Counting, { title, stats, positions }: Counted) {
+  const { heads, weight } = electorateOf(ballots, type) ?? {};
   const salt = randomBytes(32);
-  const { title, stats } = results;
   const content: CloseContent = {
-    ...{ title, config: hashOfJson(configuration), ballots: ballots.length, weight, abstentions: 0 },
-    ...{ participants: null, electorate: null, result },
-    ...{ identityChanges: stats.identityChanges, rollChanges: stats.rollChanges },
+    ...{ title, config: hashOfJson(configurationOf(type)), ballots: counted.length, abstentions: 0 },
+    weight: microToDecimal(weightOf(counted)),
+    participants: type === 'poll' ? null : ballots.length,
+    electorate: heads === undefined || weight === undefined ? null : { heads, weight },
+    ...{ identityChanges: stats.identityChanges, rollChanges: stats.rollChanges, result: hashOfJson(positions) },
   };
   const c = closeCommitment(salt, content).toString('hex');
-  const close = encodeLeaf({ v: 2, t: 'close', e: EVENT, at: 2, c });
-  const entries = [openLeaf(tieSeed), ...ballots.map(leafOf), close];
-  return { entries, opening: { salt: salt.toString('base64'), ...content } };
+  const leaf = encodeLeaf({ v: 2, t: 'close', e: EVENT, at: CLOSED_AT, c });
+  return { leaf, opening: { salt: salt.toString('base64'), ...content } };
 }
 
 /** The head of a log whose ballots are all in it. */
@@ -148,17 +206,37 @@ export function signHead(entries: readonly Buffer[], signer: NoteSigner = SIGNER
   return signCheckpoint({ ...head, confirmed }, signer);
 }
 
+interface Making {
+  readonly type?: Type;
+  /** Leaves of the ballots that become void before the close. */
+  readonly voided?: readonly number[];
+  /** What the service makes of its results before it closes over them. */
+  readonly change?: (results: Counted) => Counted;
+}
+
 /** A whole log, consistent in itself: what an honest service stores, or an attacker who recomputes everything. */
-export function storeLog(ballots: readonly StoredBallot[], tieSeed: string): StoredLog {
-  const results = countResults(ballots, tieSeed);
-  const { entries, opening } = leavesOf(ballots, tieSeed, results);
+export function storeLog(
+  ballots: readonly StoredBallot[],
+  tieSeed: string,
+  { type = 'election', voided = [], change = (results) => results }: Making = {},
+): StoredLog {
+  const voids = ballots.flatMap(({ codeTag }, at) =>
+    voided.includes(at + 1) ? encodeLeaf(voidLeaf(EVENT, codeTag, at + 1)) : [],
+  );
+  const before = [openLeaf(ballots, tieSeed, type), ...ballots.map(leafOf), ...voids];
+  const counted = ballots.filter((_, at) => !voided.includes(at + 1));
+  const counting = { ballots, counted, seed: tieSeed, root: naiveRoot(before).toString('hex'), type };
+  const results = change(countResults(counting));
+  const { leaf, opening } = closeOf(counting, results);
+  const entries = [...before, leaf];
+  const rootHash = naiveRoot(entries).toString('base64');
   return {
     entries,
     openings: ballots.map((ballot, index) => openingAt(index + 1, ballot)),
-    results: { ...results, log: { close: opening } },
+    results: { ...results, log: { size: entries.length, rootHash, close: opening } },
     checkpoint: signHead(entries),
     tieSeed,
-    configuration,
+    configuration: configurationOf(type),
   };
 }
 

@@ -1,13 +1,15 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { logOrigin } from '#src/ballot-log/checkpoint.ts';
-import { type CloseContent, closeCommitment, encodeLeaf, hashOfJson, voidLeaf } from '#src/ballot-log/leaf.ts';
+import { encodeLeaf, type Leaf, voidLeaf } from '#src/ballot-log/leaf.ts';
 import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
 import { createNoteSigner } from '#src/ballot-log/signed-note.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { verifyLog } from '../../../verifier/verify-log.ts';
 import {
+  CLOSED_AT,
+  ENDS,
   EVENT,
   leafOf,
   openingAt,
@@ -18,6 +20,7 @@ import {
   signHead,
   someBallot,
   storeLog,
+  type Type,
 } from './stored-log.ts';
 
 const SEED = Number(process.env['TAMPER_SEED'] ?? 1);
@@ -124,7 +127,7 @@ const PATCHES: Readonly<Record<string, (log: StoredLog, below: Below, ballots: r
   'opens the close to another figure': (log, below) => {
     const close = log.results.log.close as Record<string, unknown>;
     const name = at(['ballots', 'weight', 'abstentions', 'config', 'result', 'title', 'salt', 'electorate'], below(8));
-    log.results = { ...log.results, log: { close: { ...close, [name]: 'AAAA' } } };
+    log.results = { ...log.results, log: { ...log.results.log, close: { ...close, [name]: 'AAAA' } } };
   },
   'publishes another title or other figures of the event': (log, below) => {
     const results = structuredClone(log.results);
@@ -227,29 +230,88 @@ describe('the verifier', () => {
     expect((await verify(fork, honest.since)).verified).toBe('no');
   });
 
-  test('knows a void ballot by its leaf, and does not count it', async () => {
+  test('knows a void ballot of a poll by its leaf, and does not count it; an election takes none back', async () => {
     const below = createRandom(SEED);
-    const { ballots } = honestLog(below);
-    const counting = ballots.toSpliced(3, 1);
-    const log = storeLog(ballots, TIE_SEED);
-    const without = storeLog(counting, TIE_SEED);
-    const close = at(without.entries, without.entries.length - 1);
-    log.entries = [...log.entries.slice(0, -1), encodeLeaf(voidLeaf(EVENT, at(ballots, 3).codeTag, 4)), close];
-    log.results = without.results;
-    log.checkpoint = signHead(log.entries);
-    expect(await verify(log)).toMatchObject({ verified: 'yes' });
+    const failed = async (type: Type) => {
+      const ballots = Array.from({ length: BALLOTS }, () => someBallot(below, type));
+      const { checks } = await verify(storeLog(ballots, TIE_SEED, { type, voided: [4] }));
+      return checks.flatMap(({ name, status }) => (status === 'failed' ? name : []));
+    };
+    expect([await failed('poll'), await failed('election')]).toEqual([[], ['openings']]);
+  });
+
+  test('holds the weight of a ballot in a poll to 1', async () => {
+    const below = createRandom(SEED);
+    const ballots = Array.from({ length: BALLOTS }, () => someBallot(below, 'poll'));
+    expect(await verify(storeLog(ballots, TIE_SEED, { type: 'poll' }))).toMatchObject({ verified: 'yes' });
+    const heavier = ballots.with(2, { ...at(ballots, 2), weightMicro: 2_000_000n });
+    const { checks } = await verify(storeLog(heavier, TIE_SEED, { type: 'poll' }));
+    expect(checks.at(-1)).toMatchObject({ name: 'openings', status: 'failed' });
   });
 
   test('refuses whatever stands behind the close but reversals, and a second close, though the service signs it', async () => {
     const below = createRandom(SEED);
     const { log } = honestLog(below);
-    const config = encodeLeaf({ v: 2, t: 'config', e: EVENT, at: 3, config: '00'.repeat(32), seq: 1 });
+    const config = encodeLeaf({
+      v: 2,
+      t: 'config',
+      e: EVENT,
+      at: 3,
+      config: '00'.repeat(32),
+      ...ENDS,
+      confirmed: 99,
+      seq: 1,
+    });
     const last = at(log.entries, log.entries.length - 1);
     for (const extra of [leafOf(someBallot(below)), config, last]) {
       const longer = { ...log, entries: [...log.entries, extra] };
       const report = await verify({ ...longer, checkpoint: signHead(longer.entries) });
       expect(report.checks.at(-1)).toMatchObject({ name: 'leaves', status: 'failed' });
     }
+  });
+
+  test('holds a log to the end that it says: no close before it, one in time, and each end with its due date', async () => {
+    const { log } = honestLog(createRandom(SEED));
+    const [open, ...others] = log.entries.map((entry) => JSON.parse(String(entry)));
+    const last = others.length - 1;
+    const check = async (leaves: readonly object[], name: string, nowMs = 0) => {
+      const entries = leaves.map((leaf) => encodeLeaf(leaf as Leaf));
+      const results = { ...log.results, final: false };
+      const stored = { ...log, results, entries, checkpoint: signHead(entries) };
+      const { checks } = await verifyLog({ read: serve(stored), event: EVENT, nowMs });
+      return checks.find((one) => one.name === name)?.status;
+    };
+    const leaves = (change: object, of = others) => check([{ ...open, ...change }, ...of], 'leaves');
+    expect(await leaves({})).toBe('verified');
+    for (const wrong of [
+      { closeDue: null },
+      { closeDue: ENDS.closeDue + 1 },
+      { end: null },
+      { end: -1 },
+      { end: String(ENDS.end) },
+    ])
+      expect([wrong, await leaves(wrong)]).toEqual([wrong, 'failed']);
+    // An end that was moved behind the close, or away, without a leaf of the close behind it.
+    expect(await leaves({ end: null, closeDue: null })).toBe('failed');
+    const later = { end: ENDS.end + 1, closeDue: ENDS.closeDue + 1 };
+    expect(await leaves(later)).toBe('failed');
+    const config = (more: object, seq = 1) => ({
+      ...{ v: 2, t: 'config', e: EVENT, at: 2, config: open.config, ...later, confirmed: BALLOTS, seq, ...more },
+    });
+    expect(await leaves({}, others.with(last, { ...others[last], at: CLOSED_AT - 1 }))).toBe('failed');
+    expect(await leaves({}, others.toSpliced(last, 0, config({})))).toBe('failed');
+    expect(await leaves(later, others.toSpliced(last, 0, config(ENDS)))).toBe('verified');
+    expect(await leaves(later, others.toSpliced(last, 0, config({ ...ENDS, confirmed: BALLOTS - 1 })))).toBe('failed');
+    expect(await leaves(later, others.toSpliced(last, 0, config({}), config({ ...ENDS, confirmed: 0 }, 2)))).toBe(
+      'failed',
+    );
+    // More than are confirmed in the end.
+    const more = others.toSpliced(last, 0, config({ ...ENDS, confirmed: BALLOTS + 1 }));
+    expect(await check([open, ...more], 'confirmed')).toBe('failed');
+    const unclosed = [open, ...others.slice(0, -1)];
+    expect(await check(unclosed, 'close', ENDS.closeDue)).toBe('left_out');
+    expect(await check(unclosed, 'close', ENDS.closeDue + 1)).toBe('failed');
+    expect(await check([{ ...open, end: null, closeDue: null }, ...unclosed.slice(1)], 'close', 9e15)).toBe('left_out');
   });
 
   test('holds the ballots against the roll, as it stood before each of them', async () => {
@@ -302,7 +364,7 @@ describe('the verifier', () => {
         e: EVENT,
         at: 1,
         config: createHash('sha256').update(`${seq}`).digest('hex'),
-        seq,
+        ...{ ...ENDS, confirmed: 4, seq },
       });
     const gone = { heads: null, weight: null };
     expect(await leavesCheck(open(null), config(1), roll(4, 1), ...ballots)).toBe('verified');
@@ -326,37 +388,6 @@ describe('the verifier', () => {
       expect(await leavesCheck(...wrong)).toBe('failed');
     for (const wrong of [3, {}, { heads: 3 }, { heads: 3, weight: 'many' }])
       expect(await leavesCheck(open(wrong))).toBe('failed');
-  });
-
-  test('refuses a ballot of an election that was taken back', async () => {
-    const below = createRandom(SEED);
-    const { ballots, log } = honestLog(below);
-    const counting = ballots.toSpliced(3, 1);
-    const without = storeLog(counting, TIE_SEED);
-    const voided = encodeLeaf(voidLeaf(EVENT, at(ballots, 3).codeTag, 4));
-    const taken = (type: string): StoredLog => {
-      const configuration = { ...(log.configuration as object), type };
-      const roll = type === 'poll' ? null : { heads: 99, weight: '999' };
-      const open = encodeLeaf({ ...JSON.parse(String(at(log.entries, 0))), config: hashOfJson(configuration), roll });
-      const close = {
-        ...(without.results.log.close as CloseContent & { salt: string }),
-        config: hashOfJson(configuration),
-      };
-      const { salt, ...content } = close;
-      const c = closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex');
-      const last = encodeLeaf({ v: 2, t: 'close', e: EVENT, at: 2, c });
-      const entries = [open, ...log.entries.slice(1, -1), voided, last];
-      return {
-        ...log,
-        configuration,
-        entries,
-        checkpoint: signHead(entries),
-        results: { ...without.results, log: { close } },
-      };
-    };
-    const failed = async (type: string) =>
-      (await verify(taken(type))).checks.find(({ status }) => status === 'failed')?.name;
-    expect([await failed('poll'), await failed('election')]).toEqual([undefined, 'openings']);
   });
 
   test('shows whether a promise to a voter was kept', async () => {

@@ -1,0 +1,123 @@
+import { sql } from 'drizzle-orm';
+import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import { databaseErrorCode, type Executor, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { MINUTE_MS } from '#src/platform/clock.ts';
+import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import type { EndRecorder } from '#src/voting-events/create-event.ts';
+import { closeTime, finalTime, type Lifecycle } from '#src/voting-events/lifecycle.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { RecordDeps } from '#src/webhooks/record-event.ts';
+import { recordCheckpoint } from './checkpoint.ts';
+import type { CheckpointMemory } from './checkpoint-memory.ts';
+import { configurationHash } from './configuration.ts';
+import { encodeLeaf, type Leaf } from './leaf.ts';
+import { drawSeed, openSeed } from './lot.ts';
+import { readRoll } from './record-roll.ts';
+import { countQueue, type LogHead, lockHead, updateHead, waitForSequencer } from './repository.ts';
+import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
+import type { NoteSigner } from './signed-note.ts';
+import { appendLeaves } from './tree-store.ts';
+
+/** A `close` leaf is due this long after the last ballot could be confirmed: an outage is no proof of fraud. */
+const CLOSE_SLACK_MS = 24 * 60 * MINUTE_MS;
+
+/** What a log says of the end of its event (completions 6.3). */
+function endOf(event: Lifecycle): { readonly end: number | null; readonly closeDue: number | null } {
+  const final = finalTime(event);
+  return { end: closeTime(event), closeDue: final === null ? null : final + CLOSE_SLACK_MS };
+}
+
+/** The end of an event as its row says it, whatever definition is kept. */
+export async function readEnd(executor: Executor, eventId: string): Promise<number | null> {
+  const { rows } = await executor.execute<{ end: string | null }>(
+    sql`SELECT least(closed_at, ends_at) AS end FROM voting_events WHERE id = ${eventId}`,
+  );
+  const end = rows[0]?.end ?? null;
+  return end === null ? null : Number(end);
+}
+
+/** The `open` leaf of a new log with its roll, a `config` leaf where the configuration or the end is another one. */
+export async function recordConfiguration(
+  { secrets }: { readonly secrets: Secrets },
+  tx: Transaction,
+  definition: BallotDefinition,
+  head: LogHead,
+): Promise<LogHead> {
+  const { event } = definition;
+  const { end, closeDue } = endOf(event);
+  const isFirst = head.frontier.size === 0;
+  if (!isFirst && head.definitionVersion === event.definitionVersion && head.end === end) return head;
+  const config = await configurationHash(definition);
+  const at = await readNow(tx);
+  const changed = { ...head, configHash: config, definitionVersion: event.definitionVersion, end };
+  if (!isFirst && head.configHash === config && head.end === end) return changed;
+  const common = { v: 2, e: event.id, config, end, closeDue } as const;
+  if (!isFirst) {
+    const confirmed = head.ballots + (await countQueue(tx, event.id));
+    const configSeq = head.configSeq + 1;
+    await append(tx, event, head, { ...common, t: 'config', at, confirmed, seq: configSeq });
+    return { ...changed, configSeq };
+  }
+  const lotSeed = drawSeed(secrets, event.id);
+  const roll = await readRoll(tx, event, 0);
+  const { rollHeads: heads, rollWeight: weight } = roll;
+  await append(tx, event, head, {
+    ...common,
+    t: 'open',
+    // An event that was closed before its start never opened: it has this moment.
+    at: Math.min(openingTime(event) ?? at, at),
+    seed: sha256(openSeed(secrets, event.id, lotSeed)).toString('hex'),
+    roll: heads === null || weight === null ? null : { heads, weight },
+    ...(event.rehearsalSince === null && event.rehearsalNumber > 0 ? { rehearsalBallots: event.rehearsalBallots } : {}),
+  });
+  return { ...changed, ...roll, configSeq: 0, lotSeed };
+}
+
+const append = (tx: Transaction, { id }: VotingEvent, { frontier }: LogHead, leaf: Leaf): Promise<void> =>
+  appendLeaves(tx, id, frontier, [encodeLeaf(leaf)]);
+
+function openingTime({ rehearsalSince, openedAt, startsAt }: VotingEvent): number | null {
+  return rehearsalSince ?? openedAt ?? startsAt;
+}
+
+interface RecorderDeps extends RecordDeps {
+  readonly secrets: Secrets;
+  readonly definitions: BallotDefinitionCache;
+  readonly logKey: NoteSigner;
+  readonly checkpoints: CheckpointMemory;
+}
+
+/** PostgreSQL: a lock was waited for too long. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
+/** Records each change of an event's end in its log, in the transaction of the change: no end counts that the log does not say. */
+export function createEndRecorder(deps: RecorderDeps): EndRecorder {
+  return {
+    async hold(tx, eventId) {
+      try {
+        await waitForSequencer(tx, eventId);
+      } catch (fault) {
+        if (databaseErrorCode(fault) === LOCK_NOT_AVAILABLE) throw refuse('busy');
+        throw fault;
+      }
+    },
+    async record(tx, event) {
+      const head = await lockHead(tx, event.id);
+      if (head === undefined || head.closedSize !== null || head.end === closeTime(event)) return;
+      const definition = await deps.definitions.getForUpdate(tx, event.id);
+      if (definition === undefined) return;
+      try {
+        await requireUndisputed(deps, tx, event.id, head);
+      } catch (fault) {
+        if (fault instanceof LogSetBack) throw refuse('log_disputed');
+        throw fault;
+      }
+      const after = await recordConfiguration(deps, tx, { ...definition, event }, head);
+      await updateHead(tx, event.id, after);
+      const confirmed = head.ballots + (await countQueue(tx, event.id));
+      await recordCheckpoint(tx, deps, event, head.frontier, confirmed);
+    },
+  };
+}

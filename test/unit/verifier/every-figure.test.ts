@@ -1,0 +1,188 @@
+import { expect, test } from 'vitest';
+import { resultsView } from '#src/results/event-results.ts';
+import { createRandom } from '#test/second-count/random-elections.ts';
+import { verifyLog } from '../../../verifier/verify-log.ts';
+import { EVENT, type StoredLog, serve, signHead, someBallot, storeLog } from './stored-log.ts';
+
+/**
+ * What finds a changed figure of published results, by its name. `recount`: the verifier counts it again from the ballots, so that
+ * not even a service that closes over the changed figure passes. `close`: the `close` leaf fixes it. Everything else is a reason.
+ */
+const FOUND_BY: Readonly<Record<string, string>> = {
+  votingEventId: 'close',
+  title: 'close',
+  final: 'close',
+  disputed: 'not disputed',
+  asOf: 'the moment of the answer',
+  'stats.totalVotes': 'recount',
+  'stats.ballots': 'recount',
+  'stats.entries': 'recount',
+  'stats.abstentions': 'recount',
+  'stats.electorate': 'close',
+  'stats.turnout': 'close',
+  'stats.identityChanges': 'close',
+  'stats.rollChanges': 'close',
+  'stats.disclosure': 'what readers are shown while the event is open',
+  'positions[].id': 'recount',
+  'positions[].title': 'recount',
+  'positions[].votingMethod': 'recount',
+  'positions[].seats': 'recount',
+  'positions[].vacantSeats': 'recount',
+  'positions[].totalVotes': 'recount',
+  'positions[].ballots': 'recount',
+  'positions[].abstentions': 'recount',
+  'positions[].candidates[].id': 'recount',
+  'positions[].candidates[].name': 'recount',
+  'positions[].candidates[].votesWon': 'recount',
+  'positions[].candidates[].weightWon': 'recount',
+  'positions[].candidates[].winner': 'recount',
+  'positions[].candidates[].tied': 'recount',
+  'positions[].winners[]': 'recount',
+  'positions[].runnerUp': 'close',
+  'positions[].runoff': 'close',
+  'positions[].margin': 'close',
+  'positions[].margin.votes': 'close',
+  'positions[].margin.exact': 'close',
+  'positions[].margin.bound': 'close',
+  'positions[].tie': 'close',
+  'positions[].tie.candidateIds[]': 'close',
+  'positions[].tie.policy': 'close',
+  'positions[].tie.seed': 'close',
+  'positions[].rounds': 'recount',
+  'positions[].rounds[].round': 'recount',
+  'positions[].rounds[].threshold': 'close',
+  'positions[].rounds[].tallies[].candidateId': 'recount',
+  'positions[].rounds[].tallies[].votesWon': 'close',
+  'positions[].rounds[].tallies[].weightWon': 'recount',
+  'positions[].rounds[].others': 'close',
+  'positions[].rounds[].exhausted': 'close',
+  'positions[].rounds[].roundingLoss': 'close',
+  'positions[].rounds[].elected[]': 'recount',
+  'positions[].rounds[].eliminated[]': 'recount',
+  'positions[].rounds[].transfers[].from': 'close',
+  'positions[].rounds[].transfers[].to': 'close',
+  'positions[].rounds[].transfers[].weight': 'close',
+  'positions[].rounds[].tie': 'close',
+  'positions[].rounds[].tie.candidateIds[]': 'close',
+  'positions[].rounds[].tie.policy': 'close',
+  'positions[].rounds[].tie.seed': 'close',
+  'positions[].rounds[].provisional': 'close',
+  'positions[].roundsOmitted': 'recount',
+  'positions[].firstChoices': 'close',
+  'positions[].firstChoices[].candidateId': 'close',
+  'positions[].firstChoices[].votesWon': 'close',
+  'positions[].firstChoices[].weightWon': 'close',
+  'positions[].pairwise': 'close',
+  'positions[].pairwise.candidateIds[]': 'close',
+  'positions[].pairwise.table[][]': 'close',
+  'positions[].pairwise.condorcetWinner': 'close',
+  'positions[].finalTwo': 'close',
+  'positions[].referendum': 'recount',
+  'positions[].referendum.yes': 'recount',
+  'positions[].referendum.no': 'recount',
+  'positions[].referendum.abstain': 'recount',
+  'positions[].referendum.electorate': 'recount',
+  'positions[].referendum.rules[].name': 'recount',
+  'positions[].referendum.rules[].required': 'close',
+  'positions[].referendum.rules[].actual': 'close',
+  'positions[].referendum.rules[].met': 'recount',
+  'positions[].referendum.outcome': 'recount',
+  afterReversals: 'recount',
+  'log.size': 'close',
+  'log.rootHash': 'close',
+  'log.close.salt': 'close',
+  'log.close.title': 'close',
+  'log.close.config': 'close',
+  'log.close.ballots': 'close',
+  'log.close.weight': 'close',
+  'log.close.abstentions': 'close',
+  'log.close.participants': 'close',
+  'log.close.electorate.heads': 'close',
+  'log.close.electorate.weight': 'close',
+  'log.close.identityChanges': 'close',
+  'log.close.rollChanges': 'close',
+  'log.close.result': 'close',
+  'lot.seedHash': 'close',
+  'lot.seed': 'recount',
+  'lot.root': 'close',
+};
+
+type Path = readonly (string | number)[];
+
+/** All values of results that hold no others. */
+function pathsOf(value: unknown, path: Path = []): Path[] {
+  if (typeof value !== 'object' || value === null) return [path];
+  return Object.entries(value).flatMap(([name, member]) =>
+    pathsOf(member, [...path, Array.isArray(value) ? Number(name) : name]),
+  );
+}
+
+const nameOf = (path: Path): string =>
+  path.reduce<string>(
+    (name, part) => (typeof part === 'number' ? `${name}[]` : name === '' ? part : `${name}.${part}`),
+    '',
+  );
+
+/** Another value of the same kind. */
+function another(value: unknown): unknown {
+  if (typeof value === 'boolean') return !value;
+  if (typeof value === 'number') return value + 1;
+  if (value === null) return 'something';
+  return /^\d/.test(String(value)) ? `1${String(value)}` : `x${String(value)}`;
+}
+
+function changeAt<T>(value: T, path: Path): T {
+  const copy = structuredClone(value);
+  let at: unknown = copy;
+  for (const name of path.slice(0, -1)) at = Reflect.get(Object(at), name);
+  const last = path.at(-1) ?? '';
+  Reflect.set(Object(at), last, another(Reflect.get(Object(at), last)));
+  return copy;
+}
+
+const below = createRandom(8);
+const ballots = Array.from({ length: 9 }, () => someBallot(below));
+const SEED = '00'.repeat(32);
+const honest = storeLog(ballots, SEED);
+
+async function failedOf(log: StoredLog): Promise<string[]> {
+  const { checks } = await verifyLog({ read: serve(log), event: EVENT });
+  return checks.flatMap(({ name, status }) => (status === 'failed' ? name : []));
+}
+
+test('the results that are changed here are those that the service publishes, and right as they are', async () => {
+  expect(resultsView.parse(honest.results)).toEqual(honest.results);
+  expect(await failedOf(honest)).toEqual([]);
+});
+
+test('each figure that is changed after the close is found by the check that is named, or is named as open', async () => {
+  const met = new Set<string>();
+  for (const path of pathsOf(honest.results)) {
+    const name = nameOf(path);
+    met.add(name);
+    const failed = await failedOf({ ...honest, results: changeAt(honest.results, path) });
+    const by = FOUND_BY[name] ?? 'no line of the table';
+    const isOpen = by.includes(' ') && by !== 'not disputed';
+    expect([path, failed]).toEqual([path, isOpen ? [] : expect.arrayContaining([by])]);
+  }
+  expect([...met].filter((name) => FOUND_BY[name] === undefined)).toEqual([]);
+});
+
+test('each figure that the service changes before it closes is found where the table says that it is counted again', async () => {
+  for (const path of pathsOf(honest.results)) {
+    const by = FOUND_BY[nameOf(path)];
+    if (by !== 'recount') continue;
+    const log = storeLog(ballots, SEED, { change: (results) => changeAt(results, path) });
+    expect([path, await failedOf(log)]).toEqual([path, expect.arrayContaining(['recount'])]);
+  }
+});
+
+test('a result that the service itself calls disputed, or final without a close, is wrong', async () => {
+  const disputed = { ...honest, results: { ...honest.results, disputed: true } };
+  expect(await failedOf(disputed)).toEqual(['not disputed']);
+  const entries = honest.entries.slice(0, -1);
+  expect(await failedOf({ ...honest, entries, checkpoint: signHead(entries) })).toEqual([]);
+  const log = { ...honest.results.log, size: entries.length };
+  const early = { ...honest, entries, checkpoint: signHead(entries), results: { ...honest.results, log } };
+  expect(await failedOf(early)).toEqual(['not disputed']);
+});
