@@ -54,14 +54,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   database: 1820,
   'embedded-postgres': 1084,
   http: 3797,
-  server: 796,
+  server: 766,
   reference: 2892,
   jobs: 613,
   mail: 551,
   accounts: 874,
   webhooks: 2620,
   'voting-events': 4206,
-  'ballot-definition': 4142,
+  'ballot-definition': 4064,
   voters: 4971,
   payments: 3685,
   credits: 721,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4544,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 60_700;
+const LINES_OF_ALL = 60_592;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 51;
 
