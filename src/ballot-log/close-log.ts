@@ -6,6 +6,7 @@ import { microToDecimal } from '#src/platform/decimal.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { markFinal } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { checkLog } from './check-log.ts';
 import { agreeInWeight } from './check-repository.ts';
 import { recordCheckpoint } from './checkpoint.ts';
 import { isLogClosed } from './due-repository.ts';
@@ -35,7 +36,11 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
   const definition = await deps.definitions.get(event);
   if (definition === undefined || (await isLogClosed(deps.db, event.id))) return;
   // Another process is about to open it: the next turn closes.
-  if ((await findHead(deps.db, event.id)) === undefined) return;
+  const head = await findHead(deps.db, event.id);
+  if (head === undefined) return;
+  // What is signed for from here on is counted by names and rules of today: every ballot must still be the one that its leaf commits to.
+  const fault = await checkLog(deps, event.id);
+  if (fault !== undefined) throw new LogSetBack('ballot_log_changed', head.frontier.size, undefined, fault);
   const count = await deps.countFinally(definition);
   const { lotRoot } = count;
   const note = await inTransaction(deps.db, async (tx) => {

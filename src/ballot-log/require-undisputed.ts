@@ -9,9 +9,12 @@ export class LogSetBack extends Error {
   /** Leaves in the database, and in the checkpoint that was signed last. */
   readonly size: number;
   readonly signed: number | undefined;
+  /** What disagrees, in words, where more is known than that. */
+  readonly reason: string | undefined;
 
-  constructor(alarm: LogSetBack['alarm'], size: number, signed: number | undefined) {
+  constructor(alarm: LogSetBack['alarm'], size: number, signed: number | undefined, reason?: string) {
     super('the log of an event is not what was signed');
+    this.reason = reason;
     this.alarm = alarm;
     this.size = size;
     this.signed = signed;

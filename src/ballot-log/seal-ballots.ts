@@ -98,7 +98,11 @@ export async function sequenceLog(deps: SealDeps, eventId: string, least: number
   } catch (fault) {
     // Outside of the transaction, which is undone.
     if (fault instanceof LogSetBack)
-      await raiseAlarm(deps, eventId, { alarm: fault.alarm, size: fault.size, signed: fault.signed });
+      await raiseAlarm(deps, eventId, {
+        ...{ alarm: fault.alarm, size: fault.size },
+        signed: fault.signed,
+        reason: fault.reason,
+      });
     throw fault;
   }
 }

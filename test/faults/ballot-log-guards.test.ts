@@ -19,6 +19,7 @@ import {
   type TestEvent,
   votePoll,
 } from '#test/harness/elections.ts';
+import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements, withDatabase } from '#test/harness/test-database.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
@@ -165,6 +166,31 @@ describe('the close of an election', () => {
     await sequenceLog(sealDeps(service.deps), event.id, 1);
     expect(await standing(event)).toEqual({ final: true, disputed: false });
   });
+});
+
+test('a close signs for the ballots as the log has them: names that changed hands in the database make no result', async () => {
+  const event = await pollWith(service, 5);
+  const [ada, bea] = event.positions[0]?.candidates ?? [];
+  const { $client } = service.deps.db;
+  const renumber = (id: string | undefined, number: string) =>
+    $client.query(`UPDATE candidates SET number = ${number} WHERE voting_event_id = $1 AND id = $2`, [event.id, id]);
+  const { rows } = await $client.query('SELECT id, number FROM candidates WHERE voting_event_id = $1', [event.id]);
+  const numberOf = (id: string | undefined) => String(rows.find((row) => row.id === id)?.number);
+  await renumber(ada, '9999');
+  await renumber(bea, numberOf(ada));
+  await renumber(ada, numberOf(bea));
+  await moveEnd(service.deps, event.id, CLOSED);
+  await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
+  // The job that looks after the log may raise it as well.
+  expect(alarmsOf(event.id)).toContainEqual(
+    expect.objectContaining({
+      alarm: 'ballot_log_changed',
+      reason: expect.stringContaining('is not the one in the log'),
+    }),
+  );
+  const path = `/voting-events/${event.id}/results`;
+  const { final, disputed } = demand(await service.call('GET', path, undefined, { key: account.read }), 200);
+  expect([final, disputed]).toEqual([false, true]);
 });
 
 describe('the recurring check of all logs', () => {
