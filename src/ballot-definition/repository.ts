@@ -1,19 +1,50 @@
 import { and, asc, eq, inArray, isNull, sql } from 'drizzle-orm';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { candidates, groups, positions, sponsors } from './tables.ts';
 import type { Candidate, CandidateStatus, Group, Position, Sponsor, VotingMethod } from './types.ts';
 
-type NewPosition = typeof positions.$inferInsert;
 type NewCandidate = typeof candidates.$inferInsert;
-type NewGroup = typeof groups.$inferInsert;
-type NewSponsor = typeof sponsors.$inferInsert;
 
-function only<Row>(rows: readonly Row[]): Row {
-  const [row] = rows;
-  if (row === undefined) throw new Error('a statement that returns one row returned none');
-  return row;
+/** A table of an event's rows: the noun's verbs are the same for all four. */
+type EventTable = PgTable & { readonly votingEventId: PgColumn; readonly id: PgColumn; readonly deletedAt?: PgColumn };
+
+/** One row by its ID. The types of the table are lost to a generic table, and given back at the end of each verb. */
+function rowsOf<Table extends EventTable>(table: Table) {
+  type Row = Table['$inferSelect'];
+  const plain: PgTable = table;
+  const only = ([row]: readonly Row[]): Row => {
+    if (row === undefined) throw new Error('a statement that returns one row returned none');
+    return row;
+  };
+  const named = (eventId: string, id: string) => and(eq(table.votingEventId, eventId), eq(table.id, id));
+  return {
+    /** Undefined where there is none, or its deletion is queued. */
+    async find(executor: Executor, eventId: string, id: string): Promise<Row | undefined> {
+      const alive = table.deletedAt === undefined ? undefined : isNull(table.deletedAt);
+      const [row] = await executor
+        .select()
+        .from(plain)
+        .where(and(named(eventId, id), alive));
+      return row;
+    },
+    /** @throws a unique violation where a group's name is taken (`groups_name`) */
+    insert: async (tx: Transaction, row: Table['$inferInsert']): Promise<Row> =>
+      only(await tx.insert(plain).values(row).returning()),
+    update: async (
+      tx: Transaction,
+      eventId: string,
+      id: string,
+      changes: Partial<Table['$inferInsert']>,
+    ): Promise<Row> => only(await tx.update(plain).set(changes).where(named(eventId, id)).returning()),
+  };
 }
+
+export const { find: findPosition, insert: insertPosition, update: updatePosition } = rowsOf(positions);
+export const { find: findCandidate, insert: insertCandidate, update: updateCandidate } = rowsOf(candidates);
+export const { find: findGroup, insert: insertGroup, update: updateGroup } = rowsOf(groups);
+export const { find: findSponsor, insert: insertSponsor, update: updateSponsor } = rowsOf(sponsors);
 
 // Positions
 
@@ -41,33 +72,6 @@ export async function listPositions(
       ),
     )
     .orderBy(asc(positions.sortOrder), asc(positions.id));
-}
-
-export async function findPosition(executor: Executor, eventId: string, id: string): Promise<Position | undefined> {
-  const [row] = await executor
-    .select()
-    .from(positions)
-    .where(and(eq(positions.votingEventId, eventId), eq(positions.id, id), isNull(positions.deletedAt)));
-  return row;
-}
-
-export async function insertPosition(tx: Transaction, row: NewPosition): Promise<Position> {
-  return only(await tx.insert(positions).values(row).returning());
-}
-
-export async function updatePosition(
-  tx: Transaction,
-  eventId: string,
-  id: string,
-  changes: Partial<NewPosition>,
-): Promise<Position> {
-  return only(
-    await tx
-      .update(positions)
-      .set(changes)
-      .where(and(eq(positions.votingEventId, eventId), eq(positions.id, id)))
-      .returning(),
-  );
 }
 
 // Candidates
@@ -98,33 +102,6 @@ export async function listCandidates(
       ),
     )
     .orderBy(asc(candidates.sortOrder), asc(candidates.id));
-}
-
-export async function findCandidate(executor: Executor, eventId: string, id: string): Promise<Candidate | undefined> {
-  const [row] = await executor
-    .select()
-    .from(candidates)
-    .where(and(eq(candidates.votingEventId, eventId), eq(candidates.id, id), isNull(candidates.deletedAt)));
-  return row;
-}
-
-export async function insertCandidate(tx: Transaction, row: NewCandidate): Promise<Candidate> {
-  return only(await tx.insert(candidates).values(row).returning());
-}
-
-export async function updateCandidate(
-  tx: Transaction,
-  eventId: string,
-  id: string,
-  changes: Partial<NewCandidate>,
-): Promise<Candidate> {
-  return only(
-    await tx
-      .update(candidates)
-      .set(changes)
-      .where(and(eq(candidates.votingEventId, eventId), eq(candidates.id, id)))
-      .returning(),
-  );
 }
 
 /** The candidates of these IDs that the event has. */
@@ -191,34 +168,6 @@ export async function listGroups(executor: Executor, eventId: string, search?: s
     .orderBy(asc(groups.id));
 }
 
-export async function findGroup(executor: Executor, eventId: string, id: string): Promise<Group | undefined> {
-  const [row] = await executor
-    .select()
-    .from(groups)
-    .where(and(eq(groups.votingEventId, eventId), eq(groups.id, id), isNull(groups.deletedAt)));
-  return row;
-}
-
-/** @throws a unique violation of `groups_name` when the name is taken */
-export async function insertGroup(tx: Transaction, row: NewGroup): Promise<Group> {
-  return only(await tx.insert(groups).values(row).returning());
-}
-
-export async function updateGroup(
-  tx: Transaction,
-  eventId: string,
-  id: string,
-  changes: Partial<NewGroup>,
-): Promise<Group> {
-  return only(
-    await tx
-      .update(groups)
-      .set(changes)
-      .where(and(eq(groups.votingEventId, eventId), eq(groups.id, id)))
-      .returning(),
-  );
-}
-
 export async function leaveGroup(
   tx: Transaction,
   eventId: string,
@@ -240,33 +189,6 @@ export async function listSponsors(executor: Executor, eventId: string, search?:
     .from(sponsors)
     .where(and(eq(sponsors.votingEventId, eventId), holdsText(search, sponsors.name)))
     .orderBy(asc(sponsors.sortOrder), asc(sponsors.id));
-}
-
-export async function findSponsor(executor: Executor, eventId: string, id: string): Promise<Sponsor | undefined> {
-  const [row] = await executor
-    .select()
-    .from(sponsors)
-    .where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
-  return row;
-}
-
-export async function insertSponsor(tx: Transaction, row: NewSponsor): Promise<Sponsor> {
-  return only(await tx.insert(sponsors).values(row).returning());
-}
-
-export async function updateSponsor(
-  tx: Transaction,
-  eventId: string,
-  id: string,
-  changes: Partial<NewSponsor>,
-): Promise<Sponsor> {
-  return only(
-    await tx
-      .update(sponsors)
-      .set(changes)
-      .where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)))
-      .returning(),
-  );
 }
 
 export async function deleteSponsor(tx: Transaction, eventId: string, id: string): Promise<void> {

@@ -21,15 +21,17 @@ import type { Candidate } from './types.ts';
 
 type Body = z.output<typeof updateCandidateBody>;
 
-/** What a field belongs to in the life of an event; every other one is a word beside the name. */
-const ACTION_BY_FIELD: { readonly [Field in keyof Body]?: LifeAction } = {
-  positionIds: 'change_ballot_rules',
-  referendumRole: 'change_ballot_rules',
-  sortOrder: 'change_ballot_rules',
-  name: 'change_names',
-  groupId: 'change_names',
-  status: 'change_names',
-};
+/** What voters choose by, and what counts: frozen with the first ballot of a candidate that is or was on it (completions 3.4). */
+const SHOWN: ReadonlySet<keyof Body> = new Set([
+  ...(['name', 'positionIds', 'referendumRole', 'groupId', 'avatarUrl', 'sortOrder'] as const),
+]);
+
+/** What a field belongs to in the life of an event. */
+function actionOf(field: keyof Body, { status }: Candidate): LifeAction {
+  if (field === 'status') return 'change_names';
+  if (!SHOWN.has(field)) return 'change_words';
+  return isStanding(status) ? 'change_ballot_rules' : 'change_names';
+}
 
 /** Once ballots name candidates, a candidate can leave only as withdrawn, and every candidate on the ballot stays on it. */
 const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status']>> = {
@@ -58,7 +60,7 @@ export async function changeCandidate(
   requireNoIssues(await candidateIssues(tx, eventId, changedLinks(before, body, NOTHING_FAULTY)));
   if (Object.keys(changed).length === 0) return before;
   for (const name of Object.keys(changed) as (keyof Body)[]) {
-    await guardChange(tx, event, ACTION_BY_FIELD[name] ?? 'change_words');
+    await guardChange(tx, event, actionOf(name, before));
   }
   if (changed.status !== undefined && changed.status !== MOVES_WITH_BALLOTS[before.status]) {
     await guardChange(tx, event, 'change_ballot_rules');

@@ -22,12 +22,8 @@ import type { Position } from './types.ts';
 
 type Body = z.output<typeof updatePositionBody>;
 
-/** What a field belongs to in the life of an event; every other one is what ballots depend on. */
-const ACTION_BY_FIELD: { readonly [Field in keyof Body]?: LifeAction } = {
-  description: 'change_words',
-  title: 'change_names',
-  sortOrder: 'change_names',
-};
+/** What a field belongs to in the life of an event: titles too are what ballots depend on, as two that are swapped are two results. */
+const actionOf = (field: keyof Body): LifeAction => (field === 'description' ? 'change_words' : 'change_ballot_rules');
 
 /** Changes a position. @throws ApiError 404; 422; 409 where the phase of the event forbids it (`LIFE` in voting-events/life.ts) */
 export async function changePosition(
@@ -47,7 +43,7 @@ export async function changePosition(
   const settings = settle(changed.votingMethod ?? before.votingMethod, changed, before);
   if (Object.keys(changed).length === 0) return before;
   for (const name of Object.keys(changed) as (keyof Body)[]) {
-    await guardChange(tx, event, ACTION_BY_FIELD[name] ?? 'change_ballot_rules');
+    await guardChange(tx, event, actionOf(name));
   }
   const nowMs = event.lockedAt;
   const after = await updatePosition(tx, eventId, id, { ...changed, ...settings, updatedAt: nowMs });

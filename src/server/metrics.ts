@@ -58,11 +58,33 @@ const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5
 /** Every name begins with it, so that a query finds this service's figures and no other's. */
 const PREFIX = 'voting_';
 
+type Names<Figure> = { [Name in keyof Readings]: Readings[Name] extends Figure ? Name : never }[keyof Readings];
+
 /**
- * Figures of the database are the same in every process of a machine: of several processes the largest counts. Those of a
- * process are added.
+ * Name, what it says, and the reading that it shows. Figures of the database are the same in every process of a machine: of several
+ * processes the largest counts. Those of a process are added.
  */
-type Together = 'max' | 'sum';
+const GAUGES: readonly (readonly [name: string, help: string, together: 'max' | 'sum', figure: Names<number>])[] = [
+  ['database_pool_waiting', 'Requests that wait for a connection', 'sum', 'poolWaiting'],
+  ['mails_oldest_seconds', 'Since when a mail is asked for and not sent', 'max', 'oldestMailSeconds'],
+  ['webhooks_pending', 'Deliveries that are due', 'max', 'pendingWebhooks'],
+  ['webhooks_oldest_seconds', 'How long the oldest due delivery waits', 'max', 'oldestWebhookSeconds'],
+  ['ballots_unsealed', 'Confirmed ballots on their way into the log', 'max', 'unsealedBallots'],
+  ['log_close_due_seconds', 'How long a log has been due to be closed', 'max', 'closeDueSeconds'],
+  ['ballot_log_alarms', 'Events whose ballot log is not what was signed', 'max', 'logAlarms'],
+];
+/** Name, what it says, the label of its series, and the reading that has a figure for each. */
+const LABELLED: readonly (readonly [name: string, help: string, label: string, Names<ReadonlyMap<string, number>>])[] =
+  [
+    ['jobs_oldest_seconds', 'How long the oldest due job waits, by task', 'task', 'oldestJobSeconds'],
+    ['jobs_failed', 'Jobs that are not tried again, by task', 'task', 'failedJobs'],
+    [
+      'witness_lag_seconds',
+      'For how long a witness has not signed the log of the service',
+      'witness',
+      'witnessLagSeconds',
+    ],
+  ];
 
 /**
  * The figures of this process (completions 9.5).
@@ -111,74 +133,22 @@ export function createMetrics(read: () => Promise<Readings>, version: string): M
     });
     return reading;
   };
-  const gauge = (name: string, help: string, together: Together, figure: (readings: Readings) => number): Gauge =>
+  for (const [name, help, aggregator, figure] of GAUGES)
     new Gauge({
-      name: PREFIX + name,
-      help,
-      registers,
-      aggregator: together,
+      ...{ name: PREFIX + name, help, registers, aggregator },
       async collect() {
-        this.set(figure(await readOnce()));
+        this.set((await readOnce())[figure]);
       },
     });
-  const byLabel = (
-    label: string,
-    name: string,
-    help: string,
-    figures: (readings: Readings) => ReadonlyMap<string, number>,
-  ): Gauge =>
+  for (const [name, help, label, figures] of LABELLED)
     new Gauge({
-      name: PREFIX + name,
-      help,
-      labelNames: [label],
-      registers,
-      aggregator: 'max',
+      ...{ name: PREFIX + name, help, labelNames: [label], registers, aggregator: 'max' },
       async collect() {
-        const now = figures(await readOnce());
+        const now = (await readOnce())[figures];
         this.reset();
         for (const [one, figure] of now) this.set({ [label]: one }, figure);
       },
     });
-  gauge('database_pool_waiting', 'Requests that wait for a connection', 'sum', (readings) => readings.poolWaiting);
-  byLabel(
-    'task',
-    'jobs_oldest_seconds',
-    'How long the oldest due job waits, by task',
-    (readings) => readings.oldestJobSeconds,
-  );
-  byLabel('task', 'jobs_failed', 'Jobs that are not tried again, by task', (readings) => readings.failedJobs);
-  gauge(
-    'mails_oldest_seconds',
-    'Since when a mail is asked for and not sent',
-    'max',
-    (readings) => readings.oldestMailSeconds,
-  );
-  gauge('webhooks_pending', 'Deliveries that are due', 'max', (readings) => readings.pendingWebhooks);
-  gauge(
-    'webhooks_oldest_seconds',
-    'How long the oldest due delivery waits',
-    'max',
-    (readings) => readings.oldestWebhookSeconds,
-  );
-  gauge(
-    'ballots_unsealed',
-    'Confirmed ballots on their way into the log',
-    'max',
-    (readings) => readings.unsealedBallots,
-  );
-  gauge(
-    'log_close_due_seconds',
-    'How long a log has been due to be closed',
-    'max',
-    (readings) => readings.closeDueSeconds,
-  );
-  gauge('ballot_log_alarms', 'Events whose ballot log is not what was signed', 'max', (readings) => readings.logAlarms);
-  byLabel(
-    'witness',
-    'witness_lag_seconds',
-    'For how long a witness has not signed the log of the service',
-    (readings) => readings.witnessLagSeconds,
-  );
   // Routes and statuses are few, and finding a series by its labels takes longer than counting.
   const series = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
   const seriesOf = ({ method, route, status }: ObservedRequest) => {

@@ -46,9 +46,9 @@ export const LIFE = {
   change_settings: row('yes', 'yes', 'yes', 'yes', 'yes', 'results_final'),
   /** Description, code, visibility, who reads the log, sponsors, webhook endpoints. */
   change_words: row('yes', 'yes', 'yes', 'yes', 'yes', 'yes'),
-  /** Positions, methods, bounds, budgets, groups of positions; candidates' positions, roles and order; deletions. */
+  /** Everything of positions but their description; of candidates that are or were on the ballot all but description and status; deletions. */
   change_ballot_rules: NO_BALLOTS_YET,
-  /** Titles of positions, names and status of candidates, new candidates, groups. */
+  /** The status of candidates, new ones, what those that never were on the ballot say; names of groups. */
   change_names: row('yes', 'yes', 'yes', 'yes', 'yes', 'results_final'),
   add_voters: row('yes', 'yes', 'yes', 'yes', 'event_closed', 'event_closed'),
   /** Mails to many voters. */

@@ -188,9 +188,8 @@ describe('the log of an event', () => {
   test('records what changes while it is open, and a close that commits to the published result', async () => {
     const { log, event } = await pollWith(5, { results: { visibility: 'published' } });
     await sealBallots(service, event.id);
-    const candidate = event.positions[0]?.candidates[0];
-    const path = `/voting-events/${event.id}/candidates/${candidate}`;
-    demand(await service.call('PATCH', path, { name: 'Ada the First' }, { key: account.write }), 200);
+    const path = `/voting-events/${event.id}`;
+    demand(await service.call('PATCH', path, { title: 'Another title' }, { key: account.write }), 200);
     await eventually(async () => ((await log.leaves()).some(({ t }) => t === 'config') ? true : undefined));
     demand(
       await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write }),

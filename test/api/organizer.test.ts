@@ -124,6 +124,10 @@ describe('voting events', () => {
     for (const answer of [
       await patch(base, { voter: { requireVoterId: true } }),
       await patch(`${base}/positions/${position?.id}`, { seats: 2 }),
+      await patch(`${base}/positions/${position?.id}`, { title: 'Renamed' }),
+      await patch(`${base}/positions/${position?.id}`, { sortOrder: 7 }),
+      await patch(`${base}/candidates/${position?.candidates[0]}`, { name: 'Renamed' }),
+      await patch(`${base}/candidates/${position?.candidates[0]}`, { avatarUrl: 'https://pictures.example/a.png' }),
       await post(`${base}/positions`, { title: 'New', votingMethod: 'approval' }),
       await patch(`${base}/candidates/${position?.candidates[0]}`, { status: 'rejected' }),
       await remove(`${base}/candidates/${position?.candidates[1]}`),
@@ -131,10 +135,16 @@ describe('voting events', () => {
     ]) {
       expect([answer.status, answer.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
     }
-    expect((await patch(`${base}/positions/${position?.id}`, { title: 'Renamed' })).status).toBe(200);
+    expect((await patch(base, { title: 'Renamed' })).status).toBe(200);
+    expect((await patch(`${base}/positions/${position?.id}`, { description: 'At length' })).status).toBe(200);
+    const late = await post(`${base}/candidates`, { name: 'Late', positionIds: [position?.id] });
+    expect([
+      late.status,
+      (await patch(`${base}/candidates/${late.body.data.id}`, { status: 'withdrawn' })).status,
+    ]).toEqual([201, 200]);
     expect((await patch(`${base}/candidates/${position?.candidates[0]}`, { status: 'withdrawn' })).status).toBe(200);
     const results = await get(`${base}/results`);
-    expect(results.body.data.positions[0]).toMatchObject({ title: 'Renamed', winners: [] });
+    expect(results.body.data).toMatchObject({ title: 'Renamed', positions: [{ winners: [] }] });
     expect((await remove(`${base}?force=true`)).status).toBe(204);
     expect((await get(base)).status).toBe(404);
   });

@@ -160,16 +160,6 @@ export function patchPosition(_: Model, context: Context): Expected[] {
   const perhaps: Expected[] = [];
   const fields = positionMisfits(context, next);
   if (fields.length > 0) refusals.push(unfit(fields));
-  const bound = [
-    'votingMethod',
-    'minSelections',
-    'maxSelections',
-    'scoreMin',
-    'scoreMax',
-    'cumulativePointBudget',
-    'quadraticBaseCreditBudget',
-    'groupId',
-  ];
   if (changed.includes('seats')) perhaps.push(unfit(['seats']));
   if (changed.includes('maxSelections') || changed.includes('minSelections'))
     perhaps.push(unfit(['maxSelections', 'minSelections']));
@@ -177,9 +167,10 @@ export function patchPosition(_: Model, context: Context): Expected[] {
     if (changed.some((one) => one !== 'description' && one !== 'sortOrder'))
       refusals.push(conflict('results_final'), conflict('event_has_ballots'));
     else if (changed.includes('sortOrder')) perhaps.push(conflict('results_final'), conflict('event_has_ballots'));
-  } else if (hasBallots(event, now) && changed.some((one) => bound.includes(one)))
-    refusals.push(conflict('event_has_ballots'));
-  else if (changed.some((one) => one !== 'description' && one !== 'title')) perhaps.push(...perhapsNotNow(event, now));
+  } else if (changed.some((one) => one !== 'description')) {
+    if (hasBallots(event, now)) refusals.push(conflict('event_has_ballots'));
+    else perhaps.push(...perhapsNotNow(event, now));
+  }
   if (body['votingMethod'] !== undefined && changed.includes('votingMethod')) {
     // Another method brings its own defaults: left to the service, and learnt.
     perhaps.push(unfit(['votingMethod', ...Object.keys(OWN)]));

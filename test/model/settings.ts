@@ -79,6 +79,7 @@ function createCandidate(_: Model, context: Context): Expected[] {
     ];
   return [done, ...perhapsNotNow(event, now), ...(odd || missing ? [unfit(['referendumRole'])] : [])];
 }
+const SHOWN = ['name', 'positionIds', 'referendumRole', 'groupId', 'avatarUrl', 'sortOrder'];
 function patchCandidate(_: Model, context: Context): Expected[] {
   const { body, event, now, id } = context;
   const candidate = event.candidates.find((one) => one.id === id);
@@ -103,9 +104,11 @@ function patchCandidate(_: Model, context: Context): Expected[] {
     else if (changed.some((one) => one !== 'description'))
       perhaps.push(conflict('results_final'), conflict('event_has_ballots'));
   } else {
-    if (changed.includes('positionIds')) {
-      if (hasBallots(event, now)) refusals.push(conflict('event_has_ballots'));
-      else perhaps.push(...perhapsNotNow(event, now));
+    // Frozen with the first ballot, where the candidate is or was on it.
+    if (changed.some((one) => SHOWN.includes(one))) {
+      const standing = candidate.status === 'approved' || candidate.status === 'withdrawn';
+      if (standing && hasBallots(event, now)) refusals.push(conflict('event_has_ballots'));
+      else perhaps.push(...perhapsNotNow(event, now), unfit(['referendumRole']));
     }
     if (changed.includes('status')) {
       const walk = `${candidate.status}>${next.status}`;
@@ -115,8 +118,6 @@ function patchCandidate(_: Model, context: Context): Expected[] {
           refusals.push(conflict('event_has_ballots'), ...(next.status === 'pending' ? [unfit(['status'])] : []));
       } else perhaps.push(...perhapsNotNow(event, now), ...(next.status === 'pending' ? [unfit(['status'])] : []));
     }
-    if (changed.includes('referendumRole') || changed.includes('groupId') || changed.includes('sortOrder'))
-      perhaps.push(...perhapsNotNow(event, now), unfit(['referendumRole']));
   }
   const done = ok(200, candidateBody(event, next), () => Object.assign(candidate, next));
   return refusals.length > 0 ? [...refusals, ...perhaps, wrongly(done)] : [done, ...perhaps];

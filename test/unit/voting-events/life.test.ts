@@ -17,8 +17,9 @@ const WORDS: Readonly<Record<LifeAction, string>> = {
   change_words:
     'descriptions, code, visibility, `contactEmail`, `language`, `votingPageUrl`, `logoUrl`, `log.open`, new groups, sponsors, webhook endpoints',
   change_ballot_rules:
-    'positions, methods, bounds, budgets, their groups; positions, roles and order of candidates; deletions',
-  change_names: 'titles of positions, names and status of candidates, new candidates, names of groups',
+    'positions, all of them but the description; candidates that are or were on the ballot: name, positions, role, group, picture, order; deletions',
+  change_names:
+    'the status of candidates, new candidates, everything of those that never were on the ballot; names of groups',
   add_voters: 'add voters',
   mail_voters: 'mail voters their keys, or a reminder',
   change_standing: 'a voter’s status, weight or group',
