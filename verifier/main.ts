@@ -3,7 +3,7 @@ import { parseArgs } from 'node:util';
 import type { WitnessDemand } from './check-witnesses.ts';
 import { readWitnessKey } from './note.ts';
 import { readOverHttp } from './read-service.ts';
-import { type VerificationReport, verifyLog } from './verify-log.ts';
+import { lastWords, type VerificationReport, verifyLog } from './verify-log.ts';
 
 const USAGE = `Verifies the ballot log of a voting event from the outside, over HTTP only.
 
@@ -30,11 +30,6 @@ not asked for (marked –: --since, --witness, --promise, --code) changes nothin
 
 const MARKS = { verified: '✓', failed: '✗', left_out: '○', not_asked: '–' } as const;
 
-const LAST_WORDS = {
-  yes: 'Everything is right.',
-  no: 'Something is wrong. Keep this output and the checkpoints you have, and show them to the organizer and to other observers.',
-  partial: 'Right as far as it goes. What is marked ○ could not be checked.',
-} as const;
 const EXIT_STATUS = { yes: 0, no: 1, partial: 3 } as const;
 
 function print(report: VerificationReport): void {
@@ -47,8 +42,7 @@ function print(report: VerificationReport): void {
       `\nAfter the opening, as the service records: ${identityChanges} changes of a voter's e-mail or voter ID, ${rollChanges} other changes of the roll.\n`,
     );
   }
-  const next = LAST_WORDS[report.verified];
-  process.stdout.write(`\n${next}\n`);
+  process.stdout.write(`\n${lastWords(report, 'output')}\n`);
 }
 
 /** One line on a terminal that is written over and over. */

@@ -3,6 +3,9 @@ import { isSignedBy, sha256 } from './primitives.ts';
 /** What was found wrong with something that was read. Its message is for people. */
 export class Unbelievable extends Error {}
 
+/** What bears no signature of the service's key: cut off, mistyped, or something else. It says nothing against the service. */
+export class Unsigned extends Unbelievable {}
+
 export interface LogKey {
   readonly name: string;
   readonly id: string;
@@ -57,10 +60,13 @@ export function readCosignature(note: string, witness: LogKey): number | undefin
   return undefined;
 }
 
-/** The lines of a note that the key has signed. @throws Unbelievable for every other note */
+/** The length of a signature with the ID of its key. */
+const SIGNATURE_BYTES = 68;
+
+/** The lines of a note that the key has signed. @throws Unsigned, or Unbelievable where another key of its name has signed */
 export function readSignedLines(note: string, logKey: LogKey): string[] {
   const gap = note.lastIndexOf('\n\n');
-  if (gap < 0 || !note.endsWith('\n')) throw new Unbelievable('it is no signed note');
+  if (gap < 0 || !note.endsWith('\n')) throw new Unsigned('it is no signed note');
   const text = note.slice(0, gap + 1);
   const signatures = note
     .slice(gap + 2)
@@ -68,11 +74,13 @@ export function readSignedLines(note: string, logKey: LogKey): string[] {
     .flatMap((line) => {
       const [, name, encoded] = /^— (\S+) (\S+)$/u.exec(line) ?? [];
       const bytes = Buffer.from(encoded ?? '', 'base64');
-      return name === logKey.name && bytes.toString('hex', 0, 4) === logKey.id ? [bytes.subarray(4)] : [];
+      return name === logKey.name && bytes.length === SIGNATURE_BYTES ? [bytes] : [];
     });
-  if (signatures.length === 0) throw new Unbelievable(`it bears no signature of ${logKey.name}`);
-  if (!signatures.every((signature) => isSignedBy(logKey.publicKey, Buffer.from(text), signature)))
-    throw new Unbelievable('its signature is false');
+  if (signatures.length === 0) throw new Unsigned(`it bears no signature of ${logKey.name}`);
+  const own = signatures.filter((bytes) => bytes.toString('hex', 0, 4) === logKey.id);
+  if (own.length === 0) throw new Unbelievable(`another key of the name ${logKey.name} has signed it`);
+  if (!own.every((bytes) => isSignedBy(logKey.publicKey, Buffer.from(text), bytes.subarray(4))))
+    throw new Unsigned('its signature is false');
   return text.slice(0, -1).split('\n');
 }
 

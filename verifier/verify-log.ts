@@ -12,6 +12,7 @@ import {
   type SignedHead,
   type SignedPromise,
   Unbelievable,
+  Unsigned,
 } from './note.ts';
 import { sha256 } from './primitives.ts';
 import { type ReadLog, readLeaves } from './read-leaves.ts';
@@ -55,6 +56,16 @@ export interface VerificationReport {
   readonly checkpoint: string | null;
 }
 
+/** What a report comes to, for people. @param kept what shows it: the output or the page */
+export function lastWords({ verified, checks }: VerificationReport, kept: string): string {
+  if (verified === 'yes') return 'Everything is right.';
+  if (verified === 'no')
+    return `Something is wrong. Keep this ${kept} and the checkpoints you have, and show them to the organizer and to other observers.`;
+  if (checks.some(({ name, status }) => name === 'reading' && status === 'left_out'))
+    return 'The log could not be read. Look at the address, the event and the key; this says nothing for or against the log.';
+  return 'Right as far as it goes. What is marked ○ could not be checked.';
+}
+
 /**
  * Verifies the log of an event from the outside: signed head → leaves → root → earlier checkpoint → openings → recount →
  * published results. Memory does not grow with the ballots but for some 40 bytes each.
@@ -72,6 +83,8 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     const inclusion =
       options.witnesses === undefined ? undefined : await readInclusion(options.read, base, logKey, checks);
     const text = (await requireBytes(options.read, `${base}/checkpoint`, MOST_BYTES.note)).toString('utf8');
+    // Behind a proxy anything may answer: only a signed note is the word of a service.
+    if (!/^— \S+ \S+$/mu.test(text)) throw new Unreadable(`${base}/checkpoint is no signed note`);
     head = await checks.run(
       'signature',
       () => readHead(text, logKey, options.event),
@@ -102,6 +115,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
 
 async function readKey({ read, logKey }: VerifyOptions, checks: Checks): Promise<LogKey> {
   const served = (await requireBytes(read, '/.well-known/voting-log-key', MOST_BYTES.note)).toString('utf8').trim();
+  if (!/^[^\s+]+\+[0-9a-f]{8}\+\S+$/.test(served)) throw new Unreadable('/.well-known/voting-log-key is no key');
   return checks.run(
     'key',
     () => {
@@ -153,15 +167,7 @@ async function checkLeaves(
           () => readHead(since, logKey, event),
           ({ size }) => `${size} leaves`,
         );
-  const { promise } = options;
-  const promised =
-    promise === undefined
-      ? undefined
-      : await checks.run(
-          'promise',
-          () => readPromise(promise, logKey),
-          () => 'signed by the service',
-        );
+  const promised = options.promise === undefined ? undefined : await readGiven(options.promise, logKey, checks);
   if (earlier !== undefined && earlier.size > head.size) {
     const lost = `the log had ${earlier.size} leaves and has ${head.size} now: leaves were removed`;
     await checks.run(
@@ -205,10 +211,35 @@ async function checkLeaves(
     );
   }
   await checkConfirmed(checks, log, head, earlier);
-  checkCode(options, checks, log);
-  if (promised === undefined) checks.notAsked('promise kept', 'no promise was given');
-  else await checkPromise(options, checks, log, head, promised);
+  checkCode(options, checks, log, head);
+  if (options.promise === undefined) checks.notAsked('promise kept', 'no promise was given');
+  else if (promised !== undefined) await checkPromise(options, checks, log, head, promised);
   return log;
+}
+
+/** A promise as a voter pastes it. What is cut off or mistyped was never signed, and is no fault of the service. */
+async function readGiven(promise: string, logKey: LogKey, checks: Checks): Promise<SignedPromise | undefined> {
+  const unsigned = whyUnsigned(() => readPromise(promise, logKey));
+  if (unsigned !== undefined) {
+    const again = 'Copy it again, from its first line to its last';
+    checks.leaveOut('promise', `this is no whole promise: ${unsigned}. ${again}`);
+    return undefined;
+  }
+  return checks.run(
+    'promise',
+    () => readPromise(promise, logKey),
+    () => 'signed by the service',
+  );
+}
+
+/** Undefined for a note that is signed, whatever else is wrong with it. */
+function whyUnsigned(read: () => unknown): string | undefined {
+  try {
+    read();
+  } catch (fault) {
+    if (fault instanceof Unsigned) return fault.message;
+  }
+  return undefined;
 }
 
 function describeLeaves({ size, ballots, voided, reversed, configs, ends }: ReadLog): string {
@@ -249,18 +280,24 @@ function tagOfCode(code: string): string {
 }
 
 /** A code alone proves nothing against the service: it may be mistyped. Only a promise does. */
-function checkCode({ code }: VerifyOptions, checks: Checks, { leafOfCode, voided, reversed, close }: ReadLog): void {
+function checkCode(
+  { code }: VerifyOptions,
+  checks: Checks,
+  { leafOfCode, voided, reversed, ballots }: ReadLog,
+  { confirmed }: SignedHead,
+): void {
   const name = 'your ballot';
   if (code === undefined) {
     checks.notAsked(name, 'no confirmation code was given');
     return;
   }
   if (leafOfCode === undefined) {
-    const why =
-      close === undefined
-        ? 'it may wait for others to be sealed together with it'
-        : 'look at the code again; with the promise from the confirmation this would prove that it was removed';
-    checks.leaveOut(name, `no ballot of this confirmation code is in the log: ${why}`);
+    const waiting = confirmed - ballots;
+    const other =
+      waiting > 0
+        ? `It may be among those that wait for others: ${waiting} ${waiting === 1 ? 'ballot waits' : 'ballots wait'}`
+        : 'A promise from the confirmation would prove that the ballot was removed';
+    checks.leaveOut(name, `no ballot of this confirmation code is in the log: look at the code again. ${other}`);
     return;
   }
   const isVoid = voided.has(leafOfCode) || reversed.has(leafOfCode);

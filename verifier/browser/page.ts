@@ -1,17 +1,12 @@
 import type { Check } from '../checks.ts';
 import { readOverHttp } from '../read-service.ts';
-import { type VerificationReport, verifyLog } from '../verify-log.ts';
+import { lastWords, type VerificationReport, verifyLog } from '../verify-log.ts';
 
 // The page `/verify`: the verifier as it is, between a form and a list. Nothing that is typed here leaves the browser, but for
 // the event and the key, which go to the service that served the page.
 
 const MARKS = { verified: '✓', failed: '✗', left_out: '○', not_asked: '–' } as const;
 const WORDS = { verified: 'right', failed: 'wrong', left_out: 'not checked', not_asked: 'not asked' } as const;
-const LAST_WORDS = {
-  yes: 'Everything is right.',
-  no: 'Something is wrong. Keep this page and the checkpoints you have, and show them to the organizer and to other observers.',
-  partial: 'Right as far as it goes. What is marked ○ could not be checked.',
-} as const;
 const FIELDS = ['event', 'key', 'code', 'promise', 'since'] as const;
 
 function find<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
@@ -59,10 +54,11 @@ function show({ name, status, detail }: Check): HTMLLIElement {
   return item;
 }
 
-function report({ verified, checks, checkpoint }: VerificationReport): void {
+function report(found: VerificationReport): void {
+  const { verified, checks, checkpoint } = found;
   list.replaceChildren(...checks.map(show));
   outcome.className = verified;
-  outcome.textContent = LAST_WORDS[verified];
+  outcome.textContent = lastWords(found, 'page');
   progress.textContent = '';
   keep.hidden = verified === 'no' || checkpoint === null;
   if (checkpoint !== null) keep.href = `data:text/plain;charset=utf-8,${encodeURIComponent(checkpoint)}`;

@@ -199,12 +199,18 @@ function closeOf({ ballots, counted, type }: Counting, { title, stats, positions
   return { leaf, opening: { salt: salt.toString('base64'), ...content } };
 }
 
-/** The head of a log whose ballots are all in it. */
-export function signHead(entries: readonly Buffer[], signer: NoteSigner = SIGNER): string {
+/** The head of a log. @param confirmed ballots: those that are in it unless given */
+export function signHead(
+  entries: readonly Buffer[],
+  signer: NoteSigner = SIGNER,
+  confirmed = ballotsIn(entries),
+): string {
   const head = { origin: logOrigin(signer.name, EVENT), size: entries.length, rootHash: naiveRoot(entries) };
-  const confirmed = entries.filter((entry) => entry.includes('"t":"ballot"')).length;
   return signCheckpoint({ ...head, confirmed }, signer);
 }
+
+const ballotsIn = (entries: readonly Buffer[]): number =>
+  entries.filter((entry) => entry.includes('"t":"ballot"')).length;
 
 interface Making {
   readonly type?: Type;

@@ -1,0 +1,81 @@
+import { randomBytes } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { logOrigin } from '#src/ballot-log/checkpoint.ts';
+import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
+import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
+import { createNoteSigner } from '#src/ballot-log/signed-note.ts';
+import { createRandom } from '#test/second-count/random-elections.ts';
+import type { Read } from '../../../verifier/read-service.ts';
+import { lastWords, type VerifyOptions, verifyLog } from '../../../verifier/verify-log.ts';
+import { EVENT, leafOf, SIGNER, serve, signHead, someBallot, storeLog } from './stored-log.ts';
+
+// Red is for what the service served or signed. What a voter typed, and what something else on the way answered, is not.
+
+const below = createRandom(21);
+const ballots = Array.from({ length: 5 }, () => someBallot(below));
+const log = storeLog(ballots, '00'.repeat(32));
+const [ballot = someBallot(below)] = ballots;
+const promise = signLogPromise(logOrigin(SIGNER.name, EVENT), hashLeaf(leafOf(ballot)), SIGNER, Date.UTC(2200, 0, 1));
+
+async function check(more: Partial<VerifyOptions>, read: Read = serve(log)) {
+  const { verified, checks } = await verifyLog({ read, event: EVENT, ...more });
+  return { verified, find: (name: string) => checks.find((one) => one.name === name) };
+}
+
+test.each([
+  ['one line of it', promise.split('\n')[0] ?? ''],
+  ['without its signature', `${promise.slice(0, promise.indexOf('\n\n'))}\n`],
+  ['cut off within its signature', `${promise.slice(0, -20)}\n`],
+  ['with a letter changed', promise.replace('will be', 'will bee')],
+  [
+    'of another service',
+    signLogPromise(
+      'vote.example.net/evt_other',
+      randomBytes(32),
+      createNoteSigner('vote.example.net', randomBytes(32)),
+      1,
+    ),
+  ],
+  ['any text', 'Thank you for voting!\n'],
+])('a promise that was pasted wrongly is no fraud: %s', async (_what, pasted) => {
+  const { verified, find } = await check({ promise: pasted });
+  expect([verified, find('promise')]).toMatchObject([
+    'partial',
+    { status: 'left_out', detail: expect.stringContaining('no whole promise') },
+  ]);
+});
+
+test('a promise in the name of the service that another key signed is wrong: the service has changed its key', async () => {
+  const other = createNoteSigner(SIGNER.name, randomBytes(32));
+  const forged = signLogPromise(logOrigin(SIGNER.name, EVENT), hashLeaf(leafOf(ballot)), other, 1);
+  expect((await check({ promise: forged })).find('promise')?.status).toBe('failed');
+  expect((await check({ promise })).find('promise kept')?.status).toBe('verified');
+});
+
+test('a code that is nowhere is said to be mistyped where no ballot waits, and may wait where one does', async () => {
+  const code = randomBytes(16).toString('hex').toUpperCase();
+  const open = log.entries.slice(0, -1);
+  const results = { ...log.results, final: false, log: { ...log.results.log, close: null } };
+  const seen = async (entries: Buffer[], confirmed: number) =>
+    (await check({ code }, serve({ ...log, results, entries, checkpoint: signHead(entries, SIGNER, confirmed) }))).find(
+      'your ballot',
+    );
+  expect(await seen(open, 5)).toMatchObject({
+    status: 'left_out',
+    detail: expect.stringContaining('look at the code again'),
+  });
+  expect((await seen(open, 5))?.detail).not.toContain('wait');
+  expect((await seen(open, 6))?.detail).toContain('1 ballot waits');
+});
+
+test.each([/voting-log-key$/, /checkpoint$/])(
+  'a page of a proxy in the place of %s is nothing that the service signed',
+  async (address) => {
+    const honest = serve(log);
+    const html = Buffer.from('<!doctype html>\n<html>\n\n<body>Bad gateway</body>\n</html>\n');
+    const read: Read = async (path, most) => (address.test(path) ? { status: 200, bytes: html } : honest(path, most));
+    const { verified, find } = await check({}, read);
+    expect([verified, find('reading')?.status]).toEqual(['partial', 'left_out']);
+    expect(lastWords(await verifyLog({ read, event: EVENT }), 'page')).toContain('says nothing for or against the log');
+  },
+);
