@@ -96,7 +96,9 @@ export const SHIFTED_TIME: readonly string[] = [
     RETURN (extract(epoch FROM public.clock_timestamp()) * 1000)::bigint`,
 ];
 
-const TABLES = `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'public'`;
+/** Without the schema number, which every connection asks for first. */
+const TABLES = `SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables
+  WHERE schemaname = 'public' AND tablename <> 'schema_number'`;
 
 const TRUNCATE_EVERY = 50;
 
