@@ -68,16 +68,16 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   ballots: 3081,
   'ballot-log': 3773,
   'service-log': 724,
-  tally: 2925,
+  tally: 2822,
   results: 5591,
   console: 1262,
   demo: 493,
   commands: 4544,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 60_604;
+const LINES_OF_ALL = 60_501;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 51;
+const SMALL_FILES = 48;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

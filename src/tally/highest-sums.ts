@@ -3,7 +3,7 @@ import { leastChange, marginOf, NO_MARGIN } from './margin.ts';
 import { type SeatTie, Ties } from './ties.ts';
 import type { Margin, PositionCount, PositionResult, ReportOptions, SavedCount, TallyPosition } from './types.ts';
 
-interface HighestSumsRule extends BallotRule {
+export interface HighestSumsRule extends BallotRule {
   /** Whether a sum of nothing, or below, can win a seat. */
   readonly zeroMayWin: boolean;
   /** Whether a vote can always be taken from one candidate and given to another: then a margin is exact. */

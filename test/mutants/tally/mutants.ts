@@ -227,7 +227,7 @@ export const MUTANTS: readonly Mutant[] = [
   },
   {
     name: 'a score that is left out is always 0',
-    file: 'score.ts',
+    file: 'sum-methods.ts',
     find: 'lowest > 0 || highest < 0 ? lowest : 0',
     replace: 'lowest > 1000 ? lowest : 0',
   },
