@@ -249,6 +249,10 @@ export async function startService(
     log: deps.log,
     observe: (request) => metrics.observe(request),
     reusePort: cluster.isWorker && sharesPortInKernel(deps.config.port),
+  }).catch(async (fault: unknown) => {
+    // Before an embedded database stops: a session that it cut would be told as a fault beside the one line that says what is wrong.
+    await Promise.all([heartbeat.stop(), closeDeps(deps)]);
+    throw fault;
   });
   if (deps.consoleFeed !== undefined) deps.ownInbox.open(deps.config.host, listener.port);
   const notifications = listenForNotifications(

@@ -2,6 +2,7 @@ import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { type AddressInfo, createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
@@ -202,6 +203,18 @@ describe('a start is refused in one line, and writes nothing', { timeout: 120_00
       }
     },
   );
+});
+
+test('a port that is taken ends a first start in one line, and its database stops in silence', async () => {
+  const [taken, dataDir] = [createServer().listen(0, '127.0.0.1'), path.join(folder, 'first')];
+  await once(taken, 'listening');
+  const { port } = taken.address() as AddressInfo;
+  const ended = await startProcess({ DATA_DIR: dataDir, PORT: String(port), LOG_LEVEL: 'info' });
+  taken.close();
+  expect(ended).toMatchObject({
+    ...{ code: 1, stdout: 'Starting the embedded database …\n' },
+    stderr: 'Cannot start: the port is already in use. Set PORT to another one.\n',
+  });
 });
 
 describe('files that cannot be written', () => {
