@@ -20,6 +20,7 @@ import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadPublicEvent, requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
+import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { originOf, signCheckpoint } from './checkpoint.ts';
@@ -126,7 +127,8 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
       example: { confirmationCode: EXAMPLE.confirmationCode },
     }),
     event,
-    takeIdempotencyKey(),
+    // How long a proof is tells the place of the ballot in the log.
+    takeIdempotencyKey(keepingOf(deps)),
     body(proofBody),
     (c) =>
       claimFirst(c, async () => {

@@ -12,6 +12,7 @@ import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
+import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { checkCast, type Participant } from './check-cast.ts';
 import { reasonOf } from './eligibility.ts';
@@ -134,6 +135,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       role: 'viewer',
       description: 'Never an error for somebody who may not vote: `eligible` is false, and `reason` tells why.',
       answers: answersOne(eligibilityView, 'Whether a cast would be accepted now.'),
+      refusals: ['ballot_key_unavailable'],
       bodies: {
         CheckElectionVoterBody: {
           summary: 'In an election',
@@ -144,7 +146,8 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       },
     }),
     event,
-    takeIdempotencyKey(),
+    // Whether somebody has voted is told by no stored answer.
+    takeIdempotencyKey(keepingOf(deps)),
     checkBody,
     (c) => claimFirst(c, async () => ok(await checkVoter(deps, c.get('target'), c.get('body')))),
   );

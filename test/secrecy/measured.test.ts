@@ -24,6 +24,7 @@ let service: TestService;
 let account: TestAccount;
 const elections: TestEvent[] = [];
 const voters: MeasuredVoter[] = [];
+const codes: { readonly election: TestEvent; readonly confirmationCode: string }[] = [];
 
 /** The smallest ballot that there is, or the largest one. */
 function votesOf({ positions }: TestEvent, large: boolean): object[] {
@@ -47,13 +48,16 @@ function votesOf({ positions }: TestEvent, large: boolean): object[] {
   });
 }
 
-/** Casts and confirms as the SDK does it: each call with an Idempotency-Key of its own, and made once more. */
+/** As the SDK does it: each call has an Idempotency-Key of its own. */
+const postAbout = (election: TestEvent, path: string, body: object, idempotencyKey: string) =>
+  service.call('POST', `/public/voting-events/${election.id}/${path}`, body, {
+    key: account.vote,
+    headers: { 'Idempotency-Key': idempotencyKey },
+  });
+
+/** Checks, casts, confirms and asks for a proof. The call is made twice where a repeat gives the first answer. */
 async function vote(election: TestEvent, email: string, voterKey: string, large: boolean): Promise<void> {
-  const post = (path: string, body: object, idempotencyKey: string) =>
-    service.call('POST', `/public/voting-events/${election.id}/${path}`, body, {
-      key: account.vote,
-      headers: { 'Idempotency-Key': idempotencyKey },
-    });
+  const post = (path: string, body: object, idempotencyKey: string) => postAbout(election, path, body, idempotencyKey);
   const twice = async (path: string, body: object, status: number) => {
     const key = randomUUID();
     const first = demand(await post(path, body, key), status);
@@ -64,6 +68,8 @@ async function vote(election: TestEvent, email: string, voterKey: string, large:
   demand(await post('voter/check', { email, voterKey }, randomUUID()), 200);
   const { confirmationCode } = await twice('ballot/cast', { email, voterKey, votes: votesOf(election, large) }, 201);
   await twice('ballot/confirm', { confirmationCode }, 200);
+  demand(await post('log/proof', { confirmationCode }, randomUUID()), 200);
+  codes.push({ election, confirmationCode });
 }
 
 beforeAll(async () => {
@@ -105,6 +111,13 @@ describe(`who measures every value of a copy of ${ROLLS.reduce((sum, roll) => su
   test('does so no better once they are sealed, and when the result is final and their keys are gone', async () => {
     for (const { id } of elections) await sealBallots(service, id);
     await expectChance();
+    for (const { election, confirmationCode } of codes)
+      demand(await postAbout(election, 'log/proof', { confirmationCode }, randomUUID()), 200);
+    // A proof is the longer the more leaves there are, and says where the leaf is: its length told whose leaf it was.
+    const { rows } = await service.deps.db.$client.query(
+      'SELECT count(*)::int AS claims, count(body)::int AS answers FROM idempotency_keys',
+    );
+    expect(rows).toEqual([{ claims: 5 * voters.length, answers: 0 }]);
     for (const { id } of elections) await finishEvent(service, id);
     await expectChance();
   });
