@@ -1,22 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestEvent, demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
-import {
-  createTestAccount,
-  patiently,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { patiently, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const RANKED = { votingMethod: 'ranked_choice', candidates: ['Ada "the first"', 'Bea', 'Cid'], settings: { seats: 2 } };
 const get = (event: TestEvent, path: string, key: string | undefined = account.read) =>
@@ -73,7 +62,7 @@ describe('the ballots of a ranked position as BLT', () => {
     const early = await get(event, path);
     expect([early.status, early.body.error.details.reason]).toEqual([403, 'openings_not_available']);
     const withdrawn = `/voting-events/${event.id}/candidates/${event.positions[0]?.candidates[2]}`;
-    demand(await service.call('PATCH', withdrawn, { status: 'withdrawn' }, { key: account.write }), 200);
+    demand(await account.patch(withdrawn, { status: 'withdrawn' }), 200);
     await finishEvent(service, event.id);
     const { status, body, disposition } = await download(event, path);
     expect([status, disposition.includes('ballots.blt')]).toEqual([200, true]);
@@ -91,10 +80,7 @@ describe('the ballots of a ranked position as BLT', () => {
         email: `v${index}@${event.code}.example`,
         weight,
       }));
-      demand(
-        await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, { key: account.write }),
-        201,
-      );
+      demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
       for (const index of [0, weights.length - 1])
         await vote(event, `v${index}@${event.code}.example`, rank(event, [[index === 0 ? 0 : 1, 1]]));
       await finishEvent(service, event.id);
@@ -116,7 +102,7 @@ describe('the ballots of a ranked position as BLT', () => {
       RANKED,
       { votingMethod: 'approval', candidates: ['X'] },
     ]);
-    const free = await createTestAccount(service, 'free');
+    const free = await service.account('free');
     const own = await createTestEvent(service, free, {}, [RANKED]);
     const codes = async (path: string, key?: string, of = event) => {
       const answer = await get(of, path, key);

@@ -1,23 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 async function issuesOf(event: TestEvent, votes: readonly unknown[]): Promise<string[]> {
-  const { status, body } = await service.call(
-    'POST',
-    `/public/voting-events/${event.id}/ballot/cast`,
-    { visitorId: visitor(), votes },
-    { key: account.vote },
-  );
+  const { status, body } = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
   expect(status).toBe(422);
   return body.error.details.issues.map(({ field }: { field: string }) => field).toSorted();
 }

@@ -1,23 +1,15 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { expect, test, vi } from 'vitest';
+import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let busy: TestAccount;
-let other: TestAccount;
-let edited: TestEvent;
-let voted: TestEvent;
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
-beforeAll(async () => {
-  // Without jobs, whose transactions would be counted too.
-  service = await startTestService({ worker: false });
-  [busy, other] = [await createTestAccount(service), await createTestAccount(service)];
-  edited = await createTestEvent(service, busy, {}, [PLURALITY]);
-  voted = await createTestEvent(service, other, {}, [PLURALITY]);
-});
-afterAll(() => service.stop());
+// Without jobs, whose transactions would be counted too.
+const service = await useService({ worker: false });
+const [busy, other] = [await service.account(), await service.account()];
+const edited = await createTestEvent(service, busy, {}, [PLURALITY]);
+const voted = await createTestEvent(service, other, {}, [PLURALITY]);
 
 /** How many transactions were open at once at most, from now on. */
 function watchTransactions() {
@@ -39,7 +31,7 @@ test('changes of one account have few connections at a time: they wait for each 
   try {
     const position = `/voting-events/${edited.id}/positions/${edited.positions[0]?.id}`;
     const changes = Array.from({ length: 40 }, (_, number) =>
-      service.call('PATCH', position, { description: `Change ${number}` }, { key: busy.write }),
+      busy.patch(position, { description: `Change ${number}` }),
     );
     const [first] = voted.positions;
     const votes = [{ positionId: first?.id, candidateId: first?.candidates[0] }];

@@ -1,26 +1,14 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { type TestAnswer, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const resultsOf = async (event: TestEvent): Promise<TestAnswer['body']> =>
-  demand(await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }), 200);
+  demand(await account.get(`/voting-events/${event.id}/results`), 200);
 
 async function vote(
   event: TestEvent,
@@ -35,7 +23,7 @@ async function vote(
 }
 
 const close = async (event: TestEvent): Promise<void> => {
-  demand(await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write }), 200);
+  demand(await account.patch(`/voting-events/${event.id}`, { status: 'closed' }), 200);
 };
 
 describe('the lot', () => {
@@ -75,7 +63,7 @@ describe('the lot', () => {
     const leaves = await log.leaves();
     expect(leaves[0]?.['seed']).toBe(seedHash);
     expect(leaves.at(-1)?.['t']).toBe('close');
-    const { rows } = await service.deps.db.$client.query(
+    const rows = await service.query(
       "SELECT encode(root_hash, 'hex') AS root FROM log_checkpoints WHERE voting_event_id = $1 AND size = $2",
       [event.id, leaves.length - 1],
     );
@@ -149,7 +137,7 @@ describe('a referendum', () => {
     const [first, second] = (await resultsOf(event)).positions;
     expect([first.referendum.outcome, second.referendum.outcome]).toEqual(['rejected', 'passed']);
     const path = `/voting-events/${event.id}/positions/${event.positions[1]?.id}`;
-    const shown = demand(await service.call('GET', path, undefined, { key: account.read }), 200);
+    const shown = demand(await account.get(path), 200);
     expect(shown.rules.threshold.base).toBe('yes_no');
   });
 
@@ -157,7 +145,7 @@ describe('a referendum', () => {
     const event = await createTestEvent(service, account, { type: 'poll' }, [], false);
     const rules = { [name]: { numerator: 0, denominator: 2 } };
     const body = { title: 'Move', votingMethod: 'referendum', rules };
-    const refused = await service.call('POST', `/voting-events/${event.id}/positions`, body, { key: account.write });
+    const refused = await account.post(`/voting-events/${event.id}/positions`, body);
     expect([refused.status, refused.body.error.details.field]).toEqual([422, `rules.${name}.numerator`]);
   });
 });
@@ -173,7 +161,7 @@ describe('a required majority', () => {
     const [ada, , cid] = event.positions[0]?.candidates ?? [];
     expect(position).toMatchObject({ winners: [], vacantSeats: 1, runoff: [ada, cid] });
     const path = `/voting-events/${event.id}/positions/${event.positions[0]?.id}`;
-    const shown = demand(await service.call('GET', path, undefined, { key: account.read }), 200);
+    const shown = demand(await account.get(path), 200);
     expect(shown.majorityRequired).toEqual(majorityRequired);
   });
 
@@ -184,7 +172,7 @@ describe('a required majority', () => {
   ])('is refused where it cannot be: %s, %o', async (votingMethod, majorityRequired, field) => {
     const event = await createTestEvent(service, account, { type: 'poll' }, [], false);
     const body = { title: 'Chair', votingMethod, majorityRequired };
-    const refused = await service.call('POST', `/voting-events/${event.id}/positions`, body, { key: account.write });
+    const refused = await account.post(`/voting-events/${event.id}/positions`, body);
     expect([refused.status, refused.body.error.details.field]).toEqual([422, field]);
   });
 });
@@ -215,10 +203,8 @@ test.each(['rejected', 'pending', 'withdrawn'])(
       event.positions[1]?.candidates[2],
     ];
     // Below every rule of the API: a count must not depend on how a status came about.
-    await service.deps.db.$client.query('UPDATE candidates SET status = $1 WHERE id = ANY($2)', [status, gone]);
-    await service.deps.db.$client.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [
-      event.id,
-    ]);
+    await service.query('UPDATE candidates SET status = $1 WHERE id = ANY($2)', [status, gone]);
+    await service.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [event.id]);
     const [plurality, ranked] = (await resultsOf(event)).positions;
     expect(plurality.winners).toEqual([]);
     expect(plurality.candidates[0]).toMatchObject({ votesWon: 1, winner: false });

@@ -1,32 +1,18 @@
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { foldElectorate } from '#src/results/repository.ts';
 import { createTestEvent, demand } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  eventually,
-  patiently,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, patiently, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
 const createElection = () => createTestEvent(service, account, { type: 'election' }, PLAN);
 
 const electorateOf = async (eventId: string): Promise<number> =>
-  demand(await service.call('GET', `/voting-events/${eventId}/results`, undefined, { key: account.read }), 200).stats
-    .electorate;
+  demand(await account.get(`/voting-events/${eventId}/results`), 200).stats.electorate;
 
 /** The sum over the roll itself. */
 async function countedRoll(eventId: string): Promise<number> {
@@ -71,12 +57,11 @@ describe('the electorate of an election', () => {
   test('stays the same while its changes are put together, by several at once, and voters come', async () => {
     const { id } = await createElection();
     const add = (index: number) =>
-      service.call(
-        'POST',
-        `/voting-events/${id}/voters`,
-        { name: `Voter ${index}`, email: `voter-${index}@club.example`, weight: 1.5 },
-        { key: account.write },
-      );
+      account.post(`/voting-events/${id}/voters`, {
+        name: `Voter ${index}`,
+        email: `voter-${index}@club.example`,
+        weight: 1.5,
+      });
     await Promise.all(
       Array.from({ length: 60 }, async (_, index) => {
         demand(await patiently(() => add(index)), 201);
@@ -92,10 +77,10 @@ describe('the electorate of an election', () => {
   test('is rewritten and deleted together with its roll', async () => {
     const { id } = await createElection();
     const voters = [{ name: 'Vera', email: 'vera@club.example', weight: 3 }];
-    demand(await service.call('POST', `/voting-events/${id}/voters/batch`, { voters }, { key: account.write }), 201);
+    demand(await account.post(`/voting-events/${id}/voters/batch`, { voters }), 201);
     await service.deps.db.execute(sql`SELECT scatter_voters(${id}, '', 100)`);
     expect(await electorateOf(id)).toBe(3);
-    expect((await service.call('DELETE', `/voting-events/${id}`, undefined, { key: account.write })).status).toBe(204);
+    expect((await account.delete(`/voting-events/${id}`)).status).toBe(204);
     await eventually(async () => ((await changesOf(id)) === 0 ? true : undefined));
   });
 });

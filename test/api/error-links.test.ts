@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { reasonAnchor } from '#src/http/errors.ts';
 import { hasReason, REFUSALS, type RefusalCase, reasonOf } from '#src/http/refusals.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
 import { createTestEvent } from '#test/harness/elections.ts';
 import { sendRaw } from '#test/harness/raw-http.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-let anchors: string[];
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  const page = await service.call('GET', '/reference/errors');
-  anchors = [...String(page.body).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id ?? '');
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const page = await service.call('GET', '/reference/errors');
+const anchors = [...String(page.body).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id ?? '');
 
 const leadsThere = (docUrl: string): boolean => {
   const [page, anchor = ''] = docUrl.split('#');

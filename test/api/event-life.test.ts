@@ -1,24 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { createTestEvent, demand, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  patiently,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { patiently, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cleo'] };
 const HOUR = 3_600_000;
@@ -211,10 +199,9 @@ describe('an election', () => {
 
 /** As if the clock had reached the end of an event. */
 async function endNow(eventId: string): Promise<void> {
-  await service.deps.db.$client.query(
-    'UPDATE voting_events SET ends_at = now_ms(), paper_version = paper_version + 1 WHERE id = $1',
-    [eventId],
-  );
+  await service.query('UPDATE voting_events SET ends_at = now_ms(), paper_version = paper_version + 1 WHERE id = $1', [
+    eventId,
+  ]);
 }
 
 const READ_ONLY = new Set([
@@ -290,10 +277,7 @@ describe('the life of an event', () => {
         visitorId: visitor(),
         votes: [{ positionId: position?.id, candidateId: position?.candidates[0] }],
       };
-      demand(
-        await service.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, { key: account.vote }),
-        201,
-      );
+      demand(await account.page(event, 'ballot/cast', body), 201);
       expect(await outcome('PATCH', base, { startsAt })).toBe(BALLOTS);
       expect((await read(base)).status).toBe('open');
     },
@@ -335,10 +319,12 @@ describe('the life of an event', () => {
   ] as const)('has a final result, too, where it never became ready and was closed by %s', async (_, times) => {
     const { id } = await createTestEvent(service, account, { type: 'poll' }, [], false);
     const minutes = (value: number | undefined) => (value === undefined ? null : Date.now() + value * 60_000);
-    await service.deps.db.$client.query(
-      'UPDATE voting_events SET starts_at = $2, ends_at = $3, closed_at = $4 WHERE id = $1',
-      [id, minutes(times.startsAt), minutes(times.endsAt), minutes(times.closedAt)],
-    );
+    await service.query('UPDATE voting_events SET starts_at = $2, ends_at = $3, closed_at = $4 WHERE id = $1', [
+      id,
+      minutes(times.startsAt),
+      minutes(times.endsAt),
+      minutes(times.closedAt),
+    ]);
     const before = await read(`/voting-events/${id}`);
     expect([before.status, before.finalAt]).toEqual(['closed', null]);
     await sequenceLogs(sealDeps(service.deps));

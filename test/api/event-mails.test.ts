@@ -1,22 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
-import { connectTestBusiness, type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
+import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 import { type ReadMail, readMail } from '#test/harness/read-mail.ts';
 import { invite } from '#test/harness/sharing.ts';
-import { createTestAccount, eventually, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { eventually } from '#test/harness/test-service.ts';
 
 const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
-let paid: PaidTestService;
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  service = paid.service;
-  account = await createTestAccount(service);
-});
-afterAll(() => paid.stop());
+const { service } = await usePaidService();
+const account = await service.account();
 
 const create = (settings: object = {}): Promise<TestEvent> =>
   createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY);

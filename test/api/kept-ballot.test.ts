@@ -1,22 +1,15 @@
 import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
-
-let service: TestService;
-let account: TestAccount;
-let shuffled: TestEvent;
+import { useService } from '#test/harness/test-service.ts';
 
 const CANDIDATES = Array.from({ length: 40 }, (_, index) => `Candidate ${index}`);
 
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  const plan = { votingMethod: 'approval', candidates: CANDIDATES };
-  shuffled = await createTestEvent(service, account, { ballot: { candidateOrder: 'shuffled' } }, [plan, plan]);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const plan = { votingMethod: 'approval', candidates: CANDIDATES };
+const shuffled = await createTestEvent(service, account, { ballot: { candidateOrder: 'shuffled' } }, [plan, plan]);
 
 /** Answers as they come over the wire, not unpacked. */
 async function getBallot(event: TestEvent, query = '', headers: Record<string, string> = {}) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { recordCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { CompactRange, hashLeaf, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
@@ -11,7 +11,7 @@ import { findEventById } from '#src/voting-events/repository.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand } from '#test/harness/elections.ts';
 import { verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
-import { createTestAccount, startTestService, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
 /** A tile of each of two levels is full, and the third has begun. */
 const SIZE = TILE_WIDTH ** 2 + 3 * TILE_WIDTH + 7;
@@ -21,15 +21,14 @@ const CHUNK = 8_192;
 
 const leafOf = (index: number): Buffer => Buffer.from(`{"v":1,"t":"note","index":${index}}`);
 
-let service: TestService;
 let eventId: string;
 let log: LogReader;
 /** Roots of the sizes that were signed, as a frontier in memory has them. */
 const rootAt = new Map<number, Uint8Array>();
 
+const service = await useService({ worker: false });
 beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const plan = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
   ({ id: eventId } = await createTestEvent(service, account, {}, [plan]));
   log = new LogReader(service, eventId, account.vote);
@@ -64,7 +63,6 @@ beforeAll(async () => {
     }),
   );
 }, 120_000);
-afterAll(() => service.stop());
 
 const decode = (texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text, 'base64'));
 

@@ -1,5 +1,5 @@
 import { get } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkScopes, createApiKey } from '#src/accounts/create-api-key.ts';
 import { askPatiently, createLogKey, LogReader } from '#test/harness/ballot-log.ts';
 import {
@@ -11,18 +11,12 @@ import {
   votePoll,
 } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 

@@ -1,27 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestEvent, demand, finishEvent, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMail } from '#test/harness/read-mail.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
 
 const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const HOUR_MS = 3_600_000;
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const create = (settings: object = {}, open = true): Promise<TestEvent> =>
   createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY, open);
@@ -184,7 +172,7 @@ describe('mails to many voters', () => {
   });
 
   test('are passed over where an account has used up its mails, and can be asked for again at once', async () => {
-    const free = await createTestAccount(service, 'free');
+    const free = await service.account('free');
     const event = await createTestEvent(service, free, { type: 'election' }, PLURALITY);
     const call = (method: string, path: string, body?: object) =>
       service.call(method, `/voting-events/${event.id}${path}`, body, { key: free.write });
@@ -284,7 +272,7 @@ describe('the routes of mails to many voters', () => {
       [{ audience: null, kind: 'key' }, 'audience'],
     ];
     for (const [sent, field] of bad) {
-      const answer = await service.call('POST', path, sent, { key: account.write });
+      const answer = await account.post(path, sent);
       expect([answer.status, answer.body.error.code, answer.body.error.details.field]).toEqual([
         ...[422, 'validation_error', field],
       ]);
@@ -293,7 +281,7 @@ describe('the routes of mails to many voters', () => {
       const answer = await service.call(method, target, sent, key === undefined ? {} : { key });
       return [answer.status, answer.body.error.code];
     };
-    const stranger = await createTestAccount(service);
+    const stranger = await service.account();
     expect(await codes('POST', path, undefined, body)).toEqual([401, 'unauthorized']);
     expect(await codes('POST', path, account.read, body)).toEqual([403, 'insufficient_scope']);
     expect(await codes('POST', path, account.vote, body)).toEqual([403, 'insufficient_scope']);
@@ -312,11 +300,11 @@ describe('the routes of mails to many voters', () => {
       404,
       'not_found',
     ]);
-    const viewer = await createTestAccount(service);
+    const viewer = await service.account();
     await shareEvent(service, account, event, viewer, 'viewer');
-    const refused = await service.call('POST', path, body, { key: viewer.write });
+    const refused = await viewer.post(path, body);
     expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'role']);
-    const list = await service.call('GET', `/voting-events/${event.id}/notifications`, undefined, { key: viewer.read });
+    const list = await viewer.get(`/voting-events/${event.id}/notifications`);
     expect(list.body).toEqual({ data: [], nextCursor: null });
     const poll = await createTestEvent(service, account, {}, PLURALITY);
     const inPoll = await notify(poll, 'all', 'key');
@@ -328,11 +316,10 @@ describe('the routes of mails to many voters', () => {
     const event = await create();
     await addVoters(event, addresses(event, 'a'));
     const ask = () =>
-      service.call(
-        'POST',
+      account.post(
         `/voting-events/${event.code}/voters/notify`,
         { audience: 'all', kind: 'key' },
-        { key: account.write, headers: { 'Idempotency-Key': event.id } },
+        { 'Idempotency-Key': event.id },
       );
     const [first, second] = [await ask(), await ask()];
     expect([second.body, second.headers.get('idempotent-replayed')]).toEqual([first.body, 'true']);

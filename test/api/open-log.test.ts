@@ -1,5 +1,5 @@
 import { get } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { unauthorized } from '#src/accounts/authenticate.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
 import {
@@ -11,18 +11,12 @@ import {
   votePoll,
 } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService({ worker: false });
+const account = await service.account();
 
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const OPEN = { log: { open: true } };
@@ -40,8 +34,7 @@ async function pollWith(ballots: number, settings: Readonly<Record<string, unkno
 }
 
 const logPath = (reference: string, rest: string): string => `/public/voting-events/${reference}/log/${rest}`;
-const change = (event: TestEvent, body: unknown) =>
-  service.call('PATCH', `/voting-events/${event.id}`, body, { key: account.write });
+const change = (event: TestEvent, body: unknown) => account.patch(`/voting-events/${event.id}`, body);
 
 /** Asks without a key; waits where the address has asked too often, as any client does. */
 async function ask(method: string, target: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) {
@@ -72,7 +65,7 @@ describe('an open log', () => {
 
   test('is read by no other route, and with a key as before', async () => {
     const { event } = await pollWith(1, OPEN);
-    const stranger = await createTestAccount(service);
+    const stranger = await service.account();
     expect((await new LogReader(service, event.id, stranger.vote).get('checkpoint')).status).toBe(404);
     expect((await new LogReader(service, event.id, account.write).get('checkpoint')).status).toBe(403);
     expect((await new LogReader(service, event.id, 'nonsense').get('checkpoint')).status).toBe(401);
@@ -166,7 +159,7 @@ describe('an open log', () => {
       ask('POST', logPath(event.id, 'proof'), { confirmationCode }, { 'Idempotency-Key': 'proof-1' });
     const answers = [await prove(codes[0]), await prove(codes[1])];
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-    const { rows } = await service.deps.db.$client.query("SELECT 1 FROM idempotency_keys WHERE api_key_id = ''");
+    const rows = await service.query("SELECT 1 FROM idempotency_keys WHERE api_key_id = ''");
     expect(rows).toEqual([]);
   });
 });

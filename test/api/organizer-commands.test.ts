@@ -1,7 +1,6 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { VotingService } from '#sdk/index.ts';
 import { applyEvent } from '#src/commands/apply-event.ts';
 import type { Answer, Cli, Row } from '#src/commands/cli.ts';
@@ -16,25 +15,16 @@ import { createTestEvent, demand, votePoll } from '#test/harness/elections.ts';
 import { startFailingProxy } from '#test/harness/failing-proxy.ts';
 import { PLURALITY } from '#test/harness/payments.ts';
 import { freePort } from '#test/harness/started-service.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
+import { useFolder } from '#test/harness/use.ts';
 
 const LIST_LOADED = path.resolve(import.meta.dirname, '../harness/list-loaded.ts');
 
-let service: TestService;
-let account: TestAccount;
-let folder: string;
-
-beforeAll(async () => {
-  // Files of results are redirected to, by the address that the service is known by.
-  const port = await freePort();
-  service = await startTestService({ environment: { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}` } });
-  account = await createTestAccount(service);
-  folder = mkdtempSync(path.join(tmpdir(), 'voting-organizer-'));
-});
-afterAll(async () => {
-  await service.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+// Files of results are redirected to, by the address that the service is known by.
+const port = await freePort();
+const service = await useService({ environment: { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}` } });
+const account = await service.account();
+const folder = useFolder('voting-organizer-');
 
 const address = (): string => `http://127.0.0.1:${service.port}`;
 const fileOf = (name: string, text: string | Uint8Array): string => {

@@ -1,32 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent, finishEvent, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
 let account: TestAccount;
 
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
+const service = await useService();
 
 const get = (target: string, key = account.read) => service.call('GET', target, undefined, { key });
 const post = (target: string, body: unknown, key = account.write) => service.call('POST', target, body, { key });
-const patch = (target: string, body: unknown) => service.call('PATCH', target, body, { key: account.write });
-const remove = (target: string) => service.call('DELETE', target, undefined, { key: account.write });
+const patch = (target: string, body: unknown) => account.patch(target, body);
+const remove = (target: string) => account.delete(target);
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
 describe('voting events', () => {
   beforeAll(async () => {
-    account = await createTestAccount(service);
+    account = await service.account();
   });
 
   test('have the documented shape and defaults when created with a title and a type', async () => {
@@ -91,7 +81,7 @@ describe('voting events', () => {
   });
 
   test('are found by the status that they show, whatever the clock says', async () => {
-    const own = await createTestAccount(service);
+    const own = await service.account();
     const hour = 3_600_000;
     const times: readonly [startsAt: number | null, endsAt: number | null][] = [
       [null, null],
@@ -147,7 +137,7 @@ describe('voting events', () => {
   });
 
   test('are listed page by page, each once, while others are added and removed', async () => {
-    const own = await createTestAccount(service);
+    const own = await service.account();
     const ids: string[] = [];
     for (let index = 0; index < 7; index += 1) {
       ids.push((await post('/voting-events', { title: `Event ${index} 100%`, type: 'poll' }, own.write)).body.data.id);
@@ -168,7 +158,7 @@ describe('voting events', () => {
   });
 
   test('stay within the plan however many are created at once', async () => {
-    const free = await createTestAccount(service, 'free');
+    const free = await service.account('free');
     const other = await service.another();
     try {
       const answers = await Promise.all(
@@ -193,7 +183,7 @@ describe('voting events', () => {
 describe('positions', () => {
   let event: string;
   beforeAll(async () => {
-    account = await createTestAccount(service);
+    account = await service.account();
     event = (await post('/voting-events', { title: 'Methods', type: 'poll' })).body.data.id;
   });
 
@@ -242,9 +232,7 @@ describe('positions', () => {
     expect((await get(`/voting-events/${made.id}/positions/${gone?.id}`)).status).toBe(404);
     expect((await get(`/voting-events/${made.id}/candidates`)).body.data).toHaveLength(2);
     const left = await eventually(async () => {
-      const { rows } = await service.deps.db.$client.query('SELECT id FROM positions WHERE voting_event_id = $1', [
-        made.id,
-      ]);
+      const rows = await service.query('SELECT id FROM positions WHERE voting_event_id = $1', [made.id]);
       return rows.length === 1 ? rows : undefined;
     });
     expect(left).toHaveLength(1);
@@ -253,10 +241,9 @@ describe('positions', () => {
 
 describe('the ballot', () => {
   beforeAll(async () => {
-    account = await createTestAccount(service);
+    account = await service.account();
   });
-  const read = async (id: string) =>
-    (await service.call('GET', `/public/voting-events/${id}/ballot`, undefined, { key: account.vote })).body.data;
+  const read = async (id: string) => (await account.page({ id }, 'ballot')).body.data;
 
   test('shows registered candidates once they are approved, with groups and sponsors', async () => {
     const event = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, [PLURALITY]);
@@ -268,9 +255,7 @@ describe('the ballot', () => {
     });
     const positionIds = [event.positions[0]?.id];
     const row = { name: 'Neu', positionIds, groupId: group.body.data.id, avatarUrl: 'https://img.example/neu.png' };
-    const registered = await service.call('POST', `/public/voting-events/${event.id}/register/candidate`, row, {
-      key: account.vote,
-    });
+    const registered = await account.page(event, 'register/candidate', row);
     expect([registered.status, registered.body.data]).toEqual([
       201,
       {
@@ -302,12 +287,7 @@ describe('the ballot', () => {
     const off = await createTestEvent(service, account, {}, [PLURALITY]);
     const on = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, [PLURALITY]);
     const register = (id: string, positionIds: unknown) =>
-      service.call(
-        'POST',
-        `/public/voting-events/${id}/register/candidate`,
-        { name: 'Neu', positionIds },
-        { key: account.vote },
-      );
+      account.page({ id }, 'register/candidate', { name: 'Neu', positionIds });
     const closed = await register(off.id, [off.positions[0]?.id]);
     expect([closed.status, closed.body.error.details.reason]).toEqual([403, 'registration_closed']);
     const foreign = await register(on.id, [off.positions[0]?.id]);
@@ -327,7 +307,7 @@ describe('the ballot', () => {
 describe('voters', () => {
   let event: string;
   beforeAll(async () => {
-    account = await createTestAccount(service);
+    account = await service.account();
     event = (await post('/voting-events', { title: 'Roll', type: 'election' })).body.data.id;
   });
 
@@ -428,8 +408,8 @@ describe('voters', () => {
 
 describe('another account', () => {
   test('gets the answer of an unknown ID for every event, byte for byte but the request ID', async () => {
-    account = await createTestAccount(service);
-    const stranger = await createTestAccount(service);
+    account = await service.account();
+    const stranger = await service.account();
     const event = await createTestEvent(service, account, {}, [PLURALITY]);
     const targets = ['', '/positions', '/candidates', '/groups', '/sponsors', '/voters', '/results'];
     for (const target of targets) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { demand, finishEvent, visitor } from '#test/harness/elections.ts';
 import {
@@ -6,28 +6,17 @@ import {
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   PRICE,
   PROVIDERS,
   RETURN_URL,
-  startPaidTestService,
   type TestProvider,
+  usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
-let paid: PaidTestService;
-let service: TestService;
-let another: TestService;
-
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  service = paid.service;
-  another = await service.another();
-});
-afterAll(async () => {
-  await another.stop();
-  await paid.stop();
-});
+const { service } = await usePaidService();
+const another = await use(service.another());
 
 const pollOf = (provider: TestProvider, settings = {}, plans?: Parameters<typeof createPaidEvent>[3]) =>
   createPaidEvent(service, provider, settings, plans);
@@ -58,10 +47,7 @@ const finishVote = (event: PaidEvent, paymentAttemptId: string, on = service, he
   post(event, 'ballot/cast', { paymentAttemptId }, on, headers);
 
 const attemptOf = async (event: PaidEvent, id: string) =>
-  demand(
-    await service.call('GET', `/voting-events/${event.id}/payments/${id}`, undefined, { key: event.account.read }),
-    200,
-  );
+  demand(await event.account.get(`/voting-events/${event.id}/payments/${id}`), 200);
 
 const refunded = (event: PaidEvent, id: string) =>
   eventually(async () => {
@@ -105,7 +91,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     [
       'a day after its cast',
       async (event: PaidEvent) => {
-        await service.deps.db.$client.query(
+        await service.query(
           'UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1',
           [event.id],
         );
@@ -115,7 +101,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     [
       'by the confirm that comes too late',
       async (event: PaidEvent, confirmationCode: string) => {
-        await service.deps.db.$client.query(
+        await service.query(
           'UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1',
           [event.id],
         );
@@ -139,7 +125,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     // The provider's own word of the refund comes too, and reverses nothing.
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(await attemptOf(event, id)).toMatchObject({ status: 'fulfilled', reversedAt: null });
-    const { rows } = await service.deps.db.$client.query(
+    const rows = await service.query(
       'SELECT count(*)::int AS left FROM waiting_participants WHERE voting_event_id = $1',
       [event.id],
     );
@@ -151,12 +137,11 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     const id = await startVote(event, {});
     demand(await finishVote(event, id), 201);
     const path = `/voting-events/${event.id}?force=true`;
-    expect((await service.call('DELETE', path, undefined, { key: event.account.write })).status).toBe(204);
+    expect((await event.account.delete(path)).status).toBe(204);
     await eventually(async () => {
-      const { rows } = await service.deps.db.$client.query(
-        "SELECT 1 FROM payment_refunds WHERE attempt_id = $1 AND status = 'refunded'",
-        [id],
-      );
+      const rows = await service.query("SELECT 1 FROM payment_refunds WHERE attempt_id = $1 AND status = 'refunded'", [
+        id,
+      ]);
       return rows.length === 1 ? true : undefined;
     }, 20_000);
   });
@@ -218,7 +203,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
       const first = await post(event, path, make(event));
       const { paymentAttemptId } = demand(first, 402);
       await decide(checkoutUrlOf(first), 'pay');
-      await service.deps.db.$client.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [event.account.id]);
+      await service.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [event.account.id]);
       await eventually(async () => {
         const refused = await post(event, path, make(event));
         return refused.status === 403 && refused.body.error.details.reason === 'plan_feature' ? true : undefined;
@@ -252,8 +237,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
 });
 
 describe('a poll that changes its price', () => {
-  const patch = (event: PaidEvent, body: unknown) =>
-    service.call('PATCH', `/voting-events/${event.id}`, body, { key: event.account.write });
+  const patch = (event: PaidEvent, body: unknown) => event.account.patch(`/voting-events/${event.id}`, body);
 
   test('counts the ballots that were cast before it had one; whoever votes from then on pays', async () => {
     const event = await pollOf('provider_a', { payments: {} });
@@ -287,10 +271,7 @@ describe('a poll that changes its price', () => {
       );
       demand(await patch(event, { payments: { payToVote: null } }), 200);
       for (const status of ['created', 'pending', 'succeeded', 'fulfilled', 'failed', 'cancelled']) {
-        await service.deps.db.$client.query('UPDATE payment_attempts SET status = $2 WHERE id = $1', [
-          answer.paymentAttemptId,
-          status,
-        ]);
+        await service.query('UPDATE payment_attempts SET status = $2 WHERE id = $1', [answer.paymentAttemptId, status]);
         const ended = status === 'failed' || status === 'cancelled';
         const { status: code, body } = await patch(event, change);
         expect([status, code, body.error?.details.reason]).toEqual([

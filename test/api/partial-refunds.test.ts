@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
@@ -9,31 +9,25 @@ import {
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   PRICE,
   PROVIDERS,
   RETURN_URL,
   referenceOf,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
+const { service, sandbox } = await usePaidService();
 afterEach(() => {
-  Object.assign(paid.sandbox.faults, NO_FAULTS);
+  Object.assign(sandbox.faults, NO_FAULTS);
 });
-afterAll(() => paid.stop());
 
 const DAY_MS = 86_400_000;
-const query = (statement: string, values: unknown[]) => paid.service.deps.db.$client.query(statement, values);
-const sweep = () => sweepPayments(paymentDeps(paid.service.deps));
-const post = ({ id, account }: PaidEvent, path: string, body: object) =>
-  paid.service.call('POST', `/public/voting-events/${id}/ballot/${path}`, body, { key: account.vote });
+const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
+const sweep = () => sweepPayments(paymentDeps(service.deps));
+const post = ({ id, account }: PaidEvent, path: string, body: object) => account.page({ id }, `ballot/${path}`, body);
 const get = async ({ id, account }: PaidEvent, path: string) =>
-  demand(await paid.service.call('GET', `/voting-events/${id}${path}`, undefined, { key: account.read }), 200);
+  demand(await account.get(`/voting-events/${id}${path}`), 200);
 const read = (event: PaidEvent, attempt: string) => get(event, `/payments/${attempt}`);
 
 async function begin(event: PaidEvent): Promise<{ attempt: string; url: string }> {
@@ -66,7 +60,7 @@ const until = (event: PaidEvent, attempt: string, holds: (payment: Record<string
 /** Rows of the payments' file, by column. */
 async function readCsv({ id, account }: PaidEvent): Promise<Map<string, string>[]> {
   const key = { key: account.read };
-  const { body } = await paid.service.call('GET', `/voting-events/${id}/payments/csv`, undefined, key);
+  const { body } = await service.call('GET', `/voting-events/${id}/payments/csv`, undefined, key);
   const [head = [], ...rows] = String(body)
     .replace('\ufeff', '')
     .trim()
@@ -80,16 +74,16 @@ describe.each(PROVIDERS)('a part that a merchant of %s gives back', (provider) =
   const part = amountMinor / 5;
 
   test('leaves the vote, shows on the payment, and comes off the sums, by message and by sweep alike', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const [kept, byMessage, bySweep] = [await vote(event), await vote(event), await vote(event)];
-    await paid.sandbox.reverse(referenceOf(event, byMessage), 'refund', part);
+    await sandbox.reverse(referenceOf(event, byMessage), 'refund', part);
     const shown = { status: 'partially_refunded', amountMinor: part, finishedAt: null };
     const refunded = await until(event, byMessage, ({ refund }) => refund !== null);
     expect(refunded).toMatchObject({ status: 'fulfilled', refundedAt: null, reversedAt: null, refund: shown });
 
-    paid.sandbox.faults.webhooks = 'lost';
-    await paid.sandbox.reverse(referenceOf(event, bySweep), 'refund', part);
-    await paid.sandbox.reverse(referenceOf(event, bySweep), 'refund', part);
+    sandbox.faults.webhooks = 'lost';
+    await sandbox.reverse(referenceOf(event, bySweep), 'refund', part);
+    await sandbox.reverse(referenceOf(event, bySweep), 'refund', part);
     expect((await read(event, bySweep)).refund).toBe(null);
     await sweep();
     expect((await read(event, bySweep)).refund).toMatchObject({ ...shown, amountMinor: 2 * part });
@@ -106,40 +100,32 @@ describe.each(PROVIDERS)('a part that a merchant of %s gives back', (provider) =
   });
 
   test('voids the vote once the parts come to all of it, and shows no part any more', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const attempt = await vote(event);
-    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund', part);
+    await sandbox.reverse(referenceOf(event, attempt), 'refund', part);
     await until(event, attempt, ({ refund }) => refund !== null);
-    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund', amountMinor - part);
+    await sandbox.reverse(referenceOf(event, attempt), 'refund', amountMinor - part);
     const reversed = await until(event, attempt, ({ reversedAt }) => reversedAt !== null);
     expect(reversed.refund).toBe(null);
     expect((await get(event, '/stats')).payments.revenue).toEqual([]);
   });
 
   test('is left out of what the service gives back later: the rest goes, and the payer has the whole', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const { attempt } = await cast(event);
-    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund', part);
+    await sandbox.reverse(referenceOf(event, attempt), 'refund', part);
     await until(event, attempt, ({ refund }) => refund !== null);
-    demand(
-      await paid.service.call(
-        'PATCH',
-        `/voting-events/${event.id}`,
-        { status: 'closed' },
-        { key: event.account.write },
-      ),
-      200,
-    );
+    demand(await event.account.patch(`/voting-events/${event.id}`, { status: 'closed' }), 200);
     await query('UPDATE voting_events SET closed_at = closed_at - 86400000 WHERE id = $1', [event.id]);
-    await dropAllExpiredBallots(paid.service.deps);
+    await dropAllExpiredBallots(service.deps);
     const refunded = await until(event, attempt, ({ refundedAt }) => refundedAt !== null);
     expect(refunded.refund).toMatchObject({ status: 'refunded', amountMinor });
   });
 });
 
 test('fees that a payer of provider_b bore go back with the payment', async () => {
-  const event = await createPaidEvent(paid.service, 'provider_b');
-  paid.sandbox.faults.payerBearsFees = true;
+  const event = await createPaidEvent(service, 'provider_b');
+  sandbox.faults.payerBearsFees = true;
   const visitorId = visitor();
   const [position] = event.positions;
   const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
@@ -167,12 +153,11 @@ test.each([
   ['in parts, by the sweep', [20_000, 30_000], 'sweep'],
 ])('a price that goes back %s, without the fees that its payer bore, voids the vote', async (_how, parts, way) => {
   const { amountMinor } = PRICE.provider_b;
-  const event = await createPaidEvent(paid.service, 'provider_b');
-  paid.sandbox.faults.payerBearsFees = true;
+  const event = await createPaidEvent(service, 'provider_b');
+  sandbox.faults.payerBearsFees = true;
   const attempt = await vote(event);
-  if (way === 'sweep') paid.sandbox.faults.webhooks = 'lost';
-  for (const part of parts)
-    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund', (amountMinor * part) / 50_000);
+  if (way === 'sweep') sandbox.faults.webhooks = 'lost';
+  for (const part of parts) await sandbox.reverse(referenceOf(event, attempt), 'refund', (amountMinor * part) / 50_000);
   if (way === 'sweep') await sweep();
   const reversed = await until(event, attempt, ({ reversedAt }) => reversedAt !== null);
   expect(reversed).toMatchObject({ status: 'fulfilled', refund: null });
@@ -181,15 +166,15 @@ test.each([
 });
 
 test('a payment of provider_b that comes ten days late, without a message, is found by the sweep and goes back', async () => {
-  const event = await createPaidEvent(paid.service, 'provider_b');
+  const event = await createPaidEvent(service, 'provider_b');
   const { attempt, url } = await begin(event);
   await query('UPDATE payment_attempts SET expires_at = 1, created_at = created_at - $2::bigint WHERE id = $1', [
     attempt,
     10 * DAY_MS,
   ]);
   await until(event, attempt, ({ status }) => status === 'cancelled');
-  paid.sandbox.advance(10 * DAY_MS);
-  paid.sandbox.faults.webhooks = 'lost';
+  sandbox.advance(10 * DAY_MS);
+  sandbox.faults.webhooks = 'lost';
   await decide(url, 'pay');
   await sweep();
   const found = await until(event, attempt, ({ refundedAt }) => refundedAt !== null);

@@ -1,24 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestEvent, demand, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
 const organize = (method: string, path: string, body?: unknown) =>
   service.call(method, path, body, { key: account.write });
-const vote = (event: TestEvent, path: string, body: unknown) =>
-  service.call('POST', `/public/voting-events/${event.id}/${path}`, body, { key: account.vote });
+const vote = (event: TestEvent, path: string, body: unknown) => account.page(event, path, body);
 const votesFor = ({ positions: [position] }: TestEvent) => [
   { positionId: position?.id, candidateId: position?.candidates[0] },
 ];
@@ -199,7 +192,7 @@ describe('a voter of an election', () => {
     const voter = await voterOf();
     const body = { name: 'Otto', email: 'otto@club.example' };
     const { id } = demand(await organize('POST', `/voting-events/${voter.event.id}/voters`, body), 201);
-    await service.deps.db.$client.query(
+    await service.query(
       'INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, number) SELECT voting_event_id, $2, key_hash, number FROM voter_keys WHERE voting_event_id = $1',
       [voter.event.id, id],
     );
@@ -248,10 +241,9 @@ describe('a voter of an election', () => {
   test('is erased after the final result, and every figure stays', async () => {
     const voter = await voterOf();
     expect(await castAndConfirm(voter.event, { voterKey: voter.voterKey, email: voter.email })).toBe('voted');
-    await service.deps.db.$client.query(
-      'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000 WHERE id = $1',
-      [voter.event.id],
-    );
+    await service.query('UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000 WHERE id = $1', [
+      voter.event.id,
+    ]);
     const figures = async () => {
       const stats = demand(await organize('GET', `/voting-events/${voter.event.id}/stats`), 200);
       return [stats.voters, stats.turnout, stats.ballots];
@@ -260,9 +252,7 @@ describe('a voter of an election', () => {
     demand(await organize('DELETE', voter.path), 202);
     expect((await organize('GET', voter.path)).status).toBe(404);
     expect(await figures()).toEqual(before);
-    const { rows } = await service.deps.db.$client.query('SELECT name, email, voter_id FROM voters WHERE id = $1', [
-      voter.id,
-    ]);
+    const rows = await service.query('SELECT name, email, voter_id FROM voters WHERE id = $1', [voter.id]);
     expect(rows).toEqual([{ name: '', email: null, voter_id: null }]);
   });
 
@@ -289,10 +279,7 @@ describe('a voter of an election', () => {
       const changes = { name: `${name} Renamed`, email: `${name}@renamed.example`, voterId: `NEW-${name}` };
       demand(await organize('PATCH', `${base}/voters/${ids[index]}`, changes), 200);
     }
-    await service.deps.db.$client.query(
-      'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000 WHERE id = $1',
-      [event.id],
-    );
+    await service.query('UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000 WHERE id = $1', [event.id]);
     const read = async () => {
       const trail = (await organize('GET', `${base}/audit`)).body.data;
       return { trail, text: JSON.stringify(trail) + (await organize('GET', `${base}/audit/csv`)).body };

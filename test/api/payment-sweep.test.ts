@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { processProviderEventJob } from '#src/payments/receive-provider-event.ts';
@@ -10,34 +10,25 @@ import {
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   PROVIDERS,
   RETURN_URL,
   referenceOf,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
+const { service, sandbox } = await usePaidService();
 afterEach(() => {
-  Object.assign(paid.sandbox.faults, NO_FAULTS);
+  Object.assign(sandbox.faults, NO_FAULTS);
 });
-afterAll(() => paid.stop());
 
-const query = (statement: string, values: unknown[]) => paid.service.deps.db.$client.query(statement, values);
-const sweep = () => sweepPayments(paymentDeps(paid.service.deps));
+const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
+const sweep = () => sweepPayments(paymentDeps(service.deps));
 
-const post = ({ id, account }: PaidEvent, path: string, body: object) =>
-  paid.service.call('POST', `/public/voting-events/${id}/ballot/${path}`, body, { key: account.vote });
+const post = ({ id, account }: PaidEvent, path: string, body: object) => account.page({ id }, `ballot/${path}`, body);
 
 const read = async ({ id, account }: PaidEvent, attempt: string) =>
-  demand(
-    await paid.service.call('GET', `/voting-events/${id}/payments/${attempt}`, undefined, { key: account.read }),
-    200,
-  );
+  demand(await account.get(`/voting-events/${id}/payments/${attempt}`), 200);
 
 async function begin(event: PaidEvent, visitorId = visitor()): Promise<{ attempt: string; url: string }> {
   const [position] = event.positions;
@@ -59,43 +50,43 @@ async function vote(event: PaidEvent): Promise<string> {
 
 describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) => {
   test('makes up for lost messages of refunds, failed refunds and disputes, and asks for nothing else', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const attempts = [await vote(event), await vote(event), await vote(event)];
     const [kept = '', refunded = '', disputed = ''] = attempts;
-    paid.sandbox.faults.webhooks = 'lost';
-    await paid.sandbox.reverse(referenceOf(event, refunded), 'refund');
-    await paid.sandbox.reverse(referenceOf(event, disputed), 'dispute');
+    sandbox.faults.webhooks = 'lost';
+    await sandbox.reverse(referenceOf(event, refunded), 'refund');
+    await sandbox.reverse(referenceOf(event, disputed), 'dispute');
     expect((await read(event, refunded)).reversedAt).toBe(null);
     await sweep();
     const states = await Promise.all(attempts.map(async (attempt) => (await read(event, attempt)).reversedAt !== null));
     expect(states).toEqual([false, true, true]);
-    const asked = paid.sandbox.requests.length;
+    const asked = sandbox.requests.length;
     await sweep();
     // Jobs of the other provider's events may still ask.
-    const more = paid.sandbox.requests
+    const more = sandbox.requests
       .slice(asked)
       .filter((request) => request.provider === provider && /sessions|verify/.test(request.path));
     expect(more).toEqual([]);
-    await paid.sandbox.moveRefund(referenceOf(event, refunded), 'failed');
+    await sandbox.moveRefund(referenceOf(event, refunded), 'failed');
     await sweep();
     expect((await read(event, refunded)).refund).toMatchObject({ status: 'failed', finishedAt: null });
     expect(await read(event, kept)).toMatchObject({ reversedAt: null, refund: null });
   });
 
   test('gives back what was paid after its payment had ended, without a message', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    paid.sandbox.faults.webhooks = 'lost';
+    const event = await createPaidEvent(service, provider);
+    sandbox.faults.webhooks = 'lost';
     const { attempt, url } = await begin(event);
-    if (provider === 'provider_a') paid.sandbox.advance(3_600_000);
+    if (provider === 'provider_a') sandbox.advance(3_600_000);
     else await query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', [attempt]);
     await eventually(async () => ((await read(event, attempt)).status === 'cancelled' ? true : undefined));
-    if (provider === 'provider_a') paid.sandbox.advance(-3_600_000);
-    paid.sandbox.faults.payAfterExpiry = true;
+    if (provider === 'provider_a') sandbox.advance(-3_600_000);
+    sandbox.faults.payAfterExpiry = true;
     await decide(url, 'pay');
     await sweep();
     await eventually(async () => ((await read(event, attempt)).refundedAt === null ? undefined : true));
     await sweep();
-    const refunds = paid.sandbox.requests.filter(
+    const refunds = sandbox.requests.filter(
       ({ method, path, body }) =>
         method === 'POST' && /refund/.test(path) && JSON.stringify(body).includes(referenceOf(event, attempt)),
     );
@@ -103,14 +94,14 @@ describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) =>
   });
 
   test('matches a message again that named a payment nobody knew when it came', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const attempt = await vote(event);
     const away = 'UPDATE payment_attempts SET id = $2, provider_payment_id = $3 WHERE id = $1';
     const { rows } = await query('SELECT provider_payment_id AS payment FROM payment_attempts WHERE id = $1', [
       attempt,
     ]);
     await query(away, [attempt, `${attempt}-away`, null]);
-    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund');
+    await sandbox.reverse(referenceOf(event, attempt), 'refund');
     const message = await eventually(async () => {
       const found = await query(
         `SELECT event_key AS key FROM provider_events WHERE payment_business_id = $1 AND event_type LIKE '%refund%'`,
@@ -119,7 +110,7 @@ describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) =>
       return found.rows[0]?.key;
     });
     await query('UPDATE provider_events SET received_at = received_at - 61000 WHERE event_key = $1', [message]);
-    const job = processProviderEventJob(paymentDeps(paid.service.deps));
+    const job = processProviderEventJob(paymentDeps(service.deps));
     await job.work({ businessId: event.businessId, eventKey: message }, { id: '1', attempt: 1, last: false });
     await sweep();
     const outcome = async () => {

@@ -1,20 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestEvent, demand, type PositionPlan, type TestEvent, visitor } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { type TestAnswer, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const PLANS: readonly PositionPlan[] = [
   { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
@@ -24,14 +13,8 @@ const PLANS: readonly PositionPlan[] = [
 const create = (open: boolean): Promise<TestEvent> =>
   createTestEvent(service, account, { candidate: { selfRegistration: true } }, PLANS, open);
 const register = (event: TestEvent, positionIds: readonly unknown[]): Promise<TestAnswer> =>
-  service.call(
-    'POST',
-    `/public/voting-events/${event.id}/register/candidate`,
-    { name: 'Cleo', positionIds },
-    { key: account.vote },
-  );
-const change = (path: string, body: object): Promise<TestAnswer> =>
-  service.call('PATCH', path, body, { key: account.write });
+  account.page(event, 'register/candidate', { name: 'Cleo', positionIds });
+const change = (path: string, body: object): Promise<TestAnswer> => account.patch(path, body);
 
 describe('a candidate on the ballot of a referendum has a role, so that it can be voted for', () => {
   test.each([false, true])(
@@ -60,10 +43,7 @@ describe('a candidate on the ballot of a referendum has a role, so that it can b
     const event = await create(true);
     const [race, referendum] = event.positions;
     const { id } = demand(await register(event, [race?.id]), 201);
-    await service.deps.db.$client.query('UPDATE candidates SET position_ids = $2 WHERE id = $1', [
-      id,
-      [referendum?.id],
-    ]);
+    await service.query('UPDATE candidates SET position_ids = $2 WHERE id = $1', [id, [referendum?.id]]);
     const path = `/voting-events/${event.id}/candidates/${id}`;
     const refused = await change(path, { status: 'approved' });
     expect([refused.status, refused.body.error.details.issues[0].field]).toEqual([422, 'referendumRole']);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { demand, visitor } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import {
@@ -6,28 +6,22 @@ import {
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   RETURN_URL,
   referenceOf,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterAll(() => paid.stop());
+const { service, sandbox } = await usePaidService();
 
 const PROVIDERS = ['provider_a', 'provider_b'] as const;
 const DAY_MS = 86_400_000;
 
-const cast = ({ id, account }: PaidEvent, body: object) =>
-  paid.service.call('POST', `/public/voting-events/${id}/ballot/cast`, body, { key: account.vote });
+const cast = ({ id, account }: PaidEvent, body: object) => account.page({ id }, 'ballot/cast', body);
 
 const organizer = async ({ id, account }: PaidEvent, path: string) =>
-  demand(await paid.service.call('GET', `/voting-events/${id}/payments${path}`, undefined, { key: account.read }), 200);
+  demand(await account.get(`/voting-events/${id}/payments${path}`), 200);
 
 async function begin(event: PaidEvent, visitorId = visitor()) {
   const [position] = event.positions;
@@ -55,7 +49,7 @@ async function payTwice(event: PaidEvent, beforeSecond: () => void): Promise<{ f
 
 /** As if the refund had been due for so many days; what is planned is done now. */
 async function age(attempt: string, days: number): Promise<void> {
-  const { $client } = paid.service.deps.db;
+  const { $client } = service.deps.db;
   const aged = 'UPDATE payment_refunds SET created_at = created_at - $2::bigint WHERE attempt_id = $1';
   await $client.query(aged, [attempt, days * DAY_MS]);
   const soon =
@@ -69,13 +63,13 @@ const sumOf = (rows: readonly unknown[], name: string): number =>
 const untilTried = (attempt: string) =>
   eventually(async () => {
     const again = "SELECT 1 FROM graphile_worker.jobs WHERE key LIKE $1 AND run_at > now() + '1 minute'::interval";
-    const { rows } = await paid.service.deps.db.$client.query(again, [`refund:${attempt}:%:again`]);
+    const rows = await service.query(again, [`refund:${attempt}:%:again`]);
     return rows.length === 1 ? true : undefined;
   });
 
 describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (provider) => {
   test('is what the provider calls it once it is paid, and how its refund stands', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const { attempt } = await begin(event);
     expect(await organizer(event, `/${attempt}`)).toMatchObject({ providerDetails: null, refund: null });
     const { first, second } = await payTwice(event, () => undefined);
@@ -100,12 +94,10 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
     });
     const listed = await organizer(event, '');
     expect(listed.find(({ id }: { id: string }) => id === second)).toEqual({ ...back, confirmationCode: null });
-    const voter = await paid.service.call('GET', `/public/voting-events/${event.id}/payments/${second}`, undefined, {
-      key: event.account.vote,
-    });
+    const voter = await event.account.page(event, `payments/${second}`);
     expect(Object.keys(voter.body.data)).not.toEqual(expect.arrayContaining(['providerDetails']));
     const key = { key: event.account.read };
-    const csv = await paid.service.call('GET', `/voting-events/${event.id}/payments/csv`, undefined, key);
+    const csv = await service.call('GET', `/voting-events/${event.id}/payments/csv`, undefined, key);
     const [head = '', ...lines] = String(csv.body).trim().split('\r\n');
     const last = head.replaceAll('"', '').split(',').slice(-5);
     expect(last).toEqual(['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor']);
@@ -115,7 +107,7 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
   });
 
   test('adds up to the minor unit: the statistics, the list and the file agree on what was taken in, and on fees', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const attempts: string[] = [];
     for (let count = 0; count < 3; count += 1) {
       const attempt = await pay(event);
@@ -124,19 +116,19 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
     }
     await payTwice(event, () => undefined);
     const [, dropped = '', reversed = ''] = attempts;
-    await paid.service.deps.db.$client.query('SELECT give_back_ballot($1, $2)', [event.id, dropped]);
+    await service.query('SELECT give_back_ballot($1, $2)', [event.id, dropped]);
     await eventually(async () => ((await organizer(event, `/${dropped}`)).refundedAt === null ? undefined : true));
-    await paid.sandbox.reverse(referenceOf(event, reversed), 'dispute');
+    await sandbox.reverse(referenceOf(event, reversed), 'dispute');
     await eventually(async () => ((await organizer(event, `/${reversed}`)).reversedAt === null ? undefined : true));
     const key = { key: event.account.read };
-    const stats = demand(await paid.service.call('GET', `/voting-events/${event.id}/stats`, undefined, key), 200);
+    const stats = demand(await service.call('GET', `/voting-events/${event.id}/stats`, undefined, key), 200);
     const listed: Record<string, unknown>[] = await organizer(event, '');
     const kept = listed.filter((row) => row['status'] === 'fulfilled' && !row['refundedAt'] && !row['reversedAt']);
     expect(stats.payments.revenue).toEqual([
       { currency: listed[0]?.['currency'], amountMinor: sumOf(kept, 'amountMinor') },
     ]);
     expect(kept).toHaveLength(2);
-    const csv = await paid.service.call('GET', `/voting-events/${event.id}/payments/csv`, undefined, key);
+    const csv = await service.call('GET', `/voting-events/${event.id}/payments/csv`, undefined, key);
     const [head = [], ...rows] = parseCsv(String(csv.body));
     const inFile = rows.map((row) => Object.fromEntries(head.map((name, index) => [name, row[index] ?? ''])));
     const keptInFile = inFile.filter(
@@ -149,11 +141,11 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
   });
 
   test('is a refund that fails, and payment.refund_failed once, where the provider never answers', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const receiver = await startReceiver();
     const hook = { url: receiver.url, eventTypes: ['payment.refund_failed'] };
-    demand(await paid.service.call('POST', '/webhook-endpoints', hook, { key: event.account.write }), 201);
-    const { faults } = paid.sandbox;
+    demand(await event.account.post('/webhook-endpoints', hook), 201);
+    const { faults } = sandbox;
     const { second } = await payTwice(event, () => Object.assign(faults, { refuseStatus: 503, refuseTimes: 1e9 }));
     try {
       await untilTried(second);
@@ -166,7 +158,7 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
       const failed = await organizer(event, `/${second}`);
       expect([failed.refundedAt, failed.refund]).toEqual([null, expect.objectContaining({ status: 'failed' })]);
       await age(second, 1);
-      const jobs = await paid.service.deps.db.$client.query('SELECT 1 FROM graphile_worker.jobs WHERE key LIKE $1', [
+      const jobs = await service.deps.db.$client.query('SELECT 1 FROM graphile_worker.jobs WHERE key LIKE $1', [
         `refund:${second}:%`,
       ]);
       expect([jobs.rows.length, receiver.received.length]).toEqual([0, 1]);

@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
@@ -13,25 +13,13 @@ import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visi
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMail } from '#test/harness/read-mail.ts';
 import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
 
 const PLURALITY = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const REHEARSAL_WORDS = 'This is a rehearsal';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const create = (settings: object): Promise<TestEvent> =>
   createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY, false);
@@ -203,7 +191,7 @@ describe('the rehearsal of an election', () => {
     await addVoter(event, email);
     await patchEvent(service, account, event, { status: 'rehearsal' });
     await vote(event, email, await requestKey(event, email));
-    await service.deps.db.$client.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
+    await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
     service.deps.events.forget(event.id);
     // From the start to the wipe it takes no ballot at all.
     const key = await requestKey(event, email);

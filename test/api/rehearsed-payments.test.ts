@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { demand, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   PRICE,
   PROVIDERS,
   RETURN_URL,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
@@ -34,11 +33,7 @@ const PLANS = [
   },
 ];
 
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterAll(() => paid.stop());
+const paid = await usePaidService();
 
 const asVoter = (event: PaidEvent, method: string, place: string, body?: object): Promise<TestAnswer> =>
   paid.service.call(method, `/public/voting-events/${event.id}${place}`, body, { key: event.account.vote });

@@ -1,32 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { demand, visitor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   PRICE,
   PROVIDERS,
   RETURN_URL,
   referenceOf,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterAll(() => paid.stop());
+const { service, sandbox } = await usePaidService();
 
-const post = (event: PaidEvent, path: string, body: object) =>
-  paid.service.call('POST', `/public/voting-events/${event.id}/${path}`, body, { key: event.account.vote });
+const post = (event: PaidEvent, path: string, body: object) => event.account.page(event, path, body);
 const read = async (event: PaidEvent, path: string) =>
-  demand(
-    await paid.service.call('GET', `/voting-events/${event.id}${path}`, undefined, { key: event.account.read }),
-    200,
-  );
+  demand(await event.account.get(`/voting-events/${event.id}${path}`), 200);
 
 /** Both calls of a checkout with its payment between them; its attempt and what it brought. */
 async function pay(event: PaidEvent, path: string, body: object) {
@@ -39,7 +30,7 @@ async function pay(event: PaidEvent, path: string, body: object) {
 }
 
 async function reverse(event: PaidEvent, attempt: string): Promise<void> {
-  await paid.sandbox.reverse(referenceOf(event, attempt), 'refund');
+  await sandbox.reverse(referenceOf(event, attempt), 'refund');
   await eventually(async () => ((await read(event, `/payments/${attempt}`)).reversedAt === null ? undefined : true));
 }
 
@@ -55,7 +46,7 @@ test.each(PROVIDERS)(
       maxCredits: 99,
     };
     const event = await createPaidEvent(
-      paid.service,
+      service,
       provider,
       { payments: { payToVote: PRICE[provider], repeatVotes: true }, results: { visibility: 'live' } },
       [
@@ -78,7 +69,7 @@ test.each(PROVIDERS)(
     const state = async () => {
       const query = `positionId=${position?.id}&visitorId=${visitorId}`;
       const path = `/public/voting-events/${event.id}/quadratic-credits?${query}`;
-      const { data } = (await paid.service.call('GET', path, undefined, { key: event.account.vote })).body;
+      const { data } = (await service.call('GET', path, undefined, { key: event.account.vote })).body;
       const { positions } = await read(event, '/results');
       const { purchasedCredits, spentCredits, heldCredits, availableCredits } = data;
       return [positions[0].candidates[0].votesWon, purchasedCredits, spentCredits, heldCredits, availableCredits];

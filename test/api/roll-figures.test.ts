@@ -1,22 +1,16 @@
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Transaction } from '#src/database/client.ts';
 import { foldAllRollFigures, foldRollFigures } from '#src/results/read-stats.ts';
 import { readTurnoutByGroup, readVoterFigures } from '#src/results/repository.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { createTestEvent, demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  // A job would show who voted a moment after the confirms: here the test does.
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+// A job would show who voted a moment after the confirms: here the test does.
+const service = await useService({ worker: false });
+const account = await service.account();
 
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
@@ -55,7 +49,7 @@ async function countPlainly(eventId: string) {
 }
 
 async function figuresOf({ id }: TestEvent) {
-  const stats = demand(await service.call('GET', `/voting-events/${id}/stats`, undefined, { key: account.read }), 200);
+  const stats = demand(await account.get(`/voting-events/${id}/stats`), 200);
   return {
     voters: stats.voters,
     byGroup: stats.byGroup.map((group: { groupId: string; voters: number; voted: number }) => [

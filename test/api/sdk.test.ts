@@ -1,16 +1,7 @@
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestEvent, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
-import {
-  createPaidEvent,
-  decide,
-  type PaidTestService,
-  PLURALITY,
-  PROVIDERS,
-  RETURN_URL,
-  startPaidTestService,
-} from '#test/harness/payments.ts';
-import { createTestAccount, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { createPaidEvent, decide, PLURALITY, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import {
   BadRequestError,
@@ -26,23 +17,13 @@ import {
   VotingServiceError,
 } from '../../sdk/typescript/src/index.ts';
 
-let paid: PaidTestService;
-let service: TestService;
-let account: TestAccount;
-let organizer: VotingService;
-let voting: VotingService;
-
 const clientOf = (key: string): VotingService =>
   new VotingService({ baseUrl: `http://127.0.0.1:${service.port}`, key });
 
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  ({ service } = paid);
-  account = await createTestAccount(service);
-  organizer = clientOf(account.write);
-  voting = clientOf(account.vote);
-});
-afterAll(() => paid.stop());
+const { service } = await usePaidService();
+const account = await service.account();
+const organizer = clientOf(account.write);
+const voting = clientOf(account.vote);
 
 /** The first candidate of each position. */
 const firstChoices = ({ positions }: TestEvent) =>

@@ -1,23 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { acceptInvite, invite, inviteToken, shareEvent } from '#test/harness/sharing.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { type TestAccount, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
 let owner: TestAccount;
 let guest: TestAccount;
 let event: TestEvent;
 
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
+const service = await useService();
 
 async function fresh(settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
-  owner = await createTestAccount(service);
-  guest = await createTestAccount(service, 'free');
+  owner = await service.account();
+  guest = await service.account('free');
   event = await createTestEvent(service, owner, settings, PLAN);
 }
 
@@ -56,7 +52,7 @@ describe('an invite', () => {
       },
     ]);
     expect((await as(guest, 'GET', '')).body.data.id).toBe(event.id);
-    const listed = await service.call('GET', '/voting-events', undefined, { key: guest.read });
+    const listed = await guest.get('/voting-events');
     expect(listed.body.data.map((row: { id: string }) => row.id)).toEqual([event.id]);
     const shown = await as(owner, 'GET', '/invites');
     expect(shown.body).toEqual({ data: [accepted.body.data], nextCursor: null });
@@ -66,7 +62,7 @@ describe('an invite', () => {
   test('accepted again by the same account answers the same, by another one 409, by the owner 409', async () => {
     const token = await inviteToken(service, 'Guest@Club.example');
     expect((await acceptInvite(service, guest.write, token)).status).toBe(200);
-    const stranger = await createTestAccount(service);
+    const stranger = await service.account();
     const second = await acceptInvite(service, stranger.write, token);
     expect([second.status, second.body.error.details.reason]).toEqual([409, 'invite_used']);
     const own = await acceptInvite(service, owner.write, token);
@@ -90,7 +86,7 @@ describe('an invite', () => {
     const gone = await as(owner, 'DELETE', `/invites/${data[0].id}`);
     expect([gone.status, gone.body]).toEqual([204, '']);
     expect((await as(guest, 'GET', '')).status).toBe(404);
-    expect((await service.call('GET', '/voting-events', undefined, { key: guest.read })).body.data).toEqual([]);
+    expect((await guest.get('/voting-events')).body.data).toEqual([]);
     expect((await acceptInvite(service, guest.write, token)).status).toBe(404);
     expect((await as(owner, 'DELETE', `/invites/${data[0].id}`)).status).toBe(404);
   });
@@ -98,7 +94,7 @@ describe('an invite', () => {
   test('that expired is refused, and its address can be invited again', async () => {
     const { body } = await as(owner, 'POST', '/invites', { email: 'late@club.example', role: 'viewer' });
     const token = await inviteToken(service, 'late@club.example');
-    await service.deps.db.$client.query('UPDATE event_invites SET expires_at = 1 WHERE id = $1', [body.data.id]);
+    await service.query('UPDATE event_invites SET expires_at = 1 WHERE id = $1', [body.data.id]);
     const late = await acceptInvite(service, guest.write, token);
     expect([late.status, late.body.error.details.reason]).toEqual([409, 'invite_expired']);
     expect((await as(owner, 'GET', '/invites?status=expired')).body.data).toHaveLength(1);
@@ -112,10 +108,10 @@ describe('an invite', () => {
     const token = await inviteToken(service, 'again@club.example');
     const second = await acceptInvite(service, guest.read, token);
     expect([made.status, second.status, second.body.error.details.reason]).toEqual([201, 409, 'already_shared']);
-    const { rows } = await service.deps.db.$client.query(
-      'SELECT role FROM event_invites WHERE voting_event_id = $1 AND account_id = $2',
-      [event.id, guest.id],
-    );
+    const rows = await service.query('SELECT role FROM event_invites WHERE voting_event_id = $1 AND account_id = $2', [
+      event.id,
+      guest.id,
+    ]);
     expect(rows).toEqual([{ role: 'editor' }]);
   });
 
@@ -131,7 +127,7 @@ describe('an invite', () => {
     const email = 'secret@club.example';
     await invite(service, owner, event, email, 'viewer');
     const token = await inviteToken(service, email);
-    const { rows } = await service.deps.db.$client.query(
+    const rows = await service.query(
       `SELECT row_to_json(i)::text AS text FROM event_invites i
        UNION ALL SELECT row_to_json(j)::text FROM graphile_worker.jobs j
        UNION ALL SELECT row_to_json(a)::text FROM audit_entries a`,
@@ -163,10 +159,9 @@ describe('an invite', () => {
       expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
       const refused = answers.find(({ status }) => status !== 201);
       expect([refused?.status, refused?.body.error.details]).toEqual([422, { limit: 'invites_per_event', max: 100 }]);
-      const { rows } = await service.deps.db.$client.query(
-        'SELECT count(*)::int AS found FROM event_invites WHERE voting_event_id = $1',
-        [event.id],
-      );
+      const rows = await service.query('SELECT count(*)::int AS found FROM event_invites WHERE voting_event_id = $1', [
+        event.id,
+      ]);
       expect(rows).toEqual([{ found: 100 }]);
     } finally {
       await other.stop();
@@ -175,7 +170,7 @@ describe('an invite', () => {
 
   test('accepted by many accounts at once is the one of the first', async () => {
     await fresh();
-    const accounts = await Promise.all(Array.from({ length: 8 }, () => createTestAccount(service)));
+    const accounts = await Promise.all(Array.from({ length: 8 }, () => service.account()));
     await invite(service, owner, event, 'many@club.example', 'editor');
     const token = await inviteToken(service, 'many@club.example');
     const answers = await Promise.all(accounts.map((account) => acceptInvite(service, account.write, token)));
@@ -221,11 +216,9 @@ describe('a viewer', () => {
 
   test('is told that webhooks of the event are its owner’s', async () => {
     const body = { url: 'https://hooks.example.com/x', eventTypes: ['voter.created'], votingEventCode: event.code };
-    const made = await service.call('POST', '/webhook-endpoints', body, { key: guest.write });
+    const made = await guest.post('/webhook-endpoints', body);
     expect([made.status, made.body.error.details.reason]).toEqual([403, 'role']);
-    const listed = await service.call('GET', `/webhook-endpoints?votingEventCode=${event.code}`, undefined, {
-      key: guest.read,
-    });
+    const listed = await guest.get(`/webhook-endpoints?votingEventCode=${event.code}`);
     expect([listed.status, listed.body.data]).toEqual([200, []]);
   });
 });
@@ -280,7 +273,7 @@ describe('an editor', () => {
     let cursor: string | null = null;
     do {
       const query: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-      const { body } = await service.call('GET', `/voting-events?limit=2${query}`, undefined, { key: guest.read });
+      const { body } = await guest.get(`/voting-events?limit=2${query}`);
       seen.push(...body.data.map((row: { id: string }) => row.id));
       cursor = body.nextCursor;
     } while (cursor !== null);

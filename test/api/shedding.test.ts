@@ -1,30 +1,17 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Load, MOST_PRESSURE, type Urgency } from '#src/http/load.ts';
-import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { type TestAnswer, useService } from '#test/harness/test-service.ts';
 
 const IN_ORDER: readonly Urgency[] = ['read', 'change', 'cast', 'confirm'];
 
-let service: TestService;
-let account: TestAccount;
-let event: TestEvent;
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-  event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
-});
-afterAll(() => service.stop());
+const service = await useService({ worker: false });
+const account = await service.account();
+const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
 afterEach(() => vi.restoreAllMocks());
 
 const calls: Readonly<Record<Urgency, () => Promise<TestAnswer>>> = {
-  read: () => service.call('GET', `/voting-events/${event.id}`, undefined, { key: account.read }),
+  read: () => account.get(`/voting-events/${event.id}`),
   change: () =>
     service.call(
       'POST',

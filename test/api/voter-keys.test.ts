@@ -1,27 +1,15 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { createTestEvent, demand, finishEvent, type PositionPlan } from '#test/harness/elections.ts';
 import { readMail } from '#test/harness/read-mail.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
 
 const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 describe('the mask of an address', () => {
   const rows = Array.from({ length: 60 }, (_, index) => ({
@@ -38,11 +26,7 @@ describe('the mask of an address', () => {
       { type: 'election', voter: { requireVoterId: true } },
       PLURALITY,
     );
-    if (voters.length > 0)
-      demand(
-        await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, { key: account.write }),
-        201,
-      );
+    if (voters.length > 0) demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
     return event;
   }
   const maskOf = async (event: { id: string }, voterId: string): Promise<string> => {
@@ -79,9 +63,7 @@ describe('mails to one address', () => {
   const to = (address: string) => service.mails().filter((mail) => mail.includes(`To: ${address}`));
   const settled = () =>
     eventually(async () => {
-      const { rows } = await service.deps.db.$client.query(
-        'SELECT 1 FROM graphile_worker.jobs WHERE run_at <= now() LIMIT 1',
-      );
+      const rows = await service.query('SELECT 1 FROM graphile_worker.jobs WHERE run_at <= now() LIMIT 1');
       return rows.length === 0 ? true : undefined;
     });
   const create = (settings = {}) =>
@@ -92,16 +74,13 @@ describe('mails to one address', () => {
     const path = `/voting-events/${event.id}`;
     const email = 'victim@strangers.example';
     for (let times = 0; times < 8; times += 1) {
-      const voter = demand(
-        await service.call('POST', `${path}/voters`, { name: 'V', email }, { key: account.write }),
-        201,
-      );
+      const voter = demand(await account.post(`${path}/voters`, { name: 'V', email }), 201);
       await service.call('POST', `/public${path}/voter-key/request`, { email }, { key: account.vote });
       await settled();
-      await service.call('DELETE', `${path}/voters/${voter.id}`, undefined, { key: account.write });
-      const invite = await service.call('POST', `${path}/invites`, { email, role: 'viewer' }, { key: account.write });
+      await account.delete(`${path}/voters/${voter.id}`);
+      const invite = await account.post(`${path}/invites`, { email, role: 'viewer' });
       await settled();
-      await service.call('DELETE', `${path}/invites/${invite.body.data.id}`, undefined, { key: account.write });
+      await account.delete(`${path}/invites/${invite.body.data.id}`);
     }
     expect(to(email)).toHaveLength(5);
     expect(to(email).every((mail) => mail.includes('"Buy now"'))).toBe(true);

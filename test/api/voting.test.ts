@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import {
   createTestEvent,
@@ -10,22 +10,10 @@ import {
   votePoll,
 } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const EVERY_METHOD = [
   { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cy'] },
@@ -93,21 +81,11 @@ describe('a poll', () => {
     const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 1));
     const visitorId = visitor();
     await votePoll(service, account, event, [vote(event, 0, 0)], visitorId);
-    const again = await service.call(
-      'POST',
-      `/public/voting-events/${event.id}/ballot/cast`,
-      { visitorId, votes: [vote(event, 0, 0)] },
-      { key: account.vote },
-    );
+    const again = await account.page(event, 'ballot/cast', { visitorId, votes: [vote(event, 0, 0)] });
     expect([again.status, again.body.error.details.reason]).toEqual([409, 'already_voted']);
-    const check = await service.call(
-      'POST',
-      `/public/voting-events/${event.id}/voter/check`,
-      { visitorId },
-      { key: account.vote },
-    );
+    const check = await account.page(event, 'voter/check', { visitorId });
     expect(check.body.data).toEqual({ eligible: false, reason: 'already_voted' });
-    const voters = await service.call('GET', `/voting-events/${event.id}/voters`, undefined, { key: account.read });
+    const voters = await account.get(`/voting-events/${event.id}/voters`);
     expect(voters.body.data).toMatchObject([{ voterId: visitorId, hasVoted: true, source: 'poll' }]);
   });
 
@@ -199,9 +177,7 @@ describe('a poll', () => {
     const seen: { id: string; voterId: string }[] = [];
     let cursor = '';
     do {
-      const page = await service.call('GET', `/voting-events/${event.id}/votes?limit=4${cursor}`, undefined, {
-        key: account.read,
-      });
+      const page = await account.get(`/voting-events/${event.id}/votes?limit=4${cursor}`);
       expect(page.status).toBe(200);
       seen.push(...page.body.data);
       cursor = page.body.nextCursor === null ? '' : `&cursor=${page.body.nextCursor}`;
@@ -210,20 +186,18 @@ describe('a poll', () => {
     expect(new Set(seen.map((one) => one.id)).size).toBe(15);
     expect(new Set(seen.map((one) => one.voterId))).toEqual(new Set(visitors));
     const first = at(at(event.positions, 0).candidates, 0);
-    const filtered = await service.call('GET', `/voting-events/${event.id}/votes?candidateId=${first}`, undefined, {
-      key: account.read,
-    });
+    const filtered = await account.get(`/voting-events/${event.id}/votes?candidateId=${first}`);
     expect(filtered.body.data).toHaveLength(2);
-    const stats = await service.call('GET', `/voting-events/${event.id}/stats`, undefined, { key: account.read });
+    const stats = await account.get(`/voting-events/${event.id}/stats`);
     expect(stats.body.data).toMatchObject({
       voters: { total: 5, voted: 5 },
       turnout: { heads: 1 },
       ballots: { cast: 5, confirmed: 5 },
       votes: { total: 15 },
     });
-    const free = await createTestAccount(service, 'free');
-    const own = await service.call('POST', '/voting-events', { title: 'Free', type: 'poll' }, { key: free.write });
-    const gated = await service.call('GET', `/voting-events/${own.body.data.id}/votes`, undefined, { key: free.read });
+    const free = await service.account('free');
+    const own = await free.post('/voting-events', { title: 'Free', type: 'poll' });
+    const gated = await free.get(`/voting-events/${own.body.data.id}/votes`);
     expect([gated.status, gated.body.error.details]).toEqual([403, { reason: 'plan_feature', feature: 'data_export' }]);
   });
 
@@ -238,12 +212,7 @@ describe('a poll', () => {
       vote(event, 6, 1, { rank: 1, value: 1 }),
       { positionId: 'pos_nope', candidateId: 'cnd_nope' },
     ];
-    const answer = await service.call(
-      'POST',
-      `/public/voting-events/${event.id}/ballot/cast`,
-      { visitorId: visitor(), votes },
-      { key: account.vote },
-    );
+    const answer = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
     expect(answer.status).toBe(422);
     const fields = answer.body.error.details.issues.map((issue: { field: string }) => issue.field).sort();
     expect(fields).toEqual([
@@ -261,12 +230,7 @@ describe('a poll', () => {
   test('refuses more credits than a quadratic position has, and says how many', async () => {
     const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(5, 6));
     const votes = [vote(event, 0, 0, { value: 10 }), vote(event, 0, 1, { value: 1 })];
-    const answer = await service.call(
-      'POST',
-      `/public/voting-events/${event.id}/ballot/cast`,
-      { visitorId: visitor(), votes },
-      { key: account.vote },
-    );
+    const answer = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
     expect(answer.status).toBe(422);
     expect(answer.body.error.details).toMatchObject({
       field: 'votes',
@@ -282,9 +246,7 @@ describe('a poll', () => {
       { votingMethod: 'approval', candidates: many },
     ]);
     const order = async (seed: string) => {
-      const answer = await service.call('GET', `/public/voting-events/${event.id}/ballot?seed=${seed}`, undefined, {
-        key: account.vote,
-      });
+      const answer = await account.page(event, `ballot?seed=${seed}`);
       return answer.body.data.candidates.map((one: { id: string }) => one.id);
     };
     expect(await order('a')).toEqual(await order('a'));
@@ -313,12 +275,7 @@ describe('an election', () => {
       { name: 'Vera', email: 'vera@mail.example', weight: 2.5 },
       { name: 'Otto', email: 'otto@mail.example' },
     ];
-    const batch = await service.call(
-      'POST',
-      `/voting-events/${event.id}/voters/batch`,
-      { voters: rows },
-      { key: account.write },
-    );
+    const batch = await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows });
     expect(batch.status).toBe(201);
     const voterKey = await keyFor(base, { email: 'VERA@mail.example' });
     const typed = voterKey.toLowerCase().replaceAll('-', '');
@@ -346,27 +303,20 @@ describe('an election', () => {
     const hidden = await service.call('GET', `${base}/results`, undefined, { key: account.vote });
     expect([hidden.status, hidden.body.error.details.reason]).toEqual([403, 'results_not_available']);
     // Two voters with weights of their own: nothing of a vote is shown before the result is final.
-    const live = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    const live = await account.get(`/voting-events/${event.id}/results`);
     expect(live.body.data.stats).toMatchObject({ ballots: 0, disclosure: { everyBallots: 5, waiting: true } });
-    const closed = await service.call(
-      'PATCH',
-      `/voting-events/${event.id}`,
-      { status: 'closed' },
-      { key: account.write },
-    );
+    const closed = await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     expect(closed.body.data.status).toBe('closed');
     // A mistaken close can be undone for 15 minutes: until then nothing is published.
     expect((await service.call('GET', `${base}/results`, undefined, { key: account.vote })).status).toBe(403);
     await finishEvent(service, event.id);
     expect((await service.call('GET', `${base}/results`, undefined, { key: account.vote })).status).toBe(200);
-    const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    const results = await account.get(`/voting-events/${event.id}/results`);
     expect(results.body.data.stats).toMatchObject({ ballots: 1, electorate: 3.5, turnout: 0.714285 });
     expect(at(results.body.data.positions, 0)).toMatchObject({
       candidates: [{}, { votesWon: 1, weightWon: '2.5', winner: true }, {}],
     });
-    const voters = await service.call('GET', `/voting-events/${event.id}/voters?voted=true`, undefined, {
-      key: account.read,
-    });
+    const voters = await account.get(`/voting-events/${event.id}/voters?voted=true`);
     expect(voters.body.data).toMatchObject([{ name: 'Vera', hasVoted: true, keyStatus: 'used' }]);
     const late = await service.call(
       'POST',
@@ -380,12 +330,7 @@ describe('an election', () => {
   test('refuses wrong keys by 403 ten times and then by 429, for a voter and for nobody alike, and always takes a right one', async () => {
     const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 1));
     const base = `/public/voting-events/${event.id}`;
-    await service.call(
-      'POST',
-      `/voting-events/${event.id}/voters`,
-      { name: 'Vera', email: 'vera@mail.example' },
-      { key: account.write },
-    );
+    await account.post(`/voting-events/${event.id}/voters`, { name: 'Vera', email: 'vera@mail.example' });
     const voterKey = await keyFor(base, { email: 'vera@mail.example' });
     for (const email of ['vera@mail.example', 'nobody@mail.example']) {
       const attempt = (key: string) =>
@@ -414,12 +359,7 @@ describe('an election', () => {
   test('answers a request for a key the same for a voter and for nobody', async () => {
     const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 1));
     const base = `/public/voting-events/${event.id}/voter-key/request`;
-    await service.call(
-      'POST',
-      `/voting-events/${event.id}/voters`,
-      { name: 'Vera', email: 'jane@example.com' },
-      { key: account.write },
-    );
+    await account.post(`/voting-events/${event.id}/voters`, { name: 'Vera', email: 'jane@example.com' });
     const known = await service.call('POST', base, { email: 'jane@example.com' }, { key: account.vote });
     const unknown = await service.call('POST', base, { email: 'john@example.com' }, { key: account.vote });
     expect(known.body).toEqual({ data: { sent: true, maskedEmail: 'j***@e***.com' } });
@@ -429,27 +369,16 @@ describe('an election', () => {
   test('opens a position to its group alone', async () => {
     const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 2), false);
     const base = `/public/voting-events/${event.id}`;
-    const group = await service.call(
-      'POST',
-      `/voting-events/${event.id}/groups`,
-      { name: 'North' },
-      { key: account.write },
-    );
-    await service.call(
-      'PATCH',
-      `/voting-events/${event.id}/positions/${at(event.positions, 1).id}`,
-      { groupId: group.body.data.id },
-      { key: account.write },
-    );
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'open' }, { key: account.write });
+    const group = await account.post(`/voting-events/${event.id}/groups`, { name: 'North' });
+    await account.patch(`/voting-events/${event.id}/positions/${at(event.positions, 1).id}`, {
+      groupId: group.body.data.id,
+    });
+    await account.patch(`/voting-events/${event.id}`, { status: 'open' });
     const rows = [
       { name: 'In', email: 'in@mail.example', groupId: group.body.data.id },
       { name: 'Out', email: 'out@mail.example' },
     ];
-    expect(
-      (await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters: rows }, { key: account.write }))
-        .status,
-    ).toBe(201);
+    expect((await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows })).status).toBe(201);
     const castAs = async (email: string) =>
       service.call(
         'POST',
@@ -478,7 +407,7 @@ describe('results', () => {
     async (visibility, expected) => {
       const event = await createTestEvent(service, account, { results: { visibility } }, EVERY_METHOD.slice(0, 1));
       const before = await results(event);
-      await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+      await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
       const after = await results(event);
       await finishEvent(service, event.id);
       const final = await results(event);
@@ -503,7 +432,7 @@ describe('results', () => {
       return data.lot.seedHash === null ? undefined : data;
     });
     expect([open.final, open.lot.seed, tied(open)]).toEqual([false, null, [[[true, true], 0]]]);
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+    await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     // Ballots are still confirmed: who knew the seed could choose by the last of them.
     const closed = (await results(event, '')).body.data;
     expect([closed.final, closed.lot, tied(closed)]).toEqual([false, open.lot, tied(open)]);
@@ -521,18 +450,14 @@ describe('results', () => {
     const cast = () =>
       service.call('POST', `${base}/cast`, { visitorId: visitor(), votes: [vote(event, 0, 0)] }, { key: account.vote });
     const [early, late] = [await cast(), await cast()];
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+    await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     const confirm = (code: string) =>
       service.call('POST', `${base}/confirm`, { confirmationCode: code }, { key: account.vote });
     expect((await confirm(early.body.data.confirmationCode)).status).toBe(200);
-    await service.deps.db.$client.query(
-      'UPDATE voting_events SET closed_at = closed_at - 16 * 60 * 1000 WHERE id = $1',
-      [event.id],
-    );
-    await service.deps.db.$client.query(
-      'UPDATE pending_ballots SET cast_at = cast_at - 16 * 60 * 1000 WHERE voting_event_id = $1',
-      [event.id],
-    );
+    await service.query('UPDATE voting_events SET closed_at = closed_at - 16 * 60 * 1000 WHERE id = $1', [event.id]);
+    await service.query('UPDATE pending_ballots SET cast_at = cast_at - 16 * 60 * 1000 WHERE voting_event_id = $1', [
+      event.id,
+    ]);
     const refusal = async () => {
       const { status, body } = await confirm(late.body.data.confirmationCode);
       return [status, body.error.details.reason];

@@ -1,8 +1,7 @@
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { MailFault } from '#src/mail/mailer.ts';
 import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/event-catalogue.ts';
-import type { ApiContract } from '#test/harness/api-document.ts';
 import {
   createTestEvent,
   demand,
@@ -17,18 +16,11 @@ import {
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   RETURN_URL,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
-import {
-  createTestAccount,
-  eventually,
-  readContract,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, readContract, type TestAccount } from '#test/harness/test-service.ts';
 
 /** What a receiver must be told: the event it concerns, and what the API shows of it. */
 interface Told {
@@ -39,16 +31,8 @@ interface Told {
 /** Prepares, lets the receiver of an account subscribe, and then makes one thing happen. */
 type Cause = (listen: (account: TestAccount) => Promise<void>) => Promise<Told>;
 
-let paid: PaidTestService;
-let service: TestService;
-let contract: ApiContract;
-
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  service = paid.service;
-  contract = await readContract(service.port);
-});
-afterAll(() => paid.stop());
+const { service, sandbox } = await usePaidService();
+const contract = await readContract(service.port);
 
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const ELECTION = { type: 'election', voter: { selfRegistration: true } };
@@ -65,7 +49,7 @@ async function organize(account: TestAccount, method: string, target: string, bo
 
 /** A fresh account and an event of it. */
 async function prepare(settings: object = {}, plan = PLAN, open = false) {
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const event = await createTestEvent(service, account, { ...settings }, plan, open);
   return { account, event, votingEventId: event.id, base: `/voting-events/${event.id}` };
 }
@@ -73,13 +57,9 @@ async function prepare(settings: object = {}, plan = PLAN, open = false) {
 // Payments
 
 const readPayment = async ({ id, account }: PaidEvent, attempt: string) =>
-  demand(
-    await service.call('GET', `/public/voting-events/${id}/payments/${attempt}`, undefined, { key: account.vote }),
-    200,
-  );
+  demand(await account.page({ id }, `payments/${attempt}`), 200);
 
-const cast = ({ id, account }: PaidEvent, body: object) =>
-  service.call('POST', `/public/voting-events/${id}/ballot/cast`, body, { key: account.vote });
+const cast = ({ id, account }: PaidEvent, body: object) => account.page({ id }, 'ballot/cast', body);
 
 async function begin(event: PaidEvent, visitorId = visitor()) {
   const vote = { visitorId, email: 'payer@mail.example', votes: votesFor(event), returnUrl: RETURN_URL };
@@ -102,7 +82,7 @@ const toldOf = (event: PaidEvent, payment: Record<string, unknown>): Told => ({
 
 const CAUSES: Readonly<Record<EventType, Cause>> = {
   async 'voting_event.created'(listen) {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     await listen(account);
     const data = await organize(account, 'POST', '/voting-events', { title: 'A poll', type: 'poll' });
     return { votingEventId: data.id, data };
@@ -138,10 +118,7 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
   // The end lies 24 hours and a moment ahead.
   async 'voting_event.closing'(listen) {
     const { account, votingEventId, base } = await prepare({}, PLAN, true);
-    await service.deps.db.$client.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [
-      account.id,
-      'owner@club.example',
-    ]);
+    await service.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [account.id, 'owner@club.example']);
     await listen(account);
     const endsAt = Date.now() + 24 * 3_600_000 + 2_000;
     await organize(account, 'PATCH', base, { endsAt });
@@ -254,11 +231,11 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
     const { attempt } = await begin(event);
-    paid.sandbox.advance(3_600_000);
+    sandbox.advance(3_600_000);
     try {
       return toldOf(event, await until(event, attempt, ({ status }) => status === 'cancelled'));
     } finally {
-      paid.sandbox.advance(-3_600_000);
+      sandbox.advance(-3_600_000);
     }
   },
   // Somebody who paid twice gets the second payment back.
@@ -289,7 +266,7 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     }
     const [first, second] = both;
     demand(await cast(event, { paymentAttemptId: first.attempt }), 201);
-    paid.sandbox.faults.refuseRefunds = true;
+    sandbox.faults.refuseRefunds = true;
     expect((await cast(event, { paymentAttemptId: second.attempt })).status).toBe(409);
     const { $client } = service.deps.db;
     const statusOf = async () =>
@@ -302,7 +279,7 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
       'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())';
     await $client.query(soon, [`refund:${second.attempt}:%`]);
     await eventually(async () => ((await statusOf()) === 'failed' ? true : undefined));
-    paid.sandbox.faults.refuseRefunds = false;
+    sandbox.faults.refuseRefunds = false;
     return toldOf(event, await until(event, second.attempt, ({ status }) => status === 'cancelled'));
   },
   async 'payment.reversed'(listen) {
@@ -312,7 +289,7 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     await decide(url, 'pay');
     await until(event, attempt, succeeded);
     demand(await cast(event, { paymentAttemptId: attempt }), 201);
-    await paid.sandbox.reverse(attempt, 'refund');
+    await sandbox.reverse(attempt, 'refund');
     return toldOf(event, await until(event, attempt, ({ reversedAt }) => reversedAt !== null));
   },
   async 'results.published'(listen) {
@@ -341,7 +318,7 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     return { votingEventId, data: { votingEventId, size, rootHash, checkpoint } };
   },
   async 'webhook_endpoint.disabled'(listen) {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const gone = await startReceiver((response) => response.writeHead(410).end());
     const body = { url: gone.url, eventTypes: ['voting_event.created'] };
     const { id } = await organize(account, 'POST', '/webhook-endpoints', body);
@@ -371,10 +348,9 @@ test.each(EVENT_TYPE_NAMES)(
     expect(id).toMatch(/^msg_[0-9a-z]+$/);
     expect(payload).toEqual({ id, type, createdAt: expect.any(Number), ...told });
     expect(contract.messageFault(type, payload)).toBeUndefined();
-    const { rows } = await service.deps.db.$client.query(
-      'SELECT count(*)::int AS told FROM webhook_deliveries WHERE endpoint_id = $1',
-      [endpoint.id],
-    );
+    const rows = await service.query('SELECT count(*)::int AS told FROM webhook_deliveries WHERE endpoint_id = $1', [
+      endpoint.id,
+    ]);
     expect(rows[0].told).toBe(1);
     await receiver.stop();
   },

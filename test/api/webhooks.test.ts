@@ -1,25 +1,15 @@
 import type { ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
 import { createTestEvent, finishEvent } from '#test/harness/elections.ts';
 import { type Received, type Receiver, startReceiver } from '#test/harness/receiver.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
 const receivers: Receiver[] = [];
 
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
+const service = await useService();
 afterEach(async () => {
   for (const receiver of receivers.splice(0)) await receiver.stop();
 });
@@ -36,7 +26,7 @@ async function subscribe(
   eventTypes: readonly string[] = EVENT_TYPE_NAMES,
   more = {},
 ) {
-  const answer = await service.call('POST', '/webhook-endpoints', { url, eventTypes, ...more }, { key: account.write });
+  const answer = await account.post('/webhook-endpoints', { url, eventTypes, ...more });
   expect(answer.status, JSON.stringify(answer.body)).toBe(201);
   return answer.body.data;
 }
@@ -47,15 +37,13 @@ const until = (receiver: Receiver, count: number) =>
   eventually(() => (receiver.received.length >= count ? receiver.received : undefined));
 
 async function deliveries(account: TestAccount, id: string, query = '') {
-  const answer = await service.call('GET', `/webhook-endpoints/${id}/deliveries${query}`, undefined, {
-    key: account.read,
-  });
+  const answer = await account.get(`/webhook-endpoints/${id}/deliveries${query}`);
   return answer.body.data;
 }
 
 describe('an endpoint', () => {
   test('tells its secret once, and has the shape of the contract', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const key = { key: account.write };
     const made = await subscribe(account, 'https://hooks.example.com/a', ['payment.succeeded'], {
       description: 'Ours',
@@ -92,7 +80,7 @@ describe('an endpoint', () => {
   });
 
   test('written with its scheme and host in capitals is taken, and reached', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const shouted = await subscribe(account, 'HTTPS://Hooks.Example.com/A', ['payment.succeeded']);
     expect(shouted.url).toBe('https://Hooks.Example.com/A');
     const receiver = await receive();
@@ -103,20 +91,19 @@ describe('an endpoint', () => {
   });
 
   test('of one event is listed with that event and not with the account', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const event = await createTestEvent(service, account, {}, PLAN, false);
     const made = await subscribe(account, 'https://hooks.example.com/a', ['voter.created'], {
       votingEventCode: event.code,
     });
     expect(made.votingEventId).toBe(event.id);
-    const list = async (query: string) =>
-      (await service.call('GET', `/webhook-endpoints${query}`, undefined, { key: account.read })).body.data;
+    const list = async (query: string) => (await account.get(`/webhook-endpoints${query}`)).body.data;
     expect(await list('')).toEqual([]);
     expect((await list(`?votingEventCode=${event.code}`)).map(({ id }: { id: string }) => id)).toEqual([made.id]);
   });
 
   test('of one event hears of its deletion, and is then in no list and no count', async () => {
-    const account = await createTestAccount(service, 'free');
+    const account = await service.account('free');
     const receiver = await receive();
     const key = { key: account.write };
     const event = await createTestEvent(service, account, {}, [], false);
@@ -134,7 +121,7 @@ describe('an endpoint', () => {
   });
 
   test('is one of as many as the plan allows, however many are made at once', async () => {
-    const account = await createTestAccount(service, 'free');
+    const account = await service.account('free');
     const other = await service.another();
     const body = { url: 'https://hooks.example.com/a', eventTypes: ['voter.created'] };
     const answers = await Promise.all(
@@ -151,7 +138,7 @@ describe('an endpoint', () => {
 
 describe('a message', () => {
   test('is signed so that an independent receiver accepts it, by both secrets after a rotation', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive();
     const { id, secret } = await subscribe(account, receiver.url, ['voting_event.created']);
     await createTestEvent(service, account, {}, [], false);
@@ -164,9 +151,7 @@ describe('a message', () => {
       votingEventId: expect.stringMatching(/^evt_/),
       data: { title: 'An event', status: 'draft' },
     });
-    const rotated = await service.call('POST', `/webhook-endpoints/${id}/rotate-secret`, undefined, {
-      key: account.write,
-    });
+    const rotated = await account.post(`/webhook-endpoints/${id}/rotate-secret`);
     await createTestEvent(service, account, {}, [], false);
     const second = (await until(receiver, 2))[1];
     for (const one of [secret, rotated.body.data.secret]) {
@@ -176,7 +161,7 @@ describe('a message', () => {
     const secrets: string[] = [secret, rotated.body.data.secret];
     for (let times = 0; times < 4; times += 1) {
       const path = `/webhook-endpoints/${id}/rotate-secret`;
-      secrets.push((await service.call('POST', path, undefined, { key: account.write })).body.data.secret);
+      secrets.push((await account.post(path)).body.data.secret);
     }
     await createTestEvent(service, account, {}, [], false);
     const third = (await until(receiver, 3))[2];
@@ -193,12 +178,12 @@ describe('a message', () => {
   });
 
   test('is signed by the newest secret alone once a day has passed since the rotations', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive();
     const { id, secret } = await subscribe(account, receiver.url, ['voting_event.created']);
     const rotate = async (): Promise<string> => {
       const path = `/webhook-endpoints/${id}/rotate-secret`;
-      return (await service.call('POST', path, undefined, { key: account.write })).body.data.secret;
+      return (await account.post(path)).body.data.secret;
     };
     const dayPasses = () =>
       service.deps.db.$client.query(
@@ -230,7 +215,7 @@ describe('a message', () => {
   });
 
   test('is sent for each of the facts that one change makes true, once', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive();
     const key = { key: account.write };
     const event = await createTestEvent(
@@ -263,8 +248,8 @@ describe('a message', () => {
   });
 
   test('goes to the endpoints of its event and of its account, and to nobody else', async () => {
-    const account = await createTestAccount(service);
-    const stranger = await createTestAccount(service);
+    const account = await service.account();
+    const stranger = await service.account();
     const [ofAccount, ofEvent, ofOther, ofStranger] = [
       await receive(),
       await receive(),
@@ -280,7 +265,7 @@ describe('a message', () => {
     await subscribe(account, ofEvent.url, types, { votingEventCode: one.code });
     await subscribe(account, ofOther.url, types, { votingEventCode: two.code });
     await subscribe(stranger, ofStranger.url, types);
-    await service.call('PATCH', `/voting-events/${one.id}`, { title: 'Anew' }, { key: account.write });
+    await account.patch(`/voting-events/${one.id}`, { title: 'Anew' });
     await until(ofAccount, 1);
     const [told] = await until(ofEvent, 1);
     expect(told?.headers['webhook-id']).toBe(ofAccount.received[0]?.headers['webhook-id']);
@@ -288,7 +273,7 @@ describe('a message', () => {
   });
 
   test('is kept while its endpoint is off, and sent when it is asked for again', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const key = { key: account.write };
     const receiver = await receive();
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
@@ -308,10 +293,10 @@ describe('a message', () => {
   });
 
   test('can be asked for as a test', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive();
     const { id } = await subscribe(account, receiver.url, ['voter.created']);
-    const answer = await service.call('POST', `/webhook-endpoints/${id}/test`, undefined, { key: account.write });
+    const answer = await account.post(`/webhook-endpoints/${id}/test`);
     expect(answer.status).toBe(202);
     const [one] = await until(receiver, 1);
     expect(JSON.parse(one?.body ?? '').type).toBe('webhook_endpoint.test');
@@ -330,7 +315,7 @@ describe('a receiver', () => {
     ['that breaks off', (response) => response.destroy(), null, 'broken_off'],
   ];
   test.each(answers)('%s is tried again, by the plan', async (_what, answer, status, error) => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive(answer);
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
     await createTestEvent(service, account, {}, [], false);
@@ -345,41 +330,41 @@ describe('a receiver', () => {
     const wait = delivery.nextTryAt - delivery.attempts[0].at;
     expect(wait).toBeGreaterThanOrEqual(3_900);
     expect(wait).toBeLessThan(8_000);
-    const [endpoint] = (await service.call('GET', '/webhook-endpoints', undefined, { key: account.read })).body.data;
+    const [endpoint] = (await account.get('/webhook-endpoints')).body.data;
     expect(endpoint.consecutiveFailures).toBe(1);
   });
 
   test('that succeeds after failures gets the same message, and clears its count', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive((response, _request, times) => response.writeHead(times === 1 ? 503 : 200).end());
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
     await createTestEvent(service, account, {}, [], false);
     await until(receiver, 1);
     await eventually(async () => ((await deliveries(account, id))[0]?.attempts.length === 1 ? true : undefined));
-    await service.deps.db.$client.query('UPDATE webhook_deliveries SET next_try_at = 0 WHERE endpoint_id = $1', [id]);
+    await service.query('UPDATE webhook_deliveries SET next_try_at = 0 WHERE endpoint_id = $1', [id]);
     const [one, two] = await until(receiver, 2);
     expect([two?.body, two?.headers['webhook-id']]).toEqual([one?.body, one?.headers['webhook-id']]);
     const endpoint = await eventually(async () => {
-      const { data } = (await service.call('GET', `/webhook-endpoints/${id}`, undefined, { key: account.read })).body;
+      const { data } = (await account.get(`/webhook-endpoints/${id}`)).body;
       return data.consecutiveFailures === 0 ? data : undefined;
     });
     expect(endpoint.status).toBe('active');
   });
 
   test('that is gone is switched off at once', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive((response) => response.writeHead(410).end());
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
     await createTestEvent(service, account, {}, [], false);
     const endpoint = await eventually(async () => {
-      const { data } = (await service.call('GET', `/webhook-endpoints/${id}`, undefined, { key: account.read })).body;
+      const { data } = (await account.get(`/webhook-endpoints/${id}`)).body;
       return data.status === 'disabled' ? data : undefined;
     });
     expect(endpoint.disabledReason).toBe('gone');
   });
 
   test('that has failed ten times and taken nothing for three days is switched off, and its owner is told', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const { deps } = service;
     await deps.db.$client.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [
       account.id,
@@ -394,7 +379,7 @@ describe('a receiver', () => {
     );
     await createTestEvent(service, account, {}, [], false);
     const endpoint = await eventually(async () => {
-      const { data } = (await service.call('GET', `/webhook-endpoints/${id}`, undefined, { key: account.read })).body;
+      const { data } = (await account.get(`/webhook-endpoints/${id}`)).body;
       return data.status === 'disabled' ? data : undefined;
     });
     expect(endpoint.disabledReason).toBe('consecutive_failures');
@@ -403,7 +388,7 @@ describe('a receiver', () => {
   });
 
   test('that asks for patience gets it', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive((response) => response.writeHead(429, { 'retry-after': '3600' }).end());
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
     await createTestEvent(service, account, {}, [], false);
@@ -414,7 +399,7 @@ describe('a receiver', () => {
   });
 
   test('that answers without end costs no memory, and keeps two thousand characters', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive((response) => {
       response.writeHead(200);
       const chunk = Buffer.alloc(65_536, 'x');

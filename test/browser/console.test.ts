@@ -9,7 +9,7 @@ import {
   PLURALITY,
   startPaidTestService,
 } from '#test/harness/payments.ts';
-import { createTestAccount, type TestAccount } from '#test/harness/test-service.ts';
+import type { TestAccount } from '#test/harness/test-service.ts';
 import { findViolations } from './axe.ts';
 import { hasBrowser, openBrowser } from './chromium.ts';
 
@@ -98,7 +98,7 @@ async function mailVoterKey(account: TestAccount, email: string): Promise<void> 
 describe.runIf(hasBrowser)('the console', LIMIT, () => {
   test('shows mails, requests, payments, webhooks and results as they come, and is worked by the keyboard', async () => {
     const { service } = paid;
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const { page, outside, faults } = await open();
 
     await mailVoterKey(account, 'vera@club.example');

@@ -21,21 +21,16 @@ import {
 } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements, withDatabase } from '#test/harness/test-database.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { type TestService, useService } from '#test/harness/test-service.ts';
 
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const ROLE = `app_${randomBytes(6).toString('hex')}`;
 const COPY = `voting_copy_${randomBytes(6).toString('hex')}`;
 
-let service: TestService;
-let account: TestAccount;
 const lines: Record<string, unknown>[] = [];
 
-beforeAll(async () => {
-  service = await startTestService({ log: createLog('error', { write: (line) => void lines.push(JSON.parse(line)) }) });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService({ log: createLog('error', { write: (line) => void lines.push(JSON.parse(line)) }) });
+const account = await service.account();
 
 async function pollWith(running: TestService, ballots: number): Promise<TestEvent> {
   const event = await createTestEvent(running, account, {}, PLAN);
@@ -150,7 +145,7 @@ const alarmsOf = (eventId: string) => lines.filter(({ event, alarm }) => event =
 
 const standing = async ({ id }: TestEvent): Promise<unknown> => {
   const path = `/voting-events/${id}/results`;
-  const { final, disputed } = demand(await service.call('GET', path, undefined, { key: account.read }), 200);
+  const { final, disputed } = demand(await account.get(path), 200);
   return { final, disputed };
 };
 

@@ -1,39 +1,26 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { CHUNK_ROWS } from '#src/database/in-chunks.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { createTestEvent, votePoll } from '#test/harness/elections.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
-
-let service: TestService;
-let account: TestAccount;
-let database: TestService['deps']['db']['$client'];
+import { eventually, useService } from '#test/harness/test-service.ts';
 
 /** Tables whose clean-up is watched. */
 const WATCHED = ['idempotency_keys', 'pending_ballots', 'participation', 'voters', 'ballot_blocks'];
 
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  database = service.deps.db.$client;
-  await runStatements(service.databaseUrl, [
-    'CREATE TABLE seen_deletes (of text NOT NULL, rows int NOT NULL)',
-    `CREATE FUNCTION see_delete() RETURNS trigger LANGUAGE plpgsql AS $$
-     BEGIN INSERT INTO seen_deletes SELECT TG_TABLE_NAME, count(*) FROM gone HAVING count(*) > 0; RETURN NULL; END $$`,
-    ...WATCHED.map(
-      (name) => `CREATE TRIGGER see_delete AFTER DELETE ON ${name} REFERENCING OLD TABLE AS gone
-        FOR EACH STATEMENT EXECUTE FUNCTION see_delete()`,
-    ),
-  ]);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const database = service.deps.db.$client;
+await runStatements(service.databaseUrl, [
+  'CREATE TABLE seen_deletes (of text NOT NULL, rows int NOT NULL)',
+  `CREATE FUNCTION see_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+   BEGIN INSERT INTO seen_deletes SELECT TG_TABLE_NAME, count(*) FROM gone HAVING count(*) > 0; RETURN NULL; END $$`,
+  ...WATCHED.map(
+    (name) => `CREATE TRIGGER see_delete AFTER DELETE ON ${name} REFERENCING OLD TABLE AS gone
+      FOR EACH STATEMENT EXECUTE FUNCTION see_delete()`,
+  ),
+]);
 
 /** The most rows of a table that one statement has deleted, and the sum of all. */
 async function deletesOf(name: string): Promise<{ most: number; sum: number }> {
@@ -67,9 +54,7 @@ async function abandon(eventId: string, count: number): Promise<void> {
 
 async function cast(eventId: string, positionId: string, candidateId: string): Promise<void> {
   const body = { visitorId: `vi_${'a'.repeat(32)}`, votes: [{ positionId, candidateId }] };
-  expect(
-    (await service.call('POST', `/public/voting-events/${eventId}/ballot/cast`, body, { key: account.vote })).status,
-  ).toBe(201);
+  expect((await account.page({ id: eventId }, 'ballot/cast', body)).status).toBe(201);
 }
 
 test('abandoned ballots go in chunks, and those of an event that cannot be dropped hold up no other', {
@@ -138,5 +123,5 @@ test('rows of a log stay while their event does', async () => {
     .query("INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, '\\x00')", [event.id])
     .catch(() => undefined);
   expect((await database.query('SELECT delete_event_rows($1, 1000) AS removed', [event.id])).rows[0].removed).toBe(0);
-  expect((await service.call('GET', `/voting-events/${event.id}`, undefined, { key: account.read })).status).toBe(200);
+  expect((await account.get(`/voting-events/${event.id}`)).status).toBe(200);
 });

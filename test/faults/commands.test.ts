@@ -1,21 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { enqueue } from '#src/jobs/queue.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, finishEvent, sealBallots, votePoll } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService({ worker: false });
+const account = await service.account();
 
 const run = (...words: string[]): Promise<CommandEnd> => runCommand(service, words);
 const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
@@ -118,10 +112,7 @@ describe('the operator’s commands', () => {
     const open = await runCommand(service, [...where, ...live, '--json'], { VOTING_KEY: account.read });
     expect(open).toMatchObject({ code: 0, stderr: '' });
     const told = JSON.parse(open.stdout);
-    const served = demand(
-      await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
-      200,
-    );
+    const served = demand(await account.get(`/voting-events/${event.id}/results`), 200);
     expect(told.positions).toEqual(served.positions);
     expect(told.checks.map(({ check, status }: Record<string, string>) => `${check} ${status}`)).toEqual([
       ...['roll left_out', 'electorate left_out', 'log agrees', 'close left_out', 'service agrees'],

@@ -11,13 +11,7 @@ import { createTestEvent, demand, visitor, votePoll } from '#test/harness/electi
 import { createFakeClock, type FakeClock, hasFaketime } from '#test/harness/faketime.ts';
 import { hasPostgresTools, type OwnServer, startOwnServer } from '#test/harness/own-server.ts';
 import { requireStarted, type StartedService, startProcess } from '#test/harness/started-service.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
@@ -36,7 +30,7 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
     server = await startOwnServer(path.join(folder, 'server'), [], clock.environment);
     await migrate(server.url);
     service = await startTestService({ databaseUrl: server.url, worker: false });
-    account = await createTestAccount(service);
+    account = await service.account();
     worker = requireStarted(
       await startProcess({
         ...{ DATABASE_URL: server.url, SECRET_KEY: service.secretKey, DATA_DIR: folder, HOST: '127.0.0.1' },
@@ -99,9 +93,7 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
         403,
         expect.stringMatching(/^event_(closed|not_open)$/),
       ]);
-      expect(
-        (await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read })).status,
-      ).toBe(200);
+      expect((await account.get(`/voting-events/${event.id}/results`)).status).toBe(200);
       // Longer than runners wait before they look for jobs again.
       await pause(2_500);
       expect(await waitingJobs()).toHaveLength(recurringJobs(service.deps).length);
@@ -112,10 +104,7 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
       const code = { confirmationCode: cast.confirmationCode };
       demand(await service.call('POST', `${ballot}/confirm`, code, { key: account.vote }), 200);
       await votePoll(service, account, event, votes);
-      const results = demand(
-        await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
-        200,
-      );
+      const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
       expect([results.final, results.stats.ballots]).toEqual([false, 3]);
     },
     120_000,

@@ -1,36 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { openSecret } from '#src/webhooks/signature.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, startTestService, type TestService, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
 const OLD = randomBytes(32).toString('base64');
 const NEW = randomBytes(32).toString('base64');
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
-let before: TestService;
-let after: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  before = await startTestService({ secretKey: OLD });
-  // The same database and mail folder under the new key followed by the old one.
-  after = await before.under(`${NEW},${OLD}`);
-  account = await createTestAccount(before);
-});
-afterAll(async () => {
-  await after.stop();
-  await before.stop();
-});
+const before = await useService({ secretKey: OLD });
+// The same database and mail folder under the new key followed by the old one.
+const after = await use(before.under(`${NEW},${OLD}`));
+const account = await before.account();
 
 const votesFor = ({ positions: [position] }: TestEvent) => [
   { positionId: position?.id, candidateId: position?.candidates[0] },
@@ -140,10 +125,9 @@ test('a stored answer comes before the judgement of a body that is refused by no
   const body = { visitorId: visitor(), votes: votesFor(event) };
   const path = `/public/voting-events/${event.id}/ballot/cast`;
   const first = await post(before, path, body, account.vote, headers);
-  await before.deps.db.$client.query(
-    "UPDATE voting_events SET type = 'election', paper_version = paper_version + 1 WHERE id = $1",
-    [event.id],
-  );
+  await before.query("UPDATE voting_events SET type = 'election', paper_version = paper_version + 1 WHERE id = $1", [
+    event.id,
+  ]);
   before.deps.events.forget(event.id);
   const repeat = await post(before, path, body, account.vote, headers);
   expect([repeat.status, repeat.headers.get('idempotent-replayed'), repeat.body]).toEqual([201, 'true', first.body]);
@@ -154,7 +138,7 @@ describe('what was sealed under the old key', () => {
     const one = await startTestService({ secretKey: OLD, worker: false });
     const both = await one.under(`${NEW},${OLD}`);
     try {
-      const owner = await createTestAccount(one);
+      const owner = await one.account();
       const hook = { url: 'https://hooks.example.com/a', eventTypes: ['voting_event.closed'] };
       const endpoint = demand(await post(one, '/webhook-endpoints', hook, owner.write), 201);
       const rotated = demand(await post(one, `/webhook-endpoints/${endpoint.id}/rotate-secret`, {}, owner.write), 200);
@@ -199,8 +183,8 @@ describe('a rotation in two steps, while votes go on', () => {
       const one = await startTestService({ secretKey: left });
       const other = await one.under(right);
       try {
-        const owner = await createTestAccount(one);
-        const guest = await createTestAccount(one);
+        const owner = await one.account();
+        const guest = await one.account();
         const event = await createTestEvent(one, owner, {}, [PLURALITY]);
         const election = await createTestEvent(one, owner, { type: 'election' }, [PLURALITY]);
         const base = `/public/voting-events/${event.id}/ballot`;
@@ -259,10 +243,10 @@ describe('a rotation in two steps, while votes go on', () => {
             [one, other].map((on) => post(on, '/voting-events', { title, type: 'poll' }, owner.write, headers)),
           );
           expect(both.map(({ status }) => status).filter((status) => status !== 201 && status !== 409)).toEqual([]);
-          const { rows } = await one.deps.db.$client.query(
-            'SELECT 1 FROM voting_events WHERE title = $1 AND account_id = $2',
-            [title, owner.id],
-          );
+          const rows = await one.query('SELECT 1 FROM voting_events WHERE title = $1 AND account_id = $2', [
+            title,
+            owner.id,
+          ]);
           expect(rows.length).toBe(1);
         }
       } finally {

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
@@ -7,22 +7,16 @@ import { HOUR_MS, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
 import { createTestEvent, demand, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService({ worker: false });
+const account = await service.account();
 afterEach(() => vi.restoreAllMocks());
 
 const one = async <Row>(text: string, values: unknown[] = []): Promise<Row> =>
-  (await service.deps.db.$client.query(text, values)).rows[0] as Row;
+  (await service.query(text, values))[0] as Row;
 
 /** Everything that this process would read off its own clock is this far ahead of the database. */
 function setAhead(ms: number): void {
@@ -36,7 +30,7 @@ describe('a job of a process whose clock is ahead', () => {
     const event = await createTestEvent(service, account, { type: 'election', endsAt: Date.now() + 10 * MINUTE_MS }, [
       PLURALITY,
     ]);
-    await service.deps.db.$client.query(
+    await service.query(
       `INSERT INTO voter_keys SELECT (jsonb_populate_record(NULL::voter_keys, jsonb_build_object(
          'voting_event_id', $1::text, 'voter_id', 'vtr_x', 'key_hash', '\\x00', 'created_at', 1, 'number', 1, 'rehearsal', false))).*`,
       [event.id],
@@ -55,7 +49,7 @@ describe('a job of a process whose clock is ahead', () => {
 
   test('tells nobody of an end that has not come', async () => {
     const event = await createTestEvent(service, account, { endsAt: Date.now() + 10 * MINUTE_MS }, [PLURALITY]);
-    await service.deps.db.$client.query('UPDATE voting_events SET announced_status = NULL WHERE id = $1', [event.id]);
+    await service.query('UPDATE voting_events SET announced_status = NULL WHERE id = $1', [event.id]);
     setAhead(HOUR_MS);
     await publishTimedEvents(service.deps);
     const { status } = await one<{ status: string }>(
@@ -75,7 +69,7 @@ describe('a window that ends while somebody waits for the event', () => {
     const cast = await service.call('POST', `${path}/cast`, { visitorId: visitor(), votes }, { key: account.vote });
     const { confirmationCode } = demand(cast, 201);
     const aged = 'UPDATE pending_ballots SET cast_at = cast_at - 3600000 WHERE voting_event_id = $1';
-    await service.deps.db.$client.query(aged, [event.id]);
+    await service.query(aged, [event.id]);
     const client = await service.deps.db.$client.connect();
     try {
       await client.query('BEGIN');
@@ -105,10 +99,7 @@ describe('a window that ends while somebody waits for the event', () => {
       return service.call('POST', `${path}/cast`, { visitorId: visitor(), votes }, { key: account.vote });
     });
     await pause(70);
-    demand(
-      await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write }),
-      200,
-    );
+    demand(await account.patch(`/voting-events/${event.id}`, { status: 'closed' }), 200);
     const taken = (await Promise.all(casts)).filter(({ status }) => status === 201);
     expect(taken.length).toBeGreaterThan(0);
     const confirms = await Promise.all(

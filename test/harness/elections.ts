@@ -62,7 +62,7 @@ export async function createTestEvent(
   if (Object.keys(changes).length > 0) demand(await service.call('PATCH', `/voting-events/${id}`, changes, key), 200);
   if (isOver) {
     // As if the clock had passed it: nobody sets an end of an open event that lies behind.
-    await service.deps.db.$client.query('UPDATE voting_events SET ends_at = $2 WHERE id = $1', [id, endsAt]);
+    await service.query('UPDATE voting_events SET ends_at = $2 WHERE id = $1', [id, endsAt]);
     service.deps.events.forget(id);
   }
   return { id, code, positions };
@@ -90,7 +90,7 @@ export async function sealBallots(service: TestService, eventId: string, least =
   await eventually(async () => {
     await sequenceLog(seal, eventId, least);
     // A job that was at the same log has left nothing to this one: then it is tried again, until the job has committed.
-    const { rows } = await service.deps.db.$client.query<{ waiting: string; opened: boolean }>(
+    const rows = await service.query<{ waiting: string; opened: boolean }>(
       `SELECT count(*) AS waiting, EXISTS (SELECT 1 FROM ballot_logs WHERE voting_event_id = $1) AS opened
        FROM ballot_queue WHERE voting_event_id = $1`,
       [eventId],

@@ -9,13 +9,13 @@ import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
 import { createTestEvent, demand, type PositionPlan, type TestEvent } from './elections.ts';
 import {
-  createTestAccount,
   startTestService,
   type TestAccount,
   type TestAnswer,
   type TestService,
   type TestServiceOptions,
 } from './test-service.ts';
+import { use } from './use.ts';
 
 export type TestProvider = 'provider_a' | 'provider_b';
 export const PROVIDERS = ['provider_a', 'provider_b'] as const;
@@ -87,6 +87,10 @@ export async function startPaidTestService(options: TestServiceOptions = {}): Pr
   };
 }
 
+/** The same for the tests of this file, stopped after the last of them. */
+export const usePaidService = (options: TestServiceOptions = {}): Promise<PaidTestService> =>
+  use(startPaidTestService(options));
+
 /** A sandbox business of an account. */
 export async function connectTestBusiness(
   { deps }: TestService,
@@ -130,7 +134,7 @@ export async function createPaidEvent(
   plans: readonly PositionPlan[] = PLURALITY,
   open = true,
 ): Promise<PaidEvent> {
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const { id: businessId, secretKey } = await connectTestBusiness(service, account, provider);
   const { payments = { payToVote: PRICE[provider] }, ...rest } = settings;
   const key = { key: account.write };

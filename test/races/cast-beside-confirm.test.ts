@@ -1,19 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createTestEvent, demand, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-let services: readonly [TestService, TestService];
-let account: TestAccount;
-
-beforeAll(async () => {
-  const first = await startTestService();
-  services = [first, await first.another()];
-  account = await createTestAccount(first);
-});
-afterAll(async () => {
-  for (const service of services.toReversed()) await service.stop();
-});
+const first = await useService();
+const services = [first, await use(first.another())] as const;
+const account = await first.account();
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 

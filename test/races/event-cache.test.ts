@@ -1,32 +1,17 @@
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { castBallot } from '#src/ballots/cast-ballot.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { EventCache, findAccess } from '#src/voting-events/access.ts';
 import { createTestEvent, demand, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { PLURALITY, PRICE } from '#test/harness/payments.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestService, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
-let first: TestService;
-let second: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  first = await startTestService();
-  second = await first.another();
-  account = await createTestAccount(first);
-});
-afterAll(async () => {
-  await second.stop();
-  await first.stop();
-});
+const first = await useService();
+const second = await use(first.another());
+const account = await first.account();
 
 const titleAt = async (service: TestService, event: TestEvent): Promise<string> =>
   demand(await service.call('GET', `/public/voting-events/${event.id}`, undefined, { key: account.vote }), 200).title;
@@ -113,10 +98,10 @@ describe('an event that voters ask for', () => {
     const event = await createTestEvent(first, account, {}, PLURALITY);
     const remembered = await findAccess(first.deps.db, account.id, event.id);
     if (remembered === undefined) throw new Error('the event is there');
-    await first.deps.db.$client.query(
-      'UPDATE voting_events SET pay_to_vote = $1, paper_version = paper_version + 1 WHERE id = $2',
-      [JSON.stringify(PRICE.provider_a), event.id],
-    );
+    await first.query('UPDATE voting_events SET pay_to_vote = $1, paper_version = paper_version + 1 WHERE id = $2', [
+      JSON.stringify(PRICE.provider_a),
+      event.id,
+    ]);
     const changed = await findAccess(first.deps.db, account.id, event.id);
     if (changed === undefined) throw new Error('the event is there');
     await first.deps.definitions.get(changed.event);
@@ -126,9 +111,7 @@ describe('an event that voters ask for', () => {
     await expect(
       castBallot(first.deps, { ...remembered, caller }, { visitorId: visitor(), votes }, undefined),
     ).rejects.toThrow('changed meanwhile');
-    const { rows } = await first.deps.db.$client.query('SELECT 1 FROM pending_ballots WHERE voting_event_id = $1', [
-      event.id,
-    ]);
+    const rows = await first.query('SELECT 1 FROM pending_ballots WHERE voting_event_id = $1', [event.id]);
     expect(rows).toEqual([]);
   });
 });

@@ -1,24 +1,17 @@
 import type { Pool } from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { BallotWriter, type CastRequest } from '#src/ballots/repository.ts';
 import { codeTagOf, generateConfirmationCode } from '#src/ballots/waiting-ballot.ts';
 import { Batcher } from '#src/database/batcher.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-let pool: Pool;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  pool = service.deps.db.$client;
-  await pool.query('CREATE TABLE gathered (id text PRIMARY KEY, value integer CHECK (value > 0))');
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const pool = service.deps.db.$client;
+await pool.query('CREATE TABLE gathered (id text PRIMARY KEY, value integer CHECK (value > 0))');
 
 interface Row {
   readonly id: string;

@@ -1,32 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sequenceLog, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from '#src/voters/voter-key.ts';
 import { sealDeps } from '#src/work.ts';
 import { createTestEvent, demand } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
 const VOTERS = 200;
 const DELETED = 20;
 
-let service: TestService;
-let other: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  other = await service.another();
-  account = await createTestAccount(service);
-});
-afterAll(async () => {
-  await other.stop();
-  await service.stop();
-});
+const service = await useService();
+const other = await use(service.another());
+const account = await service.account();
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
@@ -119,6 +104,6 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
   await eventually(async () => ((await count('voters')) === VOTERS - removed ? true : undefined));
   expect(await count('participation')).toBe(voting.length);
   expect((await count('ballot_blocks', 'sum(ballots)')) + (await count('ballot_queue'))).toBe(voting.length);
-  const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+  const results = await account.get(`/voting-events/${event.id}/results`);
   expect(demand(results, 200).stats).toMatchObject({ ballots: voting.length, electorate: VOTERS - removed });
 });

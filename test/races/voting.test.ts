@@ -1,20 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { type TestService, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
-let service: TestService;
-let other: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  other = await service.another();
-  account = await createTestAccount(service);
-});
-afterAll(async () => {
-  await other.stop();
-  await service.stop();
-});
+const service = await useService();
+const other = await use(service.another());
+const account = await service.account();
 
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const either = (index: number): TestService => (index % 2 === 0 ? service : other);
@@ -75,12 +66,7 @@ describe('with two processes on one database', () => {
         { key: account.vote },
       ),
     );
-    const change = service.call(
-      'DELETE',
-      `/voting-events/${event.id}/candidates/${position?.candidates[0]}`,
-      undefined,
-      { key: account.write },
-    );
+    const change = account.delete(`/voting-events/${event.id}/candidates/${position?.candidates[0]}`);
     const [deleted, ...answers] = await Promise.all([change, ...casts]);
     const stored = answers.filter((answer) => answer.status === 201).length;
     // Either the change came first and every later ballot was refused, or a ballot came first and the change was.

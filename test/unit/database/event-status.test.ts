@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { CONFIRM_GRACE_MS, isFinalAt, type Lifecycle, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
 import { withClient } from '#test/harness/empty-database.ts';
-import { createTestDatabase, type TestDatabase } from '#test/harness/test-database.ts';
+import { createTestDatabase } from '#test/harness/test-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
+const database = await createTestDatabase();
 afterAll(() => database.drop());
 
 const NOW = 2_000_000_000_000;
