@@ -7,7 +7,6 @@ import { RateLimiter } from '#src/http/rate-limit.ts';
 import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
-import { createTestEvent } from '#test/harness/elections.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
@@ -71,7 +70,7 @@ describe('keys that nobody has', () => {
 test('a lowered plan is told to every process at once', async () => {
   const second = await service.another();
   const owner = await service.account();
-  const event = await createTestEvent(service, owner, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
+  const event = await owner.event({}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
   const status = async () =>
     (await second.call('GET', `/voting-events/${event.id}/votes`, undefined, { key: owner.read })).status;
   const plan = async () => (await second.call('GET', '/me', undefined, { key: owner.read })).body.data.account.plan;

@@ -1,14 +1,12 @@
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { demand, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const NAMES = ['Ada', 'Bea', 'Cy', 'Di'];
 
 const service = await useService();
 const account = await service.account();
-const poll = await createTestEvent(
-  service,
-  account,
+const poll = await account.event(
   { voter: { requireVoterId: true, saveVoterInfo: true } },
   [
     { votingMethod: 'ranked_choice', candidates: NAMES },
@@ -17,9 +15,7 @@ const poll = await createTestEvent(
   ],
   true,
 );
-const election = await createTestEvent(
-  service,
-  account,
+const election = await account.event(
   {
     type: 'election',
     voter: { requireVoterId: true, selfRegistration: true },
@@ -118,7 +114,7 @@ describe('a body that is wrong in its form and in its values is refused for both
   });
 
   test('of points: a value that is refused by itself buys no points back', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'cumulative', candidates: NAMES }]);
+    const event = await account.event({}, [{ votingMethod: 'cumulative', candidates: NAMES }]);
     const votes = [-5, 12].map((value, place) => ({
       ...{ positionId: position(event, 0), candidateId: candidate(event, 0, place) },
       value,

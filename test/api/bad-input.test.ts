@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type BadInput, readBadInputs, sendBadInput, unknownNames } from '#test/harness/bad-inputs.ts';
-import { createTestEvent, type PositionPlan, visitor } from '#test/harness/elections.ts';
+import { createTestEvent, type PositionPlan, visitor, votesFor } from '#test/harness/elections.ts';
 import { connectTestBusiness, PRICE, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 
 let values: Record<string, string>;
@@ -39,7 +39,7 @@ beforeAll(async () => {
   const otherPage = await other.get('/voting-events?limit=1');
   const otherCast = await other.page(otherEvent, 'ballot/cast', {
     visitorId: visitor(),
-    votes: [{ positionId: otherEvent.positions[0]?.id, candidateId: otherEvent.positions[0]?.candidates[0] }],
+    votes: votesFor(otherEvent),
   });
   const revoked = await service.account();
   await service.query('UPDATE api_keys SET revoked_at = 1 WHERE account_id = $1', [revoked.id]);
@@ -53,7 +53,7 @@ beforeAll(async () => {
   const payment = await account.page(paidEvent, 'ballot/cast', {
     visitorId: visitor(),
     returnUrl: RETURN_URL,
-    votes: [{ positionId: paidEvent.positions[0]?.id, candidateId: paidEvent.positions[0]?.candidates[0] }],
+    votes: votesFor(paidEvent),
   });
   const makeHook = async (owner: typeof account): Promise<string> => {
     const body = { url: 'https://hooks.example.com/a', eventTypes: ['payment.succeeded'] };

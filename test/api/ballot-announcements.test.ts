@@ -1,22 +1,15 @@
 import { sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { publishBallots } from '#src/webhooks/publish-ballots.ts';
-import { createTestEvent, demand, sealBallots, votePoll } from '#test/harness/elections.ts';
+import { demand, sealBallots, votePoll, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService({ worker: false });
 
 test('an endpoint hears of no ballot that was confirmed before it asked for them', async () => {
   const account = await service.account();
-  const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-  const [early, other] = [
-    await createTestEvent(service, account, {}, plan),
-    await createTestEvent(service, account, {}, plan),
-  ];
-  const vote = (event: typeof early) =>
-    votePoll(service, account, event, [
-      { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
-    ]);
+  const [early, other] = [await account.event(), await account.event()];
+  const vote = (event: typeof early) => votePoll(service, account, event, votesFor(event));
   const make = async (eventTypes: string[]): Promise<string> => {
     const body = { url: 'https://receiver.example/hook', eventTypes };
     return demand(await account.post('/webhook-endpoints', body), 201).id;
@@ -53,14 +46,10 @@ test('an endpoint hears of no ballot that was confirmed before it asked for them
 
 test('confirmed ballots are announced from the counts, at most once in five seconds, and never by the confirm itself', async () => {
   const account = await service.account();
-  const event = await createTestEvent(service, account, {}, [
-    { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-  ]);
+  const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const endpoint = { url: 'https://receiver.example/hook', eventTypes: ['ballot.confirmed'] };
   demand(await account.post('/webhook-endpoints', endpoint), 201);
-  const [position] = event.positions;
-  const vote = () =>
-    votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+  const vote = () => votePoll(service, account, event, votesFor(event));
   const { db } = service.deps;
   const announced = async (): Promise<number[]> => {
     const { rows } = await db.execute<{ ballots: number }>(sql`

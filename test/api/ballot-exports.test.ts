@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { patiently, useService } from '#test/harness/test-service.ts';
@@ -42,7 +42,7 @@ async function vote(event: TestEvent, email: string, votes: readonly unknown[]):
 
 describe('the ballots of a ranked position as BLT', () => {
   test('hold seats, withdrawn candidates, each ballot with its ranks closed up, abstentions and names', async () => {
-    const event = await createTestEvent(service, account, { title: 'Board' }, [
+    const event = await account.event({ title: 'Board' }, [
       { ...RANKED, settings: { seats: 2, minSelections: 0 } },
       { votingMethod: 'plurality', candidates: ['X', 'Y'] },
     ]);
@@ -74,7 +74,7 @@ describe('the ballots of a ranked position as BLT', () => {
 
   test('hold weights in whole numbers, and are refused where a weight would show whose a ballot is', async () => {
     const make = async (weights: readonly number[]): Promise<TestEvent> => {
-      const event = await createTestEvent(service, account, { type: 'election' }, [RANKED]);
+      const event = await account.event({ type: 'election' }, [RANKED]);
       const voters = weights.map((weight, index) => ({
         name: `V${index}`,
         email: `v${index}@${event.code}.example`,
@@ -98,12 +98,9 @@ describe('the ballots of a ranked position as BLT', () => {
   });
 
   test('are refused to other keys, plans, positions and questions', async () => {
-    const event = await createTestEvent(service, account, {}, [
-      RANKED,
-      { votingMethod: 'approval', candidates: ['X'] },
-    ]);
+    const event = await account.event({}, [RANKED, { votingMethod: 'approval', candidates: ['X'] }]);
     const free = await service.account('free');
-    const own = await createTestEvent(service, free, {}, [RANKED]);
+    const own = await free.event({}, [RANKED]);
     const codes = async (path: string, key?: string, of = event) => {
       const answer = await get(of, path, key);
       return [answer.status, answer.body.error.details?.reason ?? answer.body.error.code];
@@ -121,7 +118,7 @@ describe('the ballots of a ranked position as BLT', () => {
 
 describe('the results as a table of candidates', () => {
   test('have one candidate a row, the most votes first', async () => {
-    const event = await createTestEvent(service, account, { title: 'Lunch' }, [
+    const event = await account.event({ title: 'Lunch' }, [
       { votingMethod: 'plurality', candidates: ['Soup', '=Curry'] },
       { votingMethod: 'approval', candidates: ['Tea'] },
     ]);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { type TestEvent, visitor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
@@ -26,7 +26,7 @@ const NAMES = { candidates: ['Ada', 'Bea', 'Cy', 'Di'] };
 
 describe('a ballot with several faults is told all of them at once', () => {
   test('a rank that a wrong entry has taken, and one that is taken twice', async () => {
-    const event = await createTestEvent(service, account, {}, [{ ...NAMES, votingMethod: 'ranked_choice' }]);
+    const event = await account.event({}, [{ ...NAMES, votingMethod: 'ranked_choice' }]);
     expect(
       await issuesOf(
         event,
@@ -36,9 +36,7 @@ describe('a ballot with several faults is told all of them at once', () => {
   });
 
   test('more choices than are allowed, wrong ones among them', async () => {
-    const event = await createTestEvent(service, account, {}, [
-      { ...NAMES, votingMethod: 'approval', settings: { maxSelections: 2 } },
-    ]);
+    const event = await account.event({}, [{ ...NAMES, votingMethod: 'approval', settings: { maxSelections: 2 } }]);
     expect(
       await issuesOf(
         event,
@@ -48,7 +46,7 @@ describe('a ballot with several faults is told all of them at once', () => {
   });
 
   test('points beyond the budget, those of a wrong entry among them', async () => {
-    const event = await createTestEvent(service, account, {}, [
+    const event = await account.event({}, [
       { ...NAMES, votingMethod: 'cumulative', settings: { cumulativePointBudget: 10 } },
     ]);
     expect(

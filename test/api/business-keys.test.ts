@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { sandboxKey } from '#sandbox/sandbox-keys.ts';
 import { findBusinessEver, openCredentials } from '#src/payments/business-repository.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
@@ -33,8 +33,7 @@ const refusal = ({ code, stdout, stderr }: CommandEnd) => [code, stdout + stderr
 /** A business of test mode that took a payment already. */
 async function prepare(provider: TestProvider): Promise<PaidEvent> {
   const event = await createPaidEvent(service, provider);
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
   const path = `/public/voting-events/${event.id}`;
   const key = { key: event.account.vote };

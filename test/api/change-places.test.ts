@@ -1,15 +1,13 @@
 import pg from 'pg';
 import { expect, test, vi } from 'vitest';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { visitor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
-
-const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
 // Without jobs, whose transactions would be counted too.
 const service = await useService({ worker: false });
 const [busy, other] = [await service.account(), await service.account()];
-const edited = await createTestEvent(service, busy, {}, [PLURALITY]);
-const voted = await createTestEvent(service, other, {}, [PLURALITY]);
+const edited = await busy.event();
+const voted = await other.event();
 
 /** How many transactions were open at once at most, from now on. */
 function watchTransactions() {

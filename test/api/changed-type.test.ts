@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, sealBallots, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, votePoll, votesFor } from '#test/harness/elections.ts';
 import { createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { type TestAccount, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -59,8 +59,7 @@ test('an election that becomes a poll takes ballots of visitors, more than it ha
   account = await service.account();
   const election = await createKeyedElection(service, account, [1, 1]);
   await become(election, 'poll');
-  const [position] = election.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(election);
   for (let visitors = 0; visitors < 3; visitors += 1) await votePoll(service, account, election, votes);
   await requireRight(election, 3);
   expect(await leaves(election)).toEqual(['open', 'config', null, 'ballot', 'ballot', 'ballot', 'close']);

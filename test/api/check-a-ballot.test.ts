@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, finishEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { finishEvent, sealBallots, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
@@ -46,10 +46,8 @@ test('a voter who types the lines of the README sees that the ballot is in, and 
     console.info('curl or sha256sum is not on this machine: the lines of the README were not run');
     return;
   }
-  const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-  const event: TestEvent = await createTestEvent(service, account, { results: { visibility: 'live' } }, plan);
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[1] }];
+  const event: TestEvent = await account.event({ results: { visibility: 'live' } });
+  const votes = votesFor(event, 1);
   const confirmed = [];
   for (let index = 0; index < 4; index += 1) confirmed.push(await votePoll(service, account, event, votes));
   await sealBallots(service, event.id);

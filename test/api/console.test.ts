@@ -5,8 +5,8 @@ import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { posterWithInbox } from '#src/webhooks/own-inbox.ts';
 import { signMessage } from '#src/webhooks/signature.ts';
 import { type Asked, askRaw, readToken, WITH_CONSOLE, watchConsole } from '#test/harness/console.ts';
-import { createTestEvent, demand, visitor, votePoll } from '#test/harness/elections.ts';
-import { checkoutUrlOf, createPaidEvent, PLURALITY, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
+import { createTestEvent, demand, PLURALITY, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
+import { checkoutUrlOf, createPaidEvent, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually, startTestService, type TestAccount } from '#test/harness/test-service.ts';
 
@@ -159,11 +159,11 @@ describe('the console', () => {
     const { service } = paid;
     const { state, until } = await watch();
     const account = await service.account();
-    const event = await createTestEvent(service, account, {}, PLURALITY);
+    const event = await createTestEvent(service, account);
     await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
     const at = `/public/voting-events/${event.code}/ballot/cast`;
     const headers = { 'X-Request-Id': 'a-cast-too-late' };
-    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+    const votes = votesFor(event);
     await service.call('POST', at, { visitorId: visitor(), votes }, { key: account.vote, headers });
     const shown = await until(({ requests }) => requests.find(({ requestId }) => requestId === 'a-cast-too-late'));
     expect(shown).toMatchObject({
@@ -223,7 +223,7 @@ describe('the console', () => {
     const { service } = paid;
     const { state, until } = await watch();
     const event = await createPaidEvent(service, 'provider_a');
-    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+    const votes = votesFor(event);
     const open = async (): Promise<string> => {
       const body = { visitorId: visitor(), votes, returnUrl: RETURN_URL };
       const cast = await service.call('POST', `/public/voting-events/${event.code}/ballot/cast`, body, {
@@ -252,7 +252,7 @@ describe('the console', () => {
     const { service } = paid;
     const { until } = await watch();
     const account = await service.account();
-    const event = await createTestEvent(service, account, { title: 'Counted here' }, PLURALITY);
+    const event = await createTestEvent(service, account, { title: 'Counted here' });
     await until(({ results }) => results.find(({ id, ballots }) => id === event.id && ballots === 0));
     const [position] = event.positions;
     await votePoll(service, account, event, [

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { generateApiKey } from '#src/accounts/api-key.ts';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
 import { type TestService, useService } from '#test/harness/test-service.ts';
 
@@ -139,7 +139,7 @@ describe('an Idempotency-Key', () => {
     try {
       const body = {
         visitorId: visitor(),
-        votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
+        votes: votesFor(event),
       };
       const cast = (on: TestService) =>
         on.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, {
@@ -164,7 +164,7 @@ describe('an Idempotency-Key', () => {
     const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     const body = {
       visitorId: visitor(),
-      votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
+      votes: votesFor(event),
     };
     const cast = await service.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, {
       key: account.vote,

@@ -1,12 +1,11 @@
 import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
 import { CostlyReads } from '#src/http/costly-reads.ts';
-import { createTestEvent } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
 const account = await service.account();
-const event = await createTestEvent(service, account, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
+const event = await account.event({}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
 const body = { url: 'https://hooks.example.com/a', eventTypes: ['voter.created'] };
 const endpointId = (await account.post('/webhook-endpoints', body)).body.data.id;
 

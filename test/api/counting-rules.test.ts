@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, PLURALITY, type TestEvent, votePoll } from '#test/harness/elections.ts';
 import { type TestAnswer, useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
@@ -28,7 +28,7 @@ const close = async (event: TestEvent): Promise<void> => {
 
 describe('the lot', () => {
   test('is secret while ballots can still be confirmed, then reproduced from the documented bytes', async () => {
-    const event = await createTestEvent(service, account, { type: 'poll', ballot: { opening: 'observer' } }, [
+    const event = await account.event({ type: 'poll', ballot: { opening: 'observer' } }, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cid'], settings: { tieBreak: 'lot' } },
     ]);
     const draft = await resultsOf(event);
@@ -71,19 +71,13 @@ describe('the lot', () => {
   });
 
   test('is drawn when the event opens, not when it is created', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'poll' },
-      [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }],
-      false,
-    );
+    const event = await account.event({ type: 'poll' }, PLURALITY, false);
     expect((await resultsOf(event)).lot).toEqual({ seedHash: null, seed: null, root: null });
   });
 });
 
 test('the sum of all votes leaves score positions out, which may be negative', async () => {
-  const event = await createTestEvent(service, account, { type: 'poll' }, [
+  const event = await account.event({ type: 'poll' }, [
     { votingMethod: 'score', candidates: ['Ada', 'Bea'], settings: { scoreMin: -5, scoreMax: 5 } },
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
   ]);
@@ -97,7 +91,7 @@ test('the sum of all votes leaves score positions out, which may be negative', a
 });
 
 test('a score left out on a scale without 0 counts the lowest mark', async () => {
-  const event = await createTestEvent(service, account, { type: 'poll' }, [
+  const event = await account.event({ type: 'poll' }, [
     { votingMethod: 'score', candidates: ['Best', 'Unknown'], settings: { scoreMin: -5, scoreMax: -1 } },
   ]);
   await vote(event, [[0, 0, { value: -1 }]]);
@@ -112,7 +106,7 @@ describe('a referendum', () => {
     ['answers', 'rejected', '2/4'],
   ] as const)('takes the share of yes of its base: %s', async (base, outcome, actual) => {
     const threshold = { numerator: 1, denominator: 2, inclusive: false, base };
-    const event = await createTestEvent(service, account, { type: 'poll' }, [
+    const event = await account.event({ type: 'poll' }, [
       {
         votingMethod: 'referendum',
         candidates: ['Yes', 'No', 'Abstain'],
@@ -126,7 +120,7 @@ describe('a referendum', () => {
 
   test('of the electorate is never passed without one, and a base is yes_no unless it is said', async () => {
     const settings = { rules: { threshold: { numerator: 1, denominator: 2, base: 'electorate' } } };
-    const event = await createTestEvent(service, account, { type: 'poll' }, [
+    const event = await account.event({ type: 'poll' }, [
       { votingMethod: 'referendum', candidates: ['Yes', 'No'], settings },
       { votingMethod: 'referendum', candidates: ['Yes', 'No'] },
     ]);
@@ -142,7 +136,7 @@ describe('a referendum', () => {
   });
 
   test.each(['threshold', 'turnoutQuorum'])('refuses a %s of 0', async (name) => {
-    const event = await createTestEvent(service, account, { type: 'poll' }, [], false);
+    const event = await account.event({ type: 'poll' }, [], false);
     const rules = { [name]: { numerator: 0, denominator: 2 } };
     const body = { title: 'Move', votingMethod: 'referendum', rules };
     const refused = await account.post(`/voting-events/${event.id}/positions`, body);
@@ -153,7 +147,7 @@ describe('a referendum', () => {
 describe('a required majority', () => {
   test('leaves the seat vacant below it, and names who goes into the runoff', async () => {
     const majorityRequired = { numerator: 1, denominator: 2 };
-    const event = await createTestEvent(service, account, { type: 'poll' }, [
+    const event = await account.event({ type: 'poll' }, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cid'], settings: { majorityRequired } },
     ]);
     for (const candidate of [0, 0, 1, 2, 2]) await vote(event, [[0, candidate]]);
@@ -170,7 +164,7 @@ describe('a required majority', () => {
     ['plurality', { numerator: 2, denominator: 2 }, 'majorityRequired'],
     ['approval', { numerator: 0, denominator: 2 }, 'majorityRequired.numerator'],
   ])('is refused where it cannot be: %s, %o', async (votingMethod, majorityRequired, field) => {
-    const event = await createTestEvent(service, account, { type: 'poll' }, [], false);
+    const event = await account.event({ type: 'poll' }, [], false);
     const body = { title: 'Chair', votingMethod, majorityRequired };
     const refused = await account.post(`/voting-events/${event.id}/positions`, body);
     expect([refused.status, refused.body.error.details.field]).toEqual([422, field]);
@@ -178,7 +172,7 @@ describe('a required majority', () => {
 });
 
 test('more seats than candidates are told as vacant', async () => {
-  const event = await createTestEvent(service, account, { type: 'poll' }, [
+  const event = await account.event({ type: 'poll' }, [
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea'], settings: { seats: 3 } },
   ]);
   for (const candidate of [0, 1]) await vote(event, [[0, candidate]]);
@@ -188,7 +182,7 @@ test('more seats than candidates are told as vacant', async () => {
 test.each(['rejected', 'pending', 'withdrawn'])(
   'a candidate with votes who became %s is counted, and cannot win',
   async (status) => {
-    const event = await createTestEvent(service, account, { type: 'poll' }, [
+    const event = await account.event({ type: 'poll' }, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
       { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea', 'Cid'] },
     ]);
@@ -216,9 +210,7 @@ test.each(['rejected', 'pending', 'withdrawn'])(
 );
 
 test('turnout of the groups is told once the result is final, of groups with at least five voters', async () => {
-  const event = await createTestEvent(service, account, { type: 'election' }, [
-    { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-  ]);
+  const event = await account.event({ type: 'election' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const key = { key: account.write };
   const groupOf = async (name: string): Promise<string> =>
     demand(await service.call('POST', `/voting-events/${event.id}/groups`, { name }, key), 201).id;

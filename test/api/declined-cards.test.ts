@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
@@ -29,8 +29,7 @@ const untilStatus = (event: PaidEvent, attempt: string, status: string) =>
   eventually(async () => ((await statusOf(event, attempt)) === status ? true : undefined));
 
 async function begin(event: PaidEvent): Promise<{ attempt: string; url: string }> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
   const answer = await post(event, 'cast', body);
   return { attempt: demand(answer, 402).paymentAttemptId, url: checkoutUrlOf(answer) };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/elections.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
 
@@ -232,6 +232,6 @@ test('the routes of files keep to scopes, roles and what a key sees', async () =
   expect(await codes('PUT', `${path}?dryRun=maybe`, account.write, FILE)).toEqual([400, 'bad_request']);
   expect(await codes('POST', '/definition', account.read, FILE)).toEqual([403, 'insufficient_scope']);
   expect((await call('GET', path, undefined, viewer.read)).status).toBe(200);
-  const open = await createTestEvent(service, account, {}, [{ votingMethod: 'approval', candidates: ['A'] }]);
+  const open = await account.event({}, [{ votingMethod: 'approval', candidates: ['A'] }]);
   expect(await codes('PUT', `/${open.id}/definition`, account.write, FILE)).toEqual([409, 'not_a_draft']);
 });

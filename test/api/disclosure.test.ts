@@ -3,7 +3,7 @@ import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { eventually, startTestService, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
@@ -26,9 +26,8 @@ const read = async (path: string, key = account.read) =>
 
 /** An open election with public live counts. @param weights of its voters, one each */
 async function createElection(weights: readonly number[], settings: object = {}): Promise<Election> {
-  const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
   const given = { type: 'election', results: { visibility: 'live' }, ...settings };
-  const event = await createTestEvent(service, account, given, plan);
+  const event = await account.event(given);
   const voters: Voter[] = [];
   for (const [place, weight] of weights.entries()) {
     const email = `voter-${place}@club.example`;
@@ -40,8 +39,7 @@ async function createElection(weights: readonly number[], settings: object = {})
 }
 
 async function vote({ event }: Election, { email, key }: Voter): Promise<void> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const base = `/public/voting-events/${event.id}/ballot`;
   const cast = await service.call('POST', `${base}/cast`, { email, voterKey: key, votes }, { key: account.vote });
   const { confirmationCode } = demand(cast, 201);

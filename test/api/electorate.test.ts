@@ -1,15 +1,13 @@
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import { foldElectorate } from '#src/results/repository.ts';
-import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/elections.ts';
 import { eventually, patiently, useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
 const account = await service.account();
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
-const createElection = () => createTestEvent(service, account, { type: 'election' }, PLAN);
+const createElection = () => account.event({ type: 'election' });
 
 const electorateOf = async (eventId: string): Promise<number> =>
   demand(await account.get(`/voting-events/${eventId}/results`), 200).stats.electorate;

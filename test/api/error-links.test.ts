@@ -2,7 +2,6 @@ import { expect, test } from 'vitest';
 import { reasonAnchor } from '#src/http/errors.ts';
 import { hasReason, REFUSALS, type RefusalCase, reasonOf } from '#src/http/refusals.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
-import { createTestEvent } from '#test/harness/elections.ts';
 import { sendRaw } from '#test/harness/raw-http.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -32,9 +31,9 @@ test('every example of a refusal in the API document leads to its paragraph', as
 });
 
 test('every error carries the address of that paragraph beside its request ID', async () => {
-  const event = await createTestEvent(service, account, {}, []).catch(() => undefined);
+  const event = await account.event({}, []).catch(() => undefined);
   expect(event).toBeUndefined();
-  const draft = await createTestEvent(service, account, {}, [], false);
+  const draft = await account.event({}, [], false);
   const open = { key: account.write };
   const answers = [
     await service.call('GET', '/me'),

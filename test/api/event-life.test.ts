@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, demand, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, type TestEvent, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
 import { patiently, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
@@ -43,7 +43,7 @@ type Stage = 'draft' | 'open' | 'voted' | 'confirming' | 'final';
 
 /** An election with everything that could change, brought to a stage of its life. */
 async function electionAt(stage: Stage): Promise<Subject> {
-  const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY], false);
+  const event = await account.event({ type: 'election' }, [PLURALITY], false);
   const base = `/voting-events/${event.id}`;
   const { id: group } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
   const rows = ['vera', 'otto', 'uma'].map((name) => ({ name, email: `${name}@club.example` }));
@@ -173,13 +173,7 @@ describe('an election', () => {
   });
 
   test('keeps a limit that follows the candidates when the number that it shows is sent back', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
-      {},
-      [{ votingMethod: 'approval', candidates: ['Ada', 'Bea'] }],
-      false,
-    );
+    const event = await account.event({}, [{ votingMethod: 'approval', candidates: ['Ada', 'Bea'] }], false);
     const path = `/voting-events/${event.id}/positions/${event.positions[0]?.id}`;
     demand(await send('PATCH', path, { maxSelections: (await read(path)).maxSelections, seats: 2 }), 200);
     const row = { name: 'Cleo', positionIds: [event.positions[0]?.id] };
@@ -267,15 +261,14 @@ describe('the life of an event', () => {
   ])(
     'never leads an event with a cast ballot back before its start: startsAt %s, opened by %s',
     async (startsAt, opener) => {
-      const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+      const event = await account.event({}, [PLURALITY], false);
       const base = `/voting-events/${event.id}`;
       if (opener === 'hand') demand(await send('PATCH', base, { status: 'open' }), 200);
       demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
-      const [position] = event.positions;
       demand(await send('PATCH', base, { startsAt: Date.now() - 2 * HOUR }), 200);
       const body = {
         visitorId: visitor(),
-        votes: [{ positionId: position?.id, candidateId: position?.candidates[0] }],
+        votes: votesFor(event),
       };
       demand(await account.page(event, 'ballot/cast', body), 201);
       expect(await outcome('PATCH', base, { startsAt })).toBe(BALLOTS);
@@ -284,7 +277,7 @@ describe('the life of an event', () => {
   );
 
   test('stays opened when the clock opened it and its only position is deleted', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const event = await account.event({}, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
     demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
     demand(await send('DELETE', `${base}/positions/${event.positions[0]?.id}`), 202);
@@ -303,7 +296,7 @@ describe('the life of an event', () => {
   });
 
   test('stays opened when its start is taken away after the close, and ends with a final result', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const event = await account.event({}, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
     demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
     demand(await send('PATCH', base, { status: 'closed' }), 200);
@@ -317,7 +310,7 @@ describe('the life of an event', () => {
     ['the clock', { startsAt: -40, endsAt: -20, closedAt: undefined }],
     ['the organizer, before its start', { startsAt: 60, endsAt: undefined, closedAt: -20 }],
   ] as const)('has a final result, too, where it never became ready and was closed by %s', async (_, times) => {
-    const { id } = await createTestEvent(service, account, { type: 'poll' }, [], false);
+    const { id } = await account.event({ type: 'poll' }, [], false);
     const minutes = (value: number | undefined) => (value === undefined ? null : Date.now() + value * 60_000);
     await service.query('UPDATE voting_events SET starts_at = $2, ends_at = $3, closed_at = $4 WHERE id = $1', [
       id,
@@ -357,7 +350,7 @@ describe('the life of an event', () => {
       { votingMethod: 'plurality', candidates: ['Yes', 'No'] },
       { votingMethod: 'plurality', candidates: [] },
     ];
-    const event = await createTestEvent(service, account, {}, plans, false);
+    const event = await account.event({}, plans, false);
     const base = `/voting-events/${event.id}`;
     const [bounds, budget, roles, empty] = event.positions;
     demand(await send('PATCH', `${base}/positions/${roles?.id}`, { votingMethod: 'referendum' }), 200);
@@ -381,7 +374,7 @@ describe('the life of an event', () => {
   });
 
   test('does not open a poll whose positions all ask for a group, because participants have none', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const event = await account.event({}, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
     const { id: groupId } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
     demand(await send('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
@@ -420,7 +413,7 @@ describe('a candidate with ballots', () => {
     'moves from %s only where its votes can still be counted, and every count and export goes on',
     async (from) => {
       for (const to of STATUSES) {
-        const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+        const event = await account.event({}, [PLURALITY], false);
         const base = `/voting-events/${event.id}`;
         const [position] = event.positions;
         const [, second, third] = position?.candidates ?? [];

@@ -1,18 +1,16 @@
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 import { type ReadMail, readMail } from '#test/harness/read-mail.ts';
 import { invite } from '#test/harness/sharing.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
-const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
 const { service } = await usePaidService();
 const account = await service.account();
 
 const create = (settings: object = {}): Promise<TestEvent> =>
-  createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY);
+  createTestEvent(service, account, { type: 'election', ...settings });
 const asOrganizer = (method: string, path: string, body?: object) =>
   service.call(method, `/voting-events${path}`, body, { key: account.write });
 
@@ -80,7 +78,7 @@ describe('the fields for mails', () => {
   test('may be changed after the close, and lead to the own machine only where money is play money', async () => {
     const event = await create({ endsAt: Date.now() - 3_600_000 });
     demand(await asOrganizer('PATCH', `/${event.id}`, { contactEmail: 'board@club.example' }), 200);
-    const poll = await createTestEvent(service, account, {}, PLURALITY);
+    const poll = await createTestEvent(service, account);
     const page = { votingPageUrl: 'http://localhost:3000/vote#{voterKey}' };
     expect((await asOrganizer('PATCH', `/${poll.id}`, page)).status).toBe(422);
     const business = await connectTestBusiness(service, account, 'provider_a');

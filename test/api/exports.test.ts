@@ -9,10 +9,12 @@ import {
   createTestEvent,
   demand,
   finishEvent,
+  PLURALITY,
   sealBallots,
   type TestEvent,
   visitor,
   votePoll,
+  votesFor,
 } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
@@ -284,8 +286,7 @@ describe('the table of results', () => {
     const event = await createTestEvent(service, account, { title: '=1+1' }, [
       { votingMethod: 'plurality', candidates: ['@SUM(A1)', '+Bea', 'a "quoted", name'], settings: { title: '-2+3' } },
     ]);
-    const [position] = event.positions;
-    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[2] }]);
+    await votePoll(service, account, event, votesFor(event, 2));
     const text = (await download(event, 'csv')).toString('utf8');
     expect(text.startsWith('\ufeff')).toBe(true);
     const [head = [], ...rows] = parseCsv(text.slice(1));
@@ -421,9 +422,7 @@ describe('the cast vote records', () => {
     const event = await createTestEvent(service, account, { type: 'election' }, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
     ]);
-    const choose = (at: number) => (own: TestEvent) => [
-      { positionId: own.positions[0]?.id, candidateId: own.positions[0]?.candidates[at] },
-    ];
+    const choose = (at: number) => (own: TestEvent) => votesFor(own, at);
     const voters = await holdElection(event, [
       ...Array.from({ length: 5 }, () => ({ weight: 2.5, votes: choose(0) })),
       { weight: 7, votes: choose(1) },
@@ -452,13 +451,7 @@ describe('the cast vote records', () => {
     ['all weights where few of a group have one, and others have another', 2, Array(11).fill(undefined)],
     ['no weight where all are alike', 3, Array(11).fill('3/1')],
   ])('of a secret event keep back %s', async (_what, weight, shown) => {
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election' },
-      [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }],
-      false,
-    );
+    const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, false);
     const base = `/voting-events/${event.id}`;
     const make = async (path: string, body: object) => demand(await account.post(`${base}/${path}`, body), 201).id;
     const groupId = await make('groups', { name: 'Board' });

@@ -1,5 +1,4 @@
 import { describe, expect, test } from 'vitest';
-import { createTestEvent } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
@@ -75,7 +74,7 @@ const ODD = [
 describe('no input', () => {
   test(`makes a 5xx: ${REQUESTS} requests of odd values to every route that takes a body or a query`, async () => {
     const random = createRandom(SEED);
-    const event = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, [
+    const event = await account.event({ candidate: { selfRegistration: true } }, [
       { votingMethod: 'score', candidates: ['Ada', 'Bea'] },
       { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea'] },
     ]);

@@ -11,7 +11,7 @@ import { hasVoted } from '#src/voters/has-voted.ts';
 import { listVoters } from '#src/voters/repository.ts';
 import { verifyVoter } from '#src/voters/voter-identity.ts';
 import { findAccess } from '#src/voting-events/access.ts';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { visitor, votesFor } from '#test/harness/elections.ts';
 import { FullElection, keepUntended, ReadingMeter, type Work } from '#test/harness/full-election.ts';
 import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
 
@@ -331,16 +331,13 @@ describe('trips to the database', () => {
   }
 
   async function preparePoll() {
-    const poll = await createTestEvent(service, account, {}, [
-      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-    ]);
-    const [position] = poll.positions;
+    const poll = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
     const base = `/public/voting-events/${poll.id}/ballot`;
     const cast = () =>
       service.call(
         'POST',
         `${base}/cast`,
-        { visitorId: visitor(), votes: [{ positionId: position?.id, candidateId: position?.candidates[0] }] },
+        { visitorId: visitor(), votes: votesFor(poll) },
         { key: account.vote, headers: { 'Idempotency-Key': visitor() } },
       );
     const confirm = (confirmationCode: unknown) =>

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import { demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { runStatements } from '#test/harness/test-database.ts';
@@ -12,7 +12,7 @@ const service = await useService();
 const account = await service.account();
 
 const create = (settings: object = {}, owner = account): Promise<TestEvent> =>
-  createTestEvent(service, owner, { type: 'election', ...settings }, PLURALITY, false);
+  owner.event({ type: 'election', ...settings }, PLURALITY, false);
 const send = (event: TestEvent, body: unknown, key?: string, owner = account): Promise<TestAnswer> =>
   service.call('POST', `/voting-events/${event.id}/voters/import`, body, {
     key: owner.write,

@@ -1,7 +1,7 @@
 import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const CANDIDATES = Array.from({ length: 40 }, (_, index) => `Candidate ${index}`);
@@ -9,7 +9,7 @@ const CANDIDATES = Array.from({ length: 40 }, (_, index) => `Candidate ${index}`
 const service = await useService();
 const account = await service.account();
 const plan = { votingMethod: 'approval', candidates: CANDIDATES };
-const shuffled = await createTestEvent(service, account, { ballot: { candidateOrder: 'shuffled' } }, [plan, plan]);
+const shuffled = await account.event({ ballot: { candidateOrder: 'shuffled' } }, [plan, plan]);
 
 /** Answers as they come over the wire, not unpacked. */
 async function getBallot(event: TestEvent, query = '', headers: Record<string, string> = {}) {
@@ -27,7 +27,7 @@ const namesOf = (bytes: Buffer): string[] =>
 
 describe('a ballot', () => {
   test('is not sent again to who has it, and is as soon as it changed', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }]);
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }]);
     const first = await getBallot(event);
     expect(first.headers['cache-control']).toBe('private, no-cache');
     const tag = String(first.headers['etag']);

@@ -5,7 +5,7 @@ import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { BALLOTS_PER_COPY } from '#src/results/read-box.ts';
 import { MAX_BOX_BLOCKS } from '#src/results/read-count-inputs.ts';
-import { createTestEvent, demand, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { demand, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -40,7 +40,7 @@ const multiples = (of: number, below: number): number => Math.ceil(below / of);
 describe('a box that is too large for one answer', () => {
   test('is counted from the first ballot to the last, and from there on as it grows', async () => {
     const plan = { votingMethod: 'approval', candidates: ['All', 'Every second', 'Every fifth'] };
-    const event = await createTestEvent(service, account, {}, [plan]);
+    const event = await account.event({}, [plan]);
     const expectCounted = async (ballots: number, voted: number): Promise<void> => {
       const { stats, positions } = await resultsOf(event);
       expect(stats.ballots).toBe(ballots + voted);
@@ -55,8 +55,7 @@ describe('a box that is too large for one answer', () => {
     const more = BALLOTS_PER_COPY + MANY + 7;
     await fillBox(event.id, MANY, more);
     await expectCounted(more, 0);
-    const [position] = event.positions;
-    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+    await votePoll(service, account, event, votesFor(event));
     await expectCounted(more, 1);
     await fillBox(event.id, more, more + 100);
     await expectCounted(more + 100, 1);
@@ -66,7 +65,7 @@ describe('a box that is too large for one answer', () => {
 
   test('is counted from where another process left off, unless that was tampered with; a recount asks nobody', async () => {
     const plan = { votingMethod: 'approval', candidates: ['All', 'Every second', 'Every fifth'] };
-    const event = await createTestEvent(service, account, {}, [plan]);
+    const event = await account.event({}, [plan]);
     const { db, clock } = service.deps;
     const ballots = MANY + 20_000;
     await fillBox(event.id, 0, ballots);

@@ -1,11 +1,10 @@
 import { describe, expect, test, vi } from 'vitest';
-import { createTestEvent } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
 const account = await service.account();
 const settings = { type: 'election', voter: { selfRegistration: true } };
-const event = await createTestEvent(service, account, settings, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
+const event = await account.event(settings, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
 
 /** How long an answer took, and what it was. The service shares this process, so its work is all of the time. */
 async function timed(method: string, target: string, body: unknown, key = account.write) {

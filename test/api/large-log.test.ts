@@ -9,7 +9,7 @@ import { appendLeaves } from '#src/ballot-log/tree-store.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/elections.ts';
 import { verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -29,8 +29,7 @@ const rootAt = new Map<number, Uint8Array>();
 const service = await useService({ worker: false });
 beforeAll(async () => {
   const account = await service.account();
-  const plan = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
-  ({ id: eventId } = await createTestEvent(service, account, {}, [plan]));
+  ({ id: eventId } = await account.event());
   log = new LogReader(service, eventId, account.vote);
   const { deps } = service;
   const event = await findEventById(deps.db, eventId);

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
 import { fillBox, fillEvent } from '#test/harness/largest-event.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -12,7 +12,7 @@ const service = await useService();
 const account = await service.account();
 beforeAll(async () => {
   const { $client } = service.deps.db;
-  const event = await createTestEvent(service, account, { type: 'poll' }, [], false);
+  const event = await account.event({ type: 'poll' }, [], false);
   eventId = event.id;
   await fillEvent($client, eventId, SIZE);
   demand(await account.patch(`/voting-events/${eventId}`, { status: 'open' }), 200);
@@ -73,9 +73,7 @@ describe('results of many candidates, counted in a thread of their own', () => {
   });
 
   test('become final while another event is closed at the same time', async () => {
-    const other = await createTestEvent(service, account, { type: 'poll' }, [
-      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-    ]);
+    const other = await account.event({ type: 'poll' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
     await sealBallots(service, other.id);
     await Promise.all([finishEvent(service, eventId), finishEvent(service, other.id)]);
     const results = demand(await read('/results'), 200);
@@ -85,7 +83,7 @@ describe('results of many candidates, counted in a thread of their own', () => {
 });
 
 test('rounds of a small event come from the same path; other methods have none', async () => {
-  const event = await createTestEvent(service, account, { type: 'poll', results: { visibility: 'live' } }, [
+  const event = await account.event({ type: 'poll', results: { visibility: 'live' } }, [
     { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea', 'Cid'] },
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
   ]);

@@ -2,7 +2,7 @@ import { afterEach, describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { sweepRefunds } from '#src/payments/refund-payment.ts';
 import { createLog } from '#src/platform/log.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
@@ -31,8 +31,7 @@ const read = async ({ id, account }: PaidEvent, attempt: string) =>
   demand(await account.get(`/voting-events/${id}/payments/${attempt}`), 200);
 
 async function pay(event: PaidEvent, visitorId = visitor()): Promise<string> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const answer = await cast(event, { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL });
   const attempt: string = demand(answer, 402).paymentAttemptId;
   await decide(checkoutUrlOf(answer), 'pay');

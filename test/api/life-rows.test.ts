@@ -1,13 +1,6 @@
 import { expect, test } from 'vitest';
 import { LIFE, PHASES } from '#src/voting-events/life.ts';
-import {
-  createTestEvent,
-  demand,
-  finishEvent,
-  type PositionPlan,
-  type TestEvent,
-  visitor,
-} from '#test/harness/elections.ts';
+import { demand, finishEvent, type PositionPlan, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { type TestAnswer, useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
@@ -22,8 +15,7 @@ const change = async (event: TestEvent, body: object): Promise<void> => {
 };
 const say = (event: TestEvent, what: string, body: object): Promise<TestAnswer> => account.page(event, what, body);
 const cast = (event: TestEvent): Promise<TestAnswer> => {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   return say(event, 'ballot/cast', { visitorId: visitor(), votes });
 };
 
@@ -34,7 +26,7 @@ async function createIn(phase: Phase, type: string): Promise<{ readonly event: T
     voter: type === 'election' ? { selfRegistration: true } : {},
     candidate: { selfRegistration: true },
   };
-  const event = await createTestEvent(service, account, settings, PLURALITY, false);
+  const event = await account.event(settings, PLURALITY, false);
   if (phase === 'rehearsal') await change(event, { status: 'rehearsal' });
   if (['scheduled', 'open', 'confirming', 'final'].includes(phase)) await change(event, { status: 'open' });
   const takesBallots = type === 'poll' && phase !== 'draft';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createTestEvent, demand, visitor } from '#test/harness/elections.ts';
+import { createTestEvent, demand, visitor, votesFor } from '#test/harness/elections.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 
 const { service } = await usePaidService();
@@ -13,7 +13,7 @@ test('a business in test mode is shown as one in the context and in attempts, an
   const cast = () =>
     account.page(poll, 'ballot/cast', {
       visitorId: visitor(),
-      votes: [{ positionId: poll.positions[0]?.id, candidateId: poll.positions[0]?.candidates[0] }],
+      votes: votesFor(poll),
       returnUrl: 'http://localhost:8080/paid',
       cancelUrl: 'http://127.0.0.1/back',
     });

@@ -2,14 +2,7 @@ import { get } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { checkScopes, createApiKey } from '#src/accounts/create-api-key.ts';
 import { askPatiently, createLogKey, LogReader } from '#test/harness/ballot-log.ts';
-import {
-  createTestEvent,
-  demand,
-  finishEvent,
-  sealBallots,
-  type TestEvent,
-  votePoll,
-} from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
@@ -18,10 +11,8 @@ import { verifyLog } from '../../verifier/verify-log.ts';
 const service = await useService();
 const account = await service.account();
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
 async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}, owner = account) {
-  const event = await createTestEvent(service, owner, settings, PLAN);
+  const event = await owner.event(settings);
   const codes: string[] = [];
   for (let index = 0; index < ballots; index += 1) {
     const [position] = event.positions;

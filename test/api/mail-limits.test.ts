@@ -1,10 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { takeMail } from '#src/accounts/take-mail.ts';
-import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
 
-const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
@@ -31,8 +30,7 @@ const settled = () =>
   });
 const mailsTo = (address: string): string[] => service.mails().filter((mail) => recipientOf(mail) === address);
 
-const create = (settings: object = {}): Promise<TestEvent> =>
-  createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY);
+const create = (settings: object = {}): Promise<TestEvent> => account.event({ type: 'election', ...settings });
 const asOrganizer = (event: TestEvent, method: string, path: string, body?: object) =>
   service.call(method, `/voting-events/${event.id}${path}`, body, { key: account.write });
 const asVoter = (event: TestEvent, path: string, body: object) =>

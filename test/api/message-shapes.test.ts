@@ -2,7 +2,7 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { signatureOf } from '#src/payment-providers/provider-b-webhook.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import { createPaidEvent, type PaidEvent, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 
 const { service } = await usePaidService();
@@ -34,8 +34,7 @@ const thin = {
 describe.each(PROVIDERS)('a message of %s', (provider) => {
   test('of any shape is answered within a second, and changes nothing that the provider does not confirm', async () => {
     const event = await createPaidEvent(service, provider);
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const votes = votesFor(event);
     const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
     const target = `/public/voting-events/${event.id}/ballot/cast`;
     const cast = await service.call('POST', target, body, { key: event.account.vote });

@@ -1,5 +1,4 @@
 import { describe, expect, test, vi } from 'vitest';
-import { createTestEvent } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -33,7 +32,7 @@ async function insertRows(): Promise<void> {
 
 const service = await useService();
 const account = await service.account();
-const event = await createTestEvent(service, account, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
+const event = await account.event({}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
 const body = { url: 'http://127.0.0.1:9999/x', eventTypes: ['voter.created'] };
 const endpointId = (await account.post('/webhook-endpoints', body)).body.data.id;
 await insertRows();

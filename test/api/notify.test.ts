@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, demand, finishEvent, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import { demand, finishEvent, type PositionPlan, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMail } from '#test/harness/read-mail.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
@@ -12,7 +12,7 @@ const service = await useService();
 const account = await service.account();
 
 const create = (settings: object = {}, open = true): Promise<TestEvent> =>
-  createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY, open);
+  account.event({ type: 'election', ...settings }, PLURALITY, open);
 const asOrganizer = (event: TestEvent, method: string, path: string, body?: object): Promise<TestAnswer> =>
   service.call(method, `/voting-events/${event.id}${path}`, body, { key: account.write });
 const notify = (event: TestEvent, audience: string, kind: string): Promise<TestAnswer> =>
@@ -51,8 +51,7 @@ async function notifyAll(event: TestEvent, audience: string, kind: string) {
 /** Casts and confirms the ballot of a voter whose key was mailed. */
 async function vote(event: TestEvent, email: string): Promise<void> {
   const mail = mailsOf(event).findLast(({ to }) => to === email);
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const path = `/public/voting-events/${event.id}/ballot`;
   const cast = { voterKey: voterKeyIn(mail?.text ?? ''), email, votes };
   const { confirmationCode } = demand(await service.call('POST', `${path}/cast`, cast, { key: account.vote }), 201);
@@ -173,7 +172,7 @@ describe('mails to many voters', () => {
 
   test('are passed over where an account has used up its mails, and can be asked for again at once', async () => {
     const free = await service.account('free');
-    const event = await createTestEvent(service, free, { type: 'election' }, PLURALITY);
+    const event = await free.event({ type: 'election' });
     const call = (method: string, path: string, body?: object) =>
       service.call(method, `/voting-events/${event.id}${path}`, body, { key: free.write });
     demand(await call('POST', '/voters', { name: 'A', ...addresses(event, 'a')[0] }), 201);
@@ -306,7 +305,7 @@ describe('the routes of mails to many voters', () => {
     expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'role']);
     const list = await viewer.get(`/voting-events/${event.id}/notifications`);
     expect(list.body).toEqual({ data: [], nextCursor: null });
-    const poll = await createTestEvent(service, account, {}, PLURALITY);
+    const poll = await account.event();
     const inPoll = await notify(poll, 'all', 'key');
     expect([inPoll.status, inPoll.body.error.details.reason]).toEqual([409, 'not_an_election']);
     expect(receivers(event)).toEqual([]);

@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, type PositionPlan, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, type PositionPlan, votePoll } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
@@ -13,7 +13,7 @@ const PUBLIC_WHEN_FINAL = { hidden: false, live: true, published: true };
 test.each(['hidden', 'live', 'published'] as const)(
   'results that are `%s` are read by observers once they are final, and before that by whom they are public to',
   async (visibility) => {
-    const event = await createTestEvent(service, account, { results: { visibility } }, RANKED);
+    const event = await account.event({ results: { visibility } }, RANKED);
     const [position] = event.positions;
     await votePoll(service, account, event, [
       { positionId: position?.id, candidateId: position?.candidates[0], rank: 1 },

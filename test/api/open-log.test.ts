@@ -2,14 +2,7 @@ import { get } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { unauthorized } from '#src/accounts/authenticate.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import {
-  createTestEvent,
-  demand,
-  finishEvent,
-  sealBallots,
-  type TestEvent,
-  votePoll,
-} from '#test/harness/elections.ts';
+import { demand, finishEvent, PLURALITY, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
@@ -18,11 +11,10 @@ import { verifyLog } from '../../verifier/verify-log.ts';
 const service = await useService({ worker: false });
 const account = await service.account();
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const OPEN = { log: { open: true } };
 
 async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}) {
-  const event = await createTestEvent(service, account, settings, PLAN);
+  const event = await account.event(settings);
   const codes: string[] = [];
   for (let index = 0; index < ballots; index += 1) {
     const [position] = event.positions;
@@ -107,7 +99,7 @@ describe('an open log', () => {
 
   test('cannot be told apart from one that is not there, where it is not open', async () => {
     const { event } = await pollWith(1);
-    const draft = await createTestEvent(service, account, OPEN, PLAN, false);
+    const draft = await account.event(OPEN, PLURALITY, false);
     const answers = await Promise.all(
       [event.id, event.code, draft.id, 'evt_00000000000000000000000000', 'NOSUCH1'].map((one) =>
         ask('GET', logPath(one, 'consistency?nothing=known')),

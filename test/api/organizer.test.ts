@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, finishEvent, votePoll } from '#test/harness/elections.ts';
+import { finishEvent, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
 
@@ -67,7 +67,7 @@ describe('voting events', () => {
   });
 
   test('open by the clock at startsAt once they are ready, and close at endsAt', async () => {
-    const event = await createTestEvent(service, account, { startsAt: 1_000 }, [PLURALITY], false);
+    const event = await account.event({ startsAt: 1_000 }, [PLURALITY], false);
     expect((await get(`/voting-events/${event.id}`)).body.data.status).toBe('open');
     const later = await patch(`/voting-events/${event.id}`, { startsAt: Date.now() + 3_600_000 });
     expect(later.body.data.status).toBe('scheduled');
@@ -93,8 +93,8 @@ describe('voting events', () => {
       [Date.now() + hour, Date.now() + 2 * hour],
     ];
     for (const [startsAt, endsAt] of times) {
-      await createTestEvent(service, own, { startsAt, endsAt }, [PLURALITY], false);
-      await createTestEvent(service, own, { startsAt, endsAt }, [], false);
+      await own.event({ startsAt, endsAt }, [PLURALITY], false);
+      await own.event({ startsAt, endsAt }, [], false);
     }
     const all = (await get('/voting-events?limit=200', own.read)).body.data;
     expect(new Set(all.map((event: { status: string }) => event.status))).toEqual(
@@ -107,7 +107,7 @@ describe('voting events', () => {
   });
 
   test('freeze what ballots depend on once one was cast, and keep their words editable', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const event = await account.event();
     const position = event.positions[0];
     await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
     const base = `/voting-events/${event.id}`;
@@ -226,7 +226,7 @@ describe('positions', () => {
   });
 
   test('disappear within seconds of a deletion that was answered 202, with the candidates that stood for them alone', async () => {
-    const made = await createTestEvent(service, account, {}, [PLURALITY, PLURALITY], false);
+    const made = await account.event({}, [PLURALITY, PLURALITY], false);
     const gone = made.positions[0];
     expect((await remove(`/voting-events/${made.id}/positions/${gone?.id}`)).status).toBe(202);
     expect((await get(`/voting-events/${made.id}/positions/${gone?.id}`)).status).toBe(404);
@@ -246,7 +246,7 @@ describe('the ballot', () => {
   const read = async (id: string) => (await account.page({ id }, 'ballot')).body.data;
 
   test('shows registered candidates once they are approved, with groups and sponsors', async () => {
-    const event = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, [PLURALITY]);
+    const event = await account.event({ candidate: { selfRegistration: true } });
     const group = await post(`/voting-events/${event.id}/groups`, { name: 'North' });
     await post(`/voting-events/${event.id}/sponsors`, {
       name: 'Ink & Co',
@@ -284,8 +284,8 @@ describe('the ballot', () => {
   });
 
   test('takes no registration where it is switched off, and none for a position of another event', async () => {
-    const off = await createTestEvent(service, account, {}, [PLURALITY]);
-    const on = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, [PLURALITY]);
+    const off = await account.event();
+    const on = await account.event({ candidate: { selfRegistration: true } });
     const register = (id: string, positionIds: unknown) =>
       account.page({ id }, 'register/candidate', { name: 'Neu', positionIds });
     const closed = await register(off.id, [off.positions[0]?.id]);
@@ -295,7 +295,7 @@ describe('the ballot', () => {
   });
 
   test('names a group once in an event, until it is deleted', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const event = await account.event({}, [PLURALITY], false);
     const target = `/voting-events/${event.id}/groups`;
     const first = await post(target, { name: 'North' });
     expect((await post(target, { name: ' north ' })).status).toBe(409);
@@ -370,9 +370,7 @@ describe('voters', () => {
   });
 
   test('register themselves as pending where the event lets them, and are approved by their first key, which is shown with the final result', async () => {
-    const made = await createTestEvent(service, account, { type: 'election', voter: { selfRegistration: true } }, [
-      PLURALITY,
-    ]);
+    const made = await account.event({ type: 'election', voter: { selfRegistration: true } }, [PLURALITY]);
     const base = `/public/voting-events/${made.id}`;
     const registered = await service.call(
       'POST',
@@ -398,7 +396,7 @@ describe('voters', () => {
     expect(await voters()).toMatchObject([{ status: 'approved', keyStatus: 'used', source: 'registration' }]);
     const closed = await service.call(
       'POST',
-      `/public/voting-events/${(await createTestEvent(service, account, { type: 'election' }, [PLURALITY])).id}/register/voter`,
+      `/public/voting-events/${(await account.event({ type: 'election' })).id}/register/voter`,
       { name: 'Neu', email: 'neu@mail.example' },
       { key: account.vote },
     );
@@ -410,7 +408,7 @@ describe('another account', () => {
   test('gets the answer of an unknown ID for every event, byte for byte but the request ID', async () => {
     account = await service.account();
     const stranger = await service.account();
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const event = await account.event();
     const targets = ['', '/positions', '/candidates', '/groups', '/sponsors', '/voters', '/results'];
     for (const target of targets) {
       const theirs = await get(`/voting-events/${event.id}${target}`, stranger.read);

@@ -1,5 +1,5 @@
 import { beforeAll, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -10,7 +10,7 @@ const service = await useService({ worker: false });
 const account = await service.account();
 beforeAll(async () => {
   const settings = { type: 'election', voter: { selfRegistration: true }, candidate: { selfRegistration: true } };
-  event = await createTestEvent(service, account, settings, [
+  event = await account.event(settings, [
     { votingMethod: 'score', candidates: ['Ada', 'Bea'] },
     { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea'] },
   ]);

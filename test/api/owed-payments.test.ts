@@ -1,7 +1,7 @@
 import { afterEach, describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
@@ -23,8 +23,7 @@ afterEach(() => {
 const post = ({ id, account }: PaidEvent, body: object) => account.page({ id }, 'ballot/cast', body);
 
 async function pay(event: PaidEvent): Promise<string> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
   const answer = await post(event, body);
   await decide(checkoutUrlOf(answer), 'pay');

@@ -3,7 +3,7 @@ import { NO_FAULTS } from '#sandbox/faults.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
@@ -31,8 +31,7 @@ const get = async ({ id, account }: PaidEvent, path: string) =>
 const read = (event: PaidEvent, attempt: string) => get(event, `/payments/${attempt}`);
 
 async function begin(event: PaidEvent): Promise<{ attempt: string; url: string }> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
   const answer = await post(event, 'cast', body);
   return { attempt: demand(answer, 402).paymentAttemptId, url: checkoutUrlOf(answer) };
@@ -127,8 +126,7 @@ test('fees that a payer of provider_b bore go back with the payment', async () =
   const event = await createPaidEvent(service, 'provider_b');
   sandbox.faults.payerBearsFees = true;
   const visitorId = visitor();
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const attempts: string[] = [];
   for (let time = 0; time < 2; time += 1) {
     const answer = await post(event, 'cast', { visitorId, email: 'payer@mail.example', votes });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, demand, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, type TestEvent, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -12,9 +12,6 @@ const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 const organize = (method: string, path: string, body?: unknown) =>
   service.call(method, path, body, { key: account.write });
 const vote = (event: TestEvent, path: string, body: unknown) => account.page(event, path, body);
-const votesFor = ({ positions: [position] }: TestEvent) => [
-  { positionId: position?.id, candidateId: position?.candidates[0] },
-];
 
 type Identity = Readonly<Record<string, string>>;
 
@@ -35,7 +32,7 @@ describe('a poll', () => {
     'with requireVoterId %s and saveVoterInfo %s asks for each identity that it compares, and takes none of them twice',
     async (requireVoterId, saveVoterInfo) => {
       const voter = { requireVoterId, saveVoterInfo };
-      const event = await createTestEvent(service, account, { voter }, [PLURALITY]);
+      const event = await account.event({ voter });
       const identity = (): Identity => ({
         visitorId: visitor(),
         ...(saveVoterInfo ? { email: `${visitor()}@mail.example` } : {}),
@@ -69,7 +66,7 @@ describe('a poll', () => {
   );
 
   test('shows a visitor ID as it was sent, without the spaces around it', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const event = await account.event();
     const visitorId = 'vi_ABCDEFabcdef0123';
     expect(await castAndConfirm(event, { visitorId: ` ${visitorId} ` })).toBe('voted');
     const { data } = (await organize('GET', `/voting-events/${event.id}/voters`)).body;
@@ -81,7 +78,7 @@ describe('a poll', () => {
 
   test('lists a participant whose ID and address a voter of the organizer has', async () => {
     const voter = { requireVoterId: true, saveVoterInfo: true };
-    const event = await createTestEvent(service, account, { voter }, [PLURALITY]);
+    const event = await account.event({ voter });
     const own = { name: 'Vera', voterId: 'M-1', email: 'vera@mail.example' };
     demand(await organize('POST', `/voting-events/${event.id}/voters`, own), 201);
     expect(await castAndConfirm(event, { visitorId: visitor(), voterId: own.voterId, email: own.email })).toBe('voted');
@@ -91,9 +88,7 @@ describe('a poll', () => {
 
   test('says of a voter that they voted by the participation of its own event alone', async () => {
     const voter = { requireVoterId: true };
-    const [voted, other] = await Promise.all(
-      [0, 1].map(() => createTestEvent(service, account, { voter }, [PLURALITY])),
-    );
+    const [voted, other] = await Promise.all([0, 1].map(() => account.event({ voter })));
     if (voted === undefined || other === undefined) throw new Error('two events were created');
     expect(await castAndConfirm(voted, { visitorId: visitor(), voterId: 'SAME-1' })).toBe('voted');
     const path = `/voting-events/${other.id}/voters`;
@@ -109,7 +104,7 @@ describe('a poll', () => {
       voter: { selfRegistration: true },
     });
     expect([refused.status, refused.body.error.details.field]).toEqual([422, 'voter.selfRegistration']);
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const event = await account.event();
     const changed = await organize('PATCH', `/voting-events/${event.id}`, { voter: { selfRegistration: true } });
     expect([changed.status, changed.body.error.details.field]).toEqual([422, 'voter.selfRegistration']);
     const registered = await vote(event, 'register/voter', { name: 'V', email: 'v@club.example' });
@@ -129,7 +124,7 @@ describe('a voter of an election', () => {
   }
 
   async function voterOf(settings = {}): Promise<Voter> {
-    const event = await createTestEvent(service, account, { type: 'election', ...settings }, [PLURALITY]);
+    const event = await account.event({ type: 'election', ...settings });
     // An address of its own: mails to one address are counted, whatever event they are about.
     const email = `vera-${visitor().slice(3, 15)}@club.example`;
     const body = { name: 'Vera', email, voterId: 'M-1' };
@@ -257,12 +252,7 @@ describe('a voter of an election', () => {
   });
 
   test('is erased from the audit trail too, which still tells that there were changes', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election', voter: { requireVoterId: true, selfRegistration: true } },
-      [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }],
-    );
+    const event = await account.event({ type: 'election', voter: { requireVoterId: true, selfRegistration: true } });
     const base = `/voting-events/${event.id}`;
     const person = (name: string) => ({
       name: `${name} Erased`,
@@ -319,9 +309,7 @@ test.each(['\u2800', '\u3164', '\u00ad', '\u200b', '\u0301', ' \u2800 '])(
 );
 
 test('votes beyond every budget are told as credits that are missing, however many they are', async () => {
-  const event = await createTestEvent(service, account, {}, [
-    { votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] },
-  ]);
+  const event = await account.event({}, [{ votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] }]);
   for (const value of [11, 1_000_001, 1e9, Number.MAX_SAFE_INTEGER]) {
     const [entry] = votesFor(event);
     const refused = await vote(event, 'ballot/cast', { visitorId: visitor(), votes: [{ ...entry, value }] });
@@ -331,7 +319,7 @@ test('votes beyond every budget are told as credits that are missing, however ma
 });
 
 test('a ballot that is wrong for every group is told before the key is judged', async () => {
-  const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY, PLURALITY], false);
+  const event = await account.event({ type: 'election' }, [PLURALITY, PLURALITY], false);
   const base = `/voting-events/${event.id}`;
   const { id: groupId } = demand(await organize('POST', `${base}/groups`, { name: 'South' }), 201);
   demand(await organize('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
@@ -347,7 +335,7 @@ describe.each([
   ['with a position of a group', true],
 ] as const)('a cast %s', (_, grouped) => {
   test('after the close is told that the event is over, whatever its key, and counts no guess', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY], false);
+    const event = await account.event({ type: 'election' }, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
     const { id: groupId } = demand(await organize('POST', `${base}/groups`, { name: 'South' }), 201);
     if (grouped) demand(await organize('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
@@ -371,13 +359,13 @@ describe.each([
 });
 
 test('a blank confirmation code is no code', async () => {
-  const event = await createTestEvent(service, account, {}, [PLURALITY]);
+  const event = await account.event();
   const refused = await vote(event, 'ballot/confirm', { confirmationCode: '  ' });
   expect([refused.status, refused.body.error.details.field]).toEqual([422, 'confirmationCode']);
 });
 
 test('an address of the longest length is an address: 320 characters of plain name and domain', async () => {
-  const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY]);
+  const event = await account.event({ type: 'election' });
   const email = (length: number): string => `${'a'.repeat(length - '@club.example'.length)}@club.example`;
   const add = (address: string) => organize('POST', `/voting-events/${event.id}/voters`, { name: 'V', email: address });
   expect((await add(email(320))).status).toBe(201);
@@ -385,7 +373,7 @@ test('an address of the longest length is an address: 320 characters of plain na
 });
 
 test('a choice without a role is no choice of a referendum, even where one was opened before it became one', async () => {
-  const event = await createTestEvent(service, account, {}, [PLURALITY]);
+  const event = await account.event();
   demand(
     await organize('PATCH', `/voting-events/${event.id}/positions/${event.positions[0]?.id}`, {
       votingMethod: 'referendum',
@@ -402,7 +390,7 @@ describe('the list of votes', () => {
     async (type) => {
       const { sequenceLog } = await import('#src/ballot-log/seal-ballots.ts');
       const { sealDeps } = await import('#src/work.ts');
-      const event = await createTestEvent(service, account, { type }, [PLURALITY]);
+      const event = await account.event({ type });
       const seal = () => sequenceLog(sealDeps(service.deps), event.id, 1);
       const addBallot = async (index: number): Promise<void> => {
         if (type === 'poll') return void (await votePoll(service, account, event, votesFor(event)));
@@ -439,7 +427,7 @@ describe('the list of votes', () => {
   );
 
   test('and every other list take a search of one or two characters for the beginning of a word', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY], false);
+    const event = await account.event({ type: 'election' }, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
     const rows = ['Bob Oberg', 'Job Ende', 'O.b Müller', 'a_ob'].map((name, index) => ({
       name,
@@ -459,17 +447,10 @@ describe('the list of votes', () => {
   });
 
   test('takes a search over titles, names and visible IDs', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
-    const [position] = event.positions;
+    const event = await account.event();
     const visitorId = visitor();
-    await votePoll(
-      service,
-      account,
-      event,
-      [{ positionId: position?.id, candidateId: position?.candidates[0] }],
-      visitorId,
-    );
-    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[1] }]);
+    await votePoll(service, account, event, votesFor(event), visitorId);
+    await votePoll(service, account, event, votesFor(event, 1));
     const count = async (search: string): Promise<number> =>
       demand(await organize('GET', `/voting-events/${event.id}/votes?search=${search}`), 200).length;
     expect([await count('ADA'), await count('plurality'), await count(visitorId), await count('nothing')]).toEqual([

@@ -4,7 +4,7 @@ import { NO_FAULTS } from '#sandbox/faults.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
@@ -31,8 +31,7 @@ const read = async ({ id, account }: PaidEvent, attempt: string) =>
   demand(await account.get(`/voting-events/${id}/payments/${attempt}`), 200);
 
 async function begin(event: PaidEvent, visitorId = visitor()): Promise<{ attempt: string; url: string }> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const body = { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
   const answer = await post(event, 'cast', body);
   return { attempt: demand(answer, 402).paymentAttemptId, url: checkoutUrlOf(answer) };

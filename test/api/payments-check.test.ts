@@ -3,7 +3,7 @@ import { paymentDeps } from '#src/fulfilments.ts';
 import { processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { createLog } from '#src/platform/log.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { visitor } from '#test/harness/elections.ts';
+import { visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
@@ -30,7 +30,7 @@ async function pay(event: PaidEvent, meanwhile: (attempt: string) => Promise<unk
   const ballot = {
     visitorId: visitor(),
     email: 'payer@mail.example',
-    votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
+    votes: votesFor(event),
     returnUrl: RETURN_URL,
   };
   const path = `/public/voting-events/${event.id}/ballot/cast`;

@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { visitor } from '#test/harness/elections.ts';
+import { PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   connectTestBusiness,
   createPaidEvent,
   decide,
   type PaidEvent,
-  PLURALITY,
   PRICE,
   PROVIDERS,
   RETURN_URL,
@@ -20,7 +19,7 @@ const { service, sandbox } = await usePaidService();
 const ballotOf = (event: PaidEvent, visitorId = visitor()) => ({
   visitorId,
   email: 'payer@mail.example',
-  votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
+  votes: votesFor(event),
 });
 
 function publicCall(event: PaidEvent, method: string, path: string, body?: unknown, headers = {}): Promise<TestAnswer> {

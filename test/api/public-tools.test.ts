@@ -4,7 +4,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { visitor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
@@ -71,9 +71,7 @@ describe('the API document as public tools see it', () => {
   test('makes a client that compiles in strict mode and casts, confirms and counts a vote', async () => {
     const account = await service.account();
     const settings = { type: 'poll', results: { visibility: 'live' } };
-    const event = await createTestEvent(service, account, settings, [
-      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-    ]);
+    const event = await account.event(settings, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
     await run(process.execPath, [path.join(MODULES, 'oazapfts/dist/cli.js'), 'openapi.json', 'client.ts'], {
       cwd: folder,
     });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type PositionPlan, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { demand, type PositionPlan, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { type TestAnswer, useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
@@ -11,7 +11,7 @@ const PLANS: readonly PositionPlan[] = [
 ];
 
 const create = (open: boolean): Promise<TestEvent> =>
-  createTestEvent(service, account, { candidate: { selfRegistration: true } }, PLANS, open);
+  account.event({ candidate: { selfRegistration: true } }, PLANS, open);
 const register = (event: TestEvent, positionIds: readonly unknown[]): Promise<TestAnswer> =>
   account.page(event, 'register/candidate', { name: 'Cleo', positionIds });
 const change = (path: string, body: object): Promise<TestAnswer> => account.patch(path, body);

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { demand, visitor } from '#test/harness/elections.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import {
   checkoutUrlOf,
@@ -24,8 +24,7 @@ const organizer = async ({ id, account }: PaidEvent, path: string) =>
   demand(await account.get(`/voting-events/${id}/payments${path}`), 200);
 
 async function begin(event: PaidEvent, visitorId = visitor()) {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const vote = { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
   const answer = await cast(event, vote);
   return { attempt: demand(answer, 402).paymentAttemptId as string, url: checkoutUrlOf(answer) };

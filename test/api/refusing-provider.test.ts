@@ -5,7 +5,7 @@ import { NO_FAULTS } from '#sandbox/faults.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { takeAsking } from '#src/payments/attempt-repository.ts';
 import { checkUnreadyBusinesses } from '#src/payments/check-business.ts';
-import { visitor } from '#test/harness/elections.ts';
+import { visitor, votesFor } from '#test/harness/elections.ts';
 import { createPaidEvent, type PaidEvent, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import { eventually, startTestService, type TestAnswer } from '#test/harness/test-service.ts';
 
@@ -26,8 +26,7 @@ const post = (event: PaidEvent, body: unknown, on = service): Promise<TestAnswer
   on.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, { key: event.account.vote });
 
 const firstCall = (event: PaidEvent, on = service): Promise<TestAnswer> => {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   return post(event, { visitorId: visitor(), email: 'payer@mail.example', returnUrl: RETURN_URL, votes }, on);
 };
 

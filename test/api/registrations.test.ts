@@ -1,10 +1,8 @@
 import { describe, expect, test, vi } from 'vitest';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
-import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { eventually, type TestAccount, type TestAnswer, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
-
-const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
 const service = await useService();
 // The smallest plan is filled soonest; its rate of requests is not what is tried here.
@@ -17,12 +15,7 @@ const account = await service.account('free');
 
 /** An election in which voters and candidates register themselves. */
 const createOpenElection = (owner: TestAccount, voter: object = {}): Promise<TestEvent> =>
-  createTestEvent(
-    service,
-    owner,
-    { type: 'election', voter: { selfRegistration: true, ...voter }, candidate: { selfRegistration: true } },
-    PLURALITY,
-  );
+  owner.event({ type: 'election', voter: { selfRegistration: true, ...voter }, candidate: { selfRegistration: true } });
 
 const register = (owner: TestAccount, event: TestEvent, email: string): Promise<TestAnswer> =>
   owner.page(event, 'register/voter', { name: 'Reg', email });

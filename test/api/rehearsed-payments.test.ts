@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { demand, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { demand, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
@@ -45,10 +45,6 @@ function ownPageOf(answer: TestAnswer): string {
   return `http://127.0.0.1:${paid.service.port}${pathname}`;
 }
 
-const votesOf = ({ positions: [position] }: TestEvent) => [
-  { positionId: position?.id, candidateId: position?.candidates[0] },
-];
-
 const BACK = { returnUrl: RETURN_URL, cancelUrl: 'https://shop.example/cancelled', email: 'payer@shop.example' };
 
 async function startPaid(event: PaidEvent, place: string, body: object): Promise<[string, string]> {
@@ -72,7 +68,7 @@ test.each(PROVIDERS)('a rehearsal of a paid poll of %s takes no money and is wip
   const asked = sandbox.requests.length;
 
   await patchEvent(service, event.account, event, { status: 'rehearsal' });
-  const ballot = { visitorId: visitor(), votes: votesOf(event) };
+  const ballot = { visitorId: visitor(), votes: votesFor(event) };
   const [attempt, page] = await startPaid(event, '/ballot/cast', ballot);
   const html = await (await fetch(page)).text();
   expect(html).toContain('no money is taken');

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { createLog } from '#src/platform/log.ts';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { visitor } from '#test/harness/elections.ts';
 import { sendRaw } from '#test/harness/raw-http.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -22,9 +22,7 @@ const ALLOWED = 'account address code key level method ms msg reason requestId r
 
 describe('the log', () => {
   test('has one line for every request, refused or not, with the fields that are listed and no others', async () => {
-    const event = await createTestEvent(service, account, {}, [
-      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-    ]);
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
     const id = () => `log-${randomUUID()}`;
     const cases: [expected: Line, ask: (headers: Record<string, string>) => Promise<unknown>][] = [
       [
@@ -78,7 +76,7 @@ describe('the log', () => {
   });
 
   test('holds no key, code, address of a voter, name or choice', async () => {
-    const event = await createTestEvent(service, account, { voter: { saveVoterInfo: true } }, [
+    const event = await account.event({ voter: { saveVoterInfo: true } }, [
       { votingMethod: 'plurality', candidates: ['Zebedee', 'Bea'] },
     ]);
     const [position, visitorId] = [event.positions[0], visitor()];

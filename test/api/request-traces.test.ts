@@ -2,7 +2,6 @@ import { describe, expect, test } from 'vitest';
 import { readTraces } from '#src/http/read-traces.ts';
 import { KEPT_REQUESTS, RequestTraces } from '#src/http/trace-requests.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { createTestEvent } from '#test/harness/elections.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
@@ -46,8 +45,7 @@ describe('a refused request', () => {
 
   test('is not kept where somebody checked, cast or confirmed: it would show when', async () => {
     const account = await service.account();
-    const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-    const event = await createTestEvent(service, account, {}, plan);
+    const event = await account.event();
     const at = `/public/voting-events/${event.id}`;
     const ask = (path: string, id: string) =>
       service.call('POST', `${at}${path}`, {}, { key: account.vote, headers: { 'X-Request-Id': id } });

@@ -1,16 +1,15 @@
 import { expect, test } from 'vitest';
-import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/elections.ts';
 import { invite, shareEvent } from '#test/harness/sharing.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
 const [owner, viewer, editor] = [await service.account(), await service.account(), await service.account()];
-const event = await createTestEvent(
-  service,
-  owner,
-  { type: 'election', voter: { selfRegistration: true }, candidate: { selfRegistration: true } },
-  [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }],
-);
+const event = await owner.event({
+  type: 'election',
+  voter: { selfRegistration: true },
+  candidate: { selfRegistration: true },
+});
 await shareEvent(service, owner, event, viewer, 'viewer');
 await shareEvent(service, owner, event, editor, 'editor');
 

@@ -4,7 +4,7 @@ import type { Transaction } from '#src/database/client.ts';
 import { foldAllRollFigures, foldRollFigures } from '#src/results/read-stats.ts';
 import { readTurnoutByGroup, readVoterFigures } from '#src/results/repository.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
-import { createTestEvent, demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
@@ -12,12 +12,9 @@ import { giveVoterKey } from '#test/harness/voter-keys.ts';
 const service = await useService({ worker: false });
 const account = await service.account();
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
 /** Casts and confirms a ballot with a key of this voter. */
 async function vote(event: TestEvent, voterId: string, email: string): Promise<void> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const [base, key] = [`/public/voting-events/${event.id}/ballot`, { key: account.vote }];
   const voterKey = await giveVoterKey(service, event.id, voterId);
   const { confirmationCode } = demand(await service.call('POST', `${base}/cast`, { voterKey, email, votes }, key), 201);
@@ -68,12 +65,7 @@ async function rowsRead(tx: Transaction): Promise<number> {
 
 describe('the figures of a roll', () => {
   test('are what a plain count gives, after every kind of change of an election’s roll', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election', voter: { selfRegistration: true } },
-      PLAN,
-    );
+    const event = await account.event({ type: 'election', voter: { selfRegistration: true } });
     const key = { key: account.write };
     const path = `/voting-events/${event.id}`;
     const agree = async (): Promise<void> => expect(await figuresOf(event)).toEqual(await countPlainly(event.id));
@@ -129,7 +121,7 @@ describe('the figures of a roll', () => {
   });
 
   test('are what a plain count gives in a poll, whose participants appear as they vote', async () => {
-    const event = await createTestEvent(service, account, {}, PLAN);
+    const event = await account.event();
     const [position] = event.positions;
     for (let index = 0; index < 3; index += 1)
       await votePoll(service, account, event, [
@@ -140,7 +132,7 @@ describe('the figures of a roll', () => {
   });
 
   test('are read without a look at the roll, and the many changes of a busy event are put together', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN);
+    const event = await account.event({ type: 'election' });
     await service.deps.db.execute(sql`
       INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
       SELECT ${event.id}, '', 'approved', 1, 1000000, 0, 0 FROM generate_series(1, 300)`);

@@ -4,9 +4,9 @@ import { createRequire } from 'node:module';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { visitor } from '#test/harness/elections.ts';
 import { readGuideCode, readGuideText } from '#test/harness/guides.ts';
-import { PLURALITY } from '#test/harness/payments.ts';
+
 import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
@@ -99,7 +99,7 @@ describe('the package that the service serves', () => {
         expect(await compile(cwd, compiler, environment, modules, 'vote.ts')).toBe('');
     const account = await service.account();
     for (const node of [process.execPath, SYSTEM_NODE].filter((program) => existsSync(program))) {
-      const event = await createTestEvent(service, account, { results: { visibility: 'live' } }, PLURALITY);
+      const event = await account.event({ results: { visibility: 'live' } });
       const words = [`http://127.0.0.1:${service.port}`, account.vote, event.code, visitor()];
       const { stdout } = await run(node, ['vote.js', ...words], { cwd });
       expect(JSON.parse(stdout)).toEqual(['already_voted', 1, [expect.stringMatching(/Ada|Bea/)]]);

@@ -1,7 +1,7 @@
 import { inspect } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
-import { createPaidEvent, decide, PLURALITY, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
+import { createTestEvent, finishEvent, PLURALITY, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { createPaidEvent, decide, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import {
   BadRequestError,
@@ -63,7 +63,7 @@ describe('the SDK, against a running service', () => {
   });
 
   test('votes in an election with a voter key', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY);
+    const event = await createTestEvent(service, account, { type: 'election' });
     const path = { idOrCode: event.id };
     const email = 'vera@club.example';
     const { data: voter } = await organizer.post('/voting-events/{idOrCode}/voters', {
@@ -146,7 +146,7 @@ describe('the SDK, against a running service', () => {
   });
 
   test('answers texts as texts, nothing as undefined, and files unread', async () => {
-    const event = await createTestEvent(service, account, { log: { open: true } }, PLURALITY);
+    const event = await createTestEvent(service, account, { log: { open: true } });
     await votePoll(service, account, event, firstChoices(event));
     const path = { idOrCode: event.id };
     const csv = await organizer.get('/voting-events/{idOrCode}/voters/csv', { path });
@@ -196,7 +196,7 @@ describe('the SDK, against a running service', () => {
     expect(await refusal(clientOf('vsk_mistyped').get('/me'))).toBeInstanceOf(UnauthorizedError);
     const search = { query: { search: 'x'.repeat(201) } };
     expect(await refusal(organizer.get('/voting-events', search))).toBeInstanceOf(BadRequestError);
-    const over = await createTestEvent(service, account, {}, PLURALITY);
+    const over = await createTestEvent(service, account);
     await organizer.patch('/voting-events/{idOrCode}', { path: { idOrCode: over.id }, body: { status: 'closed' } });
     const late = await refusal(
       voting.post(cast, { path: { idOrCode: over.id }, body: { visitorId: visitor(), votes: firstChoices(over) } }),

@@ -14,8 +14,6 @@ const service = await useService();
 const account = await service.account();
 const log = new ServiceLogReader(service);
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
 async function vote(event: TestEvent, ballots: number): Promise<void> {
   for (let index = 0; index < ballots; index += 1) {
     const [position] = event.positions;
@@ -26,7 +24,7 @@ async function vote(event: TestEvent, ballots: number): Promise<void> {
 }
 
 async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}): Promise<TestEvent> {
-  const event = await createTestEvent(service, account, settings, PLAN);
+  const event = await account.event(settings);
   await vote(event, ballots);
   return event;
 }
@@ -152,20 +150,20 @@ describe('a log of the service whose database', () => {
 
   test('was set back or changed is not appended to: it would be a second history', async () => {
     const owner = await own.account();
-    const event = await createTestEvent(own, owner, {}, PLAN);
+    const event = await createTestEvent(own, owner);
     const statement = (text: string) => own.deps.db.$client.query(text);
     await sealBallots(own, event.id, 1);
     await sequenceServiceLog(own.deps);
     const note = await new ServiceLogReader(own).note();
     expect((await new LogReader(own, event.id, owner.vote).get('checkpoint')).status).toBe(200);
     const [frontier] = (await statement('SELECT frontier FROM service_log')).rows;
-    await createTestEvent(own, owner, {}, PLAN).then(({ id }) => sealBallots(own, id, 1));
+    await createTestEvent(own, owner).then(({ id }) => sealBallots(own, id, 1));
     await sequenceServiceLog(own.deps);
     // As a restored backup would have it.
     await own.query('UPDATE service_log SET size = 1, frontier = $1', [frontier.frontier]);
     await statement('DELETE FROM service_log_leaves WHERE leaf_index > 0');
     await statement('DELETE FROM service_checkpoints WHERE size > 1');
-    await createTestEvent(own, owner, {}, PLAN).then(({ id }) => sealBallots(own, id, 1));
+    await createTestEvent(own, owner).then(({ id }) => sealBallots(own, id, 1));
     await expect(sequenceServiceLog(own.deps)).rejects.toThrow(ServiceLogSetBack);
     expect(await new ServiceLogReader(own).note()).toBe(note);
     await statement("UPDATE service_checkpoints SET root_hash = sha256('')");

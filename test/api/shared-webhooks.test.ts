@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
@@ -12,7 +12,7 @@ const [viewer, editor, stranger] = [
   await service.account('free'),
   await service.account(),
 ];
-const event = await createTestEvent(service, owner, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+const event = await owner.event();
 await shareEvent(service, owner, event, viewer, 'viewer');
 await shareEvent(service, owner, event, editor, 'editor');
 
@@ -98,8 +98,8 @@ describe('webhook endpoints of a shared event', () => {
 
   test('are switched off with the invite of the editor who set their address last, and no others are', async () => {
     const guest = await service.account();
-    const shared = await createTestEvent(service, owner, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
-    const other = await createTestEvent(service, owner, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const shared = await owner.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const other = await owner.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     for (const one of [shared, other]) await shareEvent(service, owner, one, guest, 'editor');
     const make = async (account: TestAccount, { code }: TestEvent): Promise<string> => {
       const body = { url: 'https://hooks.example.com/x', eventTypes: ['candidate.created'], votingEventCode: code };

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { type TestEvent, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
 import { acceptInvite, invite, inviteToken, shareEvent } from '#test/harness/sharing.ts';
 import { type TestAccount, useService } from '#test/harness/test-service.ts';
 
@@ -7,14 +7,12 @@ let owner: TestAccount;
 let guest: TestAccount;
 let event: TestEvent;
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
 const service = await useService();
 
 async function fresh(settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
   owner = await service.account();
   guest = await service.account('free');
-  event = await createTestEvent(service, owner, settings, PLAN);
+  event = await owner.event(settings);
 }
 
 const as = (account: TestAccount, method: string, path: string, body?: unknown) =>
@@ -209,7 +207,7 @@ describe('a viewer', () => {
     const identity = { visitorId: visitor() };
     const check = await service.call('POST', `${path}/voter/check`, identity, { key: guest.vote });
     expect([check.status, check.body.data]).toEqual([200, { eligible: true }]);
-    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+    const votes = votesFor(event);
     const cast = await service.call('POST', `${path}/ballot/cast`, { ...identity, votes }, { key: guest.vote });
     expect([cast.status, cast.body.error.details.reason]).toEqual([403, 'role']);
   });
@@ -237,9 +235,7 @@ describe('an editor', () => {
       expect((await as(guest, 'POST', '/voters/batch', { voters })).status).toBe(201);
     }
     expect((await as(guest, 'GET', '/votes')).status).toBe(200);
-    await votePoll(service, guest, event, [
-      { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
-    ]);
+    await votePoll(service, guest, event, votesFor(event));
     expect((await as(owner, 'GET', '/results')).body.data.stats.ballots).toBe(1);
   });
 
@@ -266,8 +262,8 @@ describe('an editor', () => {
 
   test('has events of its own beside the shared ones, all in one list, page by page, each once', async () => {
     const own: string[] = [];
-    for (let index = 0; index < 3; index += 1) own.push((await createTestEvent(service, guest, {}, [], false)).id);
-    const later = await createTestEvent(service, owner, {}, PLAN);
+    for (let index = 0; index < 3; index += 1) own.push((await guest.event({}, [], false)).id);
+    const later = await owner.event();
     await shareEvent(service, owner, later, guest, 'viewer');
     const seen: string[] = [];
     let cursor: string | null = null;
@@ -289,9 +285,7 @@ describe('the audit trail', () => {
     await as(guest, 'PATCH', `/voters/${voter.id}`, { weight: 2.5, name: 'Vera Vogel' });
     await as(owner, 'PATCH', `/positions/${event.positions[0]?.id}`, { title: 'A new title' });
     await as(owner, 'PATCH', '', { description: 'Now with words' });
-    await votePoll(service, owner, event, [
-      { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
-    ]);
+    await votePoll(service, owner, event, votesFor(event));
     const { data, nextCursor } = (await as(guest, 'GET', '/audit')).body;
     expect(nextCursor).toBeNull();
     type Entry = { action: string; resource: string; before: unknown; after: unknown; key: { accountId: string } };

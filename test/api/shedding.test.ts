@@ -1,13 +1,13 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Load, MOST_PRESSURE, type Urgency } from '#src/http/load.ts';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { visitor, votesFor } from '#test/harness/elections.ts';
 import { type TestAnswer, useService } from '#test/harness/test-service.ts';
 
 const IN_ORDER: readonly Urgency[] = ['read', 'change', 'cast', 'confirm'];
 
 const service = await useService({ worker: false });
 const account = await service.account();
-const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+const event = await account.event();
 afterEach(() => vi.restoreAllMocks());
 
 const calls: Readonly<Record<Urgency, () => Promise<TestAnswer>>> = {
@@ -22,8 +22,7 @@ const calls: Readonly<Record<Urgency, () => Promise<TestAnswer>>> = {
       },
     ),
   cast: () => {
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const votes = votesFor(event);
     const path = `/public/voting-events/${event.id}/ballot/cast`;
     return service.call('POST', path, { visitorId: visitor(), votes }, { key: account.vote });
   },

@@ -4,8 +4,8 @@ import { paymentDeps } from '#src/fulfilments.ts';
 import type { ProviderName } from '#src/payment-providers/registered.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
-import { createTestEvent, demand, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { decide, PLURALITY } from '#test/harness/payments.ts';
+import { demand, PLURALITY, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { decide } from '#test/harness/payments.ts';
 import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
 import { startThirdProvider } from '#test/harness/third-provider.ts';
 import { use } from '#test/harness/use.ts';
@@ -36,7 +36,7 @@ async function createPoll(): Promise<Poll> {
   await connectBusiness(service.deps, { ...connection, provider: NAME, sandbox: false, test: true, credentials });
   third.sendTo(`http://127.0.0.1:${service.port}/provider-webhooks/${NAME}/${id}`, secretKey);
   const key = { key: account.write };
-  const event = await createTestEvent(service, account, { title: 'A paid poll' }, PLURALITY, true, async (eventId) => {
+  const event = await account.event({ title: 'A paid poll' }, PLURALITY, true, async (eventId) => {
     const target = `/voting-events/${eventId}`;
     demand(await service.call('PUT', `${target}/payment-business`, { paymentBusinessId: id }, key), 200);
     demand(await service.call('PATCH', target, { payments: { payToVote: PRICE } }, key), 200);

@@ -6,15 +6,13 @@ import { describe, expect, test } from 'vitest';
 import { logOrigin, openCheckpoint, signCheckpoint, signHead } from '#src/ballot-log/checkpoint.ts';
 import { askWitnesses } from '#src/service-log/ask-witnesses.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
-import { createTestEvent, finishEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { finishEvent, sealBallots, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 import { startWitness } from '#test/harness/witness.ts';
 import { readWitnessKey } from '../../verifier/note.ts';
 import { type Read, readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
-
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
 const logKey = (): string => service.deps.serviceLog.signer.verifierKey;
 const one = await use(startWitness('one.example', logKey));
@@ -23,13 +21,12 @@ const service = await useService({ worker: false, witnesses: `${one.setting},${t
 const account = await service.account();
 
 async function vote(event: TestEvent): Promise<void> {
-  const [position] = event.positions;
-  await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+  await votePoll(service, account, event, votesFor(event));
 }
 
 async function finishedPoll(): Promise<TestEvent> {
   const settings = { ballot: { opening: 'public' }, results: { visibility: 'live' } };
-  const event = await createTestEvent(service, account, settings, PLAN);
+  const event = await account.event(settings);
   await vote(event);
   await finishEvent(service, event.id);
   return event;
@@ -102,7 +99,7 @@ describe('the verifier that is given witnesses', () => {
   });
 
   test('says with ○ what is not there yet: the leaf, the newest head, cosignatures', async () => {
-    const event = await createTestEvent(service, account, { log: { open: true } }, PLAN);
+    const event = await account.event({ log: { open: true } });
     await sealBallots(service, event.id, 1);
     const early = await verify(event, ...both());
     expect(early.code).toBe(3);
@@ -205,7 +202,7 @@ describe('the verifier that is given witnesses', () => {
 
   test('finds a second history of the event, though each head of it has a proof and every cosignature', async () => {
     const settings = { ballot: { opening: 'public' }, results: { visibility: 'live' } };
-    const event = await createTestEvent(service, account, settings, PLAN);
+    const event = await account.event(settings);
     await sealBallots(service, event.id, 1);
     await record();
     for (let ballots = 0; ballots < 3; ballots += 1) await vote(event);

@@ -2,11 +2,9 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, type PositionPlan } from '#test/harness/elections.ts';
+import { demand, finishEvent } from '#test/harness/elections.ts';
 import { readMail } from '#test/harness/read-mail.ts';
 import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
-
-const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
 const service = await useService();
 const account = await service.account();
@@ -20,12 +18,7 @@ describe('the mask of an address', () => {
   }));
 
   async function createRoll(voters: readonly object[]) {
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election', voter: { requireVoterId: true } },
-      PLURALITY,
-    );
+    const event = await account.event({ type: 'election', voter: { requireVoterId: true } });
     if (voters.length > 0) demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
     return event;
   }
@@ -66,8 +59,7 @@ describe('mails to one address', () => {
       const rows = await service.query('SELECT 1 FROM graphile_worker.jobs WHERE run_at <= now() LIMIT 1');
       return rows.length === 0 ? true : undefined;
     });
-  const create = (settings = {}) =>
-    createTestEvent(service, account, { type: 'election', title: 'Buy now', ...settings }, PLURALITY);
+  const create = (settings = {}) => account.event({ type: 'election', title: 'Buy now', ...settings });
 
   test('are counted by address, however often its voter is deleted and made anew, or it is invited', async () => {
     const event = await create();
@@ -129,12 +121,11 @@ describe('mails to one address', () => {
 
 describe('results', () => {
   test('carry how often the roll was changed after the opening, in answers, files, and the output of the verifier', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election', results: { visibility: 'published' }, voter: { selfRegistration: true } },
-      PLURALITY,
-    );
+    const event = await account.event({
+      type: 'election',
+      results: { visibility: 'published' },
+      voter: { selfRegistration: true },
+    });
     const path = `/voting-events/${event.id}`;
     const key = { key: account.write };
     const voters: string[] = [];

@@ -1,14 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
-import {
-  createTestEvent,
-  finishEvent,
-  sealBallots,
-  type TestEvent,
-  visitor,
-  votePoll,
-} from '#test/harness/elections.ts';
+import { finishEvent, sealBallots, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
 
@@ -39,7 +32,7 @@ const vote = (event: TestEvent, position: number, candidate: number, extra: obje
 
 describe('a poll', () => {
   test('takes ballots of all seven methods and counts each by its own rule', async () => {
-    const event = await createTestEvent(service, account, { results: { visibility: 'live' } }, EVERY_METHOD);
+    const event = await account.event({ results: { visibility: 'live' } }, EVERY_METHOD);
     const ballot = [
       vote(event, 0, 0),
       vote(event, 1, 0),
@@ -78,7 +71,7 @@ describe('a poll', () => {
   });
 
   test('counts one ballot of a visitor, and says so to the second', async () => {
-    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 1));
+    const event = await account.event({}, EVERY_METHOD.slice(0, 1));
     const visitorId = visitor();
     await votePoll(service, account, event, [vote(event, 0, 0)], visitorId);
     const again = await account.page(event, 'ballot/cast', { visitorId, votes: [vote(event, 0, 0)] });
@@ -101,7 +94,7 @@ describe('a poll', () => {
   ])(
     'by %s tells two visitors with the same one apart from nobody',
     async (identity, settings, first, second, field) => {
-      const event = await createTestEvent(service, account, settings, EVERY_METHOD.slice(0, 1));
+      const event = await account.event(settings, EVERY_METHOD.slice(0, 1));
       const base = `/public/voting-events/${event.id}`;
       const context = await service.call('GET', base, undefined, { key: account.vote });
       expect(context.body.data.voter.pollIdentity).toBe(identity);
@@ -136,7 +129,7 @@ describe('a poll', () => {
   );
 
   test('confirms the same code twice with the same answer, before and after the ballot moved into the box', async () => {
-    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 1));
+    const event = await account.event({}, EVERY_METHOD.slice(0, 1));
     const base = `/public/voting-events/${event.id}/ballot`;
     const cast = await service.call(
       'POST',
@@ -162,7 +155,7 @@ describe('a poll', () => {
   });
 
   test('lists its votes page by page, each once, box and queue, with the visible voter ID; and its figures', async () => {
-    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 2));
+    const event = await account.event({}, EVERY_METHOD.slice(0, 2));
     const visitors = Array.from({ length: 5 }, () => visitor());
     for (const [index, visitorId] of visitors.entries()) {
       await votePoll(
@@ -202,7 +195,7 @@ describe('a poll', () => {
   });
 
   test('names every entry that breaks a rule, all at once', async () => {
-    const event = await createTestEvent(service, account, {}, EVERY_METHOD);
+    const event = await account.event({}, EVERY_METHOD);
     const votes = [
       vote(event, 0, 0, { rank: 1 }),
       vote(event, 0, 1),
@@ -228,7 +221,7 @@ describe('a poll', () => {
   });
 
   test('refuses more credits than a quadratic position has, and says how many', async () => {
-    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(5, 6));
+    const event = await account.event({}, EVERY_METHOD.slice(5, 6));
     const votes = [vote(event, 0, 0, { value: 10 }), vote(event, 0, 1, { value: 1 })];
     const answer = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
     expect(answer.status).toBe(422);
@@ -242,7 +235,7 @@ describe('a poll', () => {
 
   test('keeps a seeded order of candidates', async () => {
     const many = Array.from({ length: 20 }, (_, index) => `Candidate ${index}`);
-    const event = await createTestEvent(service, account, { ballot: { candidateOrder: 'shuffled' } }, [
+    const event = await account.event({ ballot: { candidateOrder: 'shuffled' } }, [
       { votingMethod: 'approval', candidates: many },
     ]);
     const order = async (seed: string) => {
@@ -264,9 +257,7 @@ describe('an election', () => {
   }
 
   test('runs from the roll to the results, with a key that came by mail', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
+    const event = await account.event(
       { type: 'election', results: { visibility: 'published' } },
       EVERY_METHOD.slice(0, 2),
     );
@@ -328,7 +319,7 @@ describe('an election', () => {
   });
 
   test('refuses wrong keys by 403 ten times and then by 429, for a voter and for nobody alike, and always takes a right one', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 1));
+    const event = await account.event({ type: 'election' }, EVERY_METHOD.slice(0, 1));
     const base = `/public/voting-events/${event.id}`;
     await account.post(`/voting-events/${event.id}/voters`, { name: 'Vera', email: 'vera@mail.example' });
     const voterKey = await keyFor(base, { email: 'vera@mail.example' });
@@ -357,7 +348,7 @@ describe('an election', () => {
   });
 
   test('answers a request for a key the same for a voter and for nobody', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 1));
+    const event = await account.event({ type: 'election' }, EVERY_METHOD.slice(0, 1));
     const base = `/public/voting-events/${event.id}/voter-key/request`;
     await account.post(`/voting-events/${event.id}/voters`, { name: 'Vera', email: 'jane@example.com' });
     const known = await service.call('POST', base, { email: 'jane@example.com' }, { key: account.vote });
@@ -367,7 +358,7 @@ describe('an election', () => {
   });
 
   test('opens a position to its group alone', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 2), false);
+    const event = await account.event({ type: 'election' }, EVERY_METHOD.slice(0, 2), false);
     const base = `/public/voting-events/${event.id}`;
     const group = await account.post(`/voting-events/${event.id}/groups`, { name: 'North' });
     await account.patch(`/voting-events/${event.id}/positions/${at(event.positions, 1).id}`, {
@@ -405,7 +396,7 @@ describe('results', () => {
   ])(
     'with visibility %s are public before the close, after it and after the time for confirmations as the rule says, and always the organizer’s',
     async (visibility, expected) => {
-      const event = await createTestEvent(service, account, { results: { visibility } }, EVERY_METHOD.slice(0, 1));
+      const event = await account.event({ results: { visibility } }, EVERY_METHOD.slice(0, 1));
       const before = await results(event);
       await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
       const after = await results(event);
@@ -418,7 +409,7 @@ describe('results', () => {
 
   test('become final, and reveal the seed of the lot that was committed to, once the time after the close is over', async () => {
     const lots = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'], settings: { tieBreak: 'lot' } };
-    const event = await createTestEvent(service, account, {}, [lots]);
+    const event = await account.event({}, [lots]);
     await votePoll(service, account, event, [vote(event, 0, 0)]);
     await votePoll(service, account, event, [vote(event, 0, 1)]);
     const tied = (answer: { positions: { candidates: { tied: boolean }[]; winners: string[] }[] }) =>
@@ -445,7 +436,7 @@ describe('results', () => {
   });
 
   test('take a ballot confirmed within fifteen minutes of the close, and none after', async () => {
-    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 1));
+    const event = await account.event({}, EVERY_METHOD.slice(0, 1));
     const base = `/public/voting-events/${event.id}/ballot`;
     const cast = () =>
       service.call('POST', `${base}/cast`, { visitorId: visitor(), votes: [vote(event, 0, 0)] }, { key: account.vote });

@@ -7,9 +7,9 @@ import {
   demand,
   finishEvent,
   sealBallots,
-  type TestEvent,
   visitor,
   votePoll,
+  votesFor,
 } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
@@ -36,9 +36,6 @@ const contract = await readContract(service.port);
 
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const ELECTION = { type: 'election', voter: { selfRegistration: true } };
-const votesFor = (event: TestEvent) => [
-  { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
-];
 
 /** An organizer's call that must succeed; its data. */
 async function organize(account: TestAccount, method: string, target: string, body?: unknown) {

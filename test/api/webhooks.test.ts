@@ -3,7 +3,7 @@ import { Webhook } from 'standardwebhooks';
 import { afterEach, describe, expect, test } from 'vitest';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
-import { createTestEvent, finishEvent } from '#test/harness/elections.ts';
+import { finishEvent, PLURALITY } from '#test/harness/elections.ts';
 import { type Received, type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
 
@@ -31,7 +31,6 @@ async function subscribe(
   return answer.body.data;
 }
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const typesOf = (received: readonly Received[]): string[] => received.map(({ body }) => JSON.parse(body).type);
 const until = (receiver: Receiver, count: number) =>
   eventually(() => (receiver.received.length >= count ? receiver.received : undefined));
@@ -85,14 +84,14 @@ describe('an endpoint', () => {
     expect(shouted.url).toBe('https://Hooks.Example.com/A');
     const receiver = await receive();
     await subscribe(account, receiver.url.replace('http://', 'HTTP://'), ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const [message] = await until(receiver, 1);
     expect(JSON.parse(message?.body ?? '').type).toBe('voting_event.created');
   });
 
   test('of one event is listed with that event and not with the account', async () => {
     const account = await service.account();
-    const event = await createTestEvent(service, account, {}, PLAN, false);
+    const event = await account.event({}, PLURALITY, false);
     const made = await subscribe(account, 'https://hooks.example.com/a', ['voter.created'], {
       votingEventCode: event.code,
     });
@@ -106,7 +105,7 @@ describe('an endpoint', () => {
     const account = await service.account('free');
     const receiver = await receive();
     const key = { key: account.write };
-    const event = await createTestEvent(service, account, {}, [], false);
+    const event = await account.event({}, [], false);
     const types = ['voting_event.deleted'];
     const { id } = await subscribe(account, receiver.url, types, { votingEventCode: event.code });
     await subscribe(account, receiver.url, ['voter.created'], { votingEventCode: event.code });
@@ -141,7 +140,7 @@ describe('a message', () => {
     const account = await service.account();
     const receiver = await receive();
     const { id, secret } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const [first] = await until(receiver, 1);
     const payload = new Webhook(secret).verify(first?.body ?? '', first?.headers ?? {});
     expect(payload).toMatchObject({
@@ -152,7 +151,7 @@ describe('a message', () => {
       data: { title: 'An event', status: 'draft' },
     });
     const rotated = await account.post(`/webhook-endpoints/${id}/rotate-secret`);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const second = (await until(receiver, 2))[1];
     for (const one of [secret, rotated.body.data.secret]) {
       expect(() => new Webhook(one).verify(second?.body ?? '', second?.headers ?? {})).not.toThrow();
@@ -163,7 +162,7 @@ describe('a message', () => {
       const path = `/webhook-endpoints/${id}/rotate-secret`;
       secrets.push((await account.post(path)).body.data.secret);
     }
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const third = (await until(receiver, 3))[2];
     const verifies = secrets.map((one) => {
       try {
@@ -192,7 +191,7 @@ describe('a message', () => {
         [id],
       );
     const signatures = async (count: number): Promise<string[]> => {
-      await createTestEvent(service, account, {}, [], false);
+      await account.event({}, [], false);
       const message = (await until(receiver, count)).at(-1);
       return (message?.headers['webhook-signature'] ?? '').split(' ');
     };
@@ -218,12 +217,7 @@ describe('a message', () => {
     const account = await service.account();
     const receiver = await receive();
     const key = { key: account.write };
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election', results: { visibility: 'published' } },
-      PLAN,
-    );
+    const event = await account.event({ type: 'election', results: { visibility: 'published' } });
     // The log tells of itself at times of its own.
     const types = EVENT_TYPE_NAMES.filter((type) => type !== 'log.checkpoint');
     await subscribe(account, receiver.url, types);
@@ -256,10 +250,7 @@ describe('a message', () => {
       await receive(),
       await receive(),
     ];
-    const [one, two] = [
-      await createTestEvent(service, account, {}, [], false),
-      await createTestEvent(service, account, {}, [], false),
-    ];
+    const [one, two] = [await account.event({}, [], false), await account.event({}, [], false)];
     const types = ['voting_event.updated'];
     await subscribe(account, ofAccount.url, types);
     await subscribe(account, ofEvent.url, types, { votingEventCode: one.code });
@@ -278,7 +269,7 @@ describe('a message', () => {
     const receiver = await receive();
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
     await service.call('PATCH', `/webhook-endpoints/${id}`, { status: 'disabled' }, key);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const [skipped] = await deliveries(account, id, '?status=skipped');
     const retry = () => service.call('POST', `/webhook-endpoints/${id}/deliveries/${skipped.id}/retry`, undefined, key);
     expect((await retry()).body.error.details.reason).toBe('endpoint_disabled');
@@ -318,7 +309,7 @@ describe('a receiver', () => {
     const account = await service.account();
     const receiver = await receive(answer);
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const delivery = await eventually(async () =>
       (await deliveries(account, id)).find((one: { attempts: unknown[] }) => one.attempts.length > 0),
     );
@@ -338,7 +329,7 @@ describe('a receiver', () => {
     const account = await service.account();
     const receiver = await receive((response, _request, times) => response.writeHead(times === 1 ? 503 : 200).end());
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     await until(receiver, 1);
     await eventually(async () => ((await deliveries(account, id))[0]?.attempts.length === 1 ? true : undefined));
     await service.query('UPDATE webhook_deliveries SET next_try_at = 0 WHERE endpoint_id = $1', [id]);
@@ -355,7 +346,7 @@ describe('a receiver', () => {
     const account = await service.account();
     const receiver = await receive((response) => response.writeHead(410).end());
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const endpoint = await eventually(async () => {
       const { data } = (await account.get(`/webhook-endpoints/${id}`)).body;
       return data.status === 'disabled' ? data : undefined;
@@ -377,7 +368,7 @@ describe('a receiver', () => {
       'UPDATE webhook_endpoints SET consecutive_failures = 9, last_success_at = $2 WHERE id = $1',
       [id, long],
     );
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const endpoint = await eventually(async () => {
       const { data } = (await account.get(`/webhook-endpoints/${id}`)).body;
       return data.status === 'disabled' ? data : undefined;
@@ -391,7 +382,7 @@ describe('a receiver', () => {
     const account = await service.account();
     const receiver = await receive((response) => response.writeHead(429, { 'retry-after': '3600' }).end());
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const delivery = await eventually(async () =>
       (await deliveries(account, id)).find((one: { attempts: unknown[] }) => one.attempts.length > 0),
     );
@@ -410,7 +401,7 @@ describe('a receiver', () => {
       more();
     });
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const delivery = await eventually(async () => (await deliveries(account, id, '?status=delivered'))[0]);
     expect(delivery.attempts[0].responseBody).toHaveLength(2_048);
   });

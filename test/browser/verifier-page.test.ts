@@ -10,7 +10,7 @@ import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
 import { afterAll, describe, expect, test } from 'vitest';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { OLD_FORMS, PRESENT_FORM } from '#test/unit/verifier/old-forms.ts';
 import { EVENT, type StoredLog, serve } from '#test/unit/verifier/stored-log.ts';
@@ -30,8 +30,7 @@ afterAll(async () => {
 /** A poll with ballots in its log, and what its last voter was given. */
 async function pollWithReceipt(ballots: number): Promise<{ event: TestEvent; code: string; promise: string }> {
   const settings = { ballot: { opening: 'public' }, results: { visibility: 'live' }, log: { open: true } };
-  const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-  const event = await createTestEvent(service, account, settings, plan);
+  const event = await account.event(settings);
   const call = (what: string, body: object) => account.page(event, `ballot/${what}`, body);
   let receipt = { code: '', promise: '' };
   for (let place = 0; place < ballots; place += 1) {

@@ -151,7 +151,7 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
       await query(server.url, `ALTER SYSTEM SET ${name} = '${value}'`);
     service = await startTestService({ databaseUrl: server.url, worker: false });
     account = await service.account();
-    event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+    event = await createTestEvent(service, account);
   }, 120_000);
   afterAll(async () => {
     await service?.stop();

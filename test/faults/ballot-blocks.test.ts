@@ -4,18 +4,16 @@ import { type BallotToSeal, findSealedLeaf, insertBallots, readSealedBallots } f
 import { ballotIdOf } from '#src/ballots/waiting-ballot.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { readBox } from '#src/results/read-box.ts';
-import { createTestEvent, type TestEvent } from '#test/harness/elections.ts';
+import type { TestEvent } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 let event: TestEvent;
-
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
 const service = await useService({ worker: false });
 const account = await service.account();
 const pool = service.deps.db.$client;
 beforeEach(async () => {
-  event = await createTestEvent(service, account, {}, PLAN);
+  event = await account.event();
 });
 
 /** Ballots of all lengths that a length of one, two and three bytes is written for. */

@@ -7,7 +7,7 @@ import { createLog } from '#src/platform/log.ts';
 
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { createTestEvent, demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, keyFiles, setStatus, voteWith } from '#test/harness/keyed-elections.ts';
 import { patchEvent } from '#test/harness/rehearsals.ts';
 import {
@@ -94,9 +94,7 @@ describe('the key of an election', () => {
     expect(keyFiles(main, draft.id)).toHaveLength(1);
     await patchEvent(service, account, draft, { startsAt: startsAt + 1, title: 'Another' });
     expect(keyFiles(main, draft.id)).toHaveLength(1);
-    const poll = await createTestEvent(service, account, { startsAt }, [
-      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-    ]);
+    const poll = await account.event({ startsAt }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
     expect(keyFiles(main, poll.id)).toEqual([]);
     expect(await rowsOf(poll.id)).toEqual([]);
   });

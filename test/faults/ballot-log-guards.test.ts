@@ -23,7 +23,6 @@ import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements, withDatabase } from '#test/harness/test-database.ts';
 import { type TestService, useService } from '#test/harness/test-service.ts';
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const ROLE = `app_${randomBytes(6).toString('hex')}`;
 const COPY = `voting_copy_${randomBytes(6).toString('hex')}`;
 
@@ -33,7 +32,7 @@ const service = await useService({ log: createLog('error', { write: (line) => vo
 const account = await service.account();
 
 async function pollWith(running: TestService, ballots: number): Promise<TestEvent> {
-  const event = await createTestEvent(running, account, {}, PLAN);
+  const event = await createTestEvent(running, account);
   await voteTimes(running, event, ballots);
   return event;
 }
@@ -151,7 +150,7 @@ const standing = async ({ id }: TestEvent): Promise<unknown> => {
 
 describe('the close of an election', () => {
   test('waits while more took part than ballots are there, and its result is disputed until that is mended', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN);
+    const event = await account.event({ type: 'election' });
     await behindTheGuards("INSERT INTO participation (voting_event_id, participant) VALUES ($1, 'nobody')", [event.id]);
     await expect(finishEvent(service, event.id)).rejects.toThrow(LogSetBack);
     expect(await standing(event)).toEqual({ final: false, disputed: true });
@@ -243,7 +242,7 @@ describe('the recurring check of all logs', () => {
   });
 
   test('finds a ballot of an election that nobody took part for', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN);
+    const event = await account.event({ type: 'election' });
     await sealBallots(service, event.id);
     await behindTheGuards(
       "INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, due_at) VALUES ($1, 'bal_x', 'x', 'x', 1, 'x', 'x', 1)",

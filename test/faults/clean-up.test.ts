@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { CHUNK_ROWS } from '#src/database/in-chunks.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
-import { createTestEvent, votePoll } from '#test/harness/elections.ts';
+import { votePoll, votesFor } from '#test/harness/elections.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
 
@@ -60,7 +60,7 @@ async function cast(eventId: string, positionId: string, candidateId: string): P
 test('abandoned ballots go in chunks, and those of an event that cannot be dropped hold up no other', {
   timeout: 120_000,
 }, async () => {
-  const events = [await createTestEvent(service, account, {}, plan), await createTestEvent(service, account, {}, plan)];
+  const events = [await account.event({}, plan), await account.event({}, plan)];
   for (const event of events) {
     const [position] = event.positions;
     await cast(event.id, position?.id ?? '', position?.candidates[0] ?? '');
@@ -86,9 +86,8 @@ test('abandoned ballots go in chunks, and those of an event that cannot be dropp
 test('a forced deletion of a large event is over at once for everybody, and goes on in chunks until nothing is left', {
   timeout: 120_000,
 }, async () => {
-  const event = await createTestEvent(service, account, { code: 'LARGE1' }, plan);
-  const [position] = event.positions;
-  await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+  const event = await account.event({ code: 'LARGE1' }, plan);
+  await votePoll(service, account, event, votesFor(event));
   await database.query(
     `INSERT INTO participation (voting_event_id, participant) SELECT $1, 'p' || n FROM generate_series(1, 30000) AS n`,
     [event.id],
@@ -105,7 +104,7 @@ test('a forced deletion of a large event is over at once for everybody, and goes
   const list = await service.call('GET', '/voting-events?limit=100', undefined, key);
   expect(list.body.data.map(({ id }: { id: string }) => id)).not.toContain(event.id);
   // Its code is free again.
-  await createTestEvent(service, account, { code: 'LARGE1' }, [], false);
+  await account.event({ code: 'LARGE1' }, [], false);
   const gone = async () => {
     const { rows } = await database.query('SELECT 1 FROM voting_events WHERE id = $1', [event.id]);
     return rows.length === 0 ? true : undefined;
@@ -118,7 +117,7 @@ test('a forced deletion of a large event is over at once for everybody, and goes
 });
 
 test('rows of a log stay while their event does', async () => {
-  const event = await createTestEvent(service, account, {}, plan);
+  const event = await account.event({}, plan);
   await database
     .query("INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, '\\x00')", [event.id])
     .catch(() => undefined);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { enqueue } from '#src/jobs/queue.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, votePoll, votesFor } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -15,7 +15,7 @@ const run = (...words: string[]): Promise<CommandEnd> => runCommand(service, wor
 const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
 
 async function pollWithVotes(count: number) {
-  const event = await createTestEvent(service, account, {}, [
+  const event = await account.event({}, [
     { votingMethod: 'plurality', candidates: ['Ada', '日本 太郎'] },
     { votingMethod: 'score', candidates: ['Red', 'Blue'] },
   ]);
@@ -33,10 +33,7 @@ async function pollWithVotes(count: number) {
 /** An election in which three of four voters have confirmed; one has the weight 2.5. */
 async function electionWithVotes() {
   const key = { key: account.write };
-  const event = await createTestEvent(service, account, { type: 'election' }, [
-    { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-  ]);
-  const [position] = event.positions;
+  const event = await account.event({ type: 'election' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const rows = [1, 2.5, 1, 1].map((weight, index) => ({ name: `Voter ${index}`, voterId: `V${index}`, weight }));
   const voters = demand(
     await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters: rows }, key),
@@ -45,7 +42,7 @@ async function electionWithVotes() {
   const base = `/public/voting-events/${event.id}/ballot`;
   for (const { id, voterId } of voters.slice(0, 3)) {
     const voterKey = await giveVoterKey(service, event.id, id);
-    const ballot = { voterKey, voterId, votes: [{ positionId: position?.id, candidateId: position?.candidates[0] }] };
+    const ballot = { voterKey, voterId, votes: votesFor(event) };
     const { confirmationCode } = demand(await service.call('POST', `${base}/cast`, ballot, { key: account.vote }), 201);
     demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);
   }

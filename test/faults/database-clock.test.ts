@@ -7,13 +7,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { recurringJobs } from '#src/work.ts';
-import { createTestEvent, demand, visitor, votePoll } from '#test/harness/elections.ts';
+import { demand, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
 import { createFakeClock, type FakeClock, hasFaketime } from '#test/harness/faketime.ts';
 import { hasPostgresTools, type OwnServer, startOwnServer } from '#test/harness/own-server.ts';
 import { requireStarted, type StartedService, startProcess } from '#test/harness/started-service.ts';
 import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
-
-const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
 describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose clock', () => {
   let folder: string;
@@ -74,9 +72,8 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
     'steps by %s ends, deletes and loses nothing, and is an alarm',
     async (offset) => {
       const times = { startsAt: Date.now() - HOUR_MS, endsAt: Date.now() + HOUR_MS };
-      const event = await createTestEvent(service, account, times, [PLURALITY]);
-      const [position] = event.positions;
-      const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+      const event = await account.event(times);
+      const votes = votesFor(event);
       await votePoll(service, account, event, votes);
       const ballot = `/public/voting-events/${event.id}/ballot`;
       const ballotOf = { visitorId: visitor(), votes };

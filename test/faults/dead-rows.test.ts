@@ -5,7 +5,7 @@ import { JOINING_TABLES } from '#src/ballot-log/rewrite-roll.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { vacuumTables } from '#src/database/vacuum.ts';
 import { createLog } from '#src/platform/log.ts';
-import { createTestEvent, finishEvent, type TestEvent } from '#test/harness/elections.ts';
+import { finishEvent, type TestEvent } from '#test/harness/elections.ts';
 import { createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
@@ -72,7 +72,7 @@ describe('who looks for one ballot among thousands reads a few pages', () => {
   let event: TestEvent;
   let client: PoolClient;
   beforeEach(async () => {
-    event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+    event = await account.event();
     client = await service.deps.db.$client.connect();
     // What may go in no other way.
     await client.query("SET session_replication_role = 'replica'");

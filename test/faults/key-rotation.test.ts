@@ -3,23 +3,19 @@ import { describe, expect, test } from 'vitest';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { openSecret } from '#src/webhooks/signature.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { createTestEvent, demand, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestEvent, demand, sealBallots, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { eventually, startTestService, type TestService, useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 const OLD = randomBytes(32).toString('base64');
 const NEW = randomBytes(32).toString('base64');
-const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
 const before = await useService({ secretKey: OLD });
 // The same database and mail folder under the new key followed by the old one.
 const after = await use(before.under(`${NEW},${OLD}`));
 const account = await before.account();
 
-const votesFor = ({ positions: [position] }: TestEvent) => [
-  { positionId: position?.id, candidateId: position?.candidates[0] },
-];
 const post = (on: TestService, path: string, body: unknown, key: string, headers = {}) =>
   on.call('POST', path, body, { key, headers });
 
@@ -52,7 +48,7 @@ describe('after SECRET_KEY became new,old', () => {
   test.each(repeats)(
     '%s that is repeated gets the stored answer, and another request under its key is a mismatch',
     async (_what, make) => {
-      const event = await createTestEvent(before, account, {}, [PLURALITY]);
+      const event = await createTestEvent(before, account);
       const [path, body, key] = make(event);
       const headers = { 'Idempotency-Key': `key-${visitor()}` };
       const first = await post(before, path, body, key(), headers);
@@ -68,7 +64,7 @@ describe('after SECRET_KEY became new,old', () => {
   );
 
   test('a confirmation code that was given before is confirmed, once', async () => {
-    const event = await createTestEvent(before, account, {}, [PLURALITY]);
+    const event = await createTestEvent(before, account);
     const path = `/public/voting-events/${event.id}/ballot`;
     const cast = { visitorId: visitor(), votes: votesFor(event) };
     const { confirmationCode } = demand(await post(before, `${path}/cast`, cast, account.vote), 201);
@@ -78,7 +74,7 @@ describe('after SECRET_KEY became new,old', () => {
   });
 
   test('a voter key that was mailed before votes, and so does one that is mailed afterwards', async () => {
-    const event = await createTestEvent(before, account, { type: 'election' }, [PLURALITY]);
+    const event = await createTestEvent(before, account, { type: 'election' });
     const base = `/public/voting-events/${event.id}`;
     const voters = ['vera', 'otto'].map((name) => ({ name, email: `${name}@club.example` }));
     demand(await post(before, `/voting-events/${event.id}/voters/batch`, { voters }, account.write), 201);
@@ -94,7 +90,7 @@ describe('after SECRET_KEY became new,old', () => {
   });
 
   test('a cursor and a download link that were given before still lead on', async () => {
-    const event = await createTestEvent(before, account, { type: 'election' }, [PLURALITY]);
+    const event = await createTestEvent(before, account, { type: 'election' });
     const voters = ['a', 'b', 'c'].map((name) => ({ name, voterId: name }));
     demand(await post(before, `/voting-events/${event.id}/voters/batch`, { voters }, account.write), 201);
     const path = `/voting-events/${event.id}`;
@@ -108,7 +104,7 @@ describe('after SECRET_KEY became new,old', () => {
 });
 
 test('an event is one resource for an Idempotency-Key, by its ID and by its code in any case', async () => {
-  const event = await createTestEvent(before, account, {}, [PLURALITY]);
+  const event = await createTestEvent(before, account);
   const body = { visitorId: visitor(), votes: votesFor(event) };
   const headers = { 'Idempotency-Key': `key-${visitor()}` };
   const answers = [];
@@ -120,7 +116,7 @@ test('an event is one resource for an Idempotency-Key, by its ID and by its code
 });
 
 test('a stored answer comes before the judgement of a body that is refused by now', async () => {
-  const event = await createTestEvent(before, account, {}, [PLURALITY]);
+  const event = await createTestEvent(before, account);
   const headers = { 'Idempotency-Key': `key-${visitor()}` };
   const body = { visitorId: visitor(), votes: votesFor(event) };
   const path = `/public/voting-events/${event.id}/ballot/cast`;
@@ -142,7 +138,7 @@ describe('what was sealed under the old key', () => {
       const hook = { url: 'https://hooks.example.com/a', eventTypes: ['voting_event.closed'] };
       const endpoint = demand(await post(one, '/webhook-endpoints', hook, owner.write), 201);
       const rotated = demand(await post(one, `/webhook-endpoints/${endpoint.id}/rotate-secret`, {}, owner.write), 200);
-      const event = await createTestEvent(one, owner, {}, [PLURALITY]);
+      const event = await createTestEvent(one, owner);
       await sealBallots(one, event.id);
       const status = async () => {
         const { stdout } = await runCommand(both, ['secrets', 'status', '--json']);
@@ -185,8 +181,8 @@ describe('a rotation in two steps, while votes go on', () => {
       try {
         const owner = await one.account();
         const guest = await one.account();
-        const event = await createTestEvent(one, owner, {}, [PLURALITY]);
-        const election = await createTestEvent(one, owner, { type: 'election' }, [PLURALITY]);
+        const event = await createTestEvent(one, owner);
+        const election = await createTestEvent(one, owner, { type: 'election' });
         const base = `/public/voting-events/${event.id}/ballot`;
         for (const [here, there] of [[one, other] as const, [other, one] as const]) {
           const headers = { 'Idempotency-Key': visitor() };

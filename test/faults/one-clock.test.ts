@@ -6,7 +6,7 @@ import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
 import { HOUR_MS, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, demand, visitor } from '#test/harness/elections.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
@@ -27,9 +27,7 @@ function setAhead(ms: number): void {
 
 describe('a job of a process whose clock is ahead', () => {
   test('neither closes the log of an open election nor drops its keys', async () => {
-    const event = await createTestEvent(service, account, { type: 'election', endsAt: Date.now() + 10 * MINUTE_MS }, [
-      PLURALITY,
-    ]);
+    const event = await account.event({ type: 'election', endsAt: Date.now() + 10 * MINUTE_MS }, [PLURALITY]);
     await service.query(
       `INSERT INTO voter_keys SELECT (jsonb_populate_record(NULL::voter_keys, jsonb_build_object(
          'voting_event_id', $1::text, 'voter_id', 'vtr_x', 'key_hash', '\\x00', 'created_at', 1, 'number', 1, 'rehearsal', false))).*`,
@@ -48,7 +46,7 @@ describe('a job of a process whose clock is ahead', () => {
   });
 
   test('tells nobody of an end that has not come', async () => {
-    const event = await createTestEvent(service, account, { endsAt: Date.now() + 10 * MINUTE_MS }, [PLURALITY]);
+    const event = await account.event({ endsAt: Date.now() + 10 * MINUTE_MS });
     await service.query('UPDATE voting_events SET announced_status = NULL WHERE id = $1', [event.id]);
     setAhead(HOUR_MS);
     await publishTimedEvents(service.deps);
@@ -62,9 +60,8 @@ describe('a job of a process whose clock is ahead', () => {
 
 describe('a window that ends while somebody waits for the event', () => {
   test('is over for a confirm that gets the lock after it', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const event = await account.event();
+    const votes = votesFor(event);
     const path = `/public/voting-events/${event.id}/ballot`;
     const cast = await service.call('POST', `${path}/cast`, { visitorId: visitor(), votes }, { key: account.vote });
     const { confirmationCode } = demand(cast, 201);
@@ -90,9 +87,8 @@ describe('a window that ends while somebody waits for the event', () => {
   });
 
   test('takes nothing back: every ballot that was cast with 201 during a close can be confirmed', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const event = await account.event();
+    const votes = votesFor(event);
     const path = `/public/voting-events/${event.id}/ballot`;
     const casts = Array.from({ length: 60 }, async (_, index) => {
       await pause(index * 3);

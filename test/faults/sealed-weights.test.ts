@@ -4,7 +4,7 @@ import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { openBallot } from '#src/ballots/waiting-ballot.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, demand, finishEvent, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, votePoll, votesFor } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -98,9 +98,8 @@ test('a waiting ballot whose seal was damaged stops its log, and no other', asyn
 });
 
 test('a ballot of a poll that waits with another weight than everybody’s stops its log', async () => {
-  const poll = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
-  const [position] = poll.positions;
-  await votePoll(service, account, poll, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+  const poll = await account.event();
+  await votePoll(service, account, poll, votesFor(poll));
   await query('UPDATE ballot_queue SET weight_micro = 2000000 WHERE voting_event_id = $1', [poll.id]);
   await expect(seal(poll.id)).rejects.toThrow(LogSetBack);
 });

@@ -7,14 +7,13 @@ import { askWitnesses } from '#src/service-log/ask-witnesses.ts';
 import { openCosignature, parseWitnessKey } from '#src/service-log/cosignature.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { createTestEvent, sealBallots, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
 import { ServiceLogReader } from '#test/harness/service-log.ts';
 import { eventually, startTestService, useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 import { type Manner, startWitness } from '#test/harness/witness.ts';
 
 const LIMIT_MS = 1_500;
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
 const alarms: string[] = [];
 
@@ -32,7 +31,7 @@ beforeEach(() => {
 
 /** A head of the service's own log that nobody has signed yet. */
 async function newHead(): Promise<void> {
-  const event = await createTestEvent(service, account, {}, PLAN);
+  const event = await account.event();
   await sealBallots(service, event.id, 1);
   await sequenceServiceLog(service.deps);
 }
@@ -109,9 +108,8 @@ describe('the witnesses of the service’s own log', () => {
     await newHead();
     const asking = ask();
     await eventually(async () => ((await signers()).includes('good.example') ? true : undefined));
-    const event = await createTestEvent(service, account, {}, PLAN);
-    const [position] = event.positions;
-    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+    const event = await account.event();
+    await votePoll(service, account, event, votesFor(event));
     await sealBallots(service, event.id, 1);
     const { size } = await log.head();
     await sequenceServiceLog(service.deps);
@@ -160,7 +158,7 @@ describe('the witnesses of the service’s own log', () => {
       const owner = await worker.account();
       // To this witness it is an unknown log: it is asked all the same.
       const asked = good.asked;
-      const event = await createTestEvent(worker, owner, {}, PLAN);
+      const event = await createTestEvent(worker, owner);
       await sealBallots(worker, event.id, 1);
       await sequenceServiceLog(worker.deps);
       await eventually(() => (good.asked > asked ? true : undefined));
@@ -186,7 +184,7 @@ describe('the close of an event, where witnesses are set', () => {
     await sequenceLog(sealDeps(service.deps), eventId, 1);
   };
   async function votedEvent(): Promise<TestEvent> {
-    const event = await createTestEvent(service, account, {}, [
+    const event = await account.event({}, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea'], settings: { tieBreak: 'lot' } },
     ]);
     const [position] = event.positions;

@@ -16,6 +16,8 @@ export interface PositionPlan {
   readonly settings?: Readonly<Record<string, unknown>>;
 }
 
+export const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+
 export const visitor = (): string => `vi_${randomBytes(16).toString('hex')}`;
 
 /** The data of an answer that must have a status. */
@@ -25,6 +27,11 @@ export function demand(answer: TestAnswer, status: number): TestAnswer['body'] {
   return answer.body.data;
 }
 
+/** A vote for a candidate of the first position. */
+export const votesFor = ({ positions: [position] }: Pick<TestEvent, 'positions'>, candidate = 0) => [
+  { positionId: position?.id, candidateId: position?.candidates[candidate] },
+];
+
 /**
  * Creates an event with its positions and candidates, and opens it unless told otherwise.
  * @param prepare what has to happen to the event before it gets its positions
@@ -32,8 +39,8 @@ export function demand(answer: TestAnswer, status: number): TestAnswer['body'] {
 export async function createTestEvent(
   service: TestService,
   account: TestAccount,
-  event: Readonly<Record<string, unknown>>,
-  plans: readonly PositionPlan[],
+  event: Readonly<Record<string, unknown>> = {},
+  plans: readonly PositionPlan[] = PLURALITY,
   open = true,
   prepare: (id: string) => Promise<void> = async () => undefined,
 ): Promise<TestEvent> {

@@ -7,7 +7,7 @@ import type { ApiRequest } from '#sandbox/sandbox-context.ts';
 import { readSandboxKey, sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
-import { createTestEvent, demand, type PositionPlan, type TestEvent } from './elections.ts';
+import { createTestEvent, demand, PLURALITY, type PositionPlan, type TestEvent } from './elections.ts';
 import {
   startTestService,
   type TestAccount,
@@ -112,7 +112,6 @@ export async function connectTestBusiness(
   return { id, secretKey };
 }
 
-export const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 export const PRICE = {
   provider_a: { amountMinor: 500, currency: 'usd' },
   provider_b: { amountMinor: 50_000, currency: 'ngn' },

@@ -12,6 +12,7 @@ import type { Scope } from '#src/http/caller.ts';
 import { createLog, type Log } from '#src/platform/log.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
 import { ApiContract, type ApiDocument } from './api-document.ts';
+import { createTestEvent, type TestEvent } from './elections.ts';
 import { createTestDatabase } from './test-database.ts';
 import { use } from './use.ts';
 
@@ -66,17 +67,22 @@ export interface TestAccount {
   delete(target: string): Promise<TestAnswer>;
   /** What a page of voters asks with the key that votes, below the event: a GET where it sends nothing. */
   page(event: { readonly id: string }, path: string, body?: unknown): Promise<TestAnswer>;
+  /** Creates an event, an open poll by plurality unless told otherwise. */
+  event(...plan: EventPlan): Promise<TestEvent>;
 }
 
+type EventPlan = Parameters<typeof createTestEvent> extends [unknown, unknown, ...infer Plan] ? Plan : never;
+
 /** A fresh account on a service, with a key of each kind. */
-async function makeAccount({ deps, call }: TestService, plan: PlanName): Promise<TestAccount> {
+async function makeAccount(service: TestService, plan: PlanName): Promise<TestAccount> {
+  const { deps, call } = service;
   const { id } = await createAccount(deps.db, deps, { name: 'Test account', plan });
   const key = async (...scopes: Scope[]): Promise<string> => {
     const asked = { accountId: id, name: scopes.join(), scopes, votingEventId: null, expiresInDays: null };
     return (await createApiKey(deps.db, deps, asked)).key;
   };
   const [read, write, vote] = [await key('read'), await key('read', 'write'), await key('vote')];
-  return {
+  const account: TestAccount = {
     ...{ id, read, write, vote },
     get: (target) => call('GET', target, undefined, { key: read }),
     post: (target, body, headers = {}) => call('POST', target, body, { key: write, headers }),
@@ -85,7 +91,9 @@ async function makeAccount({ deps, call }: TestService, plan: PlanName): Promise
     delete: (target) => call('DELETE', target, undefined, { key: write }),
     page: (event, path, body) =>
       call(body === undefined ? 'GET' : 'POST', `/public/voting-events/${event.id}/${path}`, body, { key: vote }),
+    event: (...plan) => createTestEvent(service, account, ...plan),
   };
+  return account;
 }
 
 let contract: Promise<ApiContract> | undefined;

@@ -5,7 +5,7 @@ import { codeTagOf, generateConfirmationCode } from '#src/ballots/waiting-ballot
 import { identityHash } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
@@ -18,8 +18,7 @@ const NAMES = ['ada', 'bea', 'cy', 'di', 'eve', 'flo', 'gil', 'hal', 'ina', 'jo'
 
 /** An election of voters who have keys, each with something of their own that may stand against their ballot. */
 async function createElection(): Promise<TestEvent> {
-  const plans = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-  const event = await createTestEvent(service, account, { type: 'election' }, plans);
+  const event = await account.event({ type: 'election' });
   const voters = NAMES.map((name) => ({ name, email: `${name}@example.org`, voterId: `ID-${name}` }));
   const rows = demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
   for (const { id } of rows) {

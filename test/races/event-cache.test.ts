@@ -4,8 +4,8 @@ import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.t
 import { castBallot } from '#src/ballots/cast-ballot.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { EventCache, findAccess } from '#src/voting-events/access.ts';
-import { createTestEvent, demand, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
-import { PLURALITY, PRICE } from '#test/harness/payments.ts';
+import { createTestEvent, demand, PLURALITY, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { PRICE } from '#test/harness/payments.ts';
 import { eventually, type TestService, useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
@@ -25,7 +25,7 @@ const renameUnannounced = (event: TestEvent, title: string): Promise<unknown> =>
 
 describe('an event that voters ask for', () => {
   test('is read once by requests that ask together, and from memory by the next', async () => {
-    const event = await createTestEvent(first, account, {}, PLURALITY);
+    const event = await createTestEvent(first, account);
     const cache = new EventCache(first.deps.db);
     const find = () => cache.find(account.id, event.id, Date.now());
     const [one, two] = await Promise.all([find(), find()]);
@@ -37,7 +37,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('shows an edit at once where it was made, and at every other process as soon as that is told of it', async () => {
-    const event = await createTestEvent(first, account, { title: 'Before' }, PLURALITY);
+    const event = await createTestEvent(first, account, { title: 'Before' });
     for (const title of ['Once', 'Twice', 'Thrice']) {
       await titleAt(second, event);
       demand(await first.call('PATCH', `/voting-events/${event.id}`, { title }, { key: account.write }), 200);
@@ -47,7 +47,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('shows an edit even where its announcement was lost', async () => {
-    const event = await createTestEvent(first, account, { title: 'Before' }, PLURALITY);
+    const event = await createTestEvent(first, account, { title: 'Before' });
     const cache = new EventCache(first.deps.db);
     const title = async () => (await cache.find(account.id, event.id, Date.now()))?.event.title;
     expect(await title()).toBe('Before');
@@ -56,7 +56,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('is not kept when it was read while it changed', async () => {
-    const event = await createTestEvent(first, account, { title: 'Before' }, PLURALITY);
+    const event = await createTestEvent(first, account, { title: 'Before' });
     const cache = new EventCache(first.deps.db);
     const reading = cache.find(account.id, event.id, Date.now());
     cache.forget(event.id);
@@ -78,7 +78,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('has results for all who ask at once by a definition that was changed since, with the ballots of the new one', async () => {
-    const event = await createTestEvent(first, account, {}, PLURALITY);
+    const event = await createTestEvent(first, account);
     const remembered = await loadBallotDefinition(first.deps.db, event.id);
     if (remembered === undefined) throw new Error('the event is there');
     const [position] = event.positions;
@@ -95,7 +95,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('takes no free ballot once it has a price, whoever still remembers it without one', async () => {
-    const event = await createTestEvent(first, account, {}, PLURALITY);
+    const event = await createTestEvent(first, account);
     const remembered = await findAccess(first.deps.db, account.id, event.id);
     if (remembered === undefined) throw new Error('the event is there');
     await first.query('UPDATE voting_events SET pay_to_vote = $1, paper_version = paper_version + 1 WHERE id = $2', [

@@ -5,7 +5,7 @@ import { BallotWriter, type CastRequest } from '#src/ballots/repository.ts';
 import { codeTagOf, generateConfirmationCode } from '#src/ballots/waiting-ballot.ts';
 import { Batcher } from '#src/database/batcher.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
@@ -139,7 +139,7 @@ const ROWS_AT = 12;
 
 describe('gathered ballots', () => {
   test('whose answer was lost after the commit are cast once, under one idempotency key', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     let lost = 0;
     const losing = {
       query: async (statement: { values: [Buffer] }) => {
@@ -164,11 +164,11 @@ describe('gathered ballots', () => {
   });
 
   test('under one idempotency key are one ballot and one answer, however many arrive at once', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     const other = await service.another();
     const body = {
       visitorId: visitor(),
-      votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
+      votes: votesFor(event),
     };
     const options = { key: account.vote, headers: { 'Idempotency-Key': 'one-of-many' } };
     const answers = await Promise.all(

@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { sequenceLog, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from '#src/voters/voter-key.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { demand, votesFor } from '#test/harness/elections.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
@@ -23,9 +23,7 @@ function orLocked(fault: unknown): false {
 }
 
 test('a roll that is mixed while people vote, get keys and are deleted loses nobody, and lets nobody vote twice', async () => {
-  const event = await createTestEvent(service, account, { type: 'election' }, [
-    { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-  ]);
+  const event = await account.event({ type: 'election' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const key = { key: account.write };
   const voters: { id: string; email: string; voterKey: string }[] = [];
   for (let batch = 0; batch < VOTERS; batch += 100) {
@@ -46,8 +44,7 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
   );
   const voting = voters.slice(DELETED);
   const base = `/public/voting-events/${event.id}/ballot`;
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   let mixed = 0;
   // As if the job had its turn at once, not once a minute.
   const mixOnce = () =>

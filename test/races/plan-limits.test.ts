@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, type TestEvent } from '#test/harness/elections.ts';
+import { PLURALITY, type TestEvent } from '#test/harness/elections.ts';
 import { patiently, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
@@ -19,8 +19,6 @@ async function count(sql: string, ...values: unknown[]): Promise<number> {
   const rows = await service.query<{ found: number }>(sql, values);
   return rows[0]?.found ?? -1;
 }
-
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
 /** Puts voters on the roll as the service would, without asking it tens of thousands of times. */
 async function fillVoters(event: TestEvent, voters: number): Promise<void> {
@@ -76,7 +74,7 @@ describe('with 32 requests at once over two processes', () => {
 
   test('an event never has more voters than the plan allows, in batches and one by one', async () => {
     const account = await service.account('pro');
-    const event = await createTestEvent(service, account, {}, [], false);
+    const event = await account.event({}, [], false);
     await fillVoters(event, 49_950);
     const answers = await race((on, index) =>
       index % 4 === 0
@@ -106,12 +104,7 @@ describe('with 32 requests at once over two processes', () => {
 
   test('an event never has more voters that registered themselves than its plan has voters', async () => {
     const account = await service.account('pro');
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election', voter: { selfRegistration: true } },
-      PLAN,
-    );
+    const event = await account.event({ type: 'election', voter: { selfRegistration: true } });
     await fillVoters(event, 49_995);
     await service.query('UPDATE voting_events SET registration_count = voter_count WHERE id = $1', [event.id]);
     const answers = await race((on, index) =>
@@ -133,7 +126,7 @@ describe('with 32 requests at once over two processes', () => {
     ['sponsors', 1_000, 990],
   ])('an event never has more %s than %i', async (kind: string, max: number, before: number) => {
     const account = await service.account();
-    const event = await createTestEvent(service, account, {}, PLAN, false);
+    const event = await account.event({}, PLURALITY, false);
     const body = (index: number): unknown =>
       ({
         positions: { title: `P${index}`, votingMethod: 'plurality' },
@@ -152,7 +145,7 @@ describe('with 32 requests at once over two processes', () => {
 
   test('candidates that register themselves stay within the cap of the event', async () => {
     const account = await service.account();
-    const event = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, PLAN);
+    const event = await account.event({ candidate: { selfRegistration: true } });
     await fillBallotDefinition(event, 'candidates', 998);
     await service.query(`UPDATE candidates SET source = 'registration' WHERE voting_event_id = $1`, [event.id]);
     const answers = await race((on, index) =>

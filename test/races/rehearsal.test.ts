@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestEvent, demand, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
 import { eventually, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
@@ -13,7 +13,7 @@ const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 const VOTERS = 24;
 
 const cast = (service: TestService, event: TestEvent, visitorId: string): Promise<TestAnswer> => {
-  const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+  const votes = votesFor(event);
   const headers = { 'Idempotency-Key': `cast-${visitorId}` };
   const path = `/public/voting-events/${event.id}/ballot/cast`;
   return service.call('POST', path, { visitorId, votes }, { key: account.vote, headers });

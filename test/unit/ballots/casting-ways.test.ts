@@ -22,7 +22,6 @@ import {
   type World,
   worlds,
 } from '#test/harness/casting-worlds.ts';
-import { createTestEvent } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 /** Whichever way a ballot is cast, the same rule decides. A failure names the seed that makes it again. */
@@ -36,8 +35,7 @@ let number = 0;
 
 const service = await useService({ worker: false });
 const account = await service.account();
-for (const type of ['election', 'poll'] as const)
-  templates[type] = (await createTestEvent(service, account, { type }, [], false)).id;
+for (const type of ['election', 'poll'] as const) templates[type] = (await account.event({ type }, [], false)).id;
 
 async function copyOf(world: World): Promise<Copy> {
   number += 1;
