@@ -37,10 +37,7 @@ beforeAll(async () => {
   await createTestEvent(service, other, {}, []).catch(() => undefined);
   const otherGroup = await other.post(`/voting-events/${otherEvent.id}/groups`, { name: 'Theirs' });
   const otherPage = await other.get('/voting-events?limit=1');
-  const otherCast = await other.page(otherEvent, 'ballot/cast', {
-    visitorId: visitor(),
-    votes: votesFor(otherEvent),
-  });
+  const otherCast = await other.page(otherEvent, 'ballot/cast', { visitorId: visitor(), votes: votesFor(otherEvent) });
   const revoked = await service.account();
   await service.query('UPDATE api_keys SET revoked_at = 1 WHERE account_id = $1', [revoked.id]);
   const business = await connectTestBusiness(service, account, 'provider_a');

@@ -137,10 +137,7 @@ describe('an Idempotency-Key', () => {
     const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     const other = await service.another();
     try {
-      const body = {
-        visitorId: visitor(),
-        votes: votesFor(event),
-      };
+      const body = { visitorId: visitor(), votes: votesFor(event) };
       const cast = (on: TestService) =>
         on.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, {
           key: account.vote,
@@ -162,10 +159,7 @@ describe('an Idempotency-Key', () => {
 
   test('leaves no confirmation code in clear in the database', async () => {
     const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
-    const body = {
-      visitorId: visitor(),
-      votes: votesFor(event),
-    };
+    const body = { visitorId: visitor(), votes: votesFor(event) };
     const cast = await service.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, {
       key: account.vote,
       headers: { 'Idempotency-Key': 'cast-2' },

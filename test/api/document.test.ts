@@ -99,9 +99,8 @@ describe('the API document', () => {
   test('holds JSON Schemas of 2020-12 and refers to nothing that is missing', () => {
     const ajv = new Ajv2020({ strict: false });
     const text = JSON.stringify(contract.document);
-    for (const [name, schema] of Object.entries(contract.document.components.schemas)) {
+    for (const [name, schema] of Object.entries(contract.document.components.schemas))
       expect([name, ajv.validateSchema(schema)]).toEqual([name, true]);
-    }
     const missing = [...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].filter(([, pointer = '']) => {
       let value: unknown = contract.document;
       for (const part of pointer.split('/')) value = (value as Record<string, unknown> | undefined)?.[part];

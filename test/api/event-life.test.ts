@@ -266,10 +266,7 @@ describe('the life of an event', () => {
       if (opener === 'hand') demand(await send('PATCH', base, { status: 'open' }), 200);
       demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
       demand(await send('PATCH', base, { startsAt: Date.now() - 2 * HOUR }), 200);
-      const body = {
-        visitorId: visitor(),
-        votes: votesFor(event),
-      };
+      const body = { visitorId: visitor(), votes: votesFor(event) };
       demand(await account.page(event, 'ballot/cast', body), 201);
       expect(await outcome('PATCH', base, { startsAt })).toBe(BALLOTS);
       expect((await read(base)).status).toBe('open');

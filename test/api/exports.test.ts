@@ -184,9 +184,7 @@ describe('an export', () => {
     const target = await linkTo(event, 'csv', guest.read);
     expect((await fetchFile(target)).status).toBe(200);
     const invites = await account.get(`/voting-events/${event.id}/invites`);
-    for (const { id } of invites.body.data) {
-      await account.delete(`/voting-events/${event.id}/invites/${id}`);
-    }
+    for (const { id } of invites.body.data) await account.delete(`/voting-events/${event.id}/invites/${id}`);
     expect((await fetchFile(target)).status).toBe(404);
   });
 
@@ -253,9 +251,8 @@ describe('the result report', () => {
     const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
     const { pages, outline, subject } = readPdf(await download(event, 'pdf'));
     const lines = pages.flatMap((page) => page.split('\n'));
-    for (const text of [...NAMES, 'PROVISIONAL', results.log.rootHash, event.id, 'Share of yes']) {
+    for (const text of [...NAMES, 'PROVISIONAL', results.log.rootHash, event.id, 'Share of yes'])
       expect(lines).toContain(text);
-    }
     expect(outline).toHaveLength(METHODS.length + 2);
     expect(subject).toContain(event.code);
     for (const { candidates } of results.positions) {

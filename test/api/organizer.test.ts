@@ -118,9 +118,8 @@ describe('voting events', () => {
       await patch(`${base}/candidates/${position?.candidates[0]}`, { status: 'rejected' }),
       await remove(`${base}/candidates/${position?.candidates[1]}`),
       await remove(base),
-    ]) {
+    ])
       expect([answer.status, answer.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
-    }
     expect((await patch(`${base}/positions/${position?.id}`, { title: 'Renamed' })).status).toBe(200);
     expect((await patch(`${base}/candidates/${position?.candidates[0]}`, { status: 'withdrawn' })).status).toBe(200);
     const results = await get(`${base}/results`);
@@ -139,9 +138,8 @@ describe('voting events', () => {
   test('are listed page by page, each once, while others are added and removed', async () => {
     const own = await service.account();
     const ids: string[] = [];
-    for (let index = 0; index < 7; index += 1) {
+    for (let index = 0; index < 7; index += 1)
       ids.push((await post('/voting-events', { title: `Event ${index} 100%`, type: 'poll' }, own.write)).body.data.id);
-    }
     const seen: string[] = [];
     let cursor = '';
     for (;;) {

@@ -177,9 +177,8 @@ describe('a voter of an election', () => {
 
   test('keeps every key that was mailed until the event closes', async () => {
     const voter = await voterOf();
-    for (let index = 0; index < 4; index += 1) {
+    for (let index = 0; index < 4; index += 1)
       await mailedVoterKey(service, () => vote(voter.event, 'voter-key/request', { email: voter.email }));
-    }
     expect(await castAndConfirm(voter.event, { voterKey: voter.voterKey, email: voter.email })).toBe('voted');
   });
 
@@ -220,10 +219,7 @@ describe('a voter of an election', () => {
         'POST',
         `/public/voting-events/${voter.event.id}/ballot/confirm`,
         { confirmationCode },
-        {
-          key: account.vote,
-          headers: { 'Idempotency-Key': `confirm-${voter.id}` },
-        },
+        { key: account.vote, headers: { 'Idempotency-Key': `confirm-${voter.id}` } },
       );
     const [first, open] = [await confirm(), await confirm()];
     expect([first.body.data.votes.length, open.body]).toEqual([1, first.body]);

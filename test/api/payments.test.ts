@@ -459,8 +459,7 @@ test('repeat votes let one visitor pay for and confirm any number of ballots', a
     await untilStatus(event, attempt, 'succeeded');
     codes.push((await finish(event, attempt)).body.data.confirmationCode);
   }
-  for (const confirmationCode of codes) {
+  for (const confirmationCode of codes)
     expect((await publicCall(event, 'POST', '/ballot/confirm', { confirmationCode })).status).toBe(200);
-  }
   expect(await countBallots(event)).toBe(2);
 });

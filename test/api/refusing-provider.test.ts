@@ -69,9 +69,8 @@ describe.each(PROVIDERS)('%s', (provider) => {
       Object.assign(sandbox.faults, { refuseStatus, refuseTimes: 1_000 });
       lines.length = 0;
       const unavailable = [403, 'forbidden', 'payment_unavailable'];
-      for (const answer of await Promise.all([1, 2, 3].map(() => firstCall(event)))) {
+      for (const answer of await Promise.all([1, 2, 3].map(() => firstCall(event))))
         expect(shown(answer)).toEqual(unavailable);
-      }
       expect(await isReady(event)).toBe(false);
       expect(alarmsOf(event)).toEqual(['business_not_ready']);
       const asked = sandbox.requests.length;

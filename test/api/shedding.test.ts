@@ -17,9 +17,7 @@ const calls: Readonly<Record<Urgency, () => Promise<TestAnswer>>> = {
       'POST',
       '/voting-events',
       { title: 'New', type: 'poll' },
-      {
-        ...{ key: account.write, headers: { 'Idempotency-Key': visitor() } },
-      },
+      { ...{ key: account.write, headers: { 'Idempotency-Key': visitor() } } },
     ),
   cast: () => {
     const votes = votesFor(event);

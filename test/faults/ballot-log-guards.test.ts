@@ -117,9 +117,8 @@ describe('the role of the service, as deploy/roles.sql makes it', () => {
       "UPDATE ballot_blocks SET entries = ''",
       'DROP FUNCTION guard_ballot_log CASCADE',
       "SET session_replication_role = 'replica'",
-    ]) {
+    ])
       await expect(role.query(statement), statement).rejects.toMatchObject({ code: '42501' });
-    }
     // What it may change, the triggers watch.
     await expect(role.query('UPDATE ballot_logs SET size = size - 1')).rejects.toMatchObject({ code: '23001' });
   });

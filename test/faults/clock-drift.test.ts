@@ -56,10 +56,7 @@ describe.skipIf(!hasFaketime)('a process whose clock', () => {
       );
       expect(shown.status).toBe('open');
       const made = await dataOf<{ createdAt: number }>(
-        ask(one.service.port, 'POST', '/voting-events', {
-          key,
-          body: { title: 'Made', type: 'poll' },
-        }),
+        ask(one.service.port, 'POST', '/voting-events', { key, body: { title: 'Made', type: 'poll' } }),
       );
       expect(Math.abs(made.createdAt - Date.now())).toBeLessThan(2_000);
       one.step('+0s');

@@ -108,9 +108,8 @@ test('an event is one resource for an Idempotency-Key, by its ID and by its code
   const body = { visitorId: visitor(), votes: votesFor(event) };
   const headers = { 'Idempotency-Key': `key-${visitor()}` };
   const answers = [];
-  for (const name of [event.id, event.code, event.code.toLowerCase(), event.code.toUpperCase()]) {
+  for (const name of [event.id, event.code, event.code.toLowerCase(), event.code.toUpperCase()])
     answers.push(await post(before, `/public/voting-events/${name}/ballot/cast`, body, account.vote, headers));
-  }
   expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201]);
   expect(new Set(answers.map(({ body: { data } }) => data.confirmationCode)).size).toBe(1);
 });

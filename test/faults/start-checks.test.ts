@@ -112,9 +112,8 @@ describe('a start is refused in one line, and writes nothing', { timeout: 120_00
       change(url);
       return { DATABASE_URL: url.href };
     };
-    for (const [words, change] of [['(3D000)', (url: URL) => (url.pathname = '/nowhere')]] as const) {
+    for (const [words, change] of [['(3D000)', (url: URL) => (url.pathname = '/nowhere')]] as const)
       await expectRefused(words, changed(change));
-    }
     const wrong = changed((url) => (url.username = 'stranger'));
     expect(await requireRefused(await start(wrong))).toMatch(/^Cannot start: [^\n]*\((28P01|28000)\)[^\n]*\n$/);
   });

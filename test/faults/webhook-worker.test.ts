@@ -39,9 +39,8 @@ test('workers killed with -9 lose no message, and what is sent twice keeps its I
   const key = { key: account.write };
   const body = { url: receiver.url, eventTypes: ['voting_event.created'] };
   const { id } = (await service.call('POST', '/webhook-endpoints', body, key)).body.data;
-  for (let index = 0; index < EVENTS; index += 1) {
+  for (let index = 0; index < EVENTS; index += 1)
     await service.call('POST', '/voting-events', { title: `Event ${index}`, type: 'poll' }, key);
-  }
   const database = service.deps.db.$client;
   const distinct = () => new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size;
   for (const share of [8, 25]) {

@@ -21,9 +21,7 @@ async function createElection(): Promise<TestEvent> {
   const event = await account.event({ type: 'election' });
   const voters = NAMES.map((name) => ({ name, email: `${name}@example.org`, voterId: `ID-${name}` }));
   const rows = demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
-  for (const { id } of rows) {
-    await giveVoterKey(service, event.id, id, KEY);
-  }
+  for (const { id } of rows) await giveVoterKey(service, event.id, id, KEY);
   const idOf = (name: string): string => rows[NAMES.indexOf(name)].id;
   await pool.query("UPDATE voters SET key_status = 'used' WHERE voting_event_id = $1 AND name <> 'bea'", [event.id]);
   await pool.query("UPDATE voters SET status = 'rejected' WHERE voting_event_id = $1 AND name = 'cy'", [event.id]);

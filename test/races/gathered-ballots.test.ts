@@ -166,10 +166,7 @@ describe('gathered ballots', () => {
   test('under one idempotency key are one ballot and one answer, however many arrive at once', async () => {
     const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     const other = await service.another();
-    const body = {
-      visitorId: visitor(),
-      votes: votesFor(event),
-    };
+    const body = { visitorId: visitor(), votes: votesFor(event) };
     const options = { key: account.vote, headers: { 'Idempotency-Key': 'one-of-many' } };
     const answers = await Promise.all(
       Array.from({ length: 32 }, (_, index) =>

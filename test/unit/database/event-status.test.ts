@@ -44,11 +44,7 @@ test('the database and the program say the same of an event’s status, and of w
     ),
   );
   expect(answer.rows).toEqual(
-    lives.map((life) => ({
-      status: statusAt(life, NOW),
-      final: isFinalAt(life, NOW),
-      opened: wasOpened(life, NOW),
-    })),
+    lives.map((life) => ({ status: statusAt(life, NOW), final: isFinalAt(life, NOW), opened: wasOpened(life, NOW) })),
   );
   // Each answer is among them, so that agreeing means something.
   expect(new Set(answer.rows.map(({ status, final }) => `${status} ${final}`))).toEqual(
