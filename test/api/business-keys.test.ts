@@ -3,18 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { sandboxKey } from '#sandbox/sandbox-keys.ts';
 import { findBusinessEver, openCredentials } from '#src/payments/business-repository.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
-import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import {
-  checkoutUrlOf,
   createPaidEvent,
-  decide,
   type PaidEvent,
   PROVIDERS,
-  RETURN_URL,
   type TestProvider,
   usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually } from '#test/harness/test-service.ts';
 
 const { service, sandbox } = await usePaidService();
 
@@ -33,17 +28,7 @@ const refusal = ({ code, stdout, stderr }: CommandEnd) => [code, stdout + stderr
 /** A business of test mode that took a payment already. */
 async function prepare(provider: TestProvider): Promise<PaidEvent> {
   const event = await createPaidEvent(service, provider);
-  const votes = votesFor(event);
-  const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-  const path = `/public/voting-events/${event.id}`;
-  const key = { key: event.account.vote };
-  const answer = await service.call('POST', `${path}/ballot/cast`, body, key);
-  const attempt = demand(answer, 402).paymentAttemptId;
-  await decide(checkoutUrlOf(answer), 'pay');
-  await eventually(async () => {
-    const payment = await service.call('GET', `${path}/payments/${attempt}`, undefined, key);
-    return payment.body.data.status === 'succeeded' ? true : undefined;
-  });
+  await event.payKnown();
   const real = 'UPDATE payment_businesses SET sandbox = false WHERE id = $1';
   await service.query(real, [event.businessId]);
   return event;

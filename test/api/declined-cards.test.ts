@@ -1,24 +1,10 @@
-import { afterEach, describe, expect, test } from 'vitest';
-import { NO_FAULTS } from '#sandbox/faults.ts';
-import { demand, visitor, votesFor } from '#test/harness/elections.ts';
-import {
-  checkoutUrlOf,
-  createPaidEvent,
-  decide,
-  type PaidEvent,
-  PROVIDERS,
-  RETURN_URL,
-  usePaidService,
-} from '#test/harness/payments.ts';
+import { describe, expect, test } from 'vitest';
+import { demand } from '#test/harness/elections.ts';
+import { createPaidEvent, decide, type PaidEvent, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
 const DAY_MS = 86_400_000;
 const { service, sandbox } = await usePaidService();
-afterEach(() => {
-  Object.assign(sandbox.faults, NO_FAULTS);
-});
-
-const post = ({ id, account }: PaidEvent, path: string, body: object) => account.page({ id }, `ballot/${path}`, body);
 
 const statusOf = async ({ id, account }: PaidEvent, attempt: string): Promise<string> => {
   const path = `/public/voting-events/${id}/payments/${attempt}`;
@@ -27,13 +13,6 @@ const statusOf = async ({ id, account }: PaidEvent, attempt: string): Promise<st
 
 const untilStatus = (event: PaidEvent, attempt: string, status: string) =>
   eventually(async () => ((await statusOf(event, attempt)) === status ? true : undefined));
-
-async function begin(event: PaidEvent): Promise<{ attempt: string; url: string }> {
-  const votes = votesFor(event);
-  const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-  const answer = await post(event, 'cast', body);
-  return { attempt: demand(answer, 402).paymentAttemptId, url: checkoutUrlOf(answer) };
-}
 
 /** A payer whose card is declined: the page takes them to itself again. */
 async function decline(url: string): Promise<void> {
@@ -50,24 +29,24 @@ async function endPage({ provider }: PaidEvent, attempt: string): Promise<void> 
 describe.each(PROVIDERS)('a card that %s declines', (provider) => {
   test('ends nothing: a second try on the same page ends in a counted vote', async () => {
     const event = await createPaidEvent(service, provider);
-    const { attempt, url } = await begin(event);
+    const { attempt, url } = await event.begin();
     await decline(url);
     expect(await (await fetch(url)).text()).toContain('The bank refused this card');
-    const waiting = await post(event, 'cast', { paymentAttemptId: attempt });
+    const waiting = await event.page('ballot/cast', { paymentAttemptId: attempt });
     expect([waiting.status, waiting.body.data.status]).toEqual([402, 'pending']);
     await new Promise((resolve) => setTimeout(resolve, 2_100));
     expect(await statusOf(event, attempt)).toBe('pending');
     await decide(url, 'pay');
     await untilStatus(event, attempt, 'succeeded');
-    const { confirmationCode } = demand(await post(event, 'cast', { paymentAttemptId: attempt }), 201);
-    demand(await post(event, 'confirm', { confirmationCode }), 200);
+    const { confirmationCode } = demand(await event.page('ballot/cast', { paymentAttemptId: attempt }), 201);
+    demand(await event.page('ballot/confirm', { confirmationCode }), 200);
     const results = await event.account.get(`/voting-events/${event.id}/results`);
     expect(demand(results, 200).stats.ballots).toBe(1);
   });
 
   test('is the last word when its page ends: failed, and cancelled where there was no try', async () => {
     const event = await createPaidEvent(service, provider);
-    const [declined, left] = [await begin(event), await begin(event)];
+    const [declined, left] = [await event.begin(), await event.begin()];
     await decline(declined.url);
     await decide(left.url, 'cancel');
     for (const { attempt } of [declined, left]) await endPage(event, attempt);
@@ -79,7 +58,7 @@ describe.each(PROVIDERS)('a card that %s declines', (provider) => {
     }
     const reasons = await Promise.all(
       [declined, left].map(
-        async ({ attempt }) => (await post(event, 'cast', { paymentAttemptId: attempt })).body.error,
+        async ({ attempt }) => (await event.page('ballot/cast', { paymentAttemptId: attempt })).body.error,
       ),
     );
     expect(reasons.map(({ details }) => details.reason)).toEqual(['payment_failed', 'payment_expired']);
@@ -88,7 +67,7 @@ describe.each(PROVIDERS)('a card that %s declines', (provider) => {
 
 test('a page of provider_b whose day is over has failed for good where its last try was refused', async () => {
   const event = await createPaidEvent(service, 'provider_b');
-  const { attempt, url } = await begin(event);
+  const { attempt, url } = await event.begin();
   await decline(url);
   sandbox.advance(DAY_MS);
   try {

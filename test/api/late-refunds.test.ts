@@ -1,57 +1,29 @@
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { sweepRefunds } from '#src/payments/refund-payment.ts';
 import { createLog } from '#src/platform/log.ts';
-import { demand, visitor, votesFor } from '#test/harness/elections.ts';
-import {
-  checkoutUrlOf,
-  createPaidEvent,
-  decide,
-  type PaidEvent,
-  PROVIDERS,
-  RETURN_URL,
-  referenceOf,
-  usePaidService,
-} from '#test/harness/payments.ts';
+import { demand, visitor } from '#test/harness/elections.ts';
+import { createPaidEvent, type PaidEvent, PROVIDERS, referenceOf, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
 const lines: string[] = [];
 const { service, sandbox } = await usePaidService({ log: createLog('error', { write: (line) => lines.push(line) }) });
-afterEach(() => {
-  Object.assign(sandbox.faults, NO_FAULTS);
-});
 
 const DAY_MS = 86_400_000;
 const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
 
-const cast = ({ id, account }: PaidEvent, body: object) => account.page({ id }, 'ballot/cast', body);
-
-const read = async ({ id, account }: PaidEvent, attempt: string) =>
-  demand(await account.get(`/voting-events/${id}/payments/${attempt}`), 200);
-
-async function pay(event: PaidEvent, visitorId = visitor()): Promise<string> {
-  const votes = votesFor(event);
-  const answer = await cast(event, { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL });
-  const attempt: string = demand(answer, 402).paymentAttemptId;
-  await decide(checkoutUrlOf(answer), 'pay');
-  return eventually(async () => ((await read(event, attempt)).status === 'succeeded' ? attempt : undefined));
-}
-
 /** A second payment of one visitor, which buys nothing and goes back. */
 async function payInVain(event: PaidEvent): Promise<string> {
   const visitorId = visitor();
-  const [first, second] = [await pay(event, visitorId), await pay(event, visitorId)];
-  demand(await cast(event, { paymentAttemptId: first }), 201);
-  expect((await cast(event, { paymentAttemptId: second })).status).toBe(409);
+  const [first, second] = [await event.payKnown({ visitorId }), await event.payKnown({ visitorId })];
+  demand(await event.page('ballot/cast', { paymentAttemptId: first }), 201);
+  expect((await event.page('ballot/cast', { paymentAttemptId: second })).status).toBe(409);
   return second;
 }
 
 const untilRefund = (event: PaidEvent, attempt: string, status: string) =>
-  eventually(async () => {
-    const payment = await read(event, attempt);
-    return payment.refund?.status === status ? payment : undefined;
-  });
+  event.until(attempt, ({ refund }) => refund?.status === status);
 
 const alarmsOf = (attempt: string): string[] =>
   lines
@@ -115,11 +87,11 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
   test('that its merchant made, and that fails later, leaves the ballot void and says that the money is not back', async () => {
     const event = await createPaidEvent(service, provider);
     const receiver = await listen(event);
-    const attempt = await pay(event);
-    const { confirmationCode } = demand(await cast(event, { paymentAttemptId: attempt }), 201);
+    const attempt = await event.payKnown();
+    const { confirmationCode } = demand(await event.page('ballot/cast', { paymentAttemptId: attempt }), 201);
     await untilQuiet();
     await sandbox.reverse(referenceOf(event, attempt), 'refund');
-    await eventually(async () => ((await read(event, attempt)).reversedAt === null ? undefined : true));
+    await eventually(async () => ((await event.payment(attempt)).reversedAt === null ? undefined : true));
     await sandbox.moveRefund(referenceOf(event, attempt), 'failed');
     const failed = await untilRefund(event, attempt, 'failed');
     expect(failed).toMatchObject({ status: 'fulfilled', refundedAt: null, reversedAt: expect.any(Number) });
@@ -143,7 +115,7 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
     const attempt = await payInVain(event);
     await eventually(() => (refundCalls(event, attempt) === 1 ? true : undefined));
     await untilQuiet();
-    expect((await read(event, attempt)).refund).toMatchObject({ status: 'pending', finishedAt: null });
+    expect((await event.payment(attempt)).refund).toMatchObject({ status: 'pending', finishedAt: null });
     await sandbox.moveRefund(referenceOf(event, attempt), 'succeeded');
     expect((await untilRefund(event, attempt, 'refunded')).status).toBe('cancelled');
     expect([refundCalls(event, attempt), alarmsOf(attempt)]).toEqual([1, []]);

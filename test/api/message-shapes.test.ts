@@ -2,8 +2,7 @@ import { createHmac } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { signatureOf } from '#src/payment-providers/provider-b-webhook.ts';
-import { demand, visitor, votesFor } from '#test/harness/elections.ts';
-import { createPaidEvent, type PaidEvent, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
+import { createPaidEvent, type PaidEvent, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
 
 const { service } = await usePaidService();
 
@@ -34,11 +33,7 @@ const thin = {
 describe.each(PROVIDERS)('a message of %s', (provider) => {
   test('of any shape is answered within a second, and changes nothing that the provider does not confirm', async () => {
     const event = await createPaidEvent(service, provider);
-    const votes = votesFor(event);
-    const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-    const target = `/public/voting-events/${event.id}/ballot/cast`;
-    const cast = await service.call('POST', target, body, { key: event.account.vote });
-    const attempt = demand(cast, 402).paymentAttemptId;
+    const { attempt } = await event.begin();
     const paidA = { id: 'cs_x', object: 'checkout.session', client_reference_id: attempt, payment_status: 'paid' };
     const messages = [
       ...['{}', '[]', 'null', '"text"', '7', 'no json', '{"event":7}', '{"id":"evt_1","type":"x"}'],
@@ -61,9 +56,7 @@ describe.each(PROVIDERS)('a message of %s', (provider) => {
     }
     // A busy machine may hold one of them up.
     expect(times.toSorted((left, right) => left - right)[Math.floor(times.length / 2)]).toBeLessThan(1_000);
-    const key = { key: event.account.read };
-    const payment = await service.call('GET', `/voting-events/${event.id}/payments/${attempt}`, undefined, key);
-    expect(demand(payment, 200)).toMatchObject({ status: 'pending', refund: null });
+    expect(await event.payment(attempt)).toMatchObject({ status: 'pending', refund: null });
   });
 
   test('that another signed is refused, whatever its shape', async () => {

@@ -1,41 +1,16 @@
-import { afterEach, describe, expect, test } from 'vitest';
-import { NO_FAULTS } from '#sandbox/faults.ts';
+import { describe, expect, test } from 'vitest';
 import { runCommand } from '#test/harness/command-line.ts';
-import { demand, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/elections.ts';
 import {
-  checkoutUrlOf,
   createPaidEvent,
-  decide,
   type PaidEvent,
   PRICE,
   PROVIDERS,
-  RETURN_URL,
   referenceOf,
   usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually } from '#test/harness/test-service.ts';
 
 const { service, sandbox } = await usePaidService();
-afterEach(() => {
-  Object.assign(sandbox.faults, NO_FAULTS);
-});
-
-const post = ({ id, account }: PaidEvent, body: object) => account.page({ id }, 'ballot/cast', body);
-
-async function pay(event: PaidEvent): Promise<string> {
-  const votes = votesFor(event);
-  const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-  const answer = await post(event, body);
-  await decide(checkoutUrlOf(answer), 'pay');
-  return demand(answer, 402).paymentAttemptId;
-}
-
-const until = (event: PaidEvent, attempt: string, holds: (payment: Record<string, unknown>) => boolean) =>
-  eventually(async () => {
-    const target = `/voting-events/${event.id}/payments/${attempt}`;
-    const payment = demand(await event.account.get(target), 200);
-    return holds(payment) ? true : undefined;
-  });
 
 const listOwed = async ({ businessId }: Pick<PaidEvent, 'businessId'>) => {
   const words = ['payment-businesses', 'owed', '--business', businessId, '--json'];
@@ -46,16 +21,16 @@ const listOwed = async ({ businessId }: Pick<PaidEvent, 'businessId'>) => {
 describe.each(PROVIDERS)('the list of what is owed through %s', (provider) => {
   test('holds a voided vote whose refund failed, and another amount than was asked for, and nothing else', async () => {
     const event = await createPaidEvent(service, provider);
-    const [kept, voided] = [await pay(event), await pay(event)];
-    for (const attempt of [kept, voided]) demand(await post(event, { paymentAttemptId: attempt }), 201);
+    const [kept, voided] = [await event.pay(), await event.pay()];
+    for (const attempt of [kept, voided]) demand(await event.page('ballot/cast', { paymentAttemptId: attempt }), 201);
     await sandbox.reverse(referenceOf(event, voided), 'refund');
-    await until(event, voided, ({ reversedAt }) => reversedAt !== null);
+    await event.until(voided, ({ reversedAt }) => reversedAt !== null);
     expect(await listOwed(event)).toEqual({ code: 0, stderr: '', payments: [] });
     await sandbox.moveRefund(referenceOf(event, voided), 'failed');
-    await until(event, voided, ({ refund }) => refund !== null);
+    await event.until(voided, ({ refund }) => refund !== null);
     sandbox.faults.paidAmount = 100;
-    const other = await pay(event);
-    await until(event, other, ({ status }) => status === 'failed');
+    const other = await event.pay();
+    await event.until(other, ({ status }) => status === 'failed');
 
     const { code, payments } = await listOwed(event);
     const { amountMinor, currency } = PRICE[provider];

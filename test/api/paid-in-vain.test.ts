@@ -50,12 +50,7 @@ const endReasonOf = async (id: string): Promise<string | null> => {
   return rows[0].end_reason;
 };
 
-const refunded = (event: PaidEvent, id: string) =>
-  eventually(async () => {
-    const path = `/voting-events/${event.id}/payments/${id}`;
-    const attempt = demand(await event.account.get(path), 200);
-    return attempt.refundedAt === null ? undefined : attempt;
-  });
+const refunded = (event: PaidEvent, id: string) => event.until(id, ({ refundedAt }) => refundedAt !== null);
 
 const vote = async (event: PaidEvent, identity: Readonly<Record<string, unknown>>, confirms = true) => {
   const id = await pay(event, 'ballot/cast', { votes: votesOf(event), ...identity });

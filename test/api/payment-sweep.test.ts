@@ -1,49 +1,29 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, describe, expect, test } from 'vitest';
-import { NO_FAULTS } from '#sandbox/faults.ts';
+import { describe, expect, test } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
-import { demand, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/elections.ts';
 import {
-  checkoutUrlOf,
   createPaidEvent,
   decide,
   type PaidEvent,
   PROVIDERS,
-  RETURN_URL,
   referenceOf,
   usePaidService,
 } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
 const { service, sandbox } = await usePaidService();
-afterEach(() => {
-  Object.assign(sandbox.faults, NO_FAULTS);
-});
 
 const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
 const sweep = () => sweepPayments(paymentDeps(service.deps));
 
-const post = ({ id, account }: PaidEvent, path: string, body: object) => account.page({ id }, `ballot/${path}`, body);
-
-const read = async ({ id, account }: PaidEvent, attempt: string) =>
-  demand(await account.get(`/voting-events/${id}/payments/${attempt}`), 200);
-
-async function begin(event: PaidEvent, visitorId = visitor()): Promise<{ attempt: string; url: string }> {
-  const votes = votesFor(event);
-  const body = { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-  const answer = await post(event, 'cast', body);
-  return { attempt: demand(answer, 402).paymentAttemptId, url: checkoutUrlOf(answer) };
-}
-
 /** A ballot that is paid for and confirmed. */
 async function vote(event: PaidEvent): Promise<string> {
-  const { attempt, url } = await begin(event);
-  await decide(url, 'pay');
-  await eventually(async () => ((await read(event, attempt)).status === 'succeeded' ? true : undefined));
-  const { confirmationCode } = demand(await post(event, 'cast', { paymentAttemptId: attempt }), 201);
-  demand(await post(event, 'confirm', { confirmationCode }), 200);
+  const attempt = await event.payKnown();
+  const { confirmationCode } = demand(await event.page('ballot/cast', { paymentAttemptId: attempt }), 201);
+  demand(await event.page('ballot/confirm', { confirmationCode }), 200);
   return attempt;
 }
 
@@ -55,9 +35,11 @@ describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) =>
     sandbox.faults.webhooks = 'lost';
     await sandbox.reverse(referenceOf(event, refunded), 'refund');
     await sandbox.reverse(referenceOf(event, disputed), 'dispute');
-    expect((await read(event, refunded)).reversedAt).toBe(null);
+    expect((await event.payment(refunded)).reversedAt).toBe(null);
     await sweep();
-    const states = await Promise.all(attempts.map(async (attempt) => (await read(event, attempt)).reversedAt !== null));
+    const states = await Promise.all(
+      attempts.map(async (attempt) => (await event.payment(attempt)).reversedAt !== null),
+    );
     expect(states).toEqual([false, true, true]);
     const asked = sandbox.requests.length;
     await sweep();
@@ -68,22 +50,22 @@ describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) =>
     expect(more).toEqual([]);
     await sandbox.moveRefund(referenceOf(event, refunded), 'failed');
     await sweep();
-    expect((await read(event, refunded)).refund).toMatchObject({ status: 'failed', finishedAt: null });
-    expect(await read(event, kept)).toMatchObject({ reversedAt: null, refund: null });
+    expect((await event.payment(refunded)).refund).toMatchObject({ status: 'failed', finishedAt: null });
+    expect(await event.payment(kept)).toMatchObject({ reversedAt: null, refund: null });
   });
 
   test('gives back what was paid after its payment had ended, without a message', async () => {
     const event = await createPaidEvent(service, provider);
     sandbox.faults.webhooks = 'lost';
-    const { attempt, url } = await begin(event);
+    const { attempt, url } = await event.begin();
     if (provider === 'provider_a') sandbox.advance(3_600_000);
     else await query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', [attempt]);
-    await eventually(async () => ((await read(event, attempt)).status === 'cancelled' ? true : undefined));
+    await eventually(async () => ((await event.payment(attempt)).status === 'cancelled' ? true : undefined));
     if (provider === 'provider_a') sandbox.advance(-3_600_000);
     sandbox.faults.payAfterExpiry = true;
     await decide(url, 'pay');
     await sweep();
-    await eventually(async () => ((await read(event, attempt)).refundedAt === null ? undefined : true));
+    await eventually(async () => ((await event.payment(attempt)).refundedAt === null ? undefined : true));
     await sweep();
     const refunds = sandbox.requests.filter(
       ({ method, path, body }) =>
@@ -125,6 +107,6 @@ describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) =>
       await pause(2_000);
       return undefined;
     }, 60_000);
-    expect((await read(event, attempt)).reversedAt).toEqual(expect.any(Number));
+    expect((await event.payment(attempt)).reversedAt).toEqual(expect.any(Number));
   });
 });

@@ -3,17 +3,7 @@ import { paymentDeps } from '#src/fulfilments.ts';
 import { processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { createLog } from '#src/platform/log.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { visitor, votesFor } from '#test/harness/elections.ts';
-import {
-  checkoutUrlOf,
-  createPaidEvent,
-  decide,
-  type PaidEvent,
-  PRICE,
-  PROVIDERS,
-  RETURN_URL,
-  usePaidService,
-} from '#test/harness/payments.ts';
+import { createPaidEvent, decide, type PaidEvent, PRICE, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
 const lines: string[] = [];
@@ -27,18 +17,9 @@ const query = (statement: string, values: unknown[]) => service.deps.db.$client.
 
 /** Somebody pays. @param meanwhile happens between the page and the payment */
 async function pay(event: PaidEvent, meanwhile: (attempt: string) => Promise<unknown> = async () => undefined) {
-  const ballot = {
-    visitorId: visitor(),
-    email: 'payer@mail.example',
-    votes: votesFor(event),
-    returnUrl: RETURN_URL,
-  };
-  const path = `/public/voting-events/${event.id}/ballot/cast`;
-  const answer = await service.call('POST', path, ballot, { key: event.account.vote });
-  expect(answer.status).toBe(402);
-  const attempt: string = answer.body.data.paymentAttemptId;
+  const { attempt, url } = await event.begin();
   await meanwhile(attempt);
-  await decide(checkoutUrlOf(answer), 'pay');
+  await decide(url, 'pay');
   return { attempt, message: await eventually(() => findMessage(event, attempt)) };
 }
 

@@ -1,48 +1,24 @@
 import { describe, expect, test } from 'vitest';
-import { demand, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand, visitor } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
-import {
-  checkoutUrlOf,
-  createPaidEvent,
-  decide,
-  type PaidEvent,
-  RETURN_URL,
-  referenceOf,
-  usePaidService,
-} from '#test/harness/payments.ts';
+import { createPaidEvent, type PaidEvent, PROVIDERS, referenceOf, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
 const { service, sandbox } = await usePaidService();
 
-const PROVIDERS = ['provider_a', 'provider_b'] as const;
 const DAY_MS = 86_400_000;
-
-const cast = ({ id, account }: PaidEvent, body: object) => account.page({ id }, 'ballot/cast', body);
 
 const organizer = async ({ id, account }: PaidEvent, path: string) =>
   demand(await account.get(`/voting-events/${id}/payments${path}`), 200);
 
-async function begin(event: PaidEvent, visitorId = visitor()) {
-  const votes = votesFor(event);
-  const vote = { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-  const answer = await cast(event, vote);
-  return { attempt: demand(answer, 402).paymentAttemptId as string, url: checkoutUrlOf(answer) };
-}
-
-async function pay(event: PaidEvent, visitorId = visitor()): Promise<string> {
-  const { attempt, url } = await begin(event, visitorId);
-  await decide(url, 'pay');
-  return eventually(async () => ((await organizer(event, `/${attempt}`)).status === 'succeeded' ? attempt : undefined));
-}
-
 /** Two payments of one visitor: the first buys a vote, the second nothing, and is to go back. */
 async function payTwice(event: PaidEvent, beforeSecond: () => void): Promise<{ first: string; second: string }> {
   const visitorId = visitor();
-  const [first, second] = [await pay(event, visitorId), await pay(event, visitorId)];
-  demand(await cast(event, { paymentAttemptId: first }), 201);
+  const [first, second] = [await event.payKnown({ visitorId }), await event.payKnown({ visitorId })];
+  demand(await event.page('ballot/cast', { paymentAttemptId: first }), 201);
   beforeSecond();
-  expect((await cast(event, { paymentAttemptId: second })).status).toBe(409);
+  expect((await event.page('ballot/cast', { paymentAttemptId: second })).status).toBe(409);
   return { first, second };
 }
 
@@ -69,10 +45,10 @@ const untilTried = (attempt: string) =>
 describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (provider) => {
   test('is what the provider calls it once it is paid, and how its refund stands', async () => {
     const event = await createPaidEvent(service, provider);
-    const { attempt } = await begin(event);
-    expect(await organizer(event, `/${attempt}`)).toMatchObject({ providerDetails: null, refund: null });
+    const { attempt } = await event.begin();
+    expect(await event.payment(attempt)).toMatchObject({ providerDetails: null, refund: null });
     const { first, second } = await payTwice(event, () => undefined);
-    const bought = await organizer(event, `/${first}`);
+    const bought = await event.payment(first);
     expect(bought).toMatchObject({ status: 'fulfilled', refund: null });
     expect(bought.providerDetails).toEqual({
       reference: provider === 'provider_a' ? expect.anything() : expect.stringMatching(/^[A-Za-z0-9.=-]+$/),
@@ -82,7 +58,7 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
       livemode: false,
     });
     const back = await eventually(async () => {
-      const payment = await organizer(event, `/${second}`);
+      const payment = await event.payment(second);
       return payment.refundedAt === null ? undefined : payment;
     });
     expect(back.refund).toEqual({
@@ -109,16 +85,16 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
     const event = await createPaidEvent(service, provider);
     const attempts: string[] = [];
     for (let count = 0; count < 3; count += 1) {
-      const attempt = await pay(event);
-      demand(await cast(event, { paymentAttemptId: attempt }), 201);
+      const attempt = await event.payKnown();
+      demand(await event.page('ballot/cast', { paymentAttemptId: attempt }), 201);
       attempts.push(attempt);
     }
     await payTwice(event, () => undefined);
     const [, dropped = '', reversed = ''] = attempts;
     await service.query('SELECT give_back_ballot($1, $2)', [event.id, dropped]);
-    await eventually(async () => ((await organizer(event, `/${dropped}`)).refundedAt === null ? undefined : true));
+    await eventually(async () => ((await event.payment(dropped)).refundedAt === null ? undefined : true));
     await sandbox.reverse(referenceOf(event, reversed), 'dispute');
-    await eventually(async () => ((await organizer(event, `/${reversed}`)).reversedAt === null ? undefined : true));
+    await eventually(async () => ((await event.payment(reversed)).reversedAt === null ? undefined : true));
     const key = { key: event.account.read };
     const stats = demand(await service.call('GET', `/voting-events/${event.id}/stats`, undefined, key), 200);
     const listed: Record<string, unknown>[] = await organizer(event, '');
@@ -149,12 +125,12 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
     try {
       await untilTried(second);
       const waiting = { status: 'pending', requestedAt: expect.any(Number), finishedAt: null };
-      expect((await organizer(event, `/${second}`)).refund).toMatchObject(waiting);
+      expect((await event.payment(second)).refund).toMatchObject(waiting);
       expect(receiver.received).toEqual([]);
       await age(second, 30);
       const message = await eventually(() => receiver.received[0]);
       expect(JSON.parse(message.body)).toMatchObject({ type: 'payment.refund_failed', data: { id: second } });
-      const failed = await organizer(event, `/${second}`);
+      const failed = await event.payment(second);
       expect([failed.refundedAt, failed.refund]).toEqual([null, expect.objectContaining({ status: 'failed' })]);
       await age(second, 1);
       const jobs = await service.deps.db.$client.query('SELECT 1 FROM graphile_worker.jobs WHERE key LIKE $1', [

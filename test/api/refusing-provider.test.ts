@@ -1,6 +1,6 @@
 import { Writable } from 'node:stream';
 import pino from 'pino';
-import { afterEach, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { takeAsking } from '#src/payments/attempt-repository.ts';
@@ -18,9 +18,6 @@ const out = new Writable({
   },
 });
 const { service, sandbox } = await usePaidService({ log: pino({ level: 'warn' }, out) });
-afterEach(() => {
-  Object.assign(sandbox.faults, NO_FAULTS);
-});
 
 const post = (event: PaidEvent, body: unknown, on = service): Promise<TestAnswer> =>
   on.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, { key: event.account.vote });

@@ -11,27 +11,22 @@ import {
   referenceOf,
   usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually } from '#test/harness/test-service.ts';
 
 const { service, sandbox } = await usePaidService();
 
-const post = (event: PaidEvent, path: string, body: object) => event.account.page(event, path, body);
-const read = async (event: PaidEvent, path: string) =>
-  demand(await event.account.get(`/voting-events/${event.id}${path}`), 200);
-
 /** Both calls of a checkout with its payment between them; its attempt and what it brought. */
 async function pay(event: PaidEvent, path: string, body: object) {
-  const first = await post(event, path, { email: 'payer@mail.example', returnUrl: RETURN_URL, ...body });
+  const first = await event.page(path, { email: 'payer@mail.example', returnUrl: RETURN_URL, ...body });
   const { paymentAttemptId } = demand(first, 402);
   await decide(checkoutUrlOf(first), 'pay');
-  const { status, body: answer } = await post(event, path, { paymentAttemptId });
+  const { status, body: answer } = await event.page(path, { paymentAttemptId });
   expect([200, 201]).toContain(status);
   return { attempt: paymentAttemptId as string, data: answer.data };
 }
 
 async function reverse(event: PaidEvent, attempt: string): Promise<void> {
   await sandbox.reverse(referenceOf(event, attempt), 'refund');
-  await eventually(async () => ((await read(event, `/payments/${attempt}`)).reversedAt === null ? undefined : true));
+  await event.until(attempt, ({ reversedAt }) => reversedAt !== null);
 }
 
 test.each(PROVIDERS)(
@@ -64,13 +59,12 @@ test.each(PROVIDERS)(
     const vote = async (value: number): Promise<void> => {
       const votes = [{ positionId: position?.id, candidateId: position?.candidates[0], value }];
       const { data } = await pay(event, 'ballot/cast', { visitorId, votes });
-      demand(await post(event, 'ballot/confirm', { confirmationCode: data.confirmationCode }), 200);
+      demand(await event.page('ballot/confirm', { confirmationCode: data.confirmationCode }), 200);
     };
     const state = async () => {
       const query = `positionId=${position?.id}&visitorId=${visitorId}`;
-      const path = `/public/voting-events/${event.id}/quadratic-credits?${query}`;
-      const { data } = (await service.call('GET', path, undefined, { key: event.account.vote })).body;
-      const { positions } = await read(event, '/results');
+      const { data } = (await event.page(`quadratic-credits?${query}`)).body;
+      const { positions } = demand(await event.account.get(`/voting-events/${event.id}/results`), 200);
       const { purchasedCredits, spentCredits, heldCredits, availableCredits } = data;
       return [positions[0].candidates[0].votesWon, purchasedCredits, spentCredits, heldCredits, availableCredits];
     };
