@@ -32,13 +32,13 @@ describe.each(PROVIDERS)('a card that %s declines', (provider) => {
     const { attempt, url } = await event.begin();
     await decline(url);
     expect(await (await fetch(url)).text()).toContain('The bank refused this card');
-    const waiting = await event.page('ballot/cast', { paymentAttemptId: attempt });
+    const waiting = await event.cast(attempt);
     expect([waiting.status, waiting.body.data.status]).toEqual([402, 'pending']);
     await new Promise((resolve) => setTimeout(resolve, 2_100));
     expect(await statusOf(event, attempt)).toBe('pending');
     await decide(url, 'pay');
     await untilStatus(event, attempt, 'succeeded');
-    const { confirmationCode } = demand(await event.page('ballot/cast', { paymentAttemptId: attempt }), 201);
+    const { confirmationCode } = demand(await event.cast(attempt), 201);
     demand(await event.page('ballot/confirm', { confirmationCode }), 200);
     const results = await event.account.get(`/voting-events/${event.id}/results`);
     expect(demand(results, 200).stats.ballots).toBe(1);
@@ -57,9 +57,7 @@ describe.each(PROVIDERS)('a card that %s declines', (provider) => {
       if (provider === 'provider_a') sandbox.advance(-3_600_000);
     }
     const reasons = await Promise.all(
-      [declined, left].map(
-        async ({ attempt }) => (await event.page('ballot/cast', { paymentAttemptId: attempt })).body.error,
-      ),
+      [declined, left].map(async ({ attempt }) => (await event.cast(attempt)).body.error),
     );
     expect(reasons.map(({ details }) => details.reason)).toEqual(['payment_failed', 'payment_expired']);
   });

@@ -17,8 +17,8 @@ const query = (statement: string, values: unknown[]) => service.deps.db.$client.
 async function payInVain(event: PaidEvent): Promise<string> {
   const visitorId = visitor();
   const [first, second] = [await event.payKnown({ visitorId }), await event.payKnown({ visitorId })];
-  demand(await event.page('ballot/cast', { paymentAttemptId: first }), 201);
-  expect((await event.page('ballot/cast', { paymentAttemptId: second })).status).toBe(409);
+  demand(await event.cast(first), 201);
+  expect((await event.cast(second)).status).toBe(409);
   return second;
 }
 
@@ -88,7 +88,7 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
     const event = await createPaidEvent(service, provider);
     const receiver = await listen(event);
     const attempt = await event.payKnown();
-    const { confirmationCode } = demand(await event.page('ballot/cast', { paymentAttemptId: attempt }), 201);
+    const { confirmationCode } = demand(await event.cast(attempt), 201);
     await untilQuiet();
     await sandbox.reverse(referenceOf(event, attempt), 'refund');
     await eventually(async () => ((await event.payment(attempt)).reversedAt === null ? undefined : true));

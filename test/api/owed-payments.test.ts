@@ -22,7 +22,7 @@ describe.each(PROVIDERS)('the list of what is owed through %s', (provider) => {
   test('holds a voided vote whose refund failed, and another amount than was asked for, and nothing else', async () => {
     const event = await createPaidEvent(service, provider);
     const [kept, voided] = [await event.pay(), await event.pay()];
-    for (const attempt of [kept, voided]) demand(await event.page('ballot/cast', { paymentAttemptId: attempt }), 201);
+    for (const attempt of [kept, voided]) demand(await event.cast(attempt), 201);
     await sandbox.reverse(referenceOf(event, voided), 'refund');
     await event.until(voided, ({ reversedAt }) => reversedAt !== null);
     expect(await listOwed(event)).toEqual({ code: 0, stderr: '', payments: [] });

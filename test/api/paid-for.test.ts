@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
-import { demand, finishEvent, visitor } from '#test/harness/elections.ts';
+import { demand, finishEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
@@ -21,39 +21,13 @@ const another = await use(service.another());
 const pollOf = (provider: TestProvider, settings = {}, plans?: Parameters<typeof createPaidEvent>[3]) =>
   createPaidEvent(service, provider, settings, plans);
 
-function votesOf({ positions: [position] }: PaidEvent) {
-  return [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-}
-
 const post = (event: PaidEvent, path: string, body: unknown, on = service, headers = {}): Promise<TestAnswer> =>
   on.call('POST', `/public/voting-events/${event.id}/${path}`, body, { key: event.account.vote, headers });
-
-/** The first call of a paid cast, and its payment where the payer pays. */
-async function startVote(event: PaidEvent, identity: Readonly<Record<string, unknown>>, pays = true): Promise<string> {
-  const body = {
-    visitorId: visitor(),
-    email: 'payer@mail.example',
-    ...identity,
-    votes: votesOf(event),
-    returnUrl: RETURN_URL,
-  };
-  const answer = await post(event, 'ballot/cast', body);
-  const { paymentAttemptId } = demand(answer, 402);
-  if (pays) await decide(checkoutUrlOf(answer), 'pay');
-  return paymentAttemptId;
-}
 
 const finishVote = (event: PaidEvent, paymentAttemptId: string, on = service, headers = {}) =>
   post(event, 'ballot/cast', { paymentAttemptId }, on, headers);
 
-const attemptOf = async (event: PaidEvent, id: string) =>
-  demand(await event.account.get(`/voting-events/${event.id}/payments/${id}`), 200);
-
-const refunded = (event: PaidEvent, id: string) =>
-  eventually(async () => {
-    const attempt = await attemptOf(event, id);
-    return attempt.refundedAt === null ? undefined : attempt;
-  });
+const refunded = (event: PaidEvent, id: string) => event.until(id, ({ refundedAt }) => refundedAt !== null);
 
 describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
   test.each([
@@ -71,7 +45,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
       const event = await pollOf(provider, settings);
       const shared = make();
       const identity = (index: number) => ({ email: `p${index}@mail.example`, voterId: `V${index}`, ...shared });
-      const attempts = await Promise.all([0, 1, 2].map((index) => startVote(event, identity(index))));
+      const attempts = await Promise.all([0, 1, 2].map((index) => event.pay(identity(index))));
       const answers = await Promise.all(
         attempts.map((id, index) => finishVote(event, id, index === 1 ? another : service)),
       );
@@ -83,7 +57,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
       }
       const { confirmationCode } = answers[winner]?.body.data ?? {};
       expect((await post(event, 'ballot/confirm', { confirmationCode })).status).toBe(200);
-      expect(await attemptOf(event, attempts[winner] ?? '')).toMatchObject({ status: 'fulfilled', refundedAt: null });
+      expect(await event.payment(attempts[winner] ?? '')).toMatchObject({ status: 'fulfilled', refundedAt: null });
     },
   );
 
@@ -118,13 +92,13 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     ],
   ])('that nobody confirmed is given back %s: the attempt stays fulfilled, and says so', async (_when, end) => {
     const event = await pollOf(provider);
-    const id = await startVote(event, {});
+    const id = await event.pay();
     const { confirmationCode } = demand(await finishVote(event, id), 201);
     await end(event, confirmationCode);
     expect(await refunded(event, id)).toMatchObject({ status: 'fulfilled' });
     // The provider's own word of the refund comes too, and reverses nothing.
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(await attemptOf(event, id)).toMatchObject({ status: 'fulfilled', reversedAt: null });
+    expect(await event.payment(id)).toMatchObject({ status: 'fulfilled', reversedAt: null });
     const rows = await service.query(
       'SELECT count(*)::int AS left FROM waiting_participants WHERE voting_event_id = $1',
       [event.id],
@@ -134,7 +108,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
 
   test('is given back when its event is deleted before it is confirmed', async () => {
     const event = await pollOf(provider);
-    const id = await startVote(event, {});
+    const id = await event.pay();
     demand(await finishVote(event, id), 201);
     const path = `/voting-events/${event.id}?force=true`;
     expect((await event.account.delete(path)).status).toBe(204);
@@ -148,7 +122,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
 
   test('answers a second call that came before the money anew after it, under the same Idempotency-Key', async () => {
     const event = await pollOf(provider);
-    const body = { visitorId: visitor(), email: 'payer@mail.example', votes: votesOf(event), returnUrl: RETURN_URL };
+    const body = { visitorId: visitor(), email: 'payer@mail.example', votes: votesFor(event), returnUrl: RETURN_URL };
     const first = await post(event, 'ballot/cast', body);
     const { paymentAttemptId } = demand(first, 402);
     const headers = { 'Idempotency-Key': 'the-second-call' };
@@ -175,7 +149,13 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
   const payer = () => ({ visitorId: visitor(), email: 'payer@mail.example', returnUrl: RETURN_URL });
 
   test.each([
-    ['a vote', { payToVote: price }, 'ballot/cast', (event: PaidEvent) => ({ ...payer(), votes: votesOf(event) }), 201],
+    [
+      'a vote',
+      { payToVote: price },
+      'ballot/cast',
+      (event: PaidEvent) => ({ ...payer(), votes: votesFor(event) }),
+      201,
+    ],
     [
       'a registration',
       { payToRegisterCandidate: price },
@@ -215,7 +195,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
   test('that waits makes its participant one who has voted, by each identity, for the check, a cast and a payment alike', async () => {
     const event = await pollOf(provider, { voter: { saveVoterInfo: true, requireVoterId: true } });
     const own = { visitorId: visitor(), email: 'Payer@mail.example', voterId: 'M-1' };
-    demand(await finishVote(event, await startVote(event, own)), 201);
+    demand(await finishVote(event, await event.pay(own)), 201);
     const others = [
       { ...own },
       { visitorId: visitor(), email: 'payer@mail.example', voterId: 'M-2' },
@@ -227,7 +207,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
         eligible: false,
         reason: 'already_voted',
       });
-      const again = await post(event, 'ballot/cast', { ...identity, votes: votesOf(event), returnUrl: RETURN_URL });
+      const again = await post(event, 'ballot/cast', { ...identity, votes: votesFor(event), returnUrl: RETURN_URL });
       expect([again.status, again.body.error.details.reason]).toEqual([409, 'already_voted']);
       expect(again.body.error.message).toMatch(/paid for and waits/);
     }
@@ -242,11 +222,11 @@ describe('a poll that changes its price', () => {
   test('counts the ballots that were cast before it had one; whoever votes from then on pays', async () => {
     const event = await pollOf('provider_a', { payments: {} });
     const { confirmationCode } = demand(
-      await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesOf(event) }),
+      await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event) }),
       201,
     );
     demand(await patch(event, { payments: { payToVote: PRICE.provider_a } }), 200);
-    const late = { visitorId: visitor(), returnUrl: RETURN_URL, votes: votesOf(event) };
+    const late = { visitorId: visitor(), returnUrl: RETURN_URL, votes: votesFor(event) };
     expect((await post(event, 'ballot/cast', late)).status).toBe(402);
     const confirmed = demand(await post(event, 'ballot/confirm', { confirmationCode }), 200);
     expect(confirmed.confirmedCount).toBe(1);
@@ -254,7 +234,7 @@ describe('a poll that changes its price', () => {
 
   test('stays identified when the price goes, because payments keep the codes of ballots', async () => {
     const event = await pollOf('provider_a');
-    demand(await finishVote(event, await startVote(event, {})), 201);
+    demand(await finishVote(event, await event.pay()), 201);
     const answer = demand(await patch(event, { payments: { payToVote: null } }), 200);
     expect(answer.secrecy).toBe('identified');
     const untouched = await pollOf('provider_a');
@@ -266,7 +246,7 @@ describe('a poll that changes its price', () => {
     async (change) => {
       const event = await pollOf('provider_a');
       const answer = demand(
-        await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesOf(event), returnUrl: RETURN_URL }),
+        await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event), returnUrl: RETURN_URL }),
         402,
       );
       demand(await patch(event, { payments: { payToVote: null } }), 200);

@@ -23,7 +23,7 @@ const get = async ({ id, account }: PaidEvent, path: string) =>
   demand(await account.get(`/voting-events/${id}${path}`), 200);
 async function cast(event: PaidEvent): Promise<{ attempt: string; confirmationCode: string }> {
   const attempt = await event.pay();
-  const { confirmationCode } = demand(await event.page('ballot/cast', { paymentAttemptId: attempt }), 201);
+  const { confirmationCode } = demand(await event.cast(attempt), 201);
   return { attempt, confirmationCode };
 }
 
@@ -105,8 +105,8 @@ test('fees that a payer of provider_b bore go back with the payment', async () =
     attempts.push(demand(answer, 402).paymentAttemptId);
   }
   const [first = '', second = ''] = attempts;
-  demand(await event.page('ballot/cast', { paymentAttemptId: first }), 201);
-  expect((await event.page('ballot/cast', { paymentAttemptId: second })).status).toBe(409);
+  demand(await event.cast(first), 201);
+  expect((await event.cast(second)).status).toBe(409);
   const fee = Math.floor((PRICE.provider_b.amountMinor * 15) / 100_000) * 100;
   expect(fee).toBeGreaterThan(0);
   const refunded = await event.until(second, ({ refundedAt }) => refundedAt !== null);

@@ -22,7 +22,7 @@ const sweep = () => sweepPayments(paymentDeps(service.deps));
 /** A ballot that is paid for and confirmed. */
 async function vote(event: PaidEvent): Promise<string> {
   const attempt = await event.payKnown();
-  const { confirmationCode } = demand(await event.page('ballot/cast', { paymentAttemptId: attempt }), 201);
+  const { confirmationCode } = demand(await event.cast(attempt), 201);
   demand(await event.page('ballot/confirm', { confirmationCode }), 200);
   return attempt;
 }

@@ -11,14 +11,7 @@ import {
   votePoll,
   votesFor,
 } from '#test/harness/elections.ts';
-import {
-  checkoutUrlOf,
-  createPaidEvent,
-  decide,
-  type PaidEvent,
-  RETURN_URL,
-  usePaidService,
-} from '#test/harness/payments.ts';
+import { createPaidEvent, decide, type PaidEvent, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually, readContract, type TestAccount } from '#test/harness/test-service.ts';
 
@@ -53,16 +46,7 @@ async function prepare(settings: object = {}, plan = PLAN, open = false) {
 
 // Payments
 
-const readPayment = async ({ id, account }: PaidEvent, attempt: string) =>
-  demand(await account.page({ id }, `payments/${attempt}`), 200);
-
-const cast = ({ id, account }: PaidEvent, body: object) => account.page({ id }, 'ballot/cast', body);
-
-async function begin(event: PaidEvent, visitorId = visitor()) {
-  const vote = { visitorId, email: 'payer@mail.example', votes: votesFor(event), returnUrl: RETURN_URL };
-  const answer = await cast(event, vote);
-  return { attempt: demand(answer, 402).paymentAttemptId as string, url: checkoutUrlOf(answer) };
-}
+const readPayment = async (event: PaidEvent, attempt: string) => demand(await event.page(`payments/${attempt}`), 200);
 
 const until = (event: PaidEvent, attempt: string, reached: (payment: Record<string, unknown>) => boolean) =>
   eventually(async () => {
@@ -70,6 +54,14 @@ const until = (event: PaidEvent, attempt: string, reached: (payment: Record<stri
     return reached(payment) ? payment : undefined;
   });
 const succeeded = ({ status }: Record<string, unknown>): boolean => status === 'succeeded';
+
+/** Two payments of one visitor, which buy one ballot. */
+async function payTwice(event: PaidEvent): Promise<readonly [string, string]> {
+  const visitorId = visitor();
+  const attempts = [await event.pay({ visitorId }), await event.pay({ visitorId })] as const;
+  for (const attempt of attempts) await until(event, attempt, succeeded);
+  return attempts;
+}
 
 /** The attempt as the API shows it, but for the code that confirms its ballot. */
 const toldOf = (event: PaidEvent, payment: Record<string, unknown>): Told => ({
@@ -202,17 +194,15 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
   async 'payment.succeeded'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
-    const { attempt, url } = await begin(event);
-    await decide(url, 'pay');
+    const attempt = await event.pay();
     return toldOf(event, await until(event, attempt, succeeded));
   },
   async 'payment.fulfilled'(listen) {
     const event = await createPaidEvent(service, 'provider_b');
     await listen(event.account);
-    const { attempt, url } = await begin(event);
-    await decide(url, 'pay');
+    const attempt = await event.pay();
     await until(event, attempt, succeeded);
-    const { confirmationCode } = demand(await cast(event, { paymentAttemptId: attempt }), 201);
+    const { confirmationCode } = demand(await event.cast(attempt), 201);
     const payment = await readPayment(event, attempt);
     expect(payment).toMatchObject({ status: 'fulfilled', confirmationCode });
     return toldOf(event, payment);
@@ -220,14 +210,14 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
   async 'payment.failed'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
-    const { attempt, url } = await begin(event);
+    const { attempt, url } = await event.begin();
     await decide(url, 'fail');
     return toldOf(event, await until(event, attempt, ({ status }) => status === 'failed'));
   },
   async 'payment.cancelled'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
-    const { attempt } = await begin(event);
+    const { attempt } = await event.begin();
     sandbox.advance(3_600_000);
     try {
       return toldOf(event, await until(event, attempt, ({ status }) => status === 'cancelled'));
@@ -239,53 +229,38 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
   async 'payment.refunded'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
-    const visitorId = visitor();
-    const both = [await begin(event, visitorId), await begin(event, visitorId)] as const;
-    for (const { attempt, url } of both) {
-      await decide(url, 'pay');
-      await until(event, attempt, succeeded);
-    }
-    const [first, second] = both;
-    const { confirmationCode } = demand(await cast(event, { paymentAttemptId: first.attempt }), 201);
-    const confirm = `/public/voting-events/${event.id}/ballot/confirm`;
-    demand(await service.call('POST', confirm, { confirmationCode }, { key: event.account.vote }), 200);
-    expect((await cast(event, { paymentAttemptId: second.attempt })).status).toBe(409);
-    return toldOf(event, await until(event, second.attempt, ({ refundedAt }) => refundedAt !== null));
+    const [first, second] = await payTwice(event);
+    const { confirmationCode } = demand(await event.cast(first), 201);
+    demand(await event.page('ballot/confirm', { confirmationCode }), 200);
+    expect((await event.cast(second)).status).toBe(409);
+    return toldOf(event, await until(event, second, ({ refundedAt }) => refundedAt !== null));
   },
   async 'payment.refund_failed'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
-    const visitorId = visitor();
-    const both = [await begin(event, visitorId), await begin(event, visitorId)] as const;
-    for (const { attempt, url } of both) {
-      await decide(url, 'pay');
-      await until(event, attempt, succeeded);
-    }
-    const [first, second] = both;
-    demand(await cast(event, { paymentAttemptId: first.attempt }), 201);
+    const [first, second] = await payTwice(event);
+    demand(await event.cast(first), 201);
     sandbox.faults.refuseRefunds = true;
-    expect((await cast(event, { paymentAttemptId: second.attempt })).status).toBe(409);
+    expect((await event.cast(second)).status).toBe(409);
     const { $client } = service.deps.db;
     const statusOf = async () =>
-      (await $client.query('SELECT status FROM payment_refunds WHERE attempt_id = $1', [second.attempt])).rows[0]
-        ?.status;
+      (await $client.query('SELECT status FROM payment_refunds WHERE attempt_id = $1', [second])).rows[0]?.status;
     await eventually(async () => ((await statusOf()) === 'refused' ? true : undefined));
     const aged = 'UPDATE payment_refunds SET created_at = created_at - 30::bigint * 86400000 WHERE attempt_id = $1';
-    await $client.query(aged, [second.attempt]);
+    await $client.query(aged, [second]);
     const soon =
       'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())';
-    await $client.query(soon, [`refund:${second.attempt}:%`]);
+    await $client.query(soon, [`refund:${second}:%`]);
     await eventually(async () => ((await statusOf()) === 'failed' ? true : undefined));
     sandbox.faults.refuseRefunds = false;
-    return toldOf(event, await until(event, second.attempt, ({ status }) => status === 'cancelled'));
+    return toldOf(event, await until(event, second, ({ status }) => status === 'cancelled'));
   },
   async 'payment.reversed'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
-    const { attempt, url } = await begin(event);
-    await decide(url, 'pay');
+    const attempt = await event.pay();
     await until(event, attempt, succeeded);
-    demand(await cast(event, { paymentAttemptId: attempt }), 201);
+    demand(await event.cast(attempt), 201);
     await sandbox.reverse(attempt, 'refund');
     return toldOf(event, await until(event, attempt, ({ reversedAt }) => reversedAt !== null));
   },

@@ -149,6 +149,8 @@ export interface PaidEvent extends TestEvent {
   pay(more?: object): Promise<string>;
   /** The same, until the service knows that it was paid. */
   payKnown(more?: object): Promise<string>;
+  /** The second call of a vote. */
+  cast(attempt: string): Promise<TestAnswer>;
   /** A vote that is paid, cast and confirmed; the attempt. */
   vote(more?: object): Promise<string>;
 }
@@ -194,9 +196,10 @@ export async function createPaidEvent(
     await decide(url, 'pay');
     return attempt;
   };
+  const cast = (attempt: string) => page('ballot/cast', { paymentAttemptId: attempt });
   return {
     ...event,
-    ...{ account, provider, businessId, secretKey, page, payment, until, begin, pay },
+    ...{ account, provider, businessId, secretKey, page, payment, until, begin, pay, cast },
     async payKnown(more) {
       const attempt = await pay(more);
       await until(attempt, ({ status }) => status === 'succeeded');
@@ -204,7 +207,7 @@ export async function createPaidEvent(
     },
     async vote(more) {
       const attempt = await pay(more);
-      const { confirmationCode } = demand(await page('ballot/cast', { paymentAttemptId: attempt }), 201);
+      const { confirmationCode } = demand(await cast(attempt), 201);
       demand(await page('ballot/confirm', { confirmationCode }), 200);
       return attempt;
     },
