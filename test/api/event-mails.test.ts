@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
-import { type ReadMail, readMail } from '#test/harness/read-mail.ts';
+import { type ReadMail, readMails } from '#test/harness/read-mail.ts';
 import { invite } from '#test/harness/sharing.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
@@ -15,12 +15,7 @@ const asOrganizer = (method: string, path: string, body?: object) =>
   service.call(method, `/voting-events${path}`, body, { key: account.write });
 
 const mailTo = (address: string): Promise<ReadMail> =>
-  eventually(() =>
-    service
-      .mails()
-      .map(readMail)
-      .find(({ to }) => to === address),
-  );
+  eventually(() => readMails(service).find(({ to }) => to === address));
 
 /** Adds a voter and has the key mailed. */
 async function mailKey(event: TestEvent, voter: { readonly email: string } & Record<string, unknown>) {
@@ -135,10 +130,7 @@ describe('a mail with a voter key', () => {
     demand(await service.call('POST', `${path}/register/voter`, { name: 'Sam', ...who }, { key: account.vote }), 201);
     demand(await service.call('POST', `${path}/voter-key/request`, who, { key: account.vote }), 200);
     const mail = await eventually(() =>
-      service
-        .mails()
-        .map(readMail)
-        .find(({ to, text }) => to === who.email && voterKeyIn(text) !== undefined),
+      readMails(service).find(({ to, text }) => to === who.email && voterKeyIn(text) !== undefined),
     );
     expect(mail.text).toContain('https://vote.club.example/#v=&k=');
     expect(`${mail.text}${mail.html}`).not.toContain('spam.example/');

@@ -2,7 +2,7 @@ import { get } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { checkScopes, createApiKey } from '#src/accounts/create-api-key.ts';
 import { askPatiently, createLogKey, LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, type TestEvent, votePolls } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
@@ -13,13 +13,7 @@ const account = await service.account();
 
 async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}, owner = account) {
   const event = await owner.event(settings);
-  const codes: string[] = [];
-  for (let index = 0; index < ballots; index += 1) {
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[index % 2] }];
-    codes.push((await votePoll(service, owner, event, votes)).confirmationCode);
-  }
-  await sealBallots(service, event.id, 1);
+  const codes = await votePolls(service, owner, event, ballots);
   return { event, codes, key: await createLogKey(service, owner, event.id) };
 }
 

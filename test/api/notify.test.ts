@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { demand, finishEvent, type PositionPlan, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
-import { readMail } from '#test/harness/read-mail.ts';
+import { readMails } from '#test/harness/read-mail.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { eventually, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
 
@@ -29,10 +29,7 @@ const addresses = (event: TestEvent, ...names: string[]): { email: string }[] =>
   names.map((name) => ({ email: `${name}@${event.code.toLowerCase()}.example` }));
 
 const mailsOf = (event: TestEvent) =>
-  service
-    .mails()
-    .map(readMail)
-    .filter(({ to }) => to.endsWith(`@${event.code.toLowerCase()}.example`));
+  readMails(service).filter(({ to }) => to.endsWith(`@${event.code.toLowerCase()}.example`));
 const receivers = (event: TestEvent): string[] =>
   mailsOf(event)
     .map(({ to }) => to.split('@')[0] ?? '')

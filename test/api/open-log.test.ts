@@ -2,7 +2,7 @@ import { get } from 'node:http';
 import { describe, expect, test } from 'vitest';
 import { unauthorized } from '#src/accounts/authenticate.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, PLURALITY, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, PLURALITY, sealBallots, type TestEvent, votePolls } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
@@ -15,14 +15,7 @@ const OPEN = { log: { open: true } };
 
 async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}) {
   const event = await account.event(settings);
-  const codes: string[] = [];
-  for (let index = 0; index < ballots; index += 1) {
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[index % 2] }];
-    codes.push((await votePoll(service, account, event, votes)).confirmationCode);
-  }
-  await sealBallots(service, event.id, 1);
-  return { event, codes };
+  return { event, codes: await votePolls(service, account, event, ballots) };
 }
 
 const logPath = (reference: string, rest: string): string => `/public/voting-events/${reference}/log/${rest}`;

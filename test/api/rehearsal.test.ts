@@ -11,7 +11,7 @@ import { sealDeps } from '#src/work.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
-import { readMail } from '#test/harness/read-mail.ts';
+import { readMails } from '#test/harness/read-mail.ts';
 import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
 import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
 
@@ -33,11 +33,7 @@ const invite = (event: TestEvent): Promise<TestAnswer> =>
     key: account.write,
     headers: { 'Idempotency-Key': `invite-${event.id}` },
   });
-const mailsTo = (email: string) =>
-  service
-    .mails()
-    .map(readMail)
-    .filter(({ to }) => to === email);
+const mailsTo = (email: string) => readMails(service).filter(({ to }) => to === email);
 
 async function addVoter(event: TestEvent, email: string): Promise<string> {
   return demand(await organize(event, 'POST', '/voters', { name: 'A voter', email }), 201).id;

@@ -4,7 +4,7 @@ import { inTransaction } from '#src/database/client.ts';
 import { takeServiceSequencer } from '#src/service-log/repository.ts';
 import { ServiceLogSetBack, sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { createTestEvent, demand, sealBallots, type TestEvent, votePolls } from '#test/harness/elections.ts';
 import { verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { expectedLeaf, ServiceLogReader } from '#test/harness/service-log.ts';
 import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
@@ -14,14 +14,7 @@ const service = await useService();
 const account = await service.account();
 const log = new ServiceLogReader(service);
 
-async function vote(event: TestEvent, ballots: number): Promise<void> {
-  for (let index = 0; index < ballots; index += 1) {
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[index % 2] }];
-    await votePoll(service, account, event, votes);
-  }
-  await sealBallots(service, event.id, 1);
-}
+const vote = (event: TestEvent, ballots: number) => votePolls(service, account, event, ballots);
 
 async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}): Promise<TestEvent> {
   const event = await account.event(settings);

@@ -1,24 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
-import { afterEach, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
 import { finishEvent, PLURALITY } from '#test/harness/elections.ts';
-import { type Received, type Receiver, startReceiver } from '#test/harness/receiver.ts';
+import type { Received, Receiver } from '#test/harness/receiver.ts';
 import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
+import { useReceivers } from '#test/harness/use.ts';
 
-const receivers: Receiver[] = [];
+const receive = useReceivers();
 
 const service = await useService();
-afterEach(async () => {
-  for (const receiver of receivers.splice(0)) await receiver.stop();
-});
-
-async function receive(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
-  const receiver = await startReceiver(answer);
-  receivers.push(receiver);
-  return receiver;
-}
 
 async function subscribe(
   account: TestAccount,

@@ -17,7 +17,7 @@ import {
   finishEvent,
   sealBallots,
   type TestEvent,
-  votePoll,
+  votePolls,
 } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements, withDatabase } from '#test/harness/test-database.ts';
@@ -37,14 +37,7 @@ async function pollWith(running: TestService, ballots: number): Promise<TestEven
   return event;
 }
 
-async function voteTimes(running: TestService, event: TestEvent, times: number): Promise<void> {
-  const [position] = event.positions;
-  for (let index = 0; index < times; index += 1) {
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[index % 2] }];
-    await votePoll(running, account, event, votes);
-  }
-  await sealBallots(running, event.id);
-}
+const voteTimes = (running: TestService, event: TestEvent, times: number) => votePolls(running, account, event, times);
 
 const DEADLOCK = '40P01';
 const TRIES = 5;

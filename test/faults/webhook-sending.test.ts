@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { afterEach, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { inTransaction } from '#src/database/client.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
@@ -8,20 +8,12 @@ import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import { eventually, startTestService, type TestAccount, useService } from '#test/harness/test-service.ts';
+import { useReceivers } from '#test/harness/use.ts';
 
 const TYPE = 'voting_event.updated';
-const receivers: Receiver[] = [];
+const receive = useReceivers();
 
 const service = await useService();
-afterEach(async () => {
-  for (const receiver of receivers.splice(0)) await receiver.stop();
-});
-
-async function receive(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
-  const receiver = await startReceiver(answer);
-  receivers.push(receiver);
-  return receiver;
-}
 
 async function subscribe(account: TestAccount, url: string): Promise<string> {
   const body = { url, eventTypes: [TYPE] };

@@ -91,6 +91,20 @@ export async function votePoll(
   return demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);
 }
 
+/** Casts and confirms ballots for the first two candidates in turn, and moves them into the log; their codes. */
+export async function votePolls(
+  service: TestService,
+  account: TestAccount,
+  event: TestEvent,
+  ballots: number,
+): Promise<string[]> {
+  const codes: string[] = [];
+  for (let index = 0; index < ballots; index += 1)
+    codes.push((await votePoll(service, account, event, votesFor(event, index % 2))).confirmationCode);
+  await sealBallots(service, event.id);
+  return codes;
+}
+
 /** Moves waiting ballots into the log now, if at least so many wait, as the recurring job does. */
 export async function sealBallots(service: TestService, eventId: string, least = 1): Promise<void> {
   const seal = sealDeps(service.deps);

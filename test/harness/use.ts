@@ -1,7 +1,8 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll } from 'vitest';
+import { afterAll, afterEach } from 'vitest';
+import { type Receiver, startReceiver } from './receiver.ts';
 
 /** Nothing else limits what is awaited at the top of a file: as long as a hook may take. */
 const START_LIMIT_MS = 120_000;
@@ -20,4 +21,17 @@ export function useFolder(name: string): string {
   const folder = mkdtempSync(path.join(tmpdir(), name));
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
   return folder;
+}
+
+/** What starts receivers for a test of this file, each stopped after it. */
+export function useReceivers(): typeof startReceiver {
+  const receivers: Receiver[] = [];
+  afterEach(async () => {
+    for (const receiver of receivers.splice(0)) await receiver.stop();
+  });
+  return async (answer) => {
+    const receiver = await startReceiver(answer);
+    receivers.push(receiver);
+    return receiver;
+  };
 }
