@@ -28,16 +28,9 @@ const rank = (event: TestEvent, places: readonly (readonly [number, number])[]) 
   }));
 
 async function vote(event: TestEvent, email: string, votes: readonly unknown[]): Promise<void> {
-  const path = `/public/voting-events/${event.id}`;
-  const key = { key: account.vote };
-  const voterKey = await mailedVoterKey(service, () =>
-    service.call('POST', `${path}/voter-key/request`, { email }, key),
-  );
-  const { confirmationCode } = demand(
-    await service.call('POST', `${path}/ballot/cast`, { voterKey, email, votes }, key),
-    201,
-  );
-  demand(await service.call('POST', `${path}/ballot/confirm`, { confirmationCode }, key), 200);
+  const voterKey = await mailedVoterKey(service, () => account.page(event, 'voter-key/request', { email }));
+  const { confirmationCode } = demand(await account.page(event, 'ballot/cast', { voterKey, email, votes }), 201);
+  demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
 }
 
 describe('the ballots of a ranked position as BLT', () => {

@@ -33,10 +33,7 @@ test('changes of one account have few connections at a time: they wait for each 
     );
     const [first] = voted.positions;
     const votes = [{ positionId: first?.id, candidateId: first?.candidates[0] }];
-    const base = `/public/voting-events/${voted.id}/ballot`;
-    const casts = Array.from({ length: 8 }, () =>
-      service.call('POST', `${base}/cast`, { visitorId: visitor(), votes }, { key: other.vote }),
-    );
+    const casts = Array.from({ length: 8 }, () => other.page(voted, 'ballot/cast', { visitorId: visitor(), votes }));
     expect((await Promise.all(casts)).map(({ status }) => status)).toEqual(casts.map(() => 201));
     const answers = await Promise.all(changes);
     // On a slow machine the last ones are asked to come again.

@@ -105,9 +105,8 @@ describe('a copy of an event', () => {
     const source = await createFull();
     const rows = Array.from({ length: 1_100 }, (_, index) => ({ name: `W${index}`, email: `w${index}@club.example` }));
     demand(await call('POST', `/${source.id}/voters/import`, { mode: 'all', voters: rows }), 200);
-    const path = `/public/voting-events/${source.id}/register/voter`;
     demand(await call('PATCH', `/${source.id}`, { startsAt: Date.now() + 3_600_000 }), 200);
-    demand(await service.call('POST', path, { name: 'R', email: 'r@club.example' }, { key: account.vote }), 201);
+    demand(await account.page(source, 'register/voter', { name: 'R', email: 'r@club.example' }), 201);
     const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: true }), 201);
     expect(copy.copy).toEqual({ total: 1_103, done: 0 });
     const done = await copied(copy.id);

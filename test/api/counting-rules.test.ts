@@ -211,16 +211,15 @@ test.each(['rejected', 'pending', 'withdrawn'])(
 
 test('turnout of the groups is told once the result is final, of groups with at least five voters', async () => {
   const event = await account.event({ type: 'election' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
-  const key = { key: account.write };
   const groupOf = async (name: string): Promise<string> =>
-    demand(await service.call('POST', `/voting-events/${event.id}/groups`, { name }, key), 201).id;
+    demand(await account.post(`/voting-events/${event.id}/groups`, { name }), 201).id;
   const [large, small] = [await groupOf('Large'), await groupOf('Small')];
   const voters = Array.from({ length: 9 }, (_, index) => ({
     name: `Voter ${index}`,
     email: `voter-${index}@group.example`,
     groupId: index < 5 ? large : small,
   }));
-  demand(await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, key), 201);
+  demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
   expect((await resultsOf(event)).byGroup).toBeNull();
   await close(event);
   await finishEvent(service, event.id);

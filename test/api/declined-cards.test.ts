@@ -7,8 +7,7 @@ const DAY_MS = 86_400_000;
 const { service, sandbox } = await usePaidService();
 
 const statusOf = async ({ id, account }: PaidEvent, attempt: string): Promise<string> => {
-  const path = `/public/voting-events/${id}/payments/${attempt}`;
-  return demand(await service.call('GET', path, undefined, { key: account.vote }), 200).status;
+  return demand(await account.page({ id }, `payments/${attempt}`), 200).status;
 };
 
 const untilStatus = (event: PaidEvent, attempt: string, status: string) =>

@@ -40,10 +40,9 @@ async function createElection(weights: readonly number[], settings: object = {})
 
 async function vote({ event }: Election, { email, key }: Voter): Promise<void> {
   const votes = votesFor(event);
-  const base = `/public/voting-events/${event.id}/ballot`;
-  const cast = await service.call('POST', `${base}/cast`, { email, voterKey: key, votes }, { key: account.vote });
+  const cast = await account.page(event, 'ballot/cast', { email, voterKey: key, votes });
   const { confirmationCode } = demand(cast, 201);
-  demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);
+  demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
 }
 
 /** Everything that an API key can read of who voted, and how many. */

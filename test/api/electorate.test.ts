@@ -26,29 +26,28 @@ const changesOf = async (eventId: string): Promise<number> =>
 describe('the electorate of an election', () => {
   test('is the weight of the approved voters after every kind of change of the roll', async () => {
     const { id } = await createElection();
-    const key = { key: account.write };
     const path = `/voting-events/${id}/voters`;
     const batch = Array.from({ length: 30 }, (_, index) => ({
       name: `Voter ${index}`,
       email: `voter-${index}@club.example`,
       weight: index === 7 ? 2.5 : 1 + (index % 3),
     }));
-    demand(await service.call('POST', `${path}/batch`, { voters: batch }, key), 201);
+    demand(await account.post(`${path}/batch`, { voters: batch }), 201);
     expect(await electorateOf(id)).toBe(await countedRoll(id));
     expect(await electorateOf(id)).toBeGreaterThan(30);
 
-    const voters = demand(await service.call('GET', `${path}?limit=100`, undefined, key), 200);
+    const voters = demand(await account.get(`${path}?limit=100`), 200);
     const [first, second, third, fourth] = voters.map((voter: { id: string }) => voter.id);
-    demand(await service.call('PATCH', `${path}/${first}`, { weight: 0.000001 }, key), 200);
+    demand(await account.patch(`${path}/${first}`, { weight: 0.000001 }), 200);
     expect(await electorateOf(id)).toBe(await countedRoll(id));
-    demand(await service.call('PATCH', `${path}/${second}`, { status: 'rejected' }, key), 200);
-    demand(await service.call('PATCH', `${path}/${third}`, { name: 'Same weight' }, key), 200);
+    demand(await account.patch(`${path}/${second}`, { status: 'rejected' }), 200);
+    demand(await account.patch(`${path}/${third}`, { name: 'Same weight' }), 200);
     expect(await electorateOf(id)).toBe(await countedRoll(id));
     const before = await electorateOf(id);
-    demand(await service.call('DELETE', `${path}/${fourth}`, undefined, key), 202);
+    demand(await account.delete(`${path}/${fourth}`), 202);
     await eventually(async () => ((await electorateOf(id)) < before ? true : undefined));
     expect(await electorateOf(id)).toBe(await countedRoll(id));
-    demand(await service.call('PATCH', `${path}/${second}`, { status: 'approved' }, key), 200);
+    demand(await account.patch(`${path}/${second}`, { status: 'approved' }), 200);
     expect(await electorateOf(id)).toBe(await countedRoll(id));
   });
 

@@ -34,17 +34,16 @@ test('every error carries the address of that paragraph beside its request ID', 
   const event = await account.event({}, []).catch(() => undefined);
   expect(event).toBeUndefined();
   const draft = await account.event({}, [], false);
-  const open = { key: account.write };
   const answers = [
     await service.call('GET', '/me'),
     await service.call('GET', '/nowhere'),
-    await service.call('PUT', '/me', {}, open),
+    await account.put('/me', {}),
     await service.call('POST', '/voting-events', {}, { key: account.read }),
-    await service.call('POST', '/voting-events', { colour: 'red' }, open),
-    await service.call('GET', '/voting-events?colour=red', undefined, open),
-    await service.call('GET', '/voting-events/evt_unknown', undefined, open),
-    await service.call('PATCH', `/voting-events/${draft.id}`, { status: 'open' }, open),
-    await service.call('PATCH', `/voting-events/${draft.id}`, { status: 'closed' }, open),
+    await account.post('/voting-events', { colour: 'red' }),
+    await account.get('/voting-events?colour=red'),
+    await account.get('/voting-events/evt_unknown'),
+    await account.patch(`/voting-events/${draft.id}`, { status: 'open' }),
+    await account.patch(`/voting-events/${draft.id}`, { status: 'closed' }),
   ];
   for (const { status, body } of answers) {
     expect(status).toBeGreaterThanOrEqual(400);

@@ -32,11 +32,10 @@ async function voteAs(subject: Subject, index: number): Promise<void> {
   const voter = subject.voters[index];
   if (voter === undefined) throw new Error('no such voter');
   const voterKey = await giveVoterKey(service, subject.event.id, voter.id);
-  const base = `/public/voting-events/${subject.event.id}/ballot`;
   const votes = [{ positionId: subject.position, candidateId: subject.candidates[0] }];
   const cast = { voterKey, email: voter.email, votes };
-  const { confirmationCode } = demand(await service.call('POST', `${base}/cast`, cast, { key: account.vote }), 201);
-  demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);
+  const { confirmationCode } = demand(await account.page(subject.event, 'ballot/cast', cast), 201);
+  demand(await account.page(subject.event, 'ballot/confirm', { confirmationCode }), 200);
 }
 
 type Stage = 'draft' | 'open' | 'voted' | 'confirming' | 'final';

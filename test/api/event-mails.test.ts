@@ -125,10 +125,9 @@ describe('a mail with a voter key', () => {
       voter: { selfRegistration: true, requireVoterId: true },
       votingPageUrl: 'https://vote.club.example/#v={voterId}&k={voterKey}',
     });
-    const path = `/public/voting-events/${event.id}`;
     const who = { email: 'stranger@spam.example', voterId: 'WIN-AT-spam.example' };
-    demand(await service.call('POST', `${path}/register/voter`, { name: 'Sam', ...who }, { key: account.vote }), 201);
-    demand(await service.call('POST', `${path}/voter-key/request`, who, { key: account.vote }), 200);
+    demand(await account.page(event, 'register/voter', { name: 'Sam', ...who }), 201);
+    demand(await account.page(event, 'voter-key/request', who), 200);
     const mail = await eventually(() =>
       readMails(service).find(({ to, text }) => to === who.email && voterKeyIn(text) !== undefined),
     );
@@ -149,8 +148,7 @@ test('every other mail of an event is in its language, too', async () => {
   expect(invited.subject).toMatch(/^Sie sind zu .* eingeladen$/);
   expect(invited.text).toContain('vorstand@club.example');
   expect(invited.html).toMatch(/vit_[0-9a-z]{32}/);
-  const path = `/public/voting-events/${event.id}/register/voter`;
-  demand(await service.call('POST', path, { name: 'Reg', email: 'reg@other.example' }, { key: account.vote }), 201);
+  demand(await account.page(event, 'register/voter', { name: 'Reg', email: 'reg@other.example' }), 201);
   const registered = await mailTo('reg@other.example');
   expect(registered.subject).toMatch(/^Ihre Anmeldung/);
   expect(registered.html).toMatch(/href="[^"]+\/confirm-address\//);

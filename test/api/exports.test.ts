@@ -110,21 +110,17 @@ interface ElectionVoter {
 
 /** Casts and confirms for each voter, with the key that was mailed. */
 async function holdElection(event: TestEvent, voters: readonly ElectionVoter[]): Promise<string[]> {
-  const base = `/public/voting-events/${event.id}`;
   const ids: string[] = [];
   for (const [index, { votes, ...voter }] of voters.entries()) {
     const email = `voter${index}@${event.code.toLowerCase()}.example`;
     const row = { name: `Voter ${index}`, email, ...voter };
     ids.push(demand(await account.post(`/voting-events/${event.id}/voters`, row), 201).id);
     const voterKey = await mailedVoterKey(service, async () =>
-      demand(await service.call('POST', `${base}/voter-key/request`, { email }, { key: account.vote }), 200),
+      demand(await account.page(event, 'voter-key/request', { email }), 200),
     );
     const body = { voterKey, email, votes: votes(event) };
-    const { confirmationCode } = demand(
-      await service.call('POST', `${base}/ballot/cast`, body, { key: account.vote }),
-      201,
-    );
-    demand(await service.call('POST', `${base}/ballot/confirm`, { confirmationCode }, { key: account.vote }), 200);
+    const { confirmationCode } = demand(await account.page(event, 'ballot/cast', body), 201);
+    demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
   }
   return ids;
 }

@@ -36,10 +36,9 @@ describe('a ballot', () => {
       expect([again.status, again.bytes.length, again.headers['etag']]).toEqual([304, 0, tag]);
     }
     expect((await getBallot(event, '', { 'if-none-match': '"other"' })).status).toBe(200);
-    const key = { key: account.write };
     const [candidate] = event.positions[0]?.candidates ?? [];
     const path = `/voting-events/${event.id}/candidates/${candidate}`;
-    demand(await service.call('PATCH', path, { description: 'New words' }, key), 200);
+    demand(await account.patch(path, { description: 'New words' }), 200);
     const changed = await getBallot(event, '', { 'if-none-match': tag });
     expect(changed.status).toBe(200);
     expect(changed.headers['etag']).not.toBe(tag);

@@ -88,8 +88,7 @@ test('rounds of a small event come from the same path; other methods have none',
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
   ]);
   const rounds = async (position: number) => {
-    const target = `/public/voting-events/${event.id}/results/rounds?positionId=${event.positions[position]?.id}`;
-    return demand(await service.call('GET', target, undefined, { key: account.vote }), 200);
+    return demand(await account.page(event, `results/rounds?positionId=${event.positions[position]?.id}`), 200);
   };
   expect(await rounds(0)).toEqual({ positionId: event.positions[0]?.id, rounds: [], nextRound: null });
   expect(await rounds(1)).toEqual({ positionId: event.positions[1]?.id, rounds: [], nextRound: null });

@@ -102,8 +102,7 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
         ['payment.refund_failed', attempt],
       ]),
     );
-    const confirm = `/public/voting-events/${event.id}/ballot/confirm`;
-    const confirmed = await service.call('POST', confirm, { confirmationCode }, { key: event.account.vote });
+    const confirmed = await event.account.page(event, 'ballot/confirm', { confirmationCode });
     expect(confirmed.status).toBe(404);
     expect(alarmsOf(attempt)).toEqual(['refund_failed']);
     await receiver.stop();

@@ -49,10 +49,9 @@ async function notifyAll(event: TestEvent, audience: string, kind: string) {
 async function vote(event: TestEvent, email: string): Promise<void> {
   const mail = mailsOf(event).findLast(({ to }) => to === email);
   const votes = votesFor(event);
-  const path = `/public/voting-events/${event.id}/ballot`;
   const cast = { voterKey: voterKeyIn(mail?.text ?? ''), email, votes };
-  const { confirmationCode } = demand(await service.call('POST', `${path}/cast`, cast, { key: account.vote }), 201);
-  demand(await service.call('POST', `${path}/confirm`, { confirmationCode }, { key: account.vote }), 200);
+  const { confirmationCode } = demand(await account.page(event, 'ballot/cast', cast), 201);
+  demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
 }
 
 describe('mails to many voters', () => {

@@ -369,23 +369,12 @@ describe('voters', () => {
 
   test('register themselves as pending where the event lets them, and are approved by their first key, which is shown with the final result', async () => {
     const made = await account.event({ type: 'election', voter: { selfRegistration: true } }, [PLURALITY]);
-    const base = `/public/voting-events/${made.id}`;
-    const registered = await service.call(
-      'POST',
-      `${base}/register/voter`,
-      { name: 'Neu', email: 'neu@mail.example' },
-      { key: account.vote },
-    );
+    const registered = await account.page(made, 'register/voter', { name: 'Neu', email: 'neu@mail.example' });
     expect([registered.status, registered.body.data.status]).toEqual([201, 'pending']);
     const voterKey = await mailedVoterKey(service, () =>
-      service.call('POST', `${base}/voter-key/request`, { email: 'neu@mail.example' }, { key: account.vote }),
+      account.page(made, 'voter-key/request', { email: 'neu@mail.example' }),
     );
-    const check = await service.call(
-      'POST',
-      `${base}/voter/check`,
-      { voterKey, email: 'neu@mail.example' },
-      { key: account.vote },
-    );
+    const check = await account.page(made, 'voter/check', { voterKey, email: 'neu@mail.example' });
     expect(check.body.data).toEqual({ eligible: true });
     const voters = async () => (await get(`/voting-events/${made.id}/voters`)).body.data;
     // The only one who used a key: until the result is final that would tell who votes.

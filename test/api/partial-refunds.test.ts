@@ -29,8 +29,7 @@ async function cast(event: PaidEvent): Promise<{ attempt: string; confirmationCo
 
 /** Rows of the payments' file, by column. */
 async function readCsv({ id, account }: PaidEvent): Promise<Map<string, string>[]> {
-  const key = { key: account.read };
-  const { body } = await service.call('GET', `/voting-events/${id}/payments/csv`, undefined, key);
+  const { body } = await account.get(`/voting-events/${id}/payments/csv`);
   const [head = [], ...rows] = String(body)
     .replace('\ufeff', '')
     .trim()

@@ -110,14 +110,13 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     expect(confirmed.status).toBe(200);
     expect(await countBallots(event)).toBe(1);
 
-    const key = { key: event.account.read };
-    const organizer = await service.call('GET', `/voting-events/${event.id}/payments/${attempt}`, undefined, key);
+    const organizer = await event.account.get(`/voting-events/${event.id}/payments/${attempt}`);
     const providerDetails = expect.objectContaining({ paymentId: expect.any(String), livemode: false });
     expect(organizer.body.data).toEqual({ ...payment, providerDetails, refund: null });
     const filter = 'status=fulfilled&purpose=vote';
-    const list = await service.call('GET', `/voting-events/${event.id}/payments?${filter}`, undefined, key);
+    const list = await event.account.get(`/voting-events/${event.id}/payments?${filter}`);
     expect(list.body).toMatchObject({ data: [{ ...payment, confirmationCode: null }], nextCursor: null });
-    const csv = await service.call('GET', `/voting-events/${event.id}/payments/csv`, undefined, key);
+    const csv = await event.account.get(`/voting-events/${event.id}/payments/csv`);
     expect(String(csv.body)).toContain(attempt);
     expect(JSON.stringify([list.body, csv.body])).not.toContain(confirmationCode);
   });
@@ -211,8 +210,7 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     const again = await cast(event, body, headers);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     expect(again.body).toEqual(first.body);
-    const key = { key: event.account.read };
-    const list = await service.call('GET', `/voting-events/${event.id}/payments`, undefined, key);
+    const list = await event.account.get(`/voting-events/${event.id}/payments`);
     expect(list.body.data).toHaveLength(1);
   });
 
@@ -269,15 +267,14 @@ test('an unpaid page of provider_a ends its attempt when it expires', async () =
 describe('pricing', () => {
   test('needs a linked business that takes the currency and the amount', async () => {
     const account = await service.account();
-    const key = { key: account.write };
-    const event = (await service.call('POST', '/voting-events', { title: 'A poll', type: 'poll' }, key)).body.data;
+    const event = (await account.post('/voting-events', { title: 'A poll', type: 'poll' })).body.data;
     const price = (amountMinor: number, currency: string) =>
-      service.call('PATCH', `/voting-events/${event.id}`, { payments: { payToVote: { amountMinor, currency } } }, key);
+      account.patch(`/voting-events/${event.id}`, { payments: { payToVote: { amountMinor, currency } } });
     expect((await price(500, 'usd')).body.error.details.field).toBe('payments.payToVote');
     const { id } = await connectTestBusiness(service, account, 'provider_a');
     const path = `/voting-events/${event.id}/payment-business`;
-    expect((await service.call('GET', path, undefined, key)).status).toBe(404);
-    const linked = await service.call('PUT', path, { paymentBusinessId: id }, key);
+    expect((await account.get(path)).status).toBe(404);
+    const linked = await account.put(path, { paymentBusinessId: id });
     expect(linked.status).toBe(200);
     expect(linked.body.data).toEqual({
       id,
@@ -287,16 +284,16 @@ describe('pricing', () => {
       ready: true,
       supportedCurrencies: expect.arrayContaining(['usd', 'jpy', 'kwd']),
     });
-    expect((await service.call('GET', path, undefined, key)).body).toEqual(linked.body);
+    expect((await account.get(path)).body).toEqual(linked.body);
     expect((await price(1, 'usd')).status).toBe(422);
     expect((await price(500, 'xxx')).status).toBe(422);
     expect((await price(1_555, 'kwd')).status).toBe(422);
     expect((await price(500, 'usd')).status).toBe(200);
-    const unlink = await service.call('DELETE', path, undefined, key);
+    const unlink = await account.delete(path);
     expect([unlink.status, unlink.body.error.details.reason]).toEqual([409, 'paid_pricing_set']);
-    await service.call('PATCH', `/voting-events/${event.id}`, { payments: { payToVote: null } }, key);
-    expect((await service.call('DELETE', path, undefined, key)).status).toBe(204);
-    const list = await service.call('GET', '/payment-businesses', undefined, key);
+    await account.patch(`/voting-events/${event.id}`, { payments: { payToVote: null } });
+    expect((await account.delete(path)).status).toBe(204);
+    const list = await account.get('/payment-businesses');
     expect(list.body).toEqual({ data: [linked.body.data], nextCursor: null });
   });
 
@@ -304,10 +301,9 @@ describe('pricing', () => {
     const account = await service.account();
     const other = await service.account();
     const { id } = await connectTestBusiness(service, other, 'provider_a');
-    const key = { key: account.write };
-    const event = (await service.call('POST', '/voting-events', { title: 'A poll', type: 'poll' }, key)).body.data;
+    const event = (await account.post('/voting-events', { title: 'A poll', type: 'poll' })).body.data;
     const put = (paymentBusinessId: string) =>
-      service.call('PUT', `/voting-events/${event.id}/payment-business`, { paymentBusinessId }, key);
+      account.put(`/voting-events/${event.id}/payment-business`, { paymentBusinessId });
     const [theirs, nobodys] = [await put(id), await put('biz_nobody')];
     expect(theirs.status).toBe(404);
     expect({ ...theirs.body.error, requestId: '' }).toEqual({ ...nobodys.body.error, requestId: '' });
@@ -316,10 +312,9 @@ describe('pricing', () => {
   test('is a paid feature', async () => {
     const account = await service.account('free');
     const { id } = await connectTestBusiness(service, account, 'provider_a');
-    const key = { key: account.write };
-    const event = (await service.call('POST', '/voting-events', { title: 'A poll', type: 'poll' }, key)).body.data;
+    const event = (await account.post('/voting-events', { title: 'A poll', type: 'poll' })).body.data;
     const path = `/voting-events/${event.id}/payment-business`;
-    const answer = await service.call('PUT', path, { paymentBusinessId: id }, key);
+    const answer = await account.put(path, { paymentBusinessId: id });
     expect([answer.status, answer.body.error.details]).toEqual([
       403,
       { reason: 'plan_feature', feature: 'paid_features' },

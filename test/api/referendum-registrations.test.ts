@@ -49,7 +49,6 @@ describe('a candidate on the ballot of a referendum has a role, so that it can b
     expect([refused.status, refused.body.error.details.issues[0].field]).toEqual([422, 'referendumRole']);
     demand(await change(path, { status: 'approved', referendumRole: 'abstain' }), 200);
     const votes = [{ positionId: referendum?.id, candidateId: id }];
-    const base = `/public/voting-events/${event.id}/ballot/cast`;
-    demand(await service.call('POST', base, { visitorId: visitor(), votes }, { key: account.vote }), 201);
+    demand(await account.page(event, 'ballot/cast', { visitorId: visitor(), votes }), 201);
   });
 });

@@ -71,8 +71,7 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
     expect(listed.find(({ id }: { id: string }) => id === second)).toEqual({ ...back, confirmationCode: null });
     const voter = await event.account.page(event, `payments/${second}`);
     expect(Object.keys(voter.body.data)).not.toEqual(expect.arrayContaining(['providerDetails']));
-    const key = { key: event.account.read };
-    const csv = await service.call('GET', `/voting-events/${event.id}/payments/csv`, undefined, key);
+    const csv = await event.account.get(`/voting-events/${event.id}/payments/csv`);
     const [head = '', ...lines] = String(csv.body).trim().split('\r\n');
     const last = head.replaceAll('"', '').split(',').slice(-5);
     expect(last).toEqual(['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor']);
@@ -95,15 +94,14 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
     await eventually(async () => ((await event.payment(dropped)).refundedAt === null ? undefined : true));
     await sandbox.reverse(referenceOf(event, reversed), 'dispute');
     await eventually(async () => ((await event.payment(reversed)).reversedAt === null ? undefined : true));
-    const key = { key: event.account.read };
-    const stats = demand(await service.call('GET', `/voting-events/${event.id}/stats`, undefined, key), 200);
+    const stats = demand(await event.account.get(`/voting-events/${event.id}/stats`), 200);
     const listed: Record<string, unknown>[] = await organizer(event, '');
     const kept = listed.filter((row) => row['status'] === 'fulfilled' && !row['refundedAt'] && !row['reversedAt']);
     expect(stats.payments.revenue).toEqual([
       { currency: listed[0]?.['currency'], amountMinor: sumOf(kept, 'amountMinor') },
     ]);
     expect(kept).toHaveLength(2);
-    const csv = await service.call('GET', `/voting-events/${event.id}/payments/csv`, undefined, key);
+    const csv = await event.account.get(`/voting-events/${event.id}/payments/csv`);
     const [head = [], ...rows] = parseCsv(String(csv.body));
     const inFile = rows.map((row) => Object.fromEntries(head.map((name, index) => [name, row[index] ?? ''])));
     const keptInFile = inFile.filter(

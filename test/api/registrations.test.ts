@@ -117,13 +117,11 @@ describe('the ceiling of registrations', () => {
       const event = await createOpenElection(owner);
       const positionIds = [event.positions[0]?.id];
       const path = `/voting-events/${event.id}/candidates`;
-      const key = { key: owner.write };
-      const set = (id: string, status: string) => service.call('PATCH', `${path}/${id}`, { status }, key);
-      const create = (status: string) => service.call('POST', path, { name: 'C', positionIds, status }, key);
+      const set = (id: string, status: string) => owner.patch(`${path}/${id}`, { status });
+      const create = (status: string) => owner.post(path, { name: 'C', positionIds, status });
       const register = async () => {
         const body = { name: 'C', positionIds };
-        const target = `/public/voting-events/${event.id}/register/candidate`;
-        const { id } = demand(await service.call('POST', target, body, { key: owner.vote }), 201);
+        const { id } = demand(await owner.page(event, 'register/candidate', body), 201);
         if (from === 'rejected') demand(await set(id, 'rejected'), 200);
         return id;
       };
@@ -219,8 +217,7 @@ describe('a change of many rows', () => {
     const positionIds = [event.positions[0]?.id];
     const candidateIds: string[] = [];
     for (const name of ['Cleo', 'Dora']) {
-      const path = `/public/voting-events/${event.id}/register/candidate`;
-      candidateIds.push(demand(await service.call('POST', path, { name, positionIds }, { key: account.vote }), 201).id);
+      candidateIds.push(demand(await account.page(event, 'register/candidate', { name, positionIds }), 201).id);
     }
     const [first] = candidateIds;
     const unknown = await bulk(account, event, 'candidates', { action: 'delete', candidateIds: [first, 'cnd_nobody'] });
@@ -295,8 +292,7 @@ describe('a registration', () => {
     const emails = ['keyed@week.example', 'keyless@week.example'];
     for (const email of emails) demand(await register(account, event, email), 201);
     await Promise.all(emails.map(linkTo));
-    const request = `/public/voting-events/${event.id}/voter-key/request`;
-    demand(await service.call('POST', request, { email: emails[0] }, { key: account.vote }), 200);
+    demand(await account.page(event, 'voter-key/request', { email: emails[0] }), 200);
     await eventually(async () => {
       const shown = await account.get(`/voting-events/${event.id}/voters`);
       return demand(shown, 200).some(({ keyStatus }: { keyStatus: string }) => keyStatus === 'sent') ? true : undefined;

@@ -62,8 +62,7 @@ test.each(PROVIDERS)('a rehearsal of a paid poll of %s takes no money and is wip
   const event = await createPaidEvent(service, provider, settings, isA ? PLANS : PLANS.slice(0, 1), false);
   const receiver = await startReceiver();
   const endpoint = { url: receiver.url, eventTypes: ['payment.fulfilled', 'voting_event.opened', 'candidate.created'] };
-  const key = { key: event.account.write };
-  demand(await service.call('POST', '/webhook-endpoints', endpoint, key), 201);
+  demand(await event.account.post('/webhook-endpoints', endpoint), 201);
   const before = await dumpEvent(service, event.id);
   const asked = sandbox.requests.length;
 

@@ -66,29 +66,27 @@ async function rowsRead(tx: Transaction): Promise<number> {
 describe('the figures of a roll', () => {
   test('are what a plain count gives, after every kind of change of an election’s roll', async () => {
     const event = await account.event({ type: 'election', voter: { selfRegistration: true } });
-    const key = { key: account.write };
     const path = `/voting-events/${event.id}`;
     const agree = async (): Promise<void> => expect(await figuresOf(event)).toEqual(await countPlainly(event.id));
     const groups: string[] = [];
-    for (const name of ['North', 'South'])
-      groups.push(demand(await service.call('POST', `${path}/groups`, { name }, key), 201).id);
+    for (const name of ['North', 'South']) groups.push(demand(await account.post(`${path}/groups`, { name }), 201).id);
     await agree();
     const voters = Array.from({ length: 24 }, (_, index) => ({
       ...{ name: `Voter ${index}`, email: `voter-${index}@club.example`, weight: 1 + (index % 3) / 2 },
       ...(index % 3 === 2 ? {} : { groupId: groups[index % 3] }),
     }));
-    const made = demand(await service.call('POST', `${path}/voters/batch`, { voters }, key), 201);
+    const made = demand(await account.post(`${path}/voters/batch`, { voters }), 201);
     await agree();
     const idOf = (index: number): string => made[index].id;
     const change = async (index: number, body: object) =>
-      demand(await service.call('PATCH', `${path}/voters/${idOf(index)}`, body, key), 200);
+      demand(await account.patch(`${path}/voters/${idOf(index)}`, body), 200);
     await change(0, { weight: 7.25 });
     await change(1, { groupId: groups[0] });
     await change(2, { status: 'rejected' });
     await change(3, { groupId: null });
     await change(4, { name: 'Of no figure' });
     await agree();
-    demand(await service.call('DELETE', `${path}/voters/${idOf(5)}`, undefined, key), 202);
+    demand(await account.delete(`${path}/voters/${idOf(5)}`), 202);
     const registered = { name: 'Zoe', email: 'zoe@club.example' };
     const zoe = demand(
       await service.call('POST', `/public${path}/register/voter`, registered, { key: account.vote }),
@@ -112,7 +110,7 @@ describe('the figures of a roll', () => {
     await finishEvent(service, event.id);
     await agree();
     expect((await figuresOf(event)).voters).toEqual(before);
-    demand(await service.call('DELETE', `${path}/voters/${idOf(7)}`, undefined, key), 202);
+    demand(await account.delete(`${path}/voters/${idOf(7)}`), 202);
     await agree();
     expect(await readTurnoutByGroup(service.deps.db, event.id, 5)).toEqual([
       ...[{ groupId: groups[0], voters: 8, voted: 2 }],

@@ -336,11 +336,10 @@ describe('the audit trail', () => {
   test('names those who registered, with the key that brought them', async () => {
     await fresh({ type: 'election' });
     await as(owner, 'PATCH', '', { voter: { selfRegistration: true }, candidate: { selfRegistration: true } });
-    const path = `/public/voting-events/${event.id}/register`;
     const voter = { name: 'Vera', email: 'vera@club.example' };
-    expect((await service.call('POST', `${path}/voter`, voter, { key: owner.vote })).status).toBe(201);
+    expect((await owner.page(event, 'register/voter', voter)).status).toBe(201);
     const candidate = { name: 'Cleo', positionIds: [event.positions[0]?.id] };
-    expect((await service.call('POST', `${path}/candidate`, candidate, { key: owner.vote })).status).toBe(201);
+    expect((await owner.page(event, 'register/candidate', candidate)).status).toBe(201);
     const { data } = (await as(owner, 'GET', '/audit?search=registered')).body;
     expect(data.map(({ action, key }: { action: string; key: { name: string } }) => [action, key.name])).toEqual([
       ['voter.registered', 'vote'],

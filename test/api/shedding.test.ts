@@ -21,12 +21,10 @@ const calls: Readonly<Record<Urgency, () => Promise<TestAnswer>>> = {
     ),
   cast: () => {
     const votes = votesFor(event);
-    const path = `/public/voting-events/${event.id}/ballot/cast`;
-    return service.call('POST', path, { visitorId: visitor(), votes }, { key: account.vote });
+    return account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
   },
   confirm: () => {
-    const path = `/public/voting-events/${event.id}/ballot/confirm`;
-    return service.call('POST', path, { confirmationCode: 'K7QF-2M9X-T4BZ-8WPA-6HNC-3RVD-YE' }, { key: account.vote });
+    return account.page(event, 'ballot/confirm', { confirmationCode: 'K7QF-2M9X-T4BZ-8WPA-6HNC-3RVD-YE' });
   },
 };
 

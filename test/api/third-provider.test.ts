@@ -35,11 +35,10 @@ async function createPoll(): Promise<Poll> {
   const credentials = { secretKey };
   await connectBusiness(service.deps, { ...connection, provider: NAME, sandbox: false, test: true, credentials });
   third.sendTo(`http://127.0.0.1:${service.port}/provider-webhooks/${NAME}/${id}`, secretKey);
-  const key = { key: account.write };
   const event = await account.event({ title: 'A paid poll' }, PLURALITY, true, async (eventId) => {
     const target = `/voting-events/${eventId}`;
-    demand(await service.call('PUT', `${target}/payment-business`, { paymentBusinessId: id }, key), 200);
-    demand(await service.call('PATCH', target, { payments: { payToVote: PRICE } }, key), 200);
+    demand(await account.put(`${target}/payment-business`, { paymentBusinessId: id }), 200);
+    demand(await account.patch(target, { payments: { payToVote: PRICE } }), 200);
   });
   return { account, event };
 }

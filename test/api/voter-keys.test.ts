@@ -23,8 +23,7 @@ describe('the mask of an address', () => {
     return event;
   }
   const maskOf = async (event: { id: string }, voterId: string): Promise<string> => {
-    const path = `/public/voting-events/${event.id}/voter-key/request`;
-    return demand(await service.call('POST', path, { voterId }, { key: account.vote }), 200).maskedEmail;
+    return demand(await account.page(event, 'voter-key/request', { voterId }), 200).maskedEmail;
   };
 
   test('of an unknown voter ID is made of parts that the roll has, and stays the same', async () => {
@@ -80,7 +79,6 @@ describe('mails to one address', () => {
 
   test('hold nothing of a registrant but a plain name, until the address is confirmed', async () => {
     const event = await create({ voter: { selfRegistration: true } });
-    const path = `/public/voting-events/${event.id}`;
     const names = [
       'Win at spam.example',
       'Call 555',
@@ -91,8 +89,8 @@ describe('mails to one address', () => {
     ];
     for (const [index, name] of names.entries()) {
       const email = `r${index}@strangers.example`;
-      demand(await service.call('POST', `${path}/register/voter`, { name, email }, { key: account.vote }), 201);
-      await service.call('POST', `${path}/voter-key/request`, { email }, { key: account.vote });
+      demand(await account.page(event, 'register/voter', { name, email }), 201);
+      await account.page(event, 'voter-key/request', { email });
     }
     await settled();
     const told = names.map((name, index) => to(`r${index}@strangers.example`).filter((mail) => mail.includes(name)));
@@ -104,17 +102,16 @@ describe('mails to one address', () => {
   test('tell the old address when an organizer changes it, and the change is counted and named', async () => {
     const event = await create();
     const path = `/voting-events/${event.id}`;
-    const key = { key: account.write };
     const email = 'absent@strangers.example';
-    const { id } = demand(await service.call('POST', `${path}/voters`, { name: 'Ab Sent', email }, key), 201);
-    demand(await service.call('PATCH', `${path}/voters/${id}`, { email: 'mine@strangers.example' }, key), 200);
-    demand(await service.call('PATCH', `${path}/voters/${id}`, { weight: 2 }, key), 200);
+    const { id } = demand(await account.post(`${path}/voters`, { name: 'Ab Sent', email }), 201);
+    demand(await account.patch(`${path}/voters/${id}`, { email: 'mine@strangers.example' }), 200);
+    demand(await account.patch(`${path}/voters/${id}`, { weight: 2 }), 200);
     await settled();
     expect(to(email)).toHaveLength(1);
     expect(readMail(to(email)[0] ?? '').text).toMatch(/changed the e-mail address/);
-    const stats = demand(await service.call('GET', `${path}/stats`, undefined, key), 200);
+    const stats = demand(await account.get(`${path}/stats`), 200);
     expect([stats.identityChanges, stats.rollChanges]).toEqual([1, 1]);
-    const audit = demand(await service.call('GET', `${path}/audit?action=voter.identity_changed`, undefined, key), 200);
+    const audit = demand(await account.get(`${path}/audit?action=voter.identity_changed`), 200);
     expect(audit).toHaveLength(1);
   });
 });
@@ -127,29 +124,28 @@ describe('results', () => {
       voter: { selfRegistration: true },
     });
     const path = `/voting-events/${event.id}`;
-    const key = { key: account.write };
     const voters: string[] = [];
     for (const name of ['ann', 'ben', 'cat', 'dan']) {
       const body = { name, email: `${name}@strangers.example` };
-      voters.push(demand(await service.call('POST', `${path}/voters`, body, key), 201).id);
+      voters.push(demand(await account.post(`${path}/voters`, body), 201).id);
     }
     const change = async (index: number, body: object) =>
-      demand(await service.call('PATCH', `${path}/voters/${voters[index]}`, body, key), 200);
+      demand(await account.patch(`${path}/voters/${voters[index]}`, body), 200);
     await change(0, { email: 'mine@strangers.example' });
     await change(0, { email: 'ann@strangers.example' });
     await change(1, { weight: 2 });
-    expect((await service.call('DELETE', `${path}/voters/${voters[2]}`, undefined, key)).status).toBe(202);
+    expect((await account.delete(`${path}/voters/${voters[2]}`)).status).toBe(202);
     await change(3, { status: 'rejected' });
     await finishEvent(service, event.id);
     // Erased once the result is final: every figure stays.
-    expect((await service.call('DELETE', `${path}/voters/${voters[1]}`, undefined, key)).status).toBe(202);
+    expect((await account.delete(`${path}/voters/${voters[1]}`)).status).toBe(202);
     const counted = { identityChanges: 2, rollChanges: 3 };
-    const own = demand(await service.call('GET', `${path}/results`, undefined, key), 200);
+    const own = demand(await account.get(`${path}/results`), 200);
     expect(own.stats).toMatchObject(counted);
     const everybodys = await service.call('GET', `/public${path}/results`, undefined, { key: account.vote });
     expect(demand(everybodys, 200).stats).toMatchObject(counted);
     const download = async (kind: string): Promise<TestAnswer['body']> => {
-      const { headers } = await service.call('GET', `${path}/results/${kind}`, undefined, key);
+      const { headers } = await account.get(`${path}/results/${kind}`);
       const { pathname } = new URL(headers.get('location') ?? '');
       return (await service.call('GET', pathname)).body;
     };

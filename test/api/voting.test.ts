@@ -99,29 +99,13 @@ describe('a poll', () => {
       const context = await service.call('GET', base, undefined, { key: account.vote });
       expect(context.body.data.voter.pollIdentity).toBe(identity);
       const votes = [vote(event, 0, 0)];
-      const missing = await service.call(
-        'POST',
-        `${base}/ballot/cast`,
-        { visitorId: visitor(), votes },
-        { key: account.vote },
-      );
+      const missing = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
       expect([missing.status, missing.body.error.details.field]).toEqual([422, field]);
-      const cast = await service.call(
-        'POST',
-        `${base}/ballot/cast`,
-        { visitorId: visitor(), votes, ...first },
-        { key: account.vote },
-      );
+      const cast = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes, ...first });
       expect(cast.status).toBe(201);
-      const rival = await service.call(
-        'POST',
-        `${base}/ballot/cast`,
-        { visitorId: visitor(), votes, ...second },
-        { key: account.vote },
-      );
+      const rival = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes, ...second });
       expect(rival.status).toBe(201);
-      const confirm = (code: string) =>
-        service.call('POST', `${base}/ballot/confirm`, { confirmationCode: code }, { key: account.vote });
+      const confirm = (code: string) => account.page(event, 'ballot/confirm', { confirmationCode: code });
       expect((await confirm(cast.body.data.confirmationCode)).status).toBe(200);
       const refused = await confirm(rival.body.data.confirmationCode);
       expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'already_voted']);
@@ -130,27 +114,18 @@ describe('a poll', () => {
 
   test('confirms the same code twice with the same answer, before and after the ballot moved into the box', async () => {
     const event = await account.event({}, EVERY_METHOD.slice(0, 1));
-    const base = `/public/voting-events/${event.id}/ballot`;
-    const cast = await service.call(
-      'POST',
-      `${base}/cast`,
-      { visitorId: visitor(), votes: [vote(event, 0, 0)] },
-      { key: account.vote },
-    );
+    const cast = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes: [vote(event, 0, 0)] });
     const body = { confirmationCode: cast.body.data.confirmationCode };
-    const first = await service.call('POST', `${base}/confirm`, body, { key: account.vote });
-    const second = await service.call('POST', `${base}/confirm`, body, { key: account.vote });
+    const first = await account.page(event, 'ballot/confirm', body);
+    const second = await account.page(event, 'ballot/confirm', body);
     await sealBallots(service, event.id, 1);
-    const third = await service.call(
-      'POST',
-      `${base}/confirm`,
-      { confirmationCode: body.confirmationCode.toLowerCase() },
-      { key: account.vote },
-    );
+    const third = await account.page(event, 'ballot/confirm', {
+      confirmationCode: body.confirmationCode.toLowerCase(),
+    });
     expect(first.status).toBe(200);
     expect(second.body).toEqual(first.body);
     expect(third.body).toEqual(first.body);
-    const unknown = await service.call('POST', `${base}/confirm`, { confirmationCode: '%' }, { key: account.vote });
+    const unknown = await account.page(event, 'ballot/confirm', { confirmationCode: '%' });
     expect(unknown.status).toBe(404);
   });
 
@@ -270,28 +245,19 @@ describe('an election', () => {
     expect(batch.status).toBe(201);
     const voterKey = await keyFor(base, { email: 'VERA@mail.example' });
     const typed = voterKey.toLowerCase().replaceAll('-', '');
-    const check = await service.call(
-      'POST',
-      `${base}/voter/check`,
-      { voterKey: typed, email: 'vera@mail.example' },
-      { key: account.vote },
-    );
+    const check = await account.page(event, 'voter/check', { voterKey: typed, email: 'vera@mail.example' });
     expect(check.body.data).toEqual({ eligible: true });
-    const cast = await service.call(
-      'POST',
-      `${base}/ballot/cast`,
-      { voterKey: typed, email: 'vera@mail.example', votes: [vote(event, 0, 1)] },
-      { key: account.vote },
-    );
+    const cast = await account.page(event, 'ballot/cast', {
+      voterKey: typed,
+      email: 'vera@mail.example',
+      votes: [vote(event, 0, 1)],
+    });
     expect(cast.status).toBe(201);
-    const confirmed = await service.call(
-      'POST',
-      `${base}/ballot/confirm`,
-      { confirmationCode: cast.body.data.confirmationCode },
-      { key: account.vote },
-    );
+    const confirmed = await account.page(event, 'ballot/confirm', {
+      confirmationCode: cast.body.data.confirmationCode,
+    });
     expect(confirmed.status).toBe(200);
-    const hidden = await service.call('GET', `${base}/results`, undefined, { key: account.vote });
+    const hidden = await account.page(event, 'results');
     expect([hidden.status, hidden.body.error.details.reason]).toEqual([403, 'results_not_available']);
     // Two voters with weights of their own: nothing of a vote is shown before the result is final.
     const live = await account.get(`/voting-events/${event.id}/results`);
@@ -299,9 +265,9 @@ describe('an election', () => {
     const closed = await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     expect(closed.body.data.status).toBe('closed');
     // A mistaken close can be undone for 15 minutes: until then nothing is published.
-    expect((await service.call('GET', `${base}/results`, undefined, { key: account.vote })).status).toBe(403);
+    expect((await account.page(event, 'results')).status).toBe(403);
     await finishEvent(service, event.id);
-    expect((await service.call('GET', `${base}/results`, undefined, { key: account.vote })).status).toBe(200);
+    expect((await account.page(event, 'results')).status).toBe(200);
     const results = await account.get(`/voting-events/${event.id}/results`);
     expect(results.body.data.stats).toMatchObject({ ballots: 1, electorate: 3.5, turnout: 0.714285 });
     expect(at(results.body.data.positions, 0)).toMatchObject({
@@ -309,12 +275,11 @@ describe('an election', () => {
     });
     const voters = await account.get(`/voting-events/${event.id}/voters?voted=true`);
     expect(voters.body.data).toMatchObject([{ name: 'Vera', hasVoted: true, keyStatus: 'used' }]);
-    const late = await service.call(
-      'POST',
-      `${base}/ballot/cast`,
-      { voterKey: typed, email: 'otto@mail.example', votes: [vote(event, 0, 1)] },
-      { key: account.vote },
-    );
+    const late = await account.page(event, 'ballot/cast', {
+      voterKey: typed,
+      email: 'otto@mail.example',
+      votes: [vote(event, 0, 1)],
+    });
     expect([late.status, late.body.error.details.reason]).toEqual([403, 'event_closed']);
   });
 
@@ -325,12 +290,7 @@ describe('an election', () => {
     const voterKey = await keyFor(base, { email: 'vera@mail.example' });
     for (const email of ['vera@mail.example', 'nobody@mail.example']) {
       const attempt = (key: string) =>
-        service.call(
-          'POST',
-          `${base}/ballot/cast`,
-          { voterKey: key, email, votes: [vote(event, 0, 0)] },
-          { key: account.vote },
-        );
+        account.page(event, 'ballot/cast', { voterKey: key, email, votes: [vote(event, 0, 0)] });
       for (let count = 0; count < 10; count += 1) {
         const answer = await attempt('0000-0000-0000-0000');
         expect([answer.status, answer.body.error.details.reason]).toEqual([403, 'voter_key_invalid']);
@@ -341,18 +301,16 @@ describe('an election', () => {
       const right = await attempt(voterKey);
       expect(right.status).toBe(email === 'vera@mail.example' ? 201 : 429);
     }
-    const check = (key: string) =>
-      service.call('POST', `${base}/voter/check`, { voterKey: key, email: 'vera@mail.example' }, { key: account.vote });
+    const check = (key: string) => account.page(event, 'voter/check', { voterKey: key, email: 'vera@mail.example' });
     expect((await check('0000-0000-0000-0000')).body.data).toEqual({ eligible: false, reason: 'voter_key_invalid' });
     expect((await check(voterKey)).body.data).toEqual({ eligible: true });
   });
 
   test('answers a request for a key the same for a voter and for nobody', async () => {
     const event = await account.event({ type: 'election' }, EVERY_METHOD.slice(0, 1));
-    const base = `/public/voting-events/${event.id}/voter-key/request`;
     await account.post(`/voting-events/${event.id}/voters`, { name: 'Vera', email: 'jane@example.com' });
-    const known = await service.call('POST', base, { email: 'jane@example.com' }, { key: account.vote });
-    const unknown = await service.call('POST', base, { email: 'john@example.com' }, { key: account.vote });
+    const known = await account.page(event, 'voter-key/request', { email: 'jane@example.com' });
+    const unknown = await account.page(event, 'voter-key/request', { email: 'john@example.com' });
     expect(known.body).toEqual({ data: { sent: true, maskedEmail: 'j***@e***.com' } });
     expect(unknown.body).toEqual(known.body);
   });
@@ -371,12 +329,11 @@ describe('an election', () => {
     ];
     expect((await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows })).status).toBe(201);
     const castAs = async (email: string) =>
-      service.call(
-        'POST',
-        `${base}/ballot/cast`,
-        { voterKey: await keyFor(base, { email }), email, votes: [vote(event, 1, 0)] },
-        { key: account.vote },
-      );
+      account.page(event, 'ballot/cast', {
+        voterKey: await keyFor(base, { email }),
+        email,
+        votes: [vote(event, 1, 0)],
+      });
     expect((await castAs('in@mail.example')).status).toBe(201);
     const refused = await castAs('out@mail.example');
     expect(refused.body.error.details).toMatchObject({ field: 'votes[0].positionId', reason: 'not_in_group' });
@@ -437,13 +394,10 @@ describe('results', () => {
 
   test('take a ballot confirmed within fifteen minutes of the close, and none after', async () => {
     const event = await account.event({}, EVERY_METHOD.slice(0, 1));
-    const base = `/public/voting-events/${event.id}/ballot`;
-    const cast = () =>
-      service.call('POST', `${base}/cast`, { visitorId: visitor(), votes: [vote(event, 0, 0)] }, { key: account.vote });
+    const cast = () => account.page(event, 'ballot/cast', { visitorId: visitor(), votes: [vote(event, 0, 0)] });
     const [early, late] = [await cast(), await cast()];
     await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
-    const confirm = (code: string) =>
-      service.call('POST', `${base}/confirm`, { confirmationCode: code }, { key: account.vote });
+    const confirm = (code: string) => account.page(event, 'ballot/confirm', { confirmationCode: code });
     expect((await confirm(early.body.data.confirmationCode)).status).toBe(200);
     await service.query('UPDATE voting_events SET closed_at = closed_at - 16 * 60 * 1000 WHERE id = $1', [event.id]);
     await service.query('UPDATE pending_ballots SET cast_at = cast_at - 16 * 60 * 1000 WHERE voting_event_id = $1', [

@@ -35,7 +35,6 @@ async function deliveries(account: TestAccount, id: string, query = '') {
 describe('an endpoint', () => {
   test('tells its secret once, and has the shape of the contract', async () => {
     const account = await service.account();
-    const key = { key: account.write };
     const made = await subscribe(account, 'https://hooks.example.com/a', ['payment.succeeded'], {
       description: 'Ours',
     });
@@ -53,21 +52,21 @@ describe('an endpoint', () => {
       createdAt: expect.any(Number),
     });
     const { secret: _, ...shown } = made;
-    expect((await service.call('GET', `/webhook-endpoints/${made.id}`, undefined, key)).body.data).toEqual(shown);
-    expect((await service.call('GET', '/webhook-endpoints', undefined, key)).body).toEqual({
+    expect((await account.get(`/webhook-endpoints/${made.id}`)).body.data).toEqual(shown);
+    expect((await account.get('/webhook-endpoints')).body).toEqual({
       data: [shown],
       nextCursor: null,
     });
-    const patched = await service.call('PATCH', `/webhook-endpoints/${made.id}`, { status: 'disabled' }, key);
+    const patched = await account.patch(`/webhook-endpoints/${made.id}`, { status: 'disabled' });
     expect(patched.body.data).toEqual({ ...shown, status: 'disabled', disabledReason: 'manual' });
-    const back = await service.call('PATCH', `/webhook-endpoints/${made.id}`, { status: 'active' }, key);
+    const back = await account.patch(`/webhook-endpoints/${made.id}`, { status: 'active' });
     expect(back.body.data).toEqual(shown);
-    expect((await service.call('PATCH', `/webhook-endpoints/${made.id}`, {}, key)).status).toBe(422);
-    const rotated = await service.call('POST', `/webhook-endpoints/${made.id}/rotate-secret`, undefined, key);
+    expect((await account.patch(`/webhook-endpoints/${made.id}`, {})).status).toBe(422);
+    const rotated = await account.post(`/webhook-endpoints/${made.id}/rotate-secret`);
     expect(rotated.status).toBe(200);
     expect(rotated.body.data.secret).not.toBe(made.secret);
-    expect((await service.call('DELETE', `/webhook-endpoints/${made.id}`, undefined, key)).status).toBe(204);
-    expect((await service.call('GET', `/webhook-endpoints/${made.id}`, undefined, key)).status).toBe(404);
+    expect((await account.delete(`/webhook-endpoints/${made.id}`)).status).toBe(204);
+    expect((await account.get(`/webhook-endpoints/${made.id}`)).status).toBe(404);
   });
 
   test('written with its scheme and host in capitals is taken, and reached', async () => {
@@ -96,19 +95,18 @@ describe('an endpoint', () => {
   test('of one event hears of its deletion, and is then in no list and no count', async () => {
     const account = await service.account('free');
     const receiver = await receive();
-    const key = { key: account.write };
     const event = await account.event({}, [], false);
     const types = ['voting_event.deleted'];
     const { id } = await subscribe(account, receiver.url, types, { votingEventCode: event.code });
     await subscribe(account, receiver.url, ['voter.created'], { votingEventCode: event.code });
-    expect((await service.call('DELETE', `/voting-events/${event.id}`, undefined, key)).status).toBe(204);
+    expect((await account.delete(`/voting-events/${event.id}`)).status).toBe(204);
     const [told] = await until(receiver, 1);
     expect(JSON.parse(told?.body ?? '')).toMatchObject({ type: types[0], votingEventId: event.id });
-    expect((await service.call('GET', `/webhook-endpoints/${id}`, undefined, key)).status).toBe(404);
+    expect((await account.get(`/webhook-endpoints/${id}`)).status).toBe(404);
     // The free plan has two.
     for (const url of ['https://hooks.example.com/a', 'https://hooks.example.com/b'])
       await subscribe(account, url, types);
-    expect((await service.call('GET', '/webhook-endpoints', undefined, key)).body.data).toHaveLength(2);
+    expect((await account.get('/webhook-endpoints')).body.data).toHaveLength(2);
   });
 
   test('is one of as many as the plan allows, however many are made at once', async () => {
@@ -207,14 +205,13 @@ describe('a message', () => {
   test('is sent for each of the facts that one change makes true, once', async () => {
     const account = await service.account();
     const receiver = await receive();
-    const key = { key: account.write };
     const event = await account.event({ type: 'election', results: { visibility: 'published' } });
     // The log tells of itself at times of its own.
     const types = EVENT_TYPE_NAMES.filter((type) => type !== 'log.checkpoint');
     await subscribe(account, receiver.url, types);
     const voters = ['v1', 'v2', 'v3'].map((voterId) => ({ name: 'Vera', voterId }));
-    await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, key);
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, key);
+    await account.post(`/voting-events/${event.id}/voters/batch`, { voters });
+    await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     await until(receiver, 5);
     // Until the time for confirmations is over nothing is published; then whoever comes first publishes it.
     await finishEvent(service, event.id);
@@ -256,21 +253,20 @@ describe('a message', () => {
 
   test('is kept while its endpoint is off, and sent when it is asked for again', async () => {
     const account = await service.account();
-    const key = { key: account.write };
     const receiver = await receive();
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await service.call('PATCH', `/webhook-endpoints/${id}`, { status: 'disabled' }, key);
+    await account.patch(`/webhook-endpoints/${id}`, { status: 'disabled' });
     await account.event({}, [], false);
     const [skipped] = await deliveries(account, id, '?status=skipped');
-    const retry = () => service.call('POST', `/webhook-endpoints/${id}/deliveries/${skipped.id}/retry`, undefined, key);
+    const retry = () => account.post(`/webhook-endpoints/${id}/deliveries/${skipped.id}/retry`);
     expect((await retry()).body.error.details.reason).toBe('endpoint_disabled');
-    await service.call('PATCH', `/webhook-endpoints/${id}`, { status: 'active' }, key);
+    await account.patch(`/webhook-endpoints/${id}`, { status: 'active' });
     expect((await retry()).status).toBe(202);
     await until(receiver, 1);
     expect((await retry()).status).toBe(202);
     const both = await until(receiver, 2);
     expect(new Set(both.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([skipped.messageId]));
-    const unknown = await service.call('POST', `/webhook-endpoints/${id}/deliveries/whd_none/retry`, undefined, key);
+    const unknown = await account.post(`/webhook-endpoints/${id}/deliveries/whd_none/retry`);
     expect(unknown.status).toBe(404);
   });
 

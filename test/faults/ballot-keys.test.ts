@@ -188,8 +188,7 @@ describe('when the result is final', () => {
     const [code = ''] = await voteWith(service, election, [0, 1, 2]);
     await finishEvent(service, election.id);
     await isDestroyed(election.id);
-    const read = { key: account.read };
-    const results = demand(await service.call('GET', `/voting-events/${election.id}/results`, undefined, read), 200);
+    const results = demand(await account.get(`/voting-events/${election.id}/results`), 200);
     expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
     const again = demand(await confirm(service, election, code), 200);
     expect(again).toMatchObject({ confirmationCode: code, confirmedCount: 1, votes: [] });

@@ -93,15 +93,13 @@ test('a forced deletion of a large event is over at once for everybody, and goes
     [event.id],
   );
   const from = performance.now();
-  const key = { key: account.write };
-  expect((await service.call('DELETE', `/voting-events/${event.id}?force=true`, undefined, key)).status).toBe(204);
+  expect((await account.delete(`/voting-events/${event.id}?force=true`)).status).toBe(204);
   expect(performance.now() - from).toBeLessThan(1_000);
-  for (const name of [event.id, event.code])
-    expect((await service.call('GET', `/voting-events/${name}`, undefined, key)).status).toBe(404);
+  for (const name of [event.id, event.code]) expect((await account.get(`/voting-events/${name}`)).status).toBe(404);
   expect(
     (await service.call('GET', `/public/voting-events/${event.id}`, undefined, { key: account.vote })).status,
   ).toBe(404);
-  const list = await service.call('GET', '/voting-events?limit=100', undefined, key);
+  const list = await account.get('/voting-events?limit=100');
   expect(list.body.data.map(({ id }: { id: string }) => id)).not.toContain(event.id);
   // Its code is free again.
   await account.event({ code: 'LARGE1' }, [], false);

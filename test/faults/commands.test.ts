@@ -32,19 +32,14 @@ async function pollWithVotes(count: number) {
 
 /** An election in which three of four voters have confirmed; one has the weight 2.5. */
 async function electionWithVotes() {
-  const key = { key: account.write };
   const event = await account.event({ type: 'election' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const rows = [1, 2.5, 1, 1].map((weight, index) => ({ name: `Voter ${index}`, voterId: `V${index}`, weight }));
-  const voters = demand(
-    await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters: rows }, key),
-    201,
-  );
-  const base = `/public/voting-events/${event.id}/ballot`;
+  const voters = demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows }), 201);
   for (const { id, voterId } of voters.slice(0, 3)) {
     const voterKey = await giveVoterKey(service, event.id, id);
     const ballot = { voterKey, voterId, votes: votesFor(event) };
-    const { confirmationCode } = demand(await service.call('POST', `${base}/cast`, ballot, { key: account.vote }), 201);
-    demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);
+    const { confirmationCode } = demand(await account.page(event, 'ballot/cast', ballot), 201);
+    demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
   }
   return event;
 }

@@ -75,9 +75,8 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
       const event = await account.event(times);
       const votes = votesFor(event);
       await votePoll(service, account, event, votes);
-      const ballot = `/public/voting-events/${event.id}/ballot`;
       const ballotOf = { visitorId: visitor(), votes };
-      const cast = demand(await service.call('POST', `${ballot}/cast`, ballotOf, { key: account.vote }), 201);
+      const cast = demand(await account.page(event, 'ballot/cast', ballotOf), 201);
       const before = alarms();
       clock.step(offset);
       await becomes('failed');
@@ -85,7 +84,7 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
       await queueEveryJob();
       const rows = await countRows();
       // Every process goes by the database's clock: for all of them the event is not open now.
-      const now = await service.call('POST', `${ballot}/cast`, { visitorId: visitor(), votes }, { key: account.vote });
+      const now = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
       expect([now.status, now.body.error.details.reason]).toEqual([
         403,
         expect.stringMatching(/^event_(closed|not_open)$/),
@@ -99,7 +98,7 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
       await becomes('ok');
       await eventually(async () => ((await waitingJobs()).length === 0 ? true : undefined), 30_000);
       const code = { confirmationCode: cast.confirmationCode };
-      demand(await service.call('POST', `${ballot}/confirm`, code, { key: account.vote }), 200);
+      demand(await account.page(event, 'ballot/confirm', code), 200);
       await votePoll(service, account, event, votes);
       const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
       expect([results.final, results.stats.ballots]).toEqual([false, 3]);

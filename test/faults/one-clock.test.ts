@@ -62,8 +62,7 @@ describe('a window that ends while somebody waits for the event', () => {
   test('is over for a confirm that gets the lock after it', async () => {
     const event = await account.event();
     const votes = votesFor(event);
-    const path = `/public/voting-events/${event.id}/ballot`;
-    const cast = await service.call('POST', `${path}/cast`, { visitorId: visitor(), votes }, { key: account.vote });
+    const cast = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
     const { confirmationCode } = demand(cast, 201);
     const aged = 'UPDATE pending_ballots SET cast_at = cast_at - 3600000 WHERE voting_event_id = $1';
     await service.query(aged, [event.id]);
@@ -76,7 +75,7 @@ describe('a window that ends while somebody waits for the event', () => {
         'UPDATE voting_events SET closed_at = now_ms() - 15 * 60 * 1000 + 300, paper_version = paper_version + 1 WHERE id = $1',
         [event.id],
       );
-      const confirmed = service.call('POST', `${path}/confirm`, { confirmationCode }, { key: account.vote });
+      const confirmed = account.page(event, 'ballot/confirm', { confirmationCode });
       await pause(600);
       await client.query('COMMIT');
       const { status, body } = await confirmed;
@@ -89,24 +88,16 @@ describe('a window that ends while somebody waits for the event', () => {
   test('takes nothing back: every ballot that was cast with 201 during a close can be confirmed', async () => {
     const event = await account.event();
     const votes = votesFor(event);
-    const path = `/public/voting-events/${event.id}/ballot`;
     const casts = Array.from({ length: 60 }, async (_, index) => {
       await pause(index * 3);
-      return service.call('POST', `${path}/cast`, { visitorId: visitor(), votes }, { key: account.vote });
+      return account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
     });
     await pause(70);
     demand(await account.patch(`/voting-events/${event.id}`, { status: 'closed' }), 200);
     const taken = (await Promise.all(casts)).filter(({ status }) => status === 201);
     expect(taken.length).toBeGreaterThan(0);
     const confirms = await Promise.all(
-      taken.map(({ body }) =>
-        service.call(
-          'POST',
-          `${path}/confirm`,
-          { confirmationCode: body.data.confirmationCode },
-          { key: account.vote },
-        ),
-      ),
+      taken.map(({ body }) => account.page(event, 'ballot/confirm', { confirmationCode: body.data.confirmationCode })),
     );
     expect(new Set(confirms.map(({ status }) => status))).toEqual(new Set([200]));
   });

@@ -24,12 +24,11 @@ function orLocked(fault: unknown): false {
 
 test('a roll that is mixed while people vote, get keys and are deleted loses nobody, and lets nobody vote twice', async () => {
   const event = await account.event({ type: 'election' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
-  const key = { key: account.write };
   const voters: { id: string; email: string; voterKey: string }[] = [];
   for (let batch = 0; batch < VOTERS; batch += 100) {
     const rows = Array.from({ length: 100 }, (_, at) => ({ name: 'V', email: `v${batch + at}@mail.example` }));
     const path = `/voting-events/${event.id}/voters/batch`;
-    const added = demand(await service.call('POST', path, { voters: rows }, key), 201);
+    const added = demand(await account.post(path, { voters: rows }), 201);
     const voterKey = (): string => makeVoterKey(service.deps.secrets, generateKeySeed());
     voters.push(...added.map((voter: { id: string; email: string }) => ({ ...voter, voterKey: voterKey() })));
   }
@@ -70,7 +69,7 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
   for (let first = 0; first < voting.length; first += 20) {
     const group = voting.slice(first, first + 20);
     const gone = voters[first / 20];
-    const deleting = service.call('DELETE', `/voting-events/${event.id}/voters/${gone?.id}`, undefined, key);
+    const deleting = account.delete(`/voting-events/${event.id}/voters/${gone?.id}`);
     const mixing = mixOnce();
     await Promise.all(
       group.map(async (voter, at) => {
@@ -80,7 +79,7 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
         const vote = { key: account.vote };
         const both = await Promise.all([
           where.call('POST', `${base}/confirm`, body, vote),
-          service.call('POST', `${base}/confirm`, body, vote),
+          account.page(event, 'ballot/confirm', body),
         ]);
         outcomes.push(...both.map(({ status }) => status));
         const again = await cast(at + 1, voter);
