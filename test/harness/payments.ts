@@ -155,11 +155,6 @@ export interface PaidEvent extends TestEvent {
   vote(more?: object): Promise<string>;
 }
 
-/** The body of a payer's first call of a vote. */
-export const payersVote = (event: Pick<TestEvent, 'positions'>, visitorId = visitor()) => ({
-  ...{ visitorId, email: 'payer@mail.example', votes: votesFor(event), returnUrl: RETURN_URL },
-});
-
 /** A poll that is paid through a sandbox business of a fresh account, open unless told otherwise. @param settings more of the event */
 export async function createPaidEvent(
   service: TestService,
@@ -188,7 +183,8 @@ export async function createPaidEvent(
       return holds(seen) ? seen : undefined;
     });
   const begin = async (more = {}) => {
-    const answer = await page('ballot/cast', { ...payersVote(event), ...more });
+    const ballot = { visitorId: visitor(), email: 'payer@mail.example', votes: votesFor(event), returnUrl: RETURN_URL };
+    const answer = await page('ballot/cast', { ...ballot, ...more });
     return { attempt: demand(answer, 402).paymentAttemptId as string, url: checkoutUrlOf(answer) };
   };
   const pay = async (more = {}) => {

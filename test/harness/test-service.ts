@@ -228,7 +228,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   );
 }
 
-/** @returns a fresh account of a service */
+/** A fresh account of a service. */
 export const createTestAccount = (service: TestService, plan?: PlanName): Promise<TestAccount> => service.account(plan);
 
 /** A service for the tests of this file, stopped after the last of them. */
