@@ -127,6 +127,9 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
       sandbox.faults.newRefunds = newRefunds;
       const attempt = await payInVain(event);
       await untilRefund(event, attempt, newRefunds === 'attention' ? 'needs_attention' : 'pending');
+      // A refund that the provider has not been asked for yet is shown as pending, too.
+      const begun = 'SELECT 1 FROM payment_refunds WHERE attempt_id = $1 AND status = $2';
+      await eventually(async () => (await query(begun, [attempt, newRefunds])).rows[0]);
       await untilQuiet();
       sandbox.faults.newRefunds = 'succeeded';
       await sandbox.moveRefund(referenceOf(event, attempt), 'failed');
