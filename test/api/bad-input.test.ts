@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { type BadInput, readBadInputs, sendBadInput, unknownNames } from '#test/harness/bad-inputs.ts';
-import { createTestEvent, type PositionPlan, visitor, votesFor } from '#test/harness/elections.ts';
+import { type PositionPlan, visitor, votesFor } from '#test/harness/elections.ts';
 import { connectTestBusiness, PRICE, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 
 let values: Record<string, string>;
@@ -19,29 +19,22 @@ const { service } = await usePaidService({ webhookAllowPrivate: false });
 beforeAll(async () => {
   const account = await service.account();
   const other = await service.account();
-  const event = await createTestEvent(service, account, {}, PLANS);
-  const election = await createTestEvent(
-    service,
-    account,
+  const event = await account.event({}, PLANS);
+  const election = await account.event(
     { type: 'election', voter: { requireVoterId: true, selfRegistration: true } },
     PLANS.slice(0, 1),
   );
-  const saveInfo = await createTestEvent(service, account, { voter: { saveVoterInfo: true } }, PLANS.slice(0, 1));
-  const candidateReg = await createTestEvent(
-    service,
-    account,
-    { candidate: { selfRegistration: true } },
-    PLANS.slice(0, 1),
-  );
-  const otherEvent = await createTestEvent(service, other, {}, PLANS.slice(0, 1));
-  await createTestEvent(service, other, {}, []).catch(() => undefined);
+  const saveInfo = await account.event({ voter: { saveVoterInfo: true } }, PLANS.slice(0, 1));
+  const candidateReg = await account.event({ candidate: { selfRegistration: true } }, PLANS.slice(0, 1));
+  const otherEvent = await other.event({}, PLANS.slice(0, 1));
+  await other.event({}, []).catch(() => undefined);
   const otherGroup = await other.post(`/voting-events/${otherEvent.id}/groups`, { name: 'Theirs' });
   const otherPage = await other.get('/voting-events?limit=1');
   const otherCast = await other.page(otherEvent, 'ballot/cast', { visitorId: visitor(), votes: votesFor(otherEvent) });
   const revoked = await service.account();
   await service.query('UPDATE api_keys SET revoked_at = 1 WHERE account_id = $1', [revoked.id]);
   const business = await connectTestBusiness(service, account, 'provider_a');
-  const paidEvent = await createTestEvent(service, account, {}, PLANS.slice(0, 1), true, async (id) => {
+  const paidEvent = await account.event({}, PLANS.slice(0, 1), true, async (id) => {
     const link = { paymentBusinessId: business.id };
     await account.put(`/voting-events/${id}/payment-business`, link);
     const payments = { payToVote: PRICE.provider_a, payToRegisterCandidate: PRICE.provider_a };

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { copyRollJob } from '#src/voters/copy-event.ts';
-import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { eventually, type TestAnswer } from '#test/harness/test-service.ts';
@@ -186,13 +186,7 @@ describe('a copy of an event', () => {
   });
 
   test('takes prices and their business along within one account alone', async () => {
-    const poll = await createTestEvent(
-      service,
-      account,
-      {},
-      [{ votingMethod: 'plurality', candidates: ['A', 'B'] }],
-      false,
-    );
+    const poll = await account.event({}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }], false);
     const business = await connectTestBusiness(service, account, 'provider_a');
     demand(await call('PUT', `/${poll.id}/payment-business`, { paymentBusinessId: business.id }), 200);
     const payments = { payToVote: { amountMinor: 500, currency: 'usd' }, repeatVotes: true };

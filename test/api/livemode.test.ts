@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest';
-import { createTestEvent, demand, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 
 const { service } = await usePaidService();
 const account = await service.account();
 
 test('a business in test mode is shown as one in the context and in attempts, and takes pages of the own machine', async () => {
-  const poll = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }]);
+  const poll = await account.event({}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }]);
   const context = async () =>
     demand(await service.call('GET', `/public/voting-events/${poll.id}`, undefined, { key: account.vote }), 200)
       .payments;

@@ -128,7 +128,7 @@ describe('the SDK, against a running service', () => {
   });
 
   test('goes over all rows of a list by its pages, and over lists without pages', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, false);
+    const event = await account.event({ type: 'election' }, PLURALITY, false);
     const path = { idOrCode: event.id };
     const voters = Array.from({ length: 7 }, (_, index) => ({ name: `V ${index}`, email: `v${index}@club.example` }));
     await organizer.post('/voting-events/{idOrCode}/voters/batch', { path, body: { voters } });
@@ -161,7 +161,7 @@ describe('the SDK, against a running service', () => {
       path: { ...path, tile: 'entries/000.p/3' },
     });
     expect((await tile.arrayBuffer()).byteLength).toBeGreaterThan(100);
-    const draft = await createTestEvent(service, account, {}, PLURALITY, false);
+    const draft = await account.event({}, PLURALITY, false);
     const group = { idOrCode: draft.id, id: await createGroup(draft.id) };
     const queued = await organizer.delete('/voting-events/{idOrCode}/groups/{id}', { path: group });
     expect(queued.data.status).toBe('queued');
@@ -169,7 +169,7 @@ describe('the SDK, against a running service', () => {
   });
 
   test('makes an error of its own class of every refusal, with all that the service says', async () => {
-    const event = await createTestEvent(service, account, {}, PLURALITY, false);
+    const event = await account.event({}, PLURALITY, false);
     const path = { idOrCode: event.id };
     const cast = '/public/voting-events/{idOrCode}/ballot/cast';
     const wrong = await refusal(

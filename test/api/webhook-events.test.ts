@@ -2,15 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { expect, test, vi } from 'vitest';
 import { MailFault } from '#src/mail/mailer.ts';
 import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/event-catalogue.ts';
-import {
-  createTestEvent,
-  demand,
-  finishEvent,
-  sealBallots,
-  visitor,
-  votePoll,
-  votesFor,
-} from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
 import { createPaidEvent, decide, type PaidEvent, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually, readContract, type TestAccount } from '#test/harness/test-service.ts';
@@ -40,7 +32,7 @@ async function organize(account: TestAccount, method: string, target: string, bo
 /** A fresh account and an event of it. */
 async function prepare(settings: object = {}, plan = PLAN, open = false) {
   const account = await service.account();
-  const event = await createTestEvent(service, account, { ...settings }, plan, open);
+  const event = await account.event({ ...settings }, plan, open);
   return { account, event, votingEventId: event.id, base: `/voting-events/${event.id}` };
 }
 
