@@ -250,7 +250,7 @@ export async function startService(
     observe: (request) => metrics.observe(request),
     reusePort: cluster.isWorker && sharesPortInKernel(deps.config.port),
   }).catch(async (fault: unknown) => {
-    // Before an embedded database stops: a session that it cut would be told as a fault beside the one line that says what is wrong.
+    // An embedded database stops next, and each session that it cuts is logged as a fault.
     await Promise.all([heartbeat.stop(), closeDeps(deps)]);
     throw fault;
   });

@@ -62,20 +62,20 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2620,
   'voting-events': 4206,
   'ballot-definition': 4064,
-  voters: 4971,
+  voters: 4974,
   payments: 3685,
   credits: 721,
   ballots: 3081,
-  'ballot-log': 3773,
+  'ballot-log': 3775,
   'service-log': 724,
-  tally: 2822,
+  tally: 2858,
   results: 5591,
   console: 1262,
   demo: 493,
   commands: 4544,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 60_501;
+const LINES_OF_ALL = 60_546;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 48;
 

@@ -127,7 +127,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
       example: { confirmationCode: EXAMPLE.confirmationCode },
     }),
     event,
-    // How long a proof is tells the place of the ballot in the log.
+    // A proof is as long as the place of its ballot makes it: no such answer is stored.
     takeIdempotencyKey(keepingOf(deps)),
     body(proofBody),
     (c) =>

@@ -4,36 +4,25 @@ import type { TallyPosition, VotingMethod } from './types.ts';
 
 type SumMethod = Exclude<VotingMethod, 'referendum' | 'ranked_choice'>;
 
+const SUMS = { zeroMayWin: false, votesMoveFreely: true };
+
 /** The methods in which the candidates with the highest sums win: what a ballot of each may hold, and how its sums decide. */
 export const SUM_METHODS: Readonly<Record<SumMethod, (position: TallyPosition) => HighestSumsRule>> = {
-  plurality: () => ({ maxEntries: 1, values: MARK, zeroMayWin: false, votesMoveFreely: true }),
-  approval: ({ candidates: { length } }) => ({
-    maxEntries: length,
-    values: MARK,
-    zeroMayWin: false,
-    votesMoveFreely: true,
-  }),
+  plurality: () => ({ ...SUMS, maxEntries: 1, values: MARK }),
+  approval: ({ candidates: { length } }) => ({ ...SUMS, maxEntries: length, values: MARK }),
   // A ballot spreads whole points. A cast checks that they are within the budget.
-  cumulative: ({ candidates: { length } }) => ({
-    maxEntries: length,
-    values: POSITIVE,
-    zeroMayWin: false,
-    votesMoveFreely: true,
-  }),
+  cumulative: ({ candidates: { length } }) => ({ ...SUMS, maxEntries: length, values: POSITIVE }),
   // A ballot buys n votes of a candidate for n² credits. The votes are added, not the credits.
   quadratic: ({ candidates: { length } }) => ({
+    ...SUMS,
     maxEntries: length,
     values: POSITIVE,
-    zeroMayWin: false,
     votesMoveFreely: false,
   }),
   // A mark may be negative. Zero is a mark like any other, so a candidate may win with it.
   score: (position) => ({
-    maxEntries: position.candidates.length,
-    values: WHOLE_NUMBER,
-    leftOut: leftOutScore(position),
-    zeroMayWin: true,
-    votesMoveFreely: false,
+    ...{ maxEntries: position.candidates.length, values: WHOLE_NUMBER, leftOut: leftOutScore(position) },
+    ...{ zeroMayWin: true, votesMoveFreely: false },
   }),
 };
 

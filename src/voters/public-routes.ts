@@ -146,7 +146,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       },
     }),
     event,
-    // Whether somebody has voted is told by no stored answer.
+    // No stored answer says who has voted.
     takeIdempotencyKey(keepingOf(deps)),
     checkBody,
     (c) => claimFirst(c, async () => ok(await checkVoter(deps, c.get('target'), c.get('body')))),

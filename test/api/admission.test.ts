@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { generateApiKey } from '#src/accounts/api-key.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { updatePlan } from '#src/accounts/repository.ts';
@@ -7,22 +7,10 @@ import { RateLimiter } from '#src/http/rate-limit.ts';
 import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
-import { createTestEvent } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 describe('keys that nobody has', () => {
   test('cost the database no more than the limit of their address, and shut out no right key', async () => {
@@ -81,8 +69,8 @@ describe('keys that nobody has', () => {
 
 test('a lowered plan is told to every process at once', async () => {
   const second = await service.another();
-  const owner = await createTestAccount(service);
-  const event = await createTestEvent(service, owner, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
+  const owner = await service.account();
+  const event = await owner.event({}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
   const status = async () =>
     (await second.call('GET', `/voting-events/${event.id}/votes`, undefined, { key: owner.read })).status;
   const plan = async () => (await second.call('GET', '/me', undefined, { key: owner.read })).body.data.account.plan;
@@ -145,11 +133,9 @@ describe('what is never limited', () => {
 
 describe('the clock of the limiter', () => {
   test('is no wall clock: setting that one back or forward changes no quota', async () => {
-    const owner = await createTestAccount(service, 'free');
+    const owner = await service.account('free');
     const statuses = async () =>
-      (
-        await Promise.all(Array.from({ length: 22 }, () => service.call('GET', '/me', undefined, { key: owner.read })))
-      ).map(({ status }) => status);
+      (await Promise.all(Array.from({ length: 22 }, () => owner.get('/me')))).map(({ status }) => status);
     expect((await statuses()).filter((status) => status === 429).length).toBeGreaterThan(0);
     const now = Date.now();
     const clock = vi.spyOn(service.deps.clock, 'now');
@@ -158,7 +144,7 @@ describe('the clock of the limiter', () => {
       clock.mockImplementation(() => now + 3_600_000);
       expect((await statuses()).filter((status) => status === 429).length).toBeGreaterThan(15);
       clock.mockImplementation(() => now - 3_600_000);
-      const { headers } = await service.call('GET', '/me', undefined, { key: owner.read });
+      const { headers } = await owner.get('/me');
       expect(Number(headers.get('X-RateLimit-Reset'))).toBeLessThan(30);
     } finally {
       clock.mockRestore();

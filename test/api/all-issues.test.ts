@@ -1,49 +1,33 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
-
-let service: TestService;
-let account: TestAccount;
-let poll: TestEvent;
-let election: TestEvent;
-let voter: string;
+import { describe, expect, test } from 'vitest';
+import { demand, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 
 const NAMES = ['Ada', 'Bea', 'Cy', 'Di'];
 
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  poll = await createTestEvent(
-    service,
-    account,
-    { voter: { requireVoterId: true, saveVoterInfo: true } },
-    [
-      { votingMethod: 'ranked_choice', candidates: NAMES },
-      { votingMethod: 'quadratic', candidates: NAMES },
-      { votingMethod: 'quadratic', candidates: NAMES, settings: { title: 'More credits' } },
-    ],
-    true,
-  );
-  election = await createTestEvent(
-    service,
-    account,
-    {
-      type: 'election',
-      voter: { requireVoterId: true, selfRegistration: true },
-      candidate: { selfRegistration: true },
-    },
-    [
-      { votingMethod: 'score', candidates: NAMES },
-      { votingMethod: 'referendum', candidates: ['Yes', 'No'] },
-    ],
-  );
-  const row = { name: 'Vera', voterId: 'v-1' };
-  voter = demand(
-    await service.call('POST', `/voting-events/${election.id}/voters`, row, { key: account.write }),
-    201,
-  ).id;
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const poll = await account.event(
+  { voter: { requireVoterId: true, saveVoterInfo: true } },
+  [
+    { votingMethod: 'ranked_choice', candidates: NAMES },
+    { votingMethod: 'quadratic', candidates: NAMES },
+    { votingMethod: 'quadratic', candidates: NAMES, settings: { title: 'More credits' } },
+  ],
+  true,
+);
+const election = await account.event(
+  {
+    type: 'election',
+    voter: { requireVoterId: true, selfRegistration: true },
+    candidate: { selfRegistration: true },
+  },
+  [
+    { votingMethod: 'score', candidates: NAMES },
+    { votingMethod: 'referendum', candidates: ['Yes', 'No'] },
+  ],
+);
+const row = { name: 'Vera', voterId: 'v-1' };
+const voter = demand(await account.post(`/voting-events/${election.id}/voters`, row), 201).id;
 
 /** The fields that a refused body is refused for, in order of their names. */
 async function issuesOf(method: string, target: string, body: unknown, key = account.write): Promise<string[]> {
@@ -115,9 +99,7 @@ describe('a body that is wrong in its form and in its values is refused for both
       value: 11,
     }));
     const sent = { visitorId: visitor(), voterId: 'member 1', email: 'one@club.example', votes };
-    const { body } = await service.call('POST', `/public/voting-events/${poll.id}/ballot/cast`, sent, {
-      key: account.vote,
-    });
+    const { body } = await account.page(poll, 'ballot/cast', sent);
     expect(body.error.details).toEqual({
       field: 'votes',
       issues: [1, 2].map((place) => ({
@@ -132,7 +114,7 @@ describe('a body that is wrong in its form and in its values is refused for both
   });
 
   test('of points: a value that is refused by itself buys no points back', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'cumulative', candidates: NAMES }]);
+    const event = await account.event({}, [{ votingMethod: 'cumulative', candidates: NAMES }]);
     const votes = [-5, 12].map((value, place) => ({
       ...{ positionId: position(event, 0), candidateId: candidate(event, 0, place) },
       value,
@@ -305,12 +287,7 @@ describe('a text that is valid JSON and cannot be kept', () => {
 
 describe('a query', () => {
   test('is refused for every unknown, repeated and malformed parameter at once', async () => {
-    const { status, body } = await service.call(
-      'GET',
-      '/voting-events?limit=none&status=odd&status=open&foo=1&bar=2&foo=3',
-      undefined,
-      { key: account.read },
-    );
+    const { status, body } = await account.get('/voting-events?limit=none&status=odd&status=open&foo=1&bar=2&foo=3');
     expect(status).toBe(400);
     const fields = body.error.details.issues.map(({ field }: { field: string }) => field);
     expect([...new Set(fields)].toSorted()).toEqual(['bar', 'foo', 'limit', 'status']);

@@ -1,17 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { type BadInput, readBadInputs, sendBadInput, unknownNames } from '#test/harness/bad-inputs.ts';
-import { createTestEvent, type PositionPlan, visitor } from '#test/harness/elections.ts';
-import {
-  connectTestBusiness,
-  type PaidTestService,
-  PRICE,
-  RETURN_URL,
-  startPaidTestService,
-} from '#test/harness/payments.ts';
-import { createTestAccount, type TestService } from '#test/harness/test-service.ts';
+import { type PositionPlan, visitor, votesFor } from '#test/harness/elections.ts';
+import { connectTestBusiness, PRICE, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 
-let paid: PaidTestService;
-let service: TestService;
 let values: Record<string, string>;
 
 const PLANS: readonly PositionPlan[] = [
@@ -23,66 +14,40 @@ const PLANS: readonly PositionPlan[] = [
 ];
 const NAMES = ['', 'score', 'cumulative', 'quadratic', 'ranked'];
 
+// Private receivers are refused, as they are wherever nobody allows them.
+const { service } = await usePaidService({ webhookAllowPrivate: false });
 beforeAll(async () => {
-  // Private receivers are refused, as they are wherever nobody allows them.
-  paid = await startPaidTestService({ webhookAllowPrivate: false });
-  service = paid.service;
-  const account = await createTestAccount(service);
-  const other = await createTestAccount(service);
-  const event = await createTestEvent(service, account, {}, PLANS);
-  const election = await createTestEvent(
-    service,
-    account,
+  const account = await service.account();
+  const other = await service.account();
+  const event = await account.event({}, PLANS);
+  const election = await account.event(
     { type: 'election', voter: { requireVoterId: true, selfRegistration: true } },
     PLANS.slice(0, 1),
   );
-  const saveInfo = await createTestEvent(service, account, { voter: { saveVoterInfo: true } }, PLANS.slice(0, 1));
-  const candidateReg = await createTestEvent(
-    service,
-    account,
-    { candidate: { selfRegistration: true } },
-    PLANS.slice(0, 1),
-  );
-  const otherEvent = await createTestEvent(service, other, {}, PLANS.slice(0, 1));
-  await createTestEvent(service, other, {}, []).catch(() => undefined);
-  const otherGroup = await service.call(
-    'POST',
-    `/voting-events/${otherEvent.id}/groups`,
-    { name: 'Theirs' },
-    { key: other.write },
-  );
-  const otherPage = await service.call('GET', '/voting-events?limit=1', undefined, { key: other.read });
-  const otherCast = await service.call(
-    'POST',
-    `/public/voting-events/${otherEvent.id}/ballot/cast`,
-    {
-      visitorId: visitor(),
-      votes: [{ positionId: otherEvent.positions[0]?.id, candidateId: otherEvent.positions[0]?.candidates[0] }],
-    },
-    { key: other.vote },
-  );
-  const revoked = await createTestAccount(service);
-  await service.deps.db.$client.query('UPDATE api_keys SET revoked_at = 1 WHERE account_id = $1', [revoked.id]);
+  const saveInfo = await account.event({ voter: { saveVoterInfo: true } }, PLANS.slice(0, 1));
+  const candidateReg = await account.event({ candidate: { selfRegistration: true } }, PLANS.slice(0, 1));
+  const otherEvent = await other.event({}, PLANS.slice(0, 1));
+  await other.event({}, []).catch(() => undefined);
+  const otherGroup = await other.post(`/voting-events/${otherEvent.id}/groups`, { name: 'Theirs' });
+  const otherPage = await other.get('/voting-events?limit=1');
+  const otherCast = await other.page(otherEvent, 'ballot/cast', { visitorId: visitor(), votes: votesFor(otherEvent) });
+  const revoked = await service.account();
+  await service.query('UPDATE api_keys SET revoked_at = 1 WHERE account_id = $1', [revoked.id]);
   const business = await connectTestBusiness(service, account, 'provider_a');
-  const paidEvent = await createTestEvent(service, account, {}, PLANS.slice(0, 1), true, async (id) => {
+  const paidEvent = await account.event({}, PLANS.slice(0, 1), true, async (id) => {
     const link = { paymentBusinessId: business.id };
-    await service.call('PUT', `/voting-events/${id}/payment-business`, link, { key: account.write });
+    await account.put(`/voting-events/${id}/payment-business`, link);
     const payments = { payToVote: PRICE.provider_a, payToRegisterCandidate: PRICE.provider_a };
-    await service.call('PATCH', `/voting-events/${id}`, { payments }, { key: account.write });
+    await account.patch(`/voting-events/${id}`, { payments });
   });
-  const payment = await service.call(
-    'POST',
-    `/public/voting-events/${paidEvent.id}/ballot/cast`,
-    {
-      visitorId: visitor(),
-      returnUrl: RETURN_URL,
-      votes: [{ positionId: paidEvent.positions[0]?.id, candidateId: paidEvent.positions[0]?.candidates[0] }],
-    },
-    { key: account.vote },
-  );
+  const payment = await account.page(paidEvent, 'ballot/cast', {
+    visitorId: visitor(),
+    returnUrl: RETURN_URL,
+    votes: votesFor(paidEvent),
+  });
   const makeHook = async (owner: typeof account): Promise<string> => {
     const body = { url: 'https://hooks.example.com/a', eventTypes: ['payment.succeeded'] };
-    return (await service.call('POST', '/webhook-endpoints', body, { key: owner.write })).body.data.id;
+    return (await owner.post('/webhook-endpoints', body)).body.data.id;
   };
   values = {
     webhookId: await makeHook(account),
@@ -118,7 +83,6 @@ beforeAll(async () => {
     values[name('candidateId2')] = position.candidates[1] ?? '';
   });
 });
-afterAll(() => paid.stop());
 
 describe('bad input', () => {
   test('gets the answer that the shared cases expect, in the envelope, and never a 500', async () => {

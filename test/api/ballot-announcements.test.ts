@@ -1,30 +1,18 @@
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { publishBallots } from '#src/webhooks/publish-ballots.ts';
-import { createTestEvent, demand, sealBallots, votePoll } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestService } from '#test/harness/test-service.ts';
+import { demand, sealBallots, votePoll, votesFor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-});
-afterAll(() => service.stop());
+const service = await useService({ worker: false });
 
 test('an endpoint hears of no ballot that was confirmed before it asked for them', async () => {
-  const account = await createTestAccount(service);
-  const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-  const [early, other] = [
-    await createTestEvent(service, account, {}, plan),
-    await createTestEvent(service, account, {}, plan),
-  ];
-  const vote = (event: typeof early) =>
-    votePoll(service, account, event, [
-      { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
-    ]);
+  const account = await service.account();
+  const [early, other] = [await account.event(), await account.event()];
+  const vote = (event: typeof early) => votePoll(service, account, event, votesFor(event));
   const make = async (eventTypes: string[]): Promise<string> => {
     const body = { url: 'https://receiver.example/hook', eventTypes };
-    return demand(await service.call('POST', '/webhook-endpoints', body, { key: account.write }), 201).id;
+    return demand(await account.post('/webhook-endpoints', body), 201).id;
   };
   const { db } = service.deps;
   const announced = async (endpointId: string) => {
@@ -48,32 +36,20 @@ test('an endpoint hears of no ballot that was confirmed before it asked for them
     ['early', 3],
   ]);
   const change = { eventTypes: ['ballot.confirmed'] };
-  demand(
-    await service.call(
-      'PATCH',
-      `/webhook-endpoints/${first}`,
-      { eventTypes: ['voter.created'] },
-      { key: account.write },
-    ),
-    200,
-  );
+  demand(await account.patch(`/webhook-endpoints/${first}`, { eventTypes: ['voter.created'] }), 200);
   await vote(early);
-  demand(await service.call('PATCH', `/webhook-endpoints/${later}`, change, { key: account.write }), 200);
+  demand(await account.patch(`/webhook-endpoints/${later}`, change), 200);
   expect(await announced(later)).toEqual([]);
   await vote(early);
   expect(await announced(later)).toEqual([['early', 5]]);
 });
 
 test('confirmed ballots are announced from the counts, at most once in five seconds, and never by the confirm itself', async () => {
-  const account = await createTestAccount(service);
-  const event = await createTestEvent(service, account, {}, [
-    { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-  ]);
+  const account = await service.account();
+  const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const endpoint = { url: 'https://receiver.example/hook', eventTypes: ['ballot.confirmed'] };
-  demand(await service.call('POST', '/webhook-endpoints', endpoint, { key: account.write }), 201);
-  const [position] = event.positions;
-  const vote = () =>
-    votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+  demand(await account.post('/webhook-endpoints', endpoint), 201);
+  const vote = () => votePoll(service, account, event, votesFor(event));
   const { db } = service.deps;
   const announced = async (): Promise<number[]> => {
     const { rows } = await db.execute<{ ballots: number }>(sql`

@@ -1,22 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { describe, expect, test } from 'vitest';
+import { demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
-import {
-  createTestAccount,
-  patiently,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { patiently, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const RANKED = { votingMethod: 'ranked_choice', candidates: ['Ada "the first"', 'Bea', 'Cid'], settings: { seats: 2 } };
 const get = (event: TestEvent, path: string, key: string | undefined = account.read) =>
@@ -39,21 +28,14 @@ const rank = (event: TestEvent, places: readonly (readonly [number, number])[]) 
   }));
 
 async function vote(event: TestEvent, email: string, votes: readonly unknown[]): Promise<void> {
-  const path = `/public/voting-events/${event.id}`;
-  const key = { key: account.vote };
-  const voterKey = await mailedVoterKey(service, () =>
-    service.call('POST', `${path}/voter-key/request`, { email }, key),
-  );
-  const { confirmationCode } = demand(
-    await service.call('POST', `${path}/ballot/cast`, { voterKey, email, votes }, key),
-    201,
-  );
-  demand(await service.call('POST', `${path}/ballot/confirm`, { confirmationCode }, key), 200);
+  const voterKey = await mailedVoterKey(service, () => account.page(event, 'voter-key/request', { email }));
+  const { confirmationCode } = demand(await account.page(event, 'ballot/cast', { voterKey, email, votes }), 201);
+  demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
 }
 
 describe('the ballots of a ranked position as BLT', () => {
   test('hold seats, withdrawn candidates, each ballot with its ranks closed up, abstentions and names', async () => {
-    const event = await createTestEvent(service, account, { title: 'Board' }, [
+    const event = await account.event({ title: 'Board' }, [
       { ...RANKED, settings: { seats: 2, minSelections: 0 } },
       { votingMethod: 'plurality', candidates: ['X', 'Y'] },
     ]);
@@ -73,7 +55,7 @@ describe('the ballots of a ranked position as BLT', () => {
     const early = await get(event, path);
     expect([early.status, early.body.error.details.reason]).toEqual([403, 'openings_not_available']);
     const withdrawn = `/voting-events/${event.id}/candidates/${event.positions[0]?.candidates[2]}`;
-    demand(await service.call('PATCH', withdrawn, { status: 'withdrawn' }, { key: account.write }), 200);
+    demand(await account.patch(withdrawn, { status: 'withdrawn' }), 200);
     await finishEvent(service, event.id);
     const { status, body, disposition } = await download(event, path);
     expect([status, disposition.includes('ballots.blt')]).toEqual([200, true]);
@@ -85,16 +67,13 @@ describe('the ballots of a ranked position as BLT', () => {
 
   test('hold weights in whole numbers, and are refused where a weight would show whose a ballot is', async () => {
     const make = async (weights: readonly number[]): Promise<TestEvent> => {
-      const event = await createTestEvent(service, account, { type: 'election' }, [RANKED]);
+      const event = await account.event({ type: 'election' }, [RANKED]);
       const voters = weights.map((weight, index) => ({
         name: `V${index}`,
         email: `v${index}@${event.code}.example`,
         weight,
       }));
-      demand(
-        await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, { key: account.write }),
-        201,
-      );
+      demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
       for (const index of [0, weights.length - 1])
         await vote(event, `v${index}@${event.code}.example`, rank(event, [[index === 0 ? 0 : 1, 1]]));
       await finishEvent(service, event.id);
@@ -112,12 +91,9 @@ describe('the ballots of a ranked position as BLT', () => {
   });
 
   test('are refused to other keys, plans, positions and questions', async () => {
-    const event = await createTestEvent(service, account, {}, [
-      RANKED,
-      { votingMethod: 'approval', candidates: ['X'] },
-    ]);
-    const free = await createTestAccount(service, 'free');
-    const own = await createTestEvent(service, free, {}, [RANKED]);
+    const event = await account.event({}, [RANKED, { votingMethod: 'approval', candidates: ['X'] }]);
+    const free = await service.account('free');
+    const own = await free.event({}, [RANKED]);
     const codes = async (path: string, key?: string, of = event) => {
       const answer = await get(of, path, key);
       return [answer.status, answer.body.error.details?.reason ?? answer.body.error.code];
@@ -135,7 +111,7 @@ describe('the ballots of a ranked position as BLT', () => {
 
 describe('the results as a table of candidates', () => {
   test('have one candidate a row, the most votes first', async () => {
-    const event = await createTestEvent(service, account, { title: 'Lunch' }, [
+    const event = await account.event({ title: 'Lunch' }, [
       { votingMethod: 'plurality', candidates: ['Soup', '=Curry'] },
       { votingMethod: 'approval', candidates: ['Tea'] },
     ]);

@@ -1,23 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { type TestEvent, visitor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 async function issuesOf(event: TestEvent, votes: readonly unknown[]): Promise<string[]> {
-  const { status, body } = await service.call(
-    'POST',
-    `/public/voting-events/${event.id}/ballot/cast`,
-    { visitorId: visitor(), votes },
-    { key: account.vote },
-  );
+  const { status, body } = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
   expect(status).toBe(422);
   return body.error.details.issues.map(({ field }: { field: string }) => field).toSorted();
 }
@@ -37,7 +26,7 @@ const NAMES = { candidates: ['Ada', 'Bea', 'Cy', 'Di'] };
 
 describe('a ballot with several faults is told all of them at once', () => {
   test('a rank that a wrong entry has taken, and one that is taken twice', async () => {
-    const event = await createTestEvent(service, account, {}, [{ ...NAMES, votingMethod: 'ranked_choice' }]);
+    const event = await account.event({}, [{ ...NAMES, votingMethod: 'ranked_choice' }]);
     expect(
       await issuesOf(
         event,
@@ -47,9 +36,7 @@ describe('a ballot with several faults is told all of them at once', () => {
   });
 
   test('more choices than are allowed, wrong ones among them', async () => {
-    const event = await createTestEvent(service, account, {}, [
-      { ...NAMES, votingMethod: 'approval', settings: { maxSelections: 2 } },
-    ]);
+    const event = await account.event({}, [{ ...NAMES, votingMethod: 'approval', settings: { maxSelections: 2 } }]);
     expect(
       await issuesOf(
         event,
@@ -59,7 +46,7 @@ describe('a ballot with several faults is told all of them at once', () => {
   });
 
   test('points beyond the budget, those of a wrong entry among them', async () => {
-    const event = await createTestEvent(service, account, {}, [
+    const event = await account.event({}, [
       { ...NAMES, votingMethod: 'cumulative', settings: { cumulativePointBudget: 10 } },
     ]);
     expect(

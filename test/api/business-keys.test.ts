@@ -1,27 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sandboxKey } from '#sandbox/sandbox-keys.ts';
 import { findBusinessEver, openCredentials } from '#src/payments/business-repository.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
 import {
-  checkoutUrlOf,
   createPaidEvent,
-  decide,
   type PaidEvent,
-  type PaidTestService,
   PROVIDERS,
-  RETURN_URL,
-  startPaidTestService,
   type TestProvider,
+  usePaidService,
 } from '#test/harness/payments.ts';
-import { createTestAccount, eventually } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterAll(() => paid.stop());
+const { service, sandbox } = await usePaidService();
 
 const COUNTRY = { provider_a: 'US', provider_b: 'NG' };
 const freshKey = (businessId: string, provider: TestProvider) =>
@@ -29,41 +19,30 @@ const freshKey = (businessId: string, provider: TestProvider) =>
 
 /** A command of its own process is pointed at the sandbox as if it were the provider. */
 function run(words: readonly string[], keys: Readonly<Record<string, string>>) {
-  const where = { PROVIDER_A_API_URL: paid.sandbox.url, PROVIDER_B_API_URL: paid.sandbox.url };
-  return runCommand(paid.service, ['payment-businesses', ...words, '--json'], { ...where, ...keys });
+  const where = { PROVIDER_A_API_URL: sandbox.url, PROVIDER_B_API_URL: sandbox.url };
+  return runCommand(service, ['payment-businesses', ...words, '--json'], { ...where, ...keys });
 }
 
 const refusal = ({ code, stdout, stderr }: CommandEnd) => [code, stdout + stderr];
 
 /** A business of test mode that took a payment already. */
 async function prepare(provider: TestProvider): Promise<PaidEvent> {
-  const event = await createPaidEvent(paid.service, provider);
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-  const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-  const path = `/public/voting-events/${event.id}`;
-  const key = { key: event.account.vote };
-  const answer = await paid.service.call('POST', `${path}/ballot/cast`, body, key);
-  const attempt = demand(answer, 402).paymentAttemptId;
-  await decide(checkoutUrlOf(answer), 'pay');
-  await eventually(async () => {
-    const payment = await paid.service.call('GET', `${path}/payments/${attempt}`, undefined, key);
-    return payment.body.data.status === 'succeeded' ? true : undefined;
-  });
+  const event = await createPaidEvent(service, provider);
+  await event.payKnown();
   const real = 'UPDATE payment_businesses SET sandbox = false WHERE id = $1';
-  await paid.service.deps.db.$client.query(real, [event.businessId]);
+  await service.query(real, [event.businessId]);
   return event;
 }
 
 async function keysOf(id: string) {
-  const business = await findBusinessEver(paid.service.deps.db, id);
+  const business = await findBusinessEver(service.deps.db, id);
   if (business === undefined) throw new Error('no business');
-  return { ...openCredentials(paid.service.deps.secrets, business), livemode: business.livemode };
+  return { ...openCredentials(service.deps.secrets, business), livemode: business.livemode };
 }
 
 describe.each(PROVIDERS)('the keys of a business of %s', (provider) => {
   test('of test mode are connected where that is said, and refused elsewhere; publishable ones always', async () => {
-    const account = await createTestAccount(paid.service);
+    const account = await service.account();
     const words = ['connect', '--account', account.id, '--provider', provider, '--display-name', 'Club'];
     const connect = (key: string, ...more: string[]) =>
       run([...words, '--country', COUNTRY[provider], ...more], { PAYMENT_SECRET_KEY: key });
@@ -84,9 +63,9 @@ describe.each(PROVIDERS)('the keys of a business of %s', (provider) => {
     const publishable = await refresh({ PAYMENT_SECRET_KEY: 'pk_test_1' });
     expect(refusal(publishable)).toEqual([1, expect.stringContaining('publishable')]);
     const live = 'UPDATE payment_businesses SET livemode = $2 WHERE id = $1';
-    await paid.service.deps.db.$client.query(live, [event.businessId, true]);
+    await service.query(live, [event.businessId, true]);
     expect(refusal(await refresh({}))).toEqual([1, expect.stringContaining('test mode')]);
-    await paid.service.deps.db.$client.query(live, [event.businessId, false]);
+    await service.query(live, [event.businessId, false]);
     const before = await keysOf(event.businessId);
     expect((await refresh({ PAYMENT_WEBHOOK_SECRET: 'whsec_fresh' })).code).toBe(0);
     expect(await keysOf(event.businessId)).toMatchObject({ secretKey: before.secretKey, webhookSecret: 'whsec_fresh' });

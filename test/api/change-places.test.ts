@@ -1,23 +1,13 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { expect, test, vi } from 'vitest';
+import { visitor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let busy: TestAccount;
-let other: TestAccount;
-let edited: TestEvent;
-let voted: TestEvent;
-const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
-
-beforeAll(async () => {
-  // Without jobs, whose transactions would be counted too.
-  service = await startTestService({ worker: false });
-  [busy, other] = [await createTestAccount(service), await createTestAccount(service)];
-  edited = await createTestEvent(service, busy, {}, [PLURALITY]);
-  voted = await createTestEvent(service, other, {}, [PLURALITY]);
-});
-afterAll(() => service.stop());
+// Without jobs, whose transactions would be counted too.
+const service = await useService({ worker: false });
+const [busy, other] = [await service.account(), await service.account()];
+const edited = await busy.event();
+const voted = await other.event();
 
 /** How many transactions were open at once at most, from now on. */
 function watchTransactions() {
@@ -39,14 +29,11 @@ test('changes of one account have few connections at a time: they wait for each 
   try {
     const position = `/voting-events/${edited.id}/positions/${edited.positions[0]?.id}`;
     const changes = Array.from({ length: 40 }, (_, number) =>
-      service.call('PATCH', position, { description: `Change ${number}` }, { key: busy.write }),
+      busy.patch(position, { description: `Change ${number}` }),
     );
     const [first] = voted.positions;
     const votes = [{ positionId: first?.id, candidateId: first?.candidates[0] }];
-    const base = `/public/voting-events/${voted.id}/ballot`;
-    const casts = Array.from({ length: 8 }, () =>
-      service.call('POST', `${base}/cast`, { visitorId: visitor(), votes }, { key: other.vote }),
-    );
+    const casts = Array.from({ length: 8 }, () => other.page(voted, 'ballot/cast', { visitorId: visitor(), votes }));
     expect((await Promise.all(casts)).map(({ status }) => status)).toEqual(casts.map(() => 201));
     const answers = await Promise.all(changes);
     // On a slow machine the last ones are asked to come again.

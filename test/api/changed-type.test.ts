@@ -1,9 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, sealBallots, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, votePoll, votesFor } from '#test/harness/elections.ts';
 import { createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { type TestAccount, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
@@ -13,29 +13,23 @@ import { verifyLog } from '../../verifier/verify-log.ts';
  * log has the roll of an election and none of a poll, and everything verifies.
  */
 
-let service: TestService;
 let account: TestAccount;
 
-beforeAll(async () => {
-  // Each step of the log is made where it is asked for: which rolls are recorded depends on when.
-  service = await startTestService({ worker: false });
-});
-afterAll(async () => {
-  await service.stop();
-});
+// Each step of the log is made where it is asked for: which rolls are recorded depends on when.
+const service = await useService({ worker: false });
 
 /** Changes the type of an event whose log has begun. */
 async function become(event: { readonly id: string }, type: string): Promise<void> {
   await sealBallots(service, event.id);
-  demand(await service.call('PATCH', `/voting-events/${event.id}`, { type }, { key: account.write }), 200);
+  demand(await account.patch(`/voting-events/${event.id}`, { type }), 200);
   await sealBallots(service, event.id);
 }
 
 async function requireRight(event: KeyedElection, ballots: number): Promise<void> {
   await finishEvent(service, event.id);
   const path = `/voting-events/${event.id}`;
-  demand(await service.call('PATCH', path, { results: { visibility: 'published' } }, { key: account.write }), 200);
-  const results = demand(await service.call('GET', `${path}/results`, undefined, { key: account.read }), 200);
+  demand(await account.patch(path, { results: { visibility: 'published' } }), 200);
+  const results = demand(await account.get(`${path}/results`), 200);
   expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots } });
   expect(await checkLog(service.deps, event.id)).toBeUndefined();
   const key = await createObserverKey(service, account, event.id);
@@ -47,13 +41,13 @@ const leaves = async (event: { readonly id: string }) =>
   (await new LogReader(service, event.id, account.vote).leaves()).map(({ t, heads }) => (t === 'roll' ? heads : t));
 
 test('a poll that becomes an election takes ballots of its voters, and its log verifies', async () => {
-  account = await createTestAccount(service);
+  account = await service.account();
   const poll = await createKeyedElection(service, account, [], true, { type: 'poll' });
   await become(poll, 'election');
   const voters = [];
   for (const email of ['a@voters.example', 'b@voters.example', 'c@voters.example']) {
     const path = `/voting-events/${poll.id}/voters`;
-    const { id } = demand(await service.call('POST', path, { name: email, email }, { key: account.write }), 201);
+    const { id } = demand(await account.post(path, { name: email, email }), 201);
     voters.push({ id, email, voterKey: await giveVoterKey(service, poll.id, id) });
   }
   await voteWith(service, { ...poll, voters }, [0, 1]);
@@ -62,18 +56,17 @@ test('a poll that becomes an election takes ballots of its voters, and its log v
 });
 
 test('an election that becomes a poll takes ballots of visitors, more than it had voters, and its log verifies', async () => {
-  account = await createTestAccount(service);
+  account = await service.account();
   const election = await createKeyedElection(service, account, [1, 1]);
   await become(election, 'poll');
-  const [position] = election.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(election);
   for (let visitors = 0; visitors < 3; visitors += 1) await votePoll(service, account, election, votes);
   await requireRight(election, 3);
   expect(await leaves(election)).toEqual(['open', 'config', null, 'config', 'ballot', 'ballot', 'ballot', 'close']);
 });
 
 test('an event that changes its type and back has the roll that it had', async () => {
-  account = await createTestAccount(service);
+  account = await service.account();
   const election = await createKeyedElection(service, account, [1, 1]);
   await become(election, 'poll');
   await become(election, 'election');

@@ -1,32 +1,22 @@
 import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { cpSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { cpSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, finishEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { finishEvent, sealBallots, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
+import { useFolder } from '#test/harness/use.ts';
 
 const ROOT = path.join(import.meta.dirname, '../..');
 
-let service: TestService;
-let account: TestAccount;
-let folder: string;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  // The verifier alone: it must work where nothing else of the project is.
-  folder = mkdtempSync(path.join(tmpdir(), 'voting-check-test-'));
-  cpSync(path.join(ROOT, 'verifier'), path.join(folder, 'verifier'), { recursive: true });
-});
-afterAll(async () => {
-  await service.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const service = await useService();
+const account = await service.account();
+// The verifier alone: it must work where nothing else of the project is.
+const folder = useFolder('voting-check-test-');
+cpSync(path.join(ROOT, 'verifier'), path.join(folder, 'verifier'), { recursive: true });
 
 /** The lines that the README gives a voter. */
 function readmeLines(): string[] {
@@ -56,10 +46,8 @@ test('a voter who types the lines of the README sees that the ballot is in, and 
     console.info('curl or sha256sum is not on this machine: the lines of the README were not run');
     return;
   }
-  const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-  const event: TestEvent = await createTestEvent(service, account, { results: { visibility: 'live' } }, plan);
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[1] }];
+  const event: TestEvent = await account.event({ results: { visibility: 'live' } });
+  const votes = votesFor(event, 1);
   const confirmed = [];
   for (let index = 0; index < 4; index += 1) confirmed.push(await votePoll(service, account, event, votes));
   await sealBallots(service, event.id);

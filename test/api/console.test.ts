@@ -1,39 +1,26 @@
 import { Writable } from 'node:stream';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { createLog } from '#src/platform/log.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { posterWithInbox } from '#src/webhooks/own-inbox.ts';
 import { signMessage } from '#src/webhooks/signature.ts';
 import { type Asked, askRaw, readToken, WITH_CONSOLE, watchConsole } from '#test/harness/console.ts';
-import { createTestEvent, demand, visitor, votePoll } from '#test/harness/elections.ts';
-import {
-  checkoutUrlOf,
-  createPaidEvent,
-  type PaidTestService,
-  PLURALITY,
-  RETURN_URL,
-  startPaidTestService,
-} from '#test/harness/payments.ts';
+import { createTestEvent, demand, PLURALITY, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
+import { checkoutUrlOf, createPaidEvent, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
-import { createTestAccount, eventually, startTestService, type TestAccount } from '#test/harness/test-service.ts';
+import { eventually, startTestService, type TestAccount } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-let port: number;
-let token: string;
 const logged: string[] = [];
 
-beforeAll(async () => {
-  const destination = new Writable({
-    write(chunk: Buffer, _encoding, done) {
-      logged.push(chunk.toString());
-      done();
-    },
-  });
-  paid = await startPaidTestService({ ...WITH_CONSOLE, log: createLog('info', destination) });
-  port = paid.service.port;
-  token = await readToken(port);
+const destination = new Writable({
+  write(chunk: Buffer, _encoding, done) {
+    logged.push(chunk.toString());
+    done();
+  },
 });
-afterAll(() => paid.stop());
+const paid = await usePaidService({ ...WITH_CONSOLE, log: createLog('info', destination) });
+const port = paid.service.port;
+const token = await readToken(port);
 
 async function watch() {
   const watching = await watchConsole(port);
@@ -171,12 +158,12 @@ describe('the console', () => {
   test('shows each request with account, key, code and reason, casts among them, and none of its own', async () => {
     const { service } = paid;
     const { state, until } = await watch();
-    const account = await createTestAccount(service);
-    const event = await createTestEvent(service, account, {}, PLURALITY);
+    const account = await service.account();
+    const event = await createTestEvent(service, account);
     await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
     const at = `/public/voting-events/${event.code}/ballot/cast`;
     const headers = { 'X-Request-Id': 'a-cast-too-late' };
-    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+    const votes = votesFor(event);
     await service.call('POST', at, { visitorId: visitor(), votes }, { key: account.vote, headers });
     const shown = await until(({ requests }) => requests.find(({ requestId }) => requestId === 'a-cast-too-late'));
     expect(shown).toMatchObject({
@@ -193,7 +180,7 @@ describe('the console', () => {
 
   test('shows a mail with its key, HTML and text, and neither database nor log has it', async () => {
     const { service } = paid;
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const election = await createTestEvent(
       service,
       account,
@@ -236,7 +223,7 @@ describe('the console', () => {
     const { service } = paid;
     const { state, until } = await watch();
     const event = await createPaidEvent(service, 'provider_a');
-    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+    const votes = votesFor(event);
     const open = async (): Promise<string> => {
       const body = { visitorId: visitor(), votes, returnUrl: RETURN_URL };
       const cast = await service.call('POST', `/public/voting-events/${event.code}/ballot/cast`, body, {
@@ -264,8 +251,8 @@ describe('the console', () => {
   test('counts while ballots are confirmed', async () => {
     const { service } = paid;
     const { until } = await watch();
-    const account = await createTestAccount(service);
-    const event = await createTestEvent(service, account, { title: 'Counted here' }, PLURALITY);
+    const account = await service.account();
+    const event = await createTestEvent(service, account, { title: 'Counted here' });
     await until(({ results }) => results.find(({ id, ballots }) => id === event.id && ballots === 0));
     const [position] = event.positions;
     await votePoll(service, account, event, [
@@ -321,7 +308,7 @@ describe('the inbox', () => {
   test('receives what the service sends, verifies it, and has it sent again', async () => {
     const { service } = paid;
     const { until } = await watch();
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const endpoint = demand(await subscribe(account, `http://localhost:${port}/console/inbox/first`), 201);
     await service.call('POST', `/webhook-endpoints/${endpoint.id}/test`, undefined, { key: account.write });
     const first = await until(({ messages }) => messages.find(({ inbox }) => inbox === 'first'));
@@ -343,7 +330,7 @@ describe('the inbox', () => {
   });
 
   test('says of messages that are not signed, not by an endpoint of it, or too long ago', async () => {
-    const account = await createTestAccount(paid.service);
+    const account = await paid.service.account();
     const { until } = await watch();
     const { secret } = demand(await subscribe(account, `http://127.0.0.1:${port}/console/inbox/judged`), 201);
     const other = demand(await subscribe(account, `http://127.0.0.1:${port}/console/inbox/other`), 201);
@@ -371,7 +358,7 @@ describe('the inbox', () => {
   });
 
   test('is the one address of this machine that a receiver may have', async () => {
-    const account = await createTestAccount(paid.service);
+    const account = await paid.service.account();
     for (const url of [
       `http://localhost:${port}/console/replays`,
       `http://localhost:${port}/console/inbox/mine?next=1`,

@@ -1,23 +1,17 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { generateApiKey } from '#src/accounts/api-key.ts';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { type TestService, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 describe('every route', () => {
   test('refuses a missing, malformed, unknown, revoked and expired key in the same words', async () => {
-    const [revoked, expired] = [await createTestAccount(service), await createTestAccount(service)];
-    await service.deps.db.$client.query('UPDATE api_keys SET revoked_at = 1 WHERE account_id = $1', [revoked.id]);
-    await service.deps.db.$client.query('UPDATE api_keys SET expires_at = 1 WHERE account_id = $1', [expired.id]);
+    const [revoked, expired] = [await service.account(), await service.account()];
+    await service.query('UPDATE api_keys SET revoked_at = 1 WHERE account_id = $1', [revoked.id]);
+    await service.query('UPDATE api_keys SET expires_at = 1 WHERE account_id = $1', [expired.id]);
     const answers = await Promise.all(
       [
         undefined,
@@ -62,7 +56,7 @@ describe('every route', () => {
   });
 
   test('tells which methods an address takes', async () => {
-    const answer = await service.call('PUT', '/voting-events', {}, { key: account.write });
+    const answer = await account.put('/voting-events', {});
     expect([answer.status, answer.body.error.code, answer.headers.get('allow')]).toEqual([
       400,
       'bad_request',
@@ -73,7 +67,7 @@ describe('every route', () => {
 
   test('takes the last part of an address for an ID only where it stands for nothing else', async () => {
     for (const path of ['voters/batch', 'voters/bulk', 'candidates/bulk']) {
-      const answer = await service.call('GET', `/voting-events/x/${path}`, undefined, { key: account.read });
+      const answer = await account.get(`/voting-events/x/${path}`);
       expect([path, answer.status, answer.headers.get('allow')]).toEqual([path, 400, 'POST']);
     }
   });
@@ -81,10 +75,8 @@ describe('every route', () => {
 
 describe('the request limit', () => {
   test('refuses what goes over the burst, with the time to wait', async () => {
-    const free = await createTestAccount(service, 'free');
-    const answers = await Promise.all(
-      Array.from({ length: 40 }, () => service.call('GET', '/me', undefined, { key: free.read })),
-    );
+    const free = await service.account('free');
+    const answers = await Promise.all(Array.from({ length: 40 }, () => free.get('/me')));
     const refused = answers.filter((answer) => answer.status === 429);
     expect(refused.length).toBeGreaterThan(10);
     expect(refused[0]?.body.error.code).toBe('rate_limited');
@@ -145,10 +137,7 @@ describe('an Idempotency-Key', () => {
     const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     const other = await service.another();
     try {
-      const body = {
-        visitorId: visitor(),
-        votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
-      };
+      const body = { visitorId: visitor(), votes: votesFor(event) };
       const cast = (on: TestService) =>
         on.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, {
           key: account.vote,
@@ -170,15 +159,12 @@ describe('an Idempotency-Key', () => {
 
   test('leaves no confirmation code in clear in the database', async () => {
     const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
-    const body = {
-      visitorId: visitor(),
-      votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
-    };
+    const body = { visitorId: visitor(), votes: votesFor(event) };
     const cast = await service.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, {
       key: account.vote,
       headers: { 'Idempotency-Key': 'cast-2' },
     });
-    const { rows } = await service.deps.db.$client.query<{ row: string }>(
+    const rows = await service.query<{ row: string }>(
       'SELECT idempotency_keys::text AS row FROM idempotency_keys UNION ALL SELECT pending_ballots::text FROM pending_ballots',
     );
     expect(rows.length).toBeGreaterThan(1);
@@ -204,7 +190,7 @@ describe('the public context and ballot', () => {
       ]);
       const again = await read(tag);
       expect([path, again.status, await again.text()]).toEqual([path, 304, '']);
-      await service.call('PATCH', `/voting-events/${event.id}`, { title: `Changed ${path}` }, { key: account.write });
+      await account.patch(`/voting-events/${event.id}`, { title: `Changed ${path}` });
       service.deps.events.forget(event.id);
       expect([path, (await read(tag)).status]).toEqual([path, path === '' ? 200 : 304]);
     }

@@ -1,25 +1,12 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { copyRollJob } from '#src/voters/copy-event.ts';
-import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
-import { connectTestBusiness, type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
+import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
-import {
-  createTestAccount,
-  eventually,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  service = paid.service;
-  account = await createTestAccount(service);
-});
-afterAll(() => paid.stop());
+const { service } = await usePaidService();
+const account = await service.account();
 
 const call = (method: string, path: string, body?: object, owner = account): Promise<TestAnswer> =>
   service.call(method, `/voting-events${path}`, body, { key: owner.write });
@@ -28,7 +15,7 @@ const list = async (id: string, what: string, owner = account) =>
 const copied = (id: string, owner = account) =>
   eventually(async () => {
     const event = demand(await call('GET', `/${id}`, undefined, owner), 200);
-    const { rows } = await service.deps.db.$client.query('SELECT 1 FROM roll_copies WHERE voting_event_id = $1', [id]);
+    const rows = await service.query('SELECT 1 FROM roll_copies WHERE voting_event_id = $1', [id]);
     return rows.length === 0 ? event : undefined;
   });
 
@@ -84,14 +71,7 @@ async function createFull(owner = account): Promise<TestEvent> {
 describe('a copy of an event', () => {
   test('is a draft with a new code and the same settings, groups, positions, candidates and sponsors', async () => {
     const source = await createFull();
-    await service.call(
-      'POST',
-      `/public/voting-events/${source.id}/register/voter`,
-      { name: 'R', email: 'r@club.example' },
-      {
-        key: account.vote,
-      },
-    );
+    await account.page(source, 'register/voter', { name: 'R', email: 'r@club.example' });
     demand(await call('PATCH', `/${source.id}`, { status: 'open', endsAt: Date.now() + 3_600_000 }), 200);
     const before = demand(await call('GET', `/${source.id}`), 200);
     const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: false }), 201);
@@ -125,9 +105,8 @@ describe('a copy of an event', () => {
     const source = await createFull();
     const rows = Array.from({ length: 1_100 }, (_, index) => ({ name: `W${index}`, email: `w${index}@club.example` }));
     demand(await call('POST', `/${source.id}/voters/import`, { mode: 'all', voters: rows }), 200);
-    const path = `/public/voting-events/${source.id}/register/voter`;
     demand(await call('PATCH', `/${source.id}`, { startsAt: Date.now() + 3_600_000 }), 200);
-    demand(await service.call('POST', path, { name: 'R', email: 'r@club.example' }, { key: account.vote }), 201);
+    demand(await account.page(source, 'register/voter', { name: 'R', email: 'r@club.example' }), 201);
     const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: true }), 201);
     expect(copy.copy).toEqual({ total: 1_103, done: 0 });
     const done = await copied(copy.id);
@@ -192,10 +171,9 @@ describe('a copy of an event', () => {
     const source = await createFull();
     const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: true }), 201);
     await copied(copy.id);
-    await service.deps.db.$client.query(
-      'UPDATE voting_events SET copy_done = 0, copy_total = 3, ready = false WHERE id = $1',
-      [copy.id],
-    );
+    await service.query('UPDATE voting_events SET copy_done = 0, copy_total = 3, ready = false WHERE id = $1', [
+      copy.id,
+    ]);
     const refused = await call('PATCH', `/${copy.id}`, { status: 'open' });
     expect([refused.status, refused.body.error.details]).toEqual([
       ...[409, { reason: 'not_ready', missing: [{ what: 'copy' }] }],
@@ -208,20 +186,14 @@ describe('a copy of an event', () => {
   });
 
   test('takes prices and their business along within one account alone', async () => {
-    const poll = await createTestEvent(
-      service,
-      account,
-      {},
-      [{ votingMethod: 'plurality', candidates: ['A', 'B'] }],
-      false,
-    );
+    const poll = await account.event({}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }], false);
     const business = await connectTestBusiness(service, account, 'provider_a');
     demand(await call('PUT', `/${poll.id}/payment-business`, { paymentBusinessId: business.id }), 200);
     const payments = { payToVote: { amountMinor: 500, currency: 'usd' }, repeatVotes: true };
     demand(await call('PATCH', `/${poll.id}`, { payments }), 200);
     const own = demand(await call('POST', `/${poll.id}/copy`, { title: 'Mine', withVoters: false }), 201);
     expect(own).toMatchObject({ payments, paymentBusinessId: business.id });
-    const guest = await createTestAccount(service);
+    const guest = await service.account();
     await shareEvent(service, account, poll, guest, 'editor');
     const theirs = demand(await call('POST', `/${poll.id}/copy`, { title: 'Theirs', withVoters: true }, guest), 201);
     expect(theirs).toMatchObject({
@@ -236,7 +208,7 @@ describe('a copy of an event', () => {
     const source = await createFull();
     const rows = Array.from({ length: 101 }, (_, index) => ({ name: `W${index}`, email: `w${index}@club.example` }));
     demand(await call('POST', `/${source.id}/voters/import`, { mode: 'all', voters: rows }), 200);
-    const free = await createTestAccount(service, 'free');
+    const free = await service.account('free');
     await shareEvent(service, account, source, free, 'editor');
     const refused = await call('POST', `/${source.id}/copy`, { title: 'Full', withVoters: true }, free);
     expect([refused.status, refused.body.error.details]).toEqual([422, { limit: 'voters_per_event', max: 100 }]);
@@ -244,10 +216,9 @@ describe('a copy of an event', () => {
       demand(await call('POST', `/${source.id}/copy`, { title: 'One', withVoters: false }, free), 201);
     const full = await call('POST', `/${source.id}/copy`, { title: 'Full', withVoters: false }, free);
     expect([full.status, full.body.error.details]).toEqual([422, { limit: 'voting_events', max: 3 }]);
-    const { rows: left } = await service.deps.db.$client.query(
-      'SELECT count(*)::int AS events FROM voting_events WHERE account_id = $1',
-      [free.id],
-    );
+    const left = await service.query('SELECT count(*)::int AS events FROM voting_events WHERE account_id = $1', [
+      free.id,
+    ]);
     expect(left).toEqual([{ events: 3 }]);
   });
 });
@@ -272,7 +243,7 @@ test('the route of copies refuses what is not its own, and answers a repeat with
     const answer = await service.call(method, target, body, key === undefined ? {} : { key });
     return [answer.status, answer.body.error.details?.reason ?? answer.body.error.code];
   };
-  const [stranger, viewer] = [await createTestAccount(service), await createTestAccount(service)];
+  const [stranger, viewer] = [await service.account(), await service.account()];
   await shareEvent(service, account, source, viewer, 'viewer');
   expect(await codes(undefined)).toEqual([401, 'unauthorized']);
   expect(await codes(account.read)).toEqual([403, 'insufficient_scope']);
@@ -281,7 +252,7 @@ test('the route of copies refuses what is not its own, and answers a repeat with
   expect(await codes(viewer.write)).toEqual([403, 'role']);
   expect(await codes(account.write, `${path}?x=1`)).toEqual([400, 'bad_request']);
   expect(await codes(account.write, path, 'GET')).toEqual([400, 'bad_request']);
-  const ask = () => service.call('POST', path, good, { key: account.write, headers: { 'Idempotency-Key': source.id } });
+  const ask = () => account.post(path, good, { 'Idempotency-Key': source.id });
   const [first, second] = await Promise.all([ask(), ask()]);
   const repeated = await ask();
   expect([first.status, second.status].filter((status) => status === 201).length).toBeGreaterThan(0);

@@ -1,28 +1,20 @@
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { CostlyReads } from '#src/http/costly-reads.ts';
-import { createTestEvent, type TestEvent } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-let event: TestEvent;
-let endpointId: string;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  event = await createTestEvent(service, account, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
-  const body = { url: 'https://hooks.example.com/a', eventTypes: ['voter.created'] };
-  endpointId = (await service.call('POST', '/webhook-endpoints', body, { key: account.write })).body.data.id;
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const event = await account.event({}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
+const body = { url: 'https://hooks.example.com/a', eventTypes: ['voter.created'] };
+const endpointId = (await account.post('/webhook-endpoints', body)).body.data.id;
 
 /** What a read counts as, and which tables it asks for over which connections. */
 async function watch(target: string) {
   const runs = vi.spyOn(CostlyReads.prototype, 'run');
   const { db, reads } = service.deps;
   const asked = [vi.spyOn(db.$client, 'query'), vi.spyOn(reads.$client, 'query')];
-  const { status } = await service.call('GET', target, undefined, { key: account.read });
+  const { status } = await account.get(target);
   const [onMain = '', onReads = ''] = asked.map(({ mock }) =>
     inspect(
       mock.calls.map(([query]) => query),
@@ -64,7 +56,7 @@ describe('a read that costs much', () => {
   test.each(['csv', 'json', 'cvr'])(
     'a file of the results counts for the account that asked for it: %s',
     async (kind) => {
-      const { headers } = await service.call('GET', `${eventPath()}/results/${kind}`, undefined, { key: account.read });
+      const { headers } = await account.get(`${eventPath()}/results/${kind}`);
       const { pathname } = new URL(headers.get('location') ?? '');
       expect(await watch(pathname)).toMatchObject({ status: 200, accounts: [account.id] });
     },

@@ -1,26 +1,14 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { demand, finishEvent, PLURALITY, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { type TestAnswer, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const resultsOf = async (event: TestEvent): Promise<TestAnswer['body']> =>
-  demand(await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }), 200);
+  demand(await account.get(`/voting-events/${event.id}/results`), 200);
 
 async function vote(
   event: TestEvent,
@@ -35,12 +23,12 @@ async function vote(
 }
 
 const close = async (event: TestEvent): Promise<void> => {
-  demand(await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write }), 200);
+  demand(await account.patch(`/voting-events/${event.id}`, { status: 'closed' }), 200);
 };
 
 describe('the lot', () => {
   test('is secret while ballots can still be confirmed, then reproduced from the documented bytes', async () => {
-    const event = await createTestEvent(service, account, { type: 'poll', ballot: { opening: 'observer' } }, [
+    const event = await account.event({ type: 'poll', ballot: { opening: 'observer' } }, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cid'], settings: { tieBreak: 'lot' } },
     ]);
     const draft = await resultsOf(event);
@@ -75,7 +63,7 @@ describe('the lot', () => {
     const leaves = await log.leaves();
     expect(leaves[0]?.['seed']).toBe(seedHash);
     expect(leaves.at(-1)?.['t']).toBe('close');
-    const { rows } = await service.deps.db.$client.query(
+    const rows = await service.query(
       "SELECT encode(root_hash, 'hex') AS root FROM log_checkpoints WHERE voting_event_id = $1 AND size = $2",
       [event.id, leaves.length - 1],
     );
@@ -83,19 +71,13 @@ describe('the lot', () => {
   });
 
   test('is drawn when the event opens, not when it is created', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'poll' },
-      [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }],
-      false,
-    );
+    const event = await account.event({ type: 'poll' }, PLURALITY, false);
     expect((await resultsOf(event)).lot).toEqual({ seedHash: null, seed: null, root: null });
   });
 });
 
 test('the sum of all votes leaves score positions out, which may be negative', async () => {
-  const event = await createTestEvent(service, account, { type: 'poll' }, [
+  const event = await account.event({ type: 'poll' }, [
     { votingMethod: 'score', candidates: ['Ada', 'Bea'], settings: { scoreMin: -5, scoreMax: 5 } },
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
   ]);
@@ -109,7 +91,7 @@ test('the sum of all votes leaves score positions out, which may be negative', a
 });
 
 test('a score left out on a scale without 0 counts the lowest mark', async () => {
-  const event = await createTestEvent(service, account, { type: 'poll' }, [
+  const event = await account.event({ type: 'poll' }, [
     { votingMethod: 'score', candidates: ['Best', 'Unknown'], settings: { scoreMin: -5, scoreMax: -1 } },
   ]);
   await vote(event, [[0, 0, { value: -1 }]]);
@@ -124,7 +106,7 @@ describe('a referendum', () => {
     ['answers', 'rejected', '2/4'],
   ] as const)('takes the share of yes of its base: %s', async (base, outcome, actual) => {
     const threshold = { numerator: 1, denominator: 2, inclusive: false, base };
-    const event = await createTestEvent(service, account, { type: 'poll' }, [
+    const event = await account.event({ type: 'poll' }, [
       {
         votingMethod: 'referendum',
         candidates: ['Yes', 'No', 'Abstain'],
@@ -138,7 +120,7 @@ describe('a referendum', () => {
 
   test('of the electorate is never passed without one, and a base is yes_no unless it is said', async () => {
     const settings = { rules: { threshold: { numerator: 1, denominator: 2, base: 'electorate' } } };
-    const event = await createTestEvent(service, account, { type: 'poll' }, [
+    const event = await account.event({ type: 'poll' }, [
       { votingMethod: 'referendum', candidates: ['Yes', 'No'], settings },
       { votingMethod: 'referendum', candidates: ['Yes', 'No'] },
     ]);
@@ -149,15 +131,15 @@ describe('a referendum', () => {
     const [first, second] = (await resultsOf(event)).positions;
     expect([first.referendum.outcome, second.referendum.outcome]).toEqual(['rejected', 'passed']);
     const path = `/voting-events/${event.id}/positions/${event.positions[1]?.id}`;
-    const shown = demand(await service.call('GET', path, undefined, { key: account.read }), 200);
+    const shown = demand(await account.get(path), 200);
     expect(shown.rules.threshold.base).toBe('yes_no');
   });
 
   test.each(['threshold', 'turnoutQuorum'])('refuses a %s of 0', async (name) => {
-    const event = await createTestEvent(service, account, { type: 'poll' }, [], false);
+    const event = await account.event({ type: 'poll' }, [], false);
     const rules = { [name]: { numerator: 0, denominator: 2 } };
     const body = { title: 'Move', votingMethod: 'referendum', rules };
-    const refused = await service.call('POST', `/voting-events/${event.id}/positions`, body, { key: account.write });
+    const refused = await account.post(`/voting-events/${event.id}/positions`, body);
     expect([refused.status, refused.body.error.details.field]).toEqual([422, `rules.${name}.numerator`]);
   });
 });
@@ -165,7 +147,7 @@ describe('a referendum', () => {
 describe('a required majority', () => {
   test('leaves the seat vacant below it, and names who goes into the runoff', async () => {
     const majorityRequired = { numerator: 1, denominator: 2 };
-    const event = await createTestEvent(service, account, { type: 'poll' }, [
+    const event = await account.event({ type: 'poll' }, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cid'], settings: { majorityRequired } },
     ]);
     for (const candidate of [0, 0, 1, 2, 2]) await vote(event, [[0, candidate]]);
@@ -173,7 +155,7 @@ describe('a required majority', () => {
     const [ada, , cid] = event.positions[0]?.candidates ?? [];
     expect(position).toMatchObject({ winners: [], vacantSeats: 1, runoff: [ada, cid] });
     const path = `/voting-events/${event.id}/positions/${event.positions[0]?.id}`;
-    const shown = demand(await service.call('GET', path, undefined, { key: account.read }), 200);
+    const shown = demand(await account.get(path), 200);
     expect(shown.majorityRequired).toEqual(majorityRequired);
   });
 
@@ -182,15 +164,15 @@ describe('a required majority', () => {
     ['plurality', { numerator: 2, denominator: 2 }, 'majorityRequired'],
     ['approval', { numerator: 0, denominator: 2 }, 'majorityRequired.numerator'],
   ])('is refused where it cannot be: %s, %o', async (votingMethod, majorityRequired, field) => {
-    const event = await createTestEvent(service, account, { type: 'poll' }, [], false);
+    const event = await account.event({ type: 'poll' }, [], false);
     const body = { title: 'Chair', votingMethod, majorityRequired };
-    const refused = await service.call('POST', `/voting-events/${event.id}/positions`, body, { key: account.write });
+    const refused = await account.post(`/voting-events/${event.id}/positions`, body);
     expect([refused.status, refused.body.error.details.field]).toEqual([422, field]);
   });
 });
 
 test('more seats than candidates are told as vacant', async () => {
-  const event = await createTestEvent(service, account, { type: 'poll' }, [
+  const event = await account.event({ type: 'poll' }, [
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea'], settings: { seats: 3 } },
   ]);
   for (const candidate of [0, 1]) await vote(event, [[0, candidate]]);
@@ -200,7 +182,7 @@ test('more seats than candidates are told as vacant', async () => {
 test.each(['rejected', 'pending', 'withdrawn'])(
   'a candidate with votes who became %s is counted, and cannot win',
   async (status) => {
-    const event = await createTestEvent(service, account, { type: 'poll' }, [
+    const event = await account.event({ type: 'poll' }, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
       { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea', 'Cid'] },
     ]);
@@ -215,10 +197,8 @@ test.each(['rejected', 'pending', 'withdrawn'])(
       event.positions[1]?.candidates[2],
     ];
     // Below every rule of the API: a count must not depend on how a status came about.
-    await service.deps.db.$client.query('UPDATE candidates SET status = $1 WHERE id = ANY($2)', [status, gone]);
-    await service.deps.db.$client.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [
-      event.id,
-    ]);
+    await service.query('UPDATE candidates SET status = $1 WHERE id = ANY($2)', [status, gone]);
+    await service.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [event.id]);
     const [plurality, ranked] = (await resultsOf(event)).positions;
     expect(plurality.winners).toEqual([]);
     expect(plurality.candidates[0]).toMatchObject({ votesWon: 1, winner: false });
@@ -230,19 +210,16 @@ test.each(['rejected', 'pending', 'withdrawn'])(
 );
 
 test('turnout of the groups is told once the result is final, of groups with at least five voters', async () => {
-  const event = await createTestEvent(service, account, { type: 'election' }, [
-    { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-  ]);
-  const key = { key: account.write };
+  const event = await account.event({ type: 'election' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const groupOf = async (name: string): Promise<string> =>
-    demand(await service.call('POST', `/voting-events/${event.id}/groups`, { name }, key), 201).id;
+    demand(await account.post(`/voting-events/${event.id}/groups`, { name }), 201).id;
   const [large, small] = [await groupOf('Large'), await groupOf('Small')];
   const voters = Array.from({ length: 9 }, (_, index) => ({
     name: `Voter ${index}`,
     email: `voter-${index}@group.example`,
     groupId: index < 5 ? large : small,
   }));
-  demand(await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, key), 201);
+  demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
   expect((await resultsOf(event)).byGroup).toBeNull();
   await close(event);
   await finishEvent(service, event.id);

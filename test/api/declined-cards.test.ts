@@ -1,82 +1,51 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { NO_FAULTS } from '#sandbox/faults.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
-import {
-  checkoutUrlOf,
-  createPaidEvent,
-  decide,
-  type PaidEvent,
-  type PaidTestService,
-  PROVIDERS,
-  RETURN_URL,
-  startPaidTestService,
-} from '#test/harness/payments.ts';
+import { describe, expect, test } from 'vitest';
+import { demand } from '#test/harness/elections.ts';
+import { createPaidEvent, decide, type PaidEvent, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
 const DAY_MS = 86_400_000;
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterEach(() => {
-  Object.assign(paid.sandbox.faults, NO_FAULTS);
-});
-afterAll(() => paid.stop());
-
-const post = ({ id, account }: PaidEvent, path: string, body: object) =>
-  paid.service.call('POST', `/public/voting-events/${id}/ballot/${path}`, body, { key: account.vote });
+const { service, sandbox } = await usePaidService();
 
 const statusOf = async ({ id, account }: PaidEvent, attempt: string): Promise<string> => {
-  const path = `/public/voting-events/${id}/payments/${attempt}`;
-  return demand(await paid.service.call('GET', path, undefined, { key: account.vote }), 200).status;
+  return demand(await account.page({ id }, `payments/${attempt}`), 200).status;
 };
 
 const untilStatus = (event: PaidEvent, attempt: string, status: string) =>
   eventually(async () => ((await statusOf(event, attempt)) === status ? true : undefined));
 
-async function begin(event: PaidEvent): Promise<{ attempt: string; url: string }> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-  const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-  const answer = await post(event, 'cast', body);
-  return { attempt: demand(answer, 402).paymentAttemptId, url: checkoutUrlOf(answer) };
-}
-
 /** A payer whose card is declined: the page takes them to itself again. */
 async function decline(url: string): Promise<void> {
-  paid.sandbox.faults.declineTimes = 1;
+  sandbox.faults.declineTimes = 1;
   expect(new URL(await decide(url, 'pay'), url).href).toBe(url);
 }
 
 /** The page is over, at the provider or here, as the provider has it. */
 async function endPage({ provider }: PaidEvent, attempt: string): Promise<void> {
-  if (provider === 'provider_a') paid.sandbox.advance(3_600_000);
-  else await paid.service.deps.db.$client.query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', [attempt]);
+  if (provider === 'provider_a') sandbox.advance(3_600_000);
+  else await service.query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', [attempt]);
 }
 
 describe.each(PROVIDERS)('a card that %s declines', (provider) => {
   test('ends nothing: a second try on the same page ends in a counted vote', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    const { attempt, url } = await begin(event);
+    const event = await createPaidEvent(service, provider);
+    const { attempt, url } = await event.begin();
     await decline(url);
     expect(await (await fetch(url)).text()).toContain('The bank refused this card');
-    const waiting = await post(event, 'cast', { paymentAttemptId: attempt });
+    const waiting = await event.cast(attempt);
     expect([waiting.status, waiting.body.data.status]).toEqual([402, 'pending']);
     await new Promise((resolve) => setTimeout(resolve, 2_100));
     expect(await statusOf(event, attempt)).toBe('pending');
     await decide(url, 'pay');
     await untilStatus(event, attempt, 'succeeded');
-    const { confirmationCode } = demand(await post(event, 'cast', { paymentAttemptId: attempt }), 201);
-    demand(await post(event, 'confirm', { confirmationCode }), 200);
-    const results = await paid.service.call('GET', `/voting-events/${event.id}/results`, undefined, {
-      key: event.account.read,
-    });
+    const { confirmationCode } = demand(await event.cast(attempt), 201);
+    demand(await event.page('ballot/confirm', { confirmationCode }), 200);
+    const results = await event.account.get(`/voting-events/${event.id}/results`);
     expect(demand(results, 200).stats.ballots).toBe(1);
   });
 
   test('is the last word when its page ends: failed, and cancelled where there was no try', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    const [declined, left] = [await begin(event), await begin(event)];
+    const event = await createPaidEvent(service, provider);
+    const [declined, left] = [await event.begin(), await event.begin()];
     await decline(declined.url);
     await decide(left.url, 'cancel');
     for (const { attempt } of [declined, left]) await endPage(event, attempt);
@@ -84,25 +53,23 @@ describe.each(PROVIDERS)('a card that %s declines', (provider) => {
       await untilStatus(event, declined.attempt, 'failed');
       await untilStatus(event, left.attempt, 'cancelled');
     } finally {
-      if (provider === 'provider_a') paid.sandbox.advance(-3_600_000);
+      if (provider === 'provider_a') sandbox.advance(-3_600_000);
     }
     const reasons = await Promise.all(
-      [declined, left].map(
-        async ({ attempt }) => (await post(event, 'cast', { paymentAttemptId: attempt })).body.error,
-      ),
+      [declined, left].map(async ({ attempt }) => (await event.cast(attempt)).body.error),
     );
     expect(reasons.map(({ details }) => details.reason)).toEqual(['payment_failed', 'payment_expired']);
   });
 });
 
 test('a page of provider_b whose day is over has failed for good where its last try was refused', async () => {
-  const event = await createPaidEvent(paid.service, 'provider_b');
-  const { attempt, url } = await begin(event);
+  const event = await createPaidEvent(service, 'provider_b');
+  const { attempt, url } = await event.begin();
   await decline(url);
-  paid.sandbox.advance(DAY_MS);
+  sandbox.advance(DAY_MS);
   try {
     await untilStatus(event, attempt, 'failed');
   } finally {
-    paid.sandbox.advance(-DAY_MS);
+    sandbox.advance(-DAY_MS);
   }
 });

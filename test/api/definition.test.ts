@@ -1,22 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { expect, test } from 'vitest';
+import { demand } from '#test/harness/elections.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const call = (method: string, path: string, body?: unknown, key = account.write): Promise<TestAnswer> =>
   service.call(method, `/voting-events${path}`, body, { key });
@@ -212,7 +200,7 @@ test('an event that takes long to be made holds up no other of its account', asy
     const slow = call('POST', '/definition', FILE);
     // It stands at its candidates.
     await eventually(async () => {
-      const { rows } = await service.deps.db.$client.query(
+      const rows = await service.query(
         "SELECT 1 FROM pg_locks WHERE relation = 'candidates'::regclass AND NOT granted",
       );
       return rows.length > 0 ? true : undefined;
@@ -228,8 +216,8 @@ test('an event that takes long to be made holds up no other of its account', asy
 test('the routes of files keep to scopes, roles and what a key sees', async () => {
   const id = await make();
   const path = `/${id}/definition`;
-  const stranger = await createTestAccount(service);
-  const viewer = await createTestAccount(service);
+  const stranger = await service.account();
+  const viewer = await service.account();
   await shareEvent(service, account, { id, code: 'CODE', positions: [] }, viewer, 'viewer');
   const codes = async (method: string, target: string, key: string, body?: unknown) => {
     const answer = await call(method, target, body, key);
@@ -244,6 +232,6 @@ test('the routes of files keep to scopes, roles and what a key sees', async () =
   expect(await codes('PUT', `${path}?dryRun=maybe`, account.write, FILE)).toEqual([400, 'bad_request']);
   expect(await codes('POST', '/definition', account.read, FILE)).toEqual([403, 'insufficient_scope']);
   expect((await call('GET', path, undefined, viewer.read)).status).toBe(200);
-  const open = await createTestEvent(service, account, {}, [{ votingMethod: 'approval', candidates: ['A'] }]);
+  const open = await account.event({}, [{ votingMethod: 'approval', candidates: ['A'] }]);
   expect(await codes('PUT', `/${open.id}/definition`, account.write, FILE)).toEqual([409, 'not_a_draft']);
 });

@@ -2,15 +2,14 @@ import { execFile } from 'node:child_process';
 import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseEnv, promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { showDemo } from '#src/demo/show-demo.ts';
 import { sealDeps } from '#src/work.ts';
-import { type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
+import { usePaidService } from '#test/harness/payments.ts';
 
 const run = promisify(execFile);
 
-let paid: PaidTestService;
 const said: string[] = [];
 
 /** Shows the demo of the service, as its start does. */
@@ -22,10 +21,7 @@ async function show(): Promise<NodeJS.Dict<string>> {
   return parseEnv(readFileSync(path.join(deps.config.dataDir, 'demo.env'), 'utf8'));
 }
 
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterAll(() => paid.stop());
+const paid = await usePaidService();
 
 describe('the demo', () => {
   test('has an election in its middle: a roll of 40, 36 ballots, 35 shown, and a proof that works at once', async () => {

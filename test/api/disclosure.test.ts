@@ -1,26 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { demand, finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import { eventually, startTestService, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  // Without the job that makes the steps of all events once a minute: here the tests make them.
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+// Without the job that makes the steps of all events once a minute: here the tests make them.
+const service = await useService({ worker: false });
+const account = await service.account();
 
 interface Voter {
   readonly id: string;
@@ -37,29 +26,23 @@ const read = async (path: string, key = account.read) =>
 
 /** An open election with public live counts. @param weights of its voters, one each */
 async function createElection(weights: readonly number[], settings: object = {}): Promise<Election> {
-  const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
   const given = { type: 'election', results: { visibility: 'live' }, ...settings };
-  const event = await createTestEvent(service, account, given, plan);
+  const event = await account.event(given);
   const voters: Voter[] = [];
   for (const [place, weight] of weights.entries()) {
     const email = `voter-${place}@club.example`;
     const body = { name: `Voter ${place}`, email, weight };
-    const { id } = demand(
-      await service.call('POST', `/voting-events/${event.id}/voters`, body, { key: account.write }),
-      201,
-    );
+    const { id } = demand(await account.post(`/voting-events/${event.id}/voters`, body), 201);
     voters.push({ id, email, key: await giveVoterKey(service, event.id, id) });
   }
   return { event, voters };
 }
 
 async function vote({ event }: Election, { email, key }: Voter): Promise<void> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-  const base = `/public/voting-events/${event.id}/ballot`;
-  const cast = await service.call('POST', `${base}/cast`, { email, voterKey: key, votes }, { key: account.vote });
+  const votes = votesFor(event);
+  const cast = await account.page(event, 'ballot/cast', { email, voterKey: key, votes });
   const { confirmationCode } = demand(cast, 201);
-  demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);
+  demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
 }
 
 /** Everything that an API key can read of who voted, and how many. */
@@ -154,10 +137,7 @@ describe('who voted in a secret event', () => {
     await vote(election, voted);
     const ask = (method: string, path: string, body?: object) =>
       service.call(method, `/voting-events/${id}/voters${path}`, body, { key: account.write });
-    const group = demand(
-      await service.call('POST', `/voting-events/${id}/groups`, { name: 'South' }, { key: account.write }),
-      201,
-    );
+    const group = demand(await account.post(`/voting-events/${id}/groups`, { name: 'South' }), 201);
     const tries = [
       await ask('PATCH', `/${voted.id}`, { weight: 2 }),
       await ask('PATCH', `/${voted.id}`, { groupId: group.id }),
@@ -212,10 +192,11 @@ describe('who voted in a secret event', () => {
     const { id } = election.event;
     const others = election.voters.slice(7).map((voter) => voter.id);
     const turn = async () => {
-      await service.deps.db.$client.query(
-        'UPDATE voters SET status = $3 WHERE voting_event_id = $1 AND id = ANY ($2)',
-        [id, others, status],
-      );
+      await service.query('UPDATE voters SET status = $3 WHERE voting_event_id = $1 AND id = ANY ($2)', [
+        id,
+        others,
+        status,
+      ]);
     };
     if (!later) await turn();
     await vote(election, election.voters[6] as Voter);
@@ -232,16 +213,15 @@ describe('who voted in a secret event', () => {
       { voter: { selfRegistration: true, approval: 'automatic' } },
     );
     const { id } = election.event;
-    await service.deps.db.$client.query("UPDATE voters SET status = 'pending' WHERE voting_event_id = $1", [id]);
+    await service.query("UPDATE voters SET status = 'pending' WHERE voting_event_id = $1", [id]);
     const hook = { url: 'https://hooks.example.com/none', eventTypes: ['voter.updated'] };
-    const endpoint = demand(await service.call('POST', '/webhook-endpoints', hook, { key: account.write }), 201);
+    const endpoint = demand(await account.post('/webhook-endpoints', hook), 201);
     const statuses = async (): Promise<string[]> =>
       (await read(`/voting-events/${id}/voters`)).map(({ status }: { status: string }) => status);
     const countMessages = async (): Promise<number> => {
-      const { rows } = await service.deps.db.$client.query(
-        'SELECT count(*)::int AS count FROM webhook_deliveries WHERE endpoint_id = $1',
-        [endpoint.id],
-      );
+      const rows = await service.query('SELECT count(*)::int AS count FROM webhook_deliveries WHERE endpoint_id = $1', [
+        endpoint.id,
+      ]);
       return rows[0].count;
     };
     const figures = async () => {
@@ -281,7 +261,7 @@ describe('who voted in a secret event', () => {
     const { id } = election.event;
     const pending = "UPDATE voters SET status = 'pending' WHERE voting_event_id = $1 AND id <> $2";
     const [known] = election.voters;
-    await service.deps.db.$client.query(pending, [id, known?.id]);
+    await service.query(pending, [id, known?.id]);
     const log = new LogReader(service, id, account.vote);
     const rolls = async () =>
       (await log.leaves()).filter(({ t }) => t === 'roll').map(({ heads, weight }) => ({ heads, weight }));
@@ -291,7 +271,7 @@ describe('who voted in a secret event', () => {
     for (const voter of election.voters.slice(1, 4)) await vote(election, voter);
     const path = `/voting-events/${id}/voters/${known?.id}`;
     const email = { email: 'another@club.example' };
-    demand(await service.call('PATCH', path, email, { key: account.write }), 200);
+    demand(await account.patch(path, email), 200);
     await sequenceLog(sealDeps(service.deps), id, 5);
     expect(await rolls()).toEqual([{ heads: 1, weight: '1' }]);
     // Sealed all the same, as after 24 hours: the ballots are seen, and the roll holds them.

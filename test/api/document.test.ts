@@ -1,25 +1,18 @@
 import { Ajv2020 } from 'ajv/dist/2020.js';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Operation } from '#src/http/operation.ts';
 import { REFUSALS } from '#src/http/refusals.ts';
 import { sectionOf } from '#src/reference/api-sections.ts';
 import { documentPath } from '#src/reference/describe-operation.ts';
 import { webhookMessages } from '#src/webhook-messages.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
-import type { ApiContract, SentAnswer } from '#test/harness/api-document.ts';
+import type { SentAnswer } from '#test/harness/api-document.ts';
 import { listOperations } from '#test/harness/operations.ts';
-import { readContract, startTestService, type TestService } from '#test/harness/test-service.ts';
+import { readContract, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let contract: ApiContract;
-let routes: Operation[];
-
-beforeAll(async () => {
-  service = await startTestService();
-  contract = await readContract(service.port);
-  routes = listOperations(service.deps);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const contract = await readContract(service.port);
+const routes = listOperations(service.deps);
 
 const operationOf = (route: Operation) =>
   contract.document.paths[documentPath(route.path)]?.[route.method.toLowerCase()];
@@ -106,9 +99,8 @@ describe('the API document', () => {
   test('holds JSON Schemas of 2020-12 and refers to nothing that is missing', () => {
     const ajv = new Ajv2020({ strict: false });
     const text = JSON.stringify(contract.document);
-    for (const [name, schema] of Object.entries(contract.document.components.schemas)) {
+    for (const [name, schema] of Object.entries(contract.document.components.schemas))
       expect([name, ajv.validateSchema(schema)]).toEqual([name, true]);
-    }
     const missing = [...text.matchAll(/"\$ref":"#\/([^"]+)"/g)].filter(([, pointer = '']) => {
       let value: unknown = contract.document;
       for (const part of pointer.split('/')) value = (value as Record<string, unknown> | undefined)?.[part];

@@ -1,32 +1,16 @@
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { foldElectorate } from '#src/results/repository.ts';
-import { createTestEvent, demand } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  eventually,
-  patiently,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { demand } from '#test/harness/elections.ts';
+import { eventually, patiently, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
+const service = await useService();
+const account = await service.account();
 
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
-
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
-const createElection = () => createTestEvent(service, account, { type: 'election' }, PLAN);
+const createElection = () => account.event({ type: 'election' });
 
 const electorateOf = async (eventId: string): Promise<number> =>
-  demand(await service.call('GET', `/voting-events/${eventId}/results`, undefined, { key: account.read }), 200).stats
-    .electorate;
+  demand(await account.get(`/voting-events/${eventId}/results`), 200).stats.electorate;
 
 /** The sum over the roll itself. */
 async function countedRoll(eventId: string): Promise<number> {
@@ -42,41 +26,39 @@ const changesOf = async (eventId: string): Promise<number> =>
 describe('the electorate of an election', () => {
   test('is the weight of the approved voters after every kind of change of the roll', async () => {
     const { id } = await createElection();
-    const key = { key: account.write };
     const path = `/voting-events/${id}/voters`;
     const batch = Array.from({ length: 30 }, (_, index) => ({
       name: `Voter ${index}`,
       email: `voter-${index}@club.example`,
       weight: index === 7 ? 2.5 : 1 + (index % 3),
     }));
-    demand(await service.call('POST', `${path}/batch`, { voters: batch }, key), 201);
+    demand(await account.post(`${path}/batch`, { voters: batch }), 201);
     expect(await electorateOf(id)).toBe(await countedRoll(id));
     expect(await electorateOf(id)).toBeGreaterThan(30);
 
-    const voters = demand(await service.call('GET', `${path}?limit=100`, undefined, key), 200);
+    const voters = demand(await account.get(`${path}?limit=100`), 200);
     const [first, second, third, fourth] = voters.map((voter: { id: string }) => voter.id);
-    demand(await service.call('PATCH', `${path}/${first}`, { weight: 0.000001 }, key), 200);
+    demand(await account.patch(`${path}/${first}`, { weight: 0.000001 }), 200);
     expect(await electorateOf(id)).toBe(await countedRoll(id));
-    demand(await service.call('PATCH', `${path}/${second}`, { status: 'rejected' }, key), 200);
-    demand(await service.call('PATCH', `${path}/${third}`, { name: 'Same weight' }, key), 200);
+    demand(await account.patch(`${path}/${second}`, { status: 'rejected' }), 200);
+    demand(await account.patch(`${path}/${third}`, { name: 'Same weight' }), 200);
     expect(await electorateOf(id)).toBe(await countedRoll(id));
     const before = await electorateOf(id);
-    demand(await service.call('DELETE', `${path}/${fourth}`, undefined, key), 202);
+    demand(await account.delete(`${path}/${fourth}`), 202);
     await eventually(async () => ((await electorateOf(id)) < before ? true : undefined));
     expect(await electorateOf(id)).toBe(await countedRoll(id));
-    demand(await service.call('PATCH', `${path}/${second}`, { status: 'approved' }, key), 200);
+    demand(await account.patch(`${path}/${second}`, { status: 'approved' }), 200);
     expect(await electorateOf(id)).toBe(await countedRoll(id));
   });
 
   test('stays the same while its changes are put together, by several at once, and voters come', async () => {
     const { id } = await createElection();
     const add = (index: number) =>
-      service.call(
-        'POST',
-        `/voting-events/${id}/voters`,
-        { name: `Voter ${index}`, email: `voter-${index}@club.example`, weight: 1.5 },
-        { key: account.write },
-      );
+      account.post(`/voting-events/${id}/voters`, {
+        name: `Voter ${index}`,
+        email: `voter-${index}@club.example`,
+        weight: 1.5,
+      });
     await Promise.all(
       Array.from({ length: 60 }, async (_, index) => {
         demand(await patiently(() => add(index)), 201);
@@ -92,10 +74,10 @@ describe('the electorate of an election', () => {
   test('is rewritten and deleted together with its roll', async () => {
     const { id } = await createElection();
     const voters = [{ name: 'Vera', email: 'vera@club.example', weight: 3 }];
-    demand(await service.call('POST', `/voting-events/${id}/voters/batch`, { voters }, { key: account.write }), 201);
+    demand(await account.post(`/voting-events/${id}/voters/batch`, { voters }), 201);
     await service.deps.db.execute(sql`SELECT scatter_voters(${id}, '', 100)`);
     expect(await electorateOf(id)).toBe(3);
-    expect((await service.call('DELETE', `/voting-events/${id}`, undefined, { key: account.write })).status).toBe(204);
+    expect((await account.delete(`/voting-events/${id}`)).status).toBe(204);
     await eventually(async () => ((await changesOf(id)) === 0 ? true : undefined));
   });
 });

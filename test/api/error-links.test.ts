@@ -1,21 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { reasonAnchor } from '#src/http/errors.ts';
 import { hasReason, REFUSALS, type RefusalCase, reasonOf } from '#src/http/refusals.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
-import { createTestEvent } from '#test/harness/elections.ts';
 import { sendRaw } from '#test/harness/raw-http.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-let anchors: string[];
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  const page = await service.call('GET', '/reference/errors');
-  anchors = [...String(page.body).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id ?? '');
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const page = await service.call('GET', '/reference/errors');
+const anchors = [...String(page.body).matchAll(/ id="([^"]+)"/g)].map(([, id]) => id ?? '');
 
 const leadsThere = (docUrl: string): boolean => {
   const [page, anchor = ''] = docUrl.split('#');
@@ -38,20 +31,19 @@ test('every example of a refusal in the API document leads to its paragraph', as
 });
 
 test('every error carries the address of that paragraph beside its request ID', async () => {
-  const event = await createTestEvent(service, account, {}, []).catch(() => undefined);
+  const event = await account.event({}, []).catch(() => undefined);
   expect(event).toBeUndefined();
-  const draft = await createTestEvent(service, account, {}, [], false);
-  const open = { key: account.write };
+  const draft = await account.event({}, [], false);
   const answers = [
     await service.call('GET', '/me'),
     await service.call('GET', '/nowhere'),
-    await service.call('PUT', '/me', {}, open),
+    await account.put('/me', {}),
     await service.call('POST', '/voting-events', {}, { key: account.read }),
-    await service.call('POST', '/voting-events', { colour: 'red' }, open),
-    await service.call('GET', '/voting-events?colour=red', undefined, open),
-    await service.call('GET', '/voting-events/evt_unknown', undefined, open),
-    await service.call('PATCH', `/voting-events/${draft.id}`, { status: 'open' }, open),
-    await service.call('PATCH', `/voting-events/${draft.id}`, { status: 'closed' }, open),
+    await account.post('/voting-events', { colour: 'red' }),
+    await account.get('/voting-events?colour=red'),
+    await account.get('/voting-events/evt_unknown'),
+    await account.patch(`/voting-events/${draft.id}`, { status: 'open' }),
+    await account.patch(`/voting-events/${draft.id}`, { status: 'closed' }),
   ];
   for (const { status, body } of answers) {
     expect(status).toBeGreaterThanOrEqual(400);

@@ -1,25 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, demand, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, type TestEvent, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
-import {
-  createTestAccount,
-  patiently,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { patiently, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cleo'] };
 const HOUR = 3_600_000;
@@ -45,18 +33,17 @@ async function voteAs(subject: Subject, index: number): Promise<void> {
   const voter = subject.voters[index];
   if (voter === undefined) throw new Error('no such voter');
   const voterKey = await giveVoterKey(service, subject.event.id, voter.id);
-  const base = `/public/voting-events/${subject.event.id}/ballot`;
   const votes = [{ positionId: subject.position, candidateId: subject.candidates[0] }];
   const cast = { voterKey, email: voter.email, votes };
-  const { confirmationCode } = demand(await service.call('POST', `${base}/cast`, cast, { key: account.vote }), 201);
-  demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);
+  const { confirmationCode } = demand(await account.page(subject.event, 'ballot/cast', cast), 201);
+  demand(await account.page(subject.event, 'ballot/confirm', { confirmationCode }), 200);
 }
 
 type Stage = 'draft' | 'open' | 'voted' | 'confirming' | 'final';
 
 /** An election with everything that could change, brought to a stage of its life. */
 async function electionAt(stage: Stage): Promise<Subject> {
-  const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY], false);
+  const event = await account.event({ type: 'election' }, [PLURALITY], false);
   const base = `/voting-events/${event.id}`;
   const { id: group } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
   const rows = ['vera', 'otto', 'uma'].map((name) => ({ name, email: `${name}@club.example` }));
@@ -186,13 +173,7 @@ describe('an election', () => {
   });
 
   test('keeps a limit that follows the candidates when the number that it shows is sent back', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
-      {},
-      [{ votingMethod: 'approval', candidates: ['Ada', 'Bea'] }],
-      false,
-    );
+    const event = await account.event({}, [{ votingMethod: 'approval', candidates: ['Ada', 'Bea'] }], false);
     const path = `/voting-events/${event.id}/positions/${event.positions[0]?.id}`;
     demand(await send('PATCH', path, { maxSelections: (await read(path)).maxSelections, seats: 2 }), 200);
     const row = { name: 'Cleo', positionIds: [event.positions[0]?.id] };
@@ -278,27 +259,20 @@ describe('the life of an event', () => {
   ])(
     'never leads an event with a cast ballot back before its start: startsAt %s, opened by %s',
     async (startsAt, opener) => {
-      const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+      const event = await account.event({}, [PLURALITY], false);
       const base = `/voting-events/${event.id}`;
       if (opener === 'hand') demand(await send('PATCH', base, { status: 'open' }), 200);
       demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
-      const [position] = event.positions;
       demand(await send('PATCH', base, { startsAt: Date.now() - 2 * HOUR }), 200);
-      const body = {
-        visitorId: visitor(),
-        votes: [{ positionId: position?.id, candidateId: position?.candidates[0] }],
-      };
-      demand(
-        await service.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, { key: account.vote }),
-        201,
-      );
+      const body = { visitorId: visitor(), votes: votesFor(event) };
+      demand(await account.page(event, 'ballot/cast', body), 201);
       expect(await outcome('PATCH', base, { startsAt })).toBe(BALLOTS);
       expect((await read(base)).status).toBe('open');
     },
   );
 
   test('stays opened when the clock opened it and its only position is deleted', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const event = await account.event({}, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
     demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
     demand(await send('DELETE', `${base}/positions/${event.positions[0]?.id}`), 202);
@@ -317,7 +291,7 @@ describe('the life of an event', () => {
   });
 
   test('stays opened when its start is taken away after the close, and ends with a final result', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const event = await account.event({}, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
     demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
     demand(await send('PATCH', base, { status: 'closed' }), 200);
@@ -331,12 +305,14 @@ describe('the life of an event', () => {
     ['the clock', { startsAt: -40, endsAt: -20, closedAt: undefined }],
     ['the organizer, before its start', { startsAt: 60, endsAt: undefined, closedAt: -20 }],
   ] as const)('has a final result, too, where it never became ready and was closed by %s', async (_, times) => {
-    const { id } = await createTestEvent(service, account, { type: 'poll' }, [], false);
+    const { id } = await account.event({ type: 'poll' }, [], false);
     const minutes = (value: number | undefined) => (value === undefined ? null : Date.now() + value * 60_000);
-    await service.deps.db.$client.query(
-      'UPDATE voting_events SET starts_at = $2, ends_at = $3, closed_at = $4 WHERE id = $1',
-      [id, minutes(times.startsAt), minutes(times.endsAt), minutes(times.closedAt)],
-    );
+    await service.query('UPDATE voting_events SET starts_at = $2, ends_at = $3, closed_at = $4 WHERE id = $1', [
+      id,
+      minutes(times.startsAt),
+      minutes(times.endsAt),
+      minutes(times.closedAt),
+    ]);
     const before = await read(`/voting-events/${id}`);
     expect([before.status, before.finalAt]).toEqual(['closed', null]);
     await sequenceLogs(sealDeps(service.deps));
@@ -369,7 +345,7 @@ describe('the life of an event', () => {
       { votingMethod: 'plurality', candidates: ['Yes', 'No'] },
       { votingMethod: 'plurality', candidates: [] },
     ];
-    const event = await createTestEvent(service, account, {}, plans, false);
+    const event = await account.event({}, plans, false);
     const base = `/voting-events/${event.id}`;
     const [bounds, budget, roles, empty] = event.positions;
     demand(await send('PATCH', `${base}/positions/${roles?.id}`, { votingMethod: 'referendum' }), 200);
@@ -393,7 +369,7 @@ describe('the life of an event', () => {
   });
 
   test('does not open a poll whose positions all ask for a group, because participants have none', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const event = await account.event({}, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
     const { id: groupId } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
     demand(await send('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
@@ -432,7 +408,7 @@ describe('a candidate with ballots', () => {
     'moves from %s only where its votes can still be counted, and every count and export goes on',
     async (from) => {
       for (const to of STATUSES) {
-        const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+        const event = await account.event({}, [PLURALITY], false);
         const base = `/voting-events/${event.id}`;
         const [position] = event.positions;
         const [, second, third] = position?.candidates ?? [];

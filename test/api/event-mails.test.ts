@@ -1,35 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import { describe, expect, test } from 'vitest';
+import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
-import { connectTestBusiness, type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
-import { type ReadMail, readMail } from '#test/harness/read-mail.ts';
+import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
+import { type ReadMail, readMails } from '#test/harness/read-mail.ts';
 import { invite } from '#test/harness/sharing.ts';
-import { createTestAccount, eventually, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { eventually } from '#test/harness/test-service.ts';
 
-const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
-let paid: PaidTestService;
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  service = paid.service;
-  account = await createTestAccount(service);
-});
-afterAll(() => paid.stop());
+const { service } = await usePaidService();
+const account = await service.account();
 
 const create = (settings: object = {}): Promise<TestEvent> =>
-  createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY);
+  createTestEvent(service, account, { type: 'election', ...settings });
 const asOrganizer = (method: string, path: string, body?: object) =>
   service.call(method, `/voting-events${path}`, body, { key: account.write });
 
 const mailTo = (address: string): Promise<ReadMail> =>
-  eventually(() =>
-    service
-      .mails()
-      .map(readMail)
-      .find(({ to }) => to === address),
-  );
+  eventually(() => readMails(service).find(({ to }) => to === address));
 
 /** Adds a voter and has the key mailed. */
 async function mailKey(event: TestEvent, voter: { readonly email: string } & Record<string, unknown>) {
@@ -87,7 +73,7 @@ describe('the fields for mails', () => {
   test('may be changed after the close, and lead to the own machine only where money is play money', async () => {
     const event = await create({ endsAt: Date.now() - 3_600_000 });
     demand(await asOrganizer('PATCH', `/${event.id}`, { contactEmail: 'board@club.example' }), 200);
-    const poll = await createTestEvent(service, account, {}, PLURALITY);
+    const poll = await createTestEvent(service, account);
     const page = { votingPageUrl: 'http://localhost:3000/vote#{voterKey}' };
     expect((await asOrganizer('PATCH', `/${poll.id}`, page)).status).toBe(422);
     const business = await connectTestBusiness(service, account, 'provider_a');
@@ -139,15 +125,11 @@ describe('a mail with a voter key', () => {
       voter: { selfRegistration: true, requireVoterId: true },
       votingPageUrl: 'https://vote.club.example/#v={voterId}&k={voterKey}',
     });
-    const path = `/public/voting-events/${event.id}`;
     const who = { email: 'stranger@spam.example', voterId: 'WIN-AT-spam.example' };
-    demand(await service.call('POST', `${path}/register/voter`, { name: 'Sam', ...who }, { key: account.vote }), 201);
-    demand(await service.call('POST', `${path}/voter-key/request`, who, { key: account.vote }), 200);
+    demand(await account.page(event, 'register/voter', { name: 'Sam', ...who }), 201);
+    demand(await account.page(event, 'voter-key/request', who), 200);
     const mail = await eventually(() =>
-      service
-        .mails()
-        .map(readMail)
-        .find(({ to, text }) => to === who.email && voterKeyIn(text) !== undefined),
+      readMails(service).find(({ to, text }) => to === who.email && voterKeyIn(text) !== undefined),
     );
     expect(mail.text).toContain('https://vote.club.example/#v=&k=');
     expect(`${mail.text}${mail.html}`).not.toContain('spam.example/');
@@ -166,8 +148,7 @@ test('every other mail of an event is in its language, too', async () => {
   expect(invited.subject).toMatch(/^Sie sind zu .* eingeladen$/);
   expect(invited.text).toContain('vorstand@club.example');
   expect(invited.html).toMatch(/vit_[0-9a-z]{32}/);
-  const path = `/public/voting-events/${event.id}/register/voter`;
-  demand(await service.call('POST', path, { name: 'Reg', email: 'reg@other.example' }, { key: account.vote }), 201);
+  demand(await account.page(event, 'register/voter', { name: 'Reg', email: 'reg@other.example' }), 201);
   const registered = await mailTo('reg@other.example');
   expect(registered.subject).toMatch(/^Ihre Anmeldung/);
   expect(registered.html).toMatch(/href="[^"]+\/confirm-address\//);

@@ -1,18 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { z } from 'zod';
 import { createEventBody } from '#src/voting-events/event-body.ts';
 import { demand } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
 // A setting of an event stands in its creation, its change, its file and its copy. A new one has to stand in all of them.
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const DAY_MS = 86_400_000;
 /** For each setting of an event a value that is not its default; of those that need a payment business, the default. */

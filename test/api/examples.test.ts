@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Operation } from '#src/http/operation.ts';
 import { documentPath } from '#src/reference/describe-operation.ts';
 import type { OperationDocument } from '#test/harness/api-document.ts';
 import { createExampleWorld, type ExampleWorld, payFor, planOf } from '#test/harness/example-world.ts';
 import { listOperations } from '#test/harness/operations.ts';
-import { type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
-import { createTestAccount, eventually, readContract, type TestAnswer } from '#test/harness/test-service.ts';
+import { usePaidService } from '#test/harness/payments.ts';
+import { eventually, readContract, type TestAnswer } from '#test/harness/test-service.ts';
 
 /** The only ones that cannot be sent as they are printed, and why. */
 const LEFT_OUT = new Map([
@@ -24,29 +24,23 @@ interface Example {
   readonly body: unknown;
 }
 
-let paid: PaidTestService;
-let examples: Example[];
-
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  const { document } = await readContract(paid.service.port);
-  const routes = listOperations(paid.service.deps);
-  examples = routes.flatMap((route) => {
-    const operation = document.paths[documentPath(route.path)]?.[route.method.toLowerCase()];
-    if (operation === undefined) throw new Error(`${route.operationId} is not in the document`);
-    const content = operation.requestBody?.content['application/json'];
-    const several = Object.entries(content?.examples ?? {});
-    if (several.length === 0) return { name: route.operationId, route, operation, kind: '', body: content?.example };
-    return several.map(([kind, { value }]) => ({
-      name: `${route.operationId} ${kind}`,
-      route,
-      operation,
-      kind,
-      body: value,
-    }));
-  });
+const { service } = await usePaidService();
+const { document } = await readContract(service.port);
+const routes = listOperations(service.deps);
+const examples = routes.flatMap((route) => {
+  const operation = document.paths[documentPath(route.path)]?.[route.method.toLowerCase()];
+  if (operation === undefined) throw new Error(`${route.operationId} is not in the document`);
+  const content = operation.requestBody?.content['application/json'];
+  const several = Object.entries(content?.examples ?? {});
+  if (several.length === 0) return { name: route.operationId, route, operation, kind: '', body: content?.example };
+  return several.map(([kind, { value }]) => ({
+    name: `${route.operationId} ${kind}`,
+    route,
+    operation,
+    kind,
+    body: value,
+  }));
 });
-afterAll(() => paid.stop());
 
 /** The path with the examples of its parameters, and the query with those that it needs. */
 function targetOf({ route, operation }: Example): string {
@@ -63,7 +57,7 @@ function targetOf({ route, operation }: Example): string {
 
 async function keyFor({ route }: Example, { account }: ExampleWorld): Promise<string | undefined> {
   // An invite is accepted by somebody else.
-  if (route.operationId === 'acceptInvite') return (await createTestAccount(paid.service)).read;
+  if (route.operationId === 'acceptInvite') return (await service.account()).read;
   const scopes = [route.scope].flat();
   if (scopes.includes('none')) return undefined;
   return scopes.includes('vote') ? account.vote : account.write;
@@ -74,7 +68,7 @@ async function send(target: string, body: string | undefined, example: Example, 
   const value = body === undefined ? undefined : JSON.parse(body);
   // Addresses without a key may be asked 20 times a second.
   return eventually<TestAnswer>(async () => {
-    const answer = await paid.service.call(example.route.method, target, value, key === undefined ? {} : { key });
+    const answer = await service.call(example.route.method, target, value, key === undefined ? {} : { key });
     return answer.status === 429 ? undefined : answer;
   });
 }
@@ -95,7 +89,7 @@ describe('the examples of the API document', () => {
   test('all work as they are printed, once what they name exists', async () => {
     const refused: string[] = [];
     for (const example of examples.filter(({ name }) => !LEFT_OUT.has(name))) {
-      const world = await createExampleWorld(paid.service, planOf(example.name, example.route.path));
+      const world = await createExampleWorld(service, planOf(example.name, example.route.path));
       const printed = JSON.stringify([targetOf(example), example.body ?? null]);
       const [target, body] = JSON.parse(await world.fill(printed, () => pay(example, world)));
       const answer = await send(target, body === null ? undefined : JSON.stringify(body), example, world);

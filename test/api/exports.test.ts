@@ -3,29 +3,25 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Ajv } from 'ajv';
 import addFormats from 'ajv-formats';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { DOWNLOAD_LINK_MS, signDownload } from '#src/results/download-link.ts';
 import {
   createTestEvent,
   demand,
   finishEvent,
+  PLURALITY,
   sealBallots,
   type TestEvent,
   visitor,
   votePoll,
+  votesFor,
 } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
-import {
-  createTestAccount,
-  patiently,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { patiently, useService } from '#test/harness/test-service.ts';
 
 const SCHEMA = path.resolve(import.meta.dirname, '../../../shared/cases/nist-1500-103-cvr.schema.json');
 const schemaPresent = existsSync(SCHEMA);
@@ -33,17 +29,7 @@ if (!schemaPresent) console.info('exports: the public schema of cast vote record
 
 const KINDS = ['pdf', 'csv', 'json', 'cvr'] as const;
 
-let service: TestService;
-let account: TestAccount;
 /** Seven ballots on every method, three of them sealed; no test changes it. */
-let poll: TestEvent;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  poll = await pollOfEveryMethod(7);
-});
-afterAll(() => service.stop());
 
 const ask = (event: { readonly id: string }, what: string, key = account.read) =>
   service.call('GET', `/voting-events/${event.id}/results/${what}`, undefined, { key });
@@ -84,6 +70,10 @@ const METHODS = [
   { votingMethod: 'referendum', candidates: ['Yes', 'No', 'Abstain'] },
 ];
 
+const service = await useService();
+const account = await service.account();
+const poll = await pollOfEveryMethod(7);
+
 function ballotOf(event: TestEvent, choice: number): object[] {
   return event.positions.map(({ id: positionId, candidates }, index) => {
     const method = METHODS[index]?.votingMethod ?? '';
@@ -104,7 +94,7 @@ async function pollOfEveryMethod(ballots: number, settings: object = {}): Promis
 
 /** The first sealed ballot many times over: what is read does not depend on how it was cast. One copy may be unreadable. */
 async function copyBallot(event: TestEvent, copies: number, broken = 0): Promise<void> {
-  await service.deps.db.$client.query(
+  await service.query(
     putIntoBox(`SELECT leaf_index + n AS leaf_index, 'blt_copy' || n AS id, sha256(n::text::bytea) AS code_tag,
         CASE WHEN n = $3 THEN '\\x09'::bytea ELSE entries END AS entries, weight_micro, salt, sealed_time
       FROM sealed_ballots($1), generate_series(1, $2::int) AS n`),
@@ -120,23 +110,17 @@ interface ElectionVoter {
 
 /** Casts and confirms for each voter, with the key that was mailed. */
 async function holdElection(event: TestEvent, voters: readonly ElectionVoter[]): Promise<string[]> {
-  const base = `/public/voting-events/${event.id}`;
   const ids: string[] = [];
   for (const [index, { votes, ...voter }] of voters.entries()) {
     const email = `voter${index}@${event.code.toLowerCase()}.example`;
     const row = { name: `Voter ${index}`, email, ...voter };
-    ids.push(
-      demand(await service.call('POST', `/voting-events/${event.id}/voters`, row, { key: account.write }), 201).id,
-    );
+    ids.push(demand(await account.post(`/voting-events/${event.id}/voters`, row), 201).id);
     const voterKey = await mailedVoterKey(service, async () =>
-      demand(await service.call('POST', `${base}/voter-key/request`, { email }, { key: account.vote }), 200),
+      demand(await account.page(event, 'voter-key/request', { email }), 200),
     );
     const body = { voterKey, email, votes: votes(event) };
-    const { confirmationCode } = demand(
-      await service.call('POST', `${base}/ballot/cast`, body, { key: account.vote }),
-      201,
-    );
-    demand(await service.call('POST', `${base}/ballot/confirm`, { confirmationCode }, { key: account.vote }), 200);
+    const { confirmationCode } = demand(await account.page(event, 'ballot/cast', body), 201);
+    demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
   }
   return ids;
 }
@@ -180,25 +164,23 @@ describe('an export', () => {
 
   test.each(KINDS)('as %s answers 404 to a stranger, 403 without the scope, 403 without the plan', async (kind) => {
     const event = poll;
-    const stranger = await createTestAccount(service);
+    const stranger = await service.account();
     expect((await ask(event, kind, stranger.read)).status).toBe(404);
     expect((await ask(event, kind, account.vote)).body.error.code).toBe('insufficient_scope');
-    const free = await createTestAccount(service, 'free');
-    const own = await service.call('POST', '/voting-events', { title: 'Free', type: 'poll' }, { key: free.write });
+    const free = await service.account('free');
+    const own = await free.post('/voting-events', { title: 'Free', type: 'poll' });
     const gated = await ask(own.body.data, kind, free.read);
     expect([gated.status, gated.body.error.details]).toEqual([403, { reason: 'plan_feature', feature: 'data_export' }]);
   });
 
   test('is open to whom the event is shared with, by the plan of its owner, and only as long as it is shared', async () => {
     const event = await pollOfEveryMethod(1);
-    const guest = await createTestAccount(service, 'free');
+    const guest = await service.account('free');
     await shareEvent(service, account, event, guest, 'viewer');
     const target = await linkTo(event, 'csv', guest.read);
     expect((await fetchFile(target)).status).toBe(200);
-    const invites = await service.call('GET', `/voting-events/${event.id}/invites`, undefined, { key: account.read });
-    for (const { id } of invites.body.data) {
-      await service.call('DELETE', `/voting-events/${event.id}/invites/${id}`, undefined, { key: account.write });
-    }
+    const invites = await account.get(`/voting-events/${event.id}/invites`);
+    for (const { id } of invites.body.data) await account.delete(`/voting-events/${event.id}/invites/${id}`);
     expect((await fetchFile(target)).status).toBe(404);
   });
 
@@ -215,7 +197,7 @@ describe('an export', () => {
       expect(await refused(token.slice(0, at) + other + token.slice(at + 1))).toEqual([403, 'download_link_invalid']);
     }
     const { secrets, clock } = service.deps;
-    const keyId = demand(await service.call('GET', '/me', undefined, { key: account.read }), 200).key.id;
+    const keyId = demand(await account.get('/me'), 200).key.id;
     const link = {
       kind: 'json',
       eventId: event.id,
@@ -226,14 +208,14 @@ describe('an export', () => {
     } as const;
     const old = signDownload(secrets, link, clock.now() - DOWNLOAD_LINK_MS);
     expect(await refused(old)).toEqual([403, 'download_link_expired']);
-    const stranger = await createTestAccount(service);
+    const stranger = await service.account();
     expect((await refused(signDownload(secrets, { ...link, accountId: stranger.id }, clock.now())))[0]).toBe(404);
     expect((await refused('x'))[0]).toBe(403);
   });
 
   test('is refused once its key is revoked or has expired, or the plan no longer includes it', async () => {
     const { $client } = service.deps.db;
-    const owner = await createTestAccount(service);
+    const owner = await service.account();
     const event = await createTestEvent(service, owner, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
     const target = await linkTo(event, 'json', owner.read);
     const answered = async () => {
@@ -262,15 +244,11 @@ describe('an export', () => {
 describe('the result report', () => {
   test('gives every figure of the results, names in every script, rules, and the log', async () => {
     const event = poll;
-    const results = demand(
-      await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
-      200,
-    );
+    const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
     const { pages, outline, subject } = readPdf(await download(event, 'pdf'));
     const lines = pages.flatMap((page) => page.split('\n'));
-    for (const text of [...NAMES, 'PROVISIONAL', results.log.rootHash, event.id, 'Share of yes']) {
+    for (const text of [...NAMES, 'PROVISIONAL', results.log.rootHash, event.id, 'Share of yes'])
       expect(lines).toContain(text);
-    }
     expect(outline).toHaveLength(METHODS.length + 2);
     expect(subject).toContain(event.code);
     for (const { candidates } of results.positions) {
@@ -280,7 +258,7 @@ describe('the result report', () => {
 
   test('on letter paper is as large as letter paper, and final when the event is over', async () => {
     const event = await pollOfEveryMethod(3);
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+    await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     await finishEvent(service, event.id);
     const { size, pages } = readPdf(await download(event, 'pdf?paper=letter'));
     expect(size).toEqual([612, 792]);
@@ -301,8 +279,7 @@ describe('the table of results', () => {
     const event = await createTestEvent(service, account, { title: '=1+1' }, [
       { votingMethod: 'plurality', candidates: ['@SUM(A1)', '+Bea', 'a "quoted", name'], settings: { title: '-2+3' } },
     ]);
-    const [position] = event.positions;
-    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[2] }]);
+    await votePoll(service, account, event, votesFor(event, 2));
     const text = (await download(event, 'csv')).toString('utf8');
     expect(text.startsWith('\ufeff')).toBe(true);
     const [head = [], ...rows] = parseCsv(text.slice(1));
@@ -323,7 +300,7 @@ describe('the table of results', () => {
 describe('the results as JSON', () => {
   test('are what the organizer reads, but for the moment', async () => {
     const event = poll;
-    const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    const results = await account.get(`/voting-events/${event.id}/results`);
     const exported = JSON.parse((await download(event, 'json')).toString('utf8'));
     expect({ ...exported.data, asOf: 0 }).toEqual({ ...results.body.data, asOf: 0 });
   });
@@ -366,10 +343,7 @@ describe('the cast vote records', () => {
         }
       }
     }
-    const results = demand(
-      await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
-      200,
-    );
+    const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
     const contests = report.Election[0].Contest;
     for (const [index, position] of results.positions.entries()) {
       const counted = contests[index].ContestSelection.map((one: { '@id': string }) => votes.get(one['@id']) ?? 0);
@@ -441,9 +415,7 @@ describe('the cast vote records', () => {
     const event = await createTestEvent(service, account, { type: 'election' }, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
     ]);
-    const choose = (at: number) => (own: TestEvent) => [
-      { positionId: own.positions[0]?.id, candidateId: own.positions[0]?.candidates[at] },
-    ];
+    const choose = (at: number) => (own: TestEvent) => votesFor(own, at);
     const voters = await holdElection(event, [
       ...Array.from({ length: 5 }, () => ({ weight: 2.5, votes: choose(0) })),
       { weight: 7, votes: choose(1) },
@@ -455,10 +427,9 @@ describe('the cast vote records', () => {
     await finishEvent(service, event.id);
     const report = await records(event);
     const text = JSON.stringify(report.CVR);
-    const { rows } = await service.deps.db.$client.query<{ id: string; code_tag: Buffer }>(
-      'SELECT id, code_tag FROM sealed_ballots($1)',
-      [event.id],
-    );
+    const rows = await service.query<{ id: string; code_tag: Buffer }>('SELECT id, code_tag FROM sealed_ballots($1)', [
+      event.id,
+    ]);
     expect(rows).toHaveLength(6);
     for (const { id, code_tag: codeTag } of rows) {
       for (const trace of [id, codeTag.toString('hex'), codeTag.toString('base64')]) expect(text).not.toContain(trace);
@@ -473,20 +444,13 @@ describe('the cast vote records', () => {
     ['all weights where few of a group have one, and others have another', 2, Array(11).fill(undefined)],
     ['no weight where all are alike', 3, Array(11).fill('3/1')],
   ])('of a secret event keep back %s', async (_what, weight, shown) => {
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election' },
-      [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }],
-      false,
-    );
+    const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, false);
     const base = `/voting-events/${event.id}`;
-    const make = async (path: string, body: object) =>
-      demand(await service.call('POST', `${base}/${path}`, body, { key: account.write }), 201).id;
+    const make = async (path: string, body: object) => demand(await account.post(`${base}/${path}`, body), 201).id;
     const groupId = await make('groups', { name: 'Board' });
     const positionId = await make('positions', { title: 'Of the board', votingMethod: 'plurality', groupId });
     const candidateId = await make('candidates', { name: 'Cy', positionIds: [positionId] });
-    demand(await service.call('PATCH', base, { status: 'open' }, { key: account.write }), 200);
+    demand(await account.patch(base, { status: 'open' }), 200);
     const common = { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] };
     await holdElection(event, [
       ...Array.from({ length: 5 }, () => ({ weight: 3, votes: () => [common] })),

@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent } from '#test/harness/elections.ts';
+import { describe, expect, test } from 'vitest';
 import { listOperations } from '#test/harness/operations.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 /** Replays one run: `FUZZ_SEED=7 npm test`. */
 const SEED = Number(process.env['FUZZ_SEED'] ?? 20261121);
@@ -81,7 +74,7 @@ const ODD = [
 describe('no input', () => {
   test(`makes a 5xx: ${REQUESTS} requests of odd values to every route that takes a body or a query`, async () => {
     const random = createRandom(SEED);
-    const event = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, [
+    const event = await account.event({ candidate: { selfRegistration: true } }, [
       { votingMethod: 'score', candidates: ['Ada', 'Bea'] },
       { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea'] },
     ]);

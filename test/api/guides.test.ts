@@ -1,30 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { readPlans } from '#src/accounts/plans.ts';
 import { LEAST_WHILE_OPEN, sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { guideNames, readGuideCode, readGuideText, runGuide } from '#test/harness/guides.ts';
-import { connectTestBusiness, type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
-import { createTestAccount } from '#test/harness/test-service.ts';
+import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 
-let paid: PaidTestService;
-let sealing: NodeJS.Timeout;
-
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  // What the job of every minute does, with as many ballots as it asks for: a guide whose queue never fills up is stuck here too.
-  sealing = setInterval(async () => {
-    const { deps } = paid.service;
-    const { rows } = await deps.db.$client.query<{ id: string }>(
-      'SELECT voting_event_id AS id FROM ballot_queue GROUP BY 1 HAVING count(*) >= $1',
-      [LEAST_WHILE_OPEN],
-    );
-    for (const { id } of rows) await sequenceLog(sealDeps(deps), id, LEAST_WHILE_OPEN);
-  }, 500);
-});
-afterAll(async () => {
-  clearInterval(sealing);
-  await paid.stop();
-});
+const { service } = await usePaidService();
+// What the job of every minute does, with as many ballots as it asks for: a guide whose queue never fills up is stuck here too.
+const sealing = setInterval(async () => {
+  const { deps } = service;
+  const { rows } = await deps.db.$client.query<{ id: string }>(
+    'SELECT voting_event_id AS id FROM ballot_queue GROUP BY 1 HAVING count(*) >= $1',
+    [LEAST_WHILE_OPEN],
+  );
+  for (const { id } of rows) await sequenceLog(sealDeps(deps), id, LEAST_WHILE_OPEN);
+}, 500);
+afterAll(() => clearInterval(sealing));
 
 /** `…` in a printed answer stands for whatever comes there. */
 function expected(printed: unknown): unknown {
@@ -44,9 +35,9 @@ describe('the guides', () => {
     'every line of %s runs as it is printed, and gets the answer that is printed below',
     async (name) => {
       const code = readGuideCode(name);
-      const account = await createTestAccount(paid.service);
-      await connectTestBusiness(paid.service, account, 'provider_a');
-      const outputs = await runGuide(code, paid.service, account);
+      const account = await service.account();
+      await connectTestBusiness(service, account, 'provider_a');
+      const outputs = await runGuide(code, service, account);
       expect(outputs).toHaveLength(code.blocks.length);
       for (const [index, { lines, answer }] of code.blocks.entries()) {
         const output = outputs[index] ?? '';

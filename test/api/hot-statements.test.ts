@@ -11,30 +11,25 @@ import { hasVoted } from '#src/voters/has-voted.ts';
 import { listVoters } from '#src/voters/repository.ts';
 import { verifyVoter } from '#src/voters/voter-identity.ts';
 import { findAccess } from '#src/voting-events/access.ts';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { visitor, votesFor } from '#test/harness/elections.ts';
 import { FullElection, keepUntended, ReadingMeter, type Work } from '#test/harness/full-election.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
 
 /** What keeps the service fast, held by counting: trips, rows and bytes are the same on every machine. */
 
 /** A plan is kept after the fifth run of a statement at the latest. */
 const RUNS = 7;
 
-let service: TestService;
-let account: TestAccount;
-let full: FullElection;
-
+const service = await useService({ worker: false });
+const account = await service.account();
+const full = await FullElection.open(service, account, 100_000);
 beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-  full = await FullElection.open(service, account, 100_000);
   await full.fill();
   const client = new pg.Client({ connectionString: service.databaseUrl });
   await client.connect();
   await client.query('ANALYZE');
   await client.end();
 }, 120_000);
-afterAll(() => service.stop());
 
 /** Statements of organizers, who come once in a while: they are planned each time that they are sent. */
 function listStatements(of: () => FullElection): [string, number, Work][] {
@@ -149,7 +144,7 @@ describe('the same, where statements were planned while the tables were empty', 
   beforeAll(async () => {
     fresh = await startTestService({ worker: false });
     await keepUntended(fresh);
-    early = await FullElection.open(fresh, await createTestAccount(fresh), 10_000);
+    early = await FullElection.open(fresh, await fresh.account(), 10_000);
     for (const [name, , work] of statements) {
       const meter = await ReadingMeter.connect(fresh);
       for (let run = 0; run < RUNS; run += 1) await meter.measure(work);
@@ -178,7 +173,7 @@ describe('a cast writes little to the log of the database', () => {
   beforeAll(async () => {
     fresh = await startTestService({ worker: false });
     await keepUntended(fresh);
-    untouched = await FullElection.open(fresh, await createTestAccount(fresh), 5_000);
+    untouched = await FullElection.open(fresh, await fresh.account(), 5_000);
     await untouched.fill();
     // Nobody from here on has cast or voted.
     nextVoter = untouched.voters * 0.2;
@@ -190,7 +185,7 @@ describe('a cast writes little to the log of the database', () => {
     let bytes = Number.NaN;
     const explaining = {
       async query({ text, values }: { text: string; values: unknown[] }) {
-        const { rows } = await fresh.deps.db.$client.query(`EXPLAIN (ANALYZE, WAL, FORMAT JSON) ${text}`, values);
+        const rows = await fresh.query(`EXPLAIN (ANALYZE, WAL, FORMAT JSON) ${text}`, values);
         bytes = Number(rows[0]?.['QUERY PLAN']?.[0]?.Plan?.['WAL Bytes']);
         return { rows: requests.map(() => ({ verdict: 'cast', short_position: null })) };
       },
@@ -336,16 +331,13 @@ describe('trips to the database', () => {
   }
 
   async function preparePoll() {
-    const poll = await createTestEvent(service, account, {}, [
-      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-    ]);
-    const [position] = poll.positions;
+    const poll = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
     const base = `/public/voting-events/${poll.id}/ballot`;
     const cast = () =>
       service.call(
         'POST',
         `${base}/cast`,
-        { visitorId: visitor(), votes: [{ positionId: position?.id, candidateId: position?.candidates[0] }] },
+        { visitorId: visitor(), votes: votesFor(poll) },
         { key: account.vote, headers: { 'Idempotency-Key': visitor() } },
       );
     const confirm = (confirmationCode: unknown) =>

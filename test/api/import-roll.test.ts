@@ -1,36 +1,25 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import { describe, expect, test } from 'vitest';
+import { demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import {
-  createTestAccount,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
 
 const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const TAKEN = 'is already used by another voter of this event';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const create = (settings: object = {}, owner = account): Promise<TestEvent> =>
-  createTestEvent(service, owner, { type: 'election', ...settings }, PLURALITY, false);
+  owner.event({ type: 'election', ...settings }, PLURALITY, false);
 const send = (event: TestEvent, body: unknown, key?: string, owner = account): Promise<TestAnswer> =>
   service.call('POST', `/voting-events/${event.id}/voters/import`, body, {
     key: owner.write,
     ...(key === undefined ? {} : { headers: { 'Idempotency-Key': key } }),
   });
 const count = async (event: TestEvent): Promise<number> => {
-  const { rows } = await service.deps.db.$client.query(
+  const rows = await service.query(
     'SELECT count(*)::int AS voters, (SELECT voter_count FROM voting_events WHERE id = $1) AS counted FROM voters WHERE voting_event_id = $1',
     [event.id],
   );
@@ -83,9 +72,7 @@ describe('an import of rows', () => {
       ...{ accepted: 2, rejected: [], rejectedCount: 0 },
     });
     expect(await count(event)).toBe(2);
-    const audit = await service.call('GET', `/voting-events/${event.id}/audit?action=voters.created`, undefined, {
-      key: account.read,
-    });
+    const audit = await account.get(`/voting-events/${event.id}/audit?action=voters.created`);
     expect(audit.body.data).toMatchObject([{ after: { count: 2 } }]);
   });
 
@@ -122,19 +109,12 @@ describe('an import of rows', () => {
       expect.stringContaining('at most 60000 values'),
     ]);
     // Every other route keeps its own bounds.
-    const batch = await service.call(
-      'POST',
-      `/voting-events/${event.id}/voters/batch`,
-      { voters: padded },
-      {
-        key: account.write,
-      },
-    );
+    const batch = await account.post(`/voting-events/${event.id}/voters/batch`, { voters: padded });
     expect(batch.body.error.message).toBe('The body: must have at most 1048576 bytes');
   });
 
   test('keeps to the plan: nothing is taken where there is no room for all good rows', async () => {
-    const free = await createTestAccount(service, 'free');
+    const free = await service.account('free');
     const event = await create({}, free);
     for (const body of [
       { mode: 'all', voters: people(101) },
@@ -164,7 +144,7 @@ describe('an import of rows', () => {
       expect([other.status, other.body.error.code]).toEqual([422, 'idempotency_mismatch']);
     }
     expect(await count(event)).toBe(6);
-    expect((await service.deps.db.$client.query('SELECT 1 FROM roll_imports')).rows).toEqual([]);
+    expect(await service.query('SELECT 1 FROM roll_imports')).toEqual([]);
   });
 
   test('goes on behind what was committed when it was cut off, with the whole report', async () => {
@@ -237,8 +217,8 @@ describe('the route of imports', () => {
       const answer = await service.call(method, target, body, key === undefined ? {} : { key });
       return [answer.status, answer.body.error.details?.reason ?? answer.body.error.code];
     };
-    const stranger = await createTestAccount(service);
-    const viewer = await createTestAccount(service);
+    const stranger = await service.account();
+    const viewer = await service.account();
     await shareEvent(service, account, event, viewer, 'viewer');
     expect(await codes('POST', path, undefined, good)).toEqual([401, 'unauthorized']);
     expect(await codes('POST', path, account.read, good)).toEqual([403, 'insufficient_scope']);
@@ -248,14 +228,11 @@ describe('the route of imports', () => {
     expect(await codes('POST', `${path}?x=1`, account.write, good)).toEqual([400, 'bad_request']);
     expect(await codes('GET', path, account.write)).toEqual([400, 'bad_request']);
     expect(await count(event)).toBe(0);
-    const editor = await createTestAccount(service);
+    const editor = await service.account();
     await shareEvent(service, account, event, editor, 'editor');
-    expect((await service.call('POST', path, good, { key: editor.write })).status).toBe(200);
-    demand(await service.call('PATCH', `/voting-events/${event.id}`, { status: 'open' }, { key: account.write }), 200);
-    demand(
-      await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write }),
-      200,
-    );
+    expect((await editor.post(path, good)).status).toBe(200);
+    demand(await account.patch(`/voting-events/${event.id}`, { status: 'open' }), 200);
+    demand(await account.patch(`/voting-events/${event.id}`, { status: 'closed' }), 200);
     for (const more of [{}, { dryRun: true }, { mode: 'all' }])
       expect(await codes('POST', path, account.write, { ...good, ...more })).toEqual([409, 'event_closed']);
   });
@@ -270,7 +247,7 @@ describe('the roll as a table', () => {
       { name: 'Comma, "quote"', email: 'c@roll.example' },
     ];
     demand(await send(event, { mode: 'all', voters: risky }), 200);
-    const answer = await service.call('GET', `/voting-events/${event.id}/voters/csv`, undefined, { key: account.read });
+    const answer = await account.get(`/voting-events/${event.id}/voters/csv`);
     expect(answer.headers.get('content-type')).toMatch(/^text\/csv/);
     const rows = parseCsv(answer.body);
     expect(rows[0]?.map((name) => name.replace('\ufeff', ''))).toEqual([
@@ -288,7 +265,7 @@ describe('the roll as a table', () => {
   test('needs a key that reads, an event that it sees, and a plan with exports', async () => {
     const event = await create();
     const path = `/voting-events/${event.id}/voters/csv`;
-    const free = await createTestAccount(service, 'free');
+    const free = await service.account('free');
     const own = await create({}, free);
     const codes = async (target: string, key: string | undefined) => {
       const answer = await service.call('GET', target, undefined, key === undefined ? {} : { key });

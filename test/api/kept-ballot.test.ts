@@ -1,22 +1,15 @@
 import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
-
-let service: TestService;
-let account: TestAccount;
-let shuffled: TestEvent;
+import { describe, expect, test } from 'vitest';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 
 const CANDIDATES = Array.from({ length: 40 }, (_, index) => `Candidate ${index}`);
 
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  const plan = { votingMethod: 'approval', candidates: CANDIDATES };
-  shuffled = await createTestEvent(service, account, { ballot: { candidateOrder: 'shuffled' } }, [plan, plan]);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const plan = { votingMethod: 'approval', candidates: CANDIDATES };
+const shuffled = await account.event({ ballot: { candidateOrder: 'shuffled' } }, [plan, plan]);
 
 /** Answers as they come over the wire, not unpacked. */
 async function getBallot(event: TestEvent, query = '', headers: Record<string, string> = {}) {
@@ -34,7 +27,7 @@ const namesOf = (bytes: Buffer): string[] =>
 
 describe('a ballot', () => {
   test('is not sent again to who has it, and is as soon as it changed', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }]);
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }]);
     const first = await getBallot(event);
     expect(first.headers['cache-control']).toBe('private, no-cache');
     const tag = String(first.headers['etag']);
@@ -43,10 +36,9 @@ describe('a ballot', () => {
       expect([again.status, again.bytes.length, again.headers['etag']]).toEqual([304, 0, tag]);
     }
     expect((await getBallot(event, '', { 'if-none-match': '"other"' })).status).toBe(200);
-    const key = { key: account.write };
     const [candidate] = event.positions[0]?.candidates ?? [];
     const path = `/voting-events/${event.id}/candidates/${candidate}`;
-    demand(await service.call('PATCH', path, { description: 'New words' }, key), 200);
+    demand(await account.patch(path, { description: 'New words' }), 200);
     const changed = await getBallot(event, '', { 'if-none-match': tag });
     expect(changed.status).toBe(200);
     expect(changed.headers['etag']).not.toBe(tag);

@@ -1,22 +1,16 @@
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { BALLOTS_PER_COPY } from '#src/results/read-box.ts';
 import { MAX_BOX_BLOCKS } from '#src/results/read-count-inputs.ts';
-import { createTestEvent, demand, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { demand, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService({ worker: false });
+const account = await service.account();
 
 const CHUNK = 10_000;
 /** Ballots of so many blocks that one answer does not hold them. */
@@ -27,9 +21,9 @@ async function fillBox(eventId: string, from: number, to: number): Promise<void>
   const ballot = (...candidates: number[]): Buffer =>
     packEntries([{ position: 1, entries: candidates.map((candidate) => ({ candidate, value: 1 })) }]);
   // As it may be looked at by itself at any time: empty, or with the first of many.
-  await service.deps.db.$client.query('ANALYZE ballot_blocks');
+  await service.query('ANALYZE ballot_blocks');
   for (let at = from; at < to; at += CHUNK) {
-    await service.deps.db.$client.query(
+    await service.query(
       putIntoBox(`SELECT n AS leaf_index, 'bal_' || n AS id, sha256(convert_to($1 || n, 'UTF8')) AS code_tag,
          CASE WHEN n % 10 = 0 THEN $4::bytea WHEN n % 5 = 0 THEN $5::bytea WHEN n % 2 = 0 THEN $6::bytea ELSE $7::bytea END AS entries,
          CASE WHEN n % 1000 = 0 THEN 1500000 ELSE 1000000 END AS weight_micro, '\\x00'::bytea AS salt, '\\x00'::bytea AS sealed_time
@@ -39,15 +33,14 @@ async function fillBox(eventId: string, from: number, to: number): Promise<void>
   }
 }
 
-const resultsOf = async (event: TestEvent) =>
-  demand(await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }), 200);
+const resultsOf = async (event: TestEvent) => demand(await account.get(`/voting-events/${event.id}/results`), 200);
 
 const multiples = (of: number, below: number): number => Math.ceil(below / of);
 
 describe('a box that is too large for one answer', () => {
   test('is counted from the first ballot to the last, and from there on as it grows', async () => {
     const plan = { votingMethod: 'approval', candidates: ['All', 'Every second', 'Every fifth'] };
-    const event = await createTestEvent(service, account, {}, [plan]);
+    const event = await account.event({}, [plan]);
     const expectCounted = async (ballots: number, voted: number): Promise<void> => {
       const { stats, positions } = await resultsOf(event);
       expect(stats.ballots).toBe(ballots + voted);
@@ -62,8 +55,7 @@ describe('a box that is too large for one answer', () => {
     const more = BALLOTS_PER_COPY + MANY + 7;
     await fillBox(event.id, MANY, more);
     await expectCounted(more, 0);
-    const [position] = event.positions;
-    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+    await votePoll(service, account, event, votesFor(event));
     await expectCounted(more, 1);
     await fillBox(event.id, more, more + 100);
     await expectCounted(more + 100, 1);
@@ -73,7 +65,7 @@ describe('a box that is too large for one answer', () => {
 
   test('is counted from where another process left off, unless that was tampered with; a recount asks nobody', async () => {
     const plan = { votingMethod: 'approval', candidates: ['All', 'Every second', 'Every fifth'] };
-    const event = await createTestEvent(service, account, {}, [plan]);
+    const event = await account.event({}, [plan]);
     const { db, clock } = service.deps;
     const ballots = MANY + 20_000;
     await fillBox(event.id, 0, ballots);

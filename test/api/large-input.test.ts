@@ -1,17 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createTestEvent, type TestEvent } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-let event: TestEvent;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  const settings = { type: 'election', voter: { selfRegistration: true } };
-  event = await createTestEvent(service, account, settings, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const settings = { type: 'election', voter: { selfRegistration: true } };
+const event = await account.event(settings, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
 
 /** How long an answer took, and what it was. The service shares this process, so its work is all of the time. */
 async function timed(method: string, target: string, body: unknown, key = account.write) {

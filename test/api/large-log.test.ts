@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { recordCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { CompactRange, hashLeaf, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
@@ -9,9 +9,9 @@ import { appendLeaves } from '#src/ballot-log/tree-store.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/elections.ts';
 import { verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
-import { createTestAccount, startTestService, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
 /** A tile of each of two levels is full, and the third has begun. */
 const SIZE = TILE_WIDTH ** 2 + 3 * TILE_WIDTH + 7;
@@ -21,17 +21,15 @@ const CHUNK = 8_192;
 
 const leafOf = (index: number): Buffer => Buffer.from(`{"v":1,"t":"note","index":${index}}`);
 
-let service: TestService;
 let eventId: string;
 let log: LogReader;
 /** Roots of the sizes that were signed, as a frontier in memory has them. */
 const rootAt = new Map<number, Uint8Array>();
 
+const service = await useService({ worker: false });
 beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  const account = await createTestAccount(service);
-  const plan = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
-  ({ id: eventId } = await createTestEvent(service, account, {}, [plan]));
+  const account = await service.account();
+  ({ id: eventId } = await account.event());
   log = new LogReader(service, eventId, account.vote);
   const { deps } = service;
   const event = await findEventById(deps.db, eventId);
@@ -66,7 +64,6 @@ beforeAll(async () => {
     }),
   );
 }, 120_000);
-afterAll(() => service.stop());
 
 const decode = (texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text, 'base64'));
 

@@ -10,33 +10,22 @@ import {
   setStatus,
   voteWith,
 } from '#test/harness/keyed-elections.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
 
 /** Most of what the service stores is of one event: the planner then expects any event to be that one, unless a statement names another. */
 const NEIGHBOURS = 20_000;
 
-let service: TestService;
-let account: TestAccount;
 let client: pg.Client;
 
+const service = await useService();
+const account = await service.account();
 beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
   await (await FullElection.open(service, account, NEIGHBOURS)).fill();
   client = new pg.Client({ connectionString: service.databaseUrl });
   await client.connect();
   await client.query('ANALYZE');
 }, 120_000);
-afterAll(async () => {
-  await client.end();
-  await service.stop();
-});
+afterAll(() => client.end());
 
 /** Rows that were read by going through a whole table since the last reset, of each table that the neighbour fills. */
 async function readWhole(): Promise<Record<string, number>> {
@@ -68,7 +57,7 @@ async function readAll({ id }: KeyedElection): Promise<void> {
 
     '/groups',
   ];
-  for (const view of views) demand(await service.call('GET', `${base}${view}`, undefined, { key: account.read }), 200);
+  for (const view of views) demand(await account.get(`${base}${view}`), 200);
 }
 
 test('a small election beside a large one is prepared, held, counted and checked without reading the large one', async () => {
@@ -84,10 +73,7 @@ test('a small election beside a large one is prepared, held, counted and checked
   expect(await checkLog(service.deps, election.id)).toBeUndefined();
   await readAll(election);
   expect(await readWhole()).toEqual(NOTHING);
-  demand(
-    await service.call('DELETE', `/voting-events/${election.id}?force=true`, undefined, { key: account.write }),
-    204,
-  );
+  demand(await account.delete(`/voting-events/${election.id}?force=true`), 204);
   expect(await readWhole()).toEqual(NOTHING);
 });
 

@@ -1,30 +1,26 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
 import { fillBox, fillEvent } from '#test/harness/largest-event.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
 let eventId: string;
 
 /** Few enough to be quick, enough to be counted in the thread. */
 const SIZE = { positions: 6, candidates: 999 };
 
+const service = await useService();
+const account = await service.account();
 beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
   const { $client } = service.deps.db;
-  const event = await createTestEvent(service, account, { type: 'poll' }, [], false);
+  const event = await account.event({ type: 'poll' }, [], false);
   eventId = event.id;
   await fillEvent($client, eventId, SIZE);
-  demand(await service.call('PATCH', `/voting-events/${eventId}`, { status: 'open' }, { key: account.write }), 200);
+  demand(await account.patch(`/voting-events/${eventId}`, { status: 'open' }), 200);
   await sealBallots(service, eventId);
   await fillBox($client, eventId, SIZE, 2, 40);
 }, 120_000);
-afterAll(() => service.stop());
 
-const read = (path: string) =>
-  service.call('GET', `/voting-events/${eventId}${path}`, undefined, { key: account.read });
+const read = (path: string) => account.get(`/voting-events/${eventId}${path}`);
 
 describe('results of many candidates, counted in a thread of their own', () => {
   test('have every candidate and leave the rounds out, with which they would be fifty times as long', async () => {
@@ -77,9 +73,7 @@ describe('results of many candidates, counted in a thread of their own', () => {
   });
 
   test('become final while another event is closed at the same time', async () => {
-    const other = await createTestEvent(service, account, { type: 'poll' }, [
-      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-    ]);
+    const other = await account.event({ type: 'poll' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
     await sealBallots(service, other.id);
     await Promise.all([finishEvent(service, eventId), finishEvent(service, other.id)]);
     const results = demand(await read('/results'), 200);
@@ -89,13 +83,12 @@ describe('results of many candidates, counted in a thread of their own', () => {
 });
 
 test('rounds of a small event come from the same path; other methods have none', async () => {
-  const event = await createTestEvent(service, account, { type: 'poll', results: { visibility: 'live' } }, [
+  const event = await account.event({ type: 'poll', results: { visibility: 'live' } }, [
     { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea', 'Cid'] },
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
   ]);
   const rounds = async (position: number) => {
-    const target = `/public/voting-events/${event.id}/results/rounds?positionId=${event.positions[position]?.id}`;
-    return demand(await service.call('GET', target, undefined, { key: account.vote }), 200);
+    return demand(await account.page(event, `results/rounds?positionId=${event.positions[position]?.id}`), 200);
   };
   expect(await rounds(0)).toEqual({ positionId: event.positions[0]?.id, rounds: [], nextRound: null });
   expect(await rounds(1)).toEqual({ positionId: event.positions[1]?.id, rounds: [], nextRound: null });

@@ -1,67 +1,29 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { sweepRefunds } from '#src/payments/refund-payment.ts';
 import { createLog } from '#src/platform/log.ts';
 import { demand, visitor } from '#test/harness/elections.ts';
-import {
-  checkoutUrlOf,
-  createPaidEvent,
-  decide,
-  type PaidEvent,
-  type PaidTestService,
-  PROVIDERS,
-  RETURN_URL,
-  referenceOf,
-  startPaidTestService,
-} from '#test/harness/payments.ts';
+import { createPaidEvent, type PaidEvent, PROVIDERS, referenceOf, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
 const lines: string[] = [];
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService({ log: createLog('error', { write: (line) => lines.push(line) }) });
-});
-afterEach(() => {
-  Object.assign(paid.sandbox.faults, NO_FAULTS);
-});
-afterAll(() => paid.stop());
+const { service, sandbox } = await usePaidService({ log: createLog('error', { write: (line) => lines.push(line) }) });
 
 const DAY_MS = 86_400_000;
-const query = (statement: string, values: unknown[]) => paid.service.deps.db.$client.query(statement, values);
-
-const cast = ({ id, account }: PaidEvent, body: object) =>
-  paid.service.call('POST', `/public/voting-events/${id}/ballot/cast`, body, { key: account.vote });
-
-const read = async ({ id, account }: PaidEvent, attempt: string) =>
-  demand(
-    await paid.service.call('GET', `/voting-events/${id}/payments/${attempt}`, undefined, { key: account.read }),
-    200,
-  );
-
-async function pay(event: PaidEvent, visitorId = visitor()): Promise<string> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-  const answer = await cast(event, { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL });
-  const attempt: string = demand(answer, 402).paymentAttemptId;
-  await decide(checkoutUrlOf(answer), 'pay');
-  return eventually(async () => ((await read(event, attempt)).status === 'succeeded' ? attempt : undefined));
-}
+const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
 
 /** A second payment of one visitor, which buys nothing and goes back. */
 async function payInVain(event: PaidEvent): Promise<string> {
   const visitorId = visitor();
-  const [first, second] = [await pay(event, visitorId), await pay(event, visitorId)];
-  demand(await cast(event, { paymentAttemptId: first }), 201);
-  expect((await cast(event, { paymentAttemptId: second })).status).toBe(409);
+  const [first, second] = [await event.payKnown({ visitorId }), await event.payKnown({ visitorId })];
+  demand(await event.cast(first), 201);
+  expect((await event.cast(second)).status).toBe(409);
   return second;
 }
 
 const untilRefund = (event: PaidEvent, attempt: string, status: string) =>
-  eventually(async () => {
-    const payment = await read(event, attempt);
-    return payment.refund?.status === status ? payment : undefined;
-  });
+  event.until(attempt, ({ refund }) => refund?.status === status);
 
 const alarmsOf = (attempt: string): string[] =>
   lines
@@ -70,7 +32,7 @@ const alarmsOf = (attempt: string): string[] =>
     .map(({ alarm }) => alarm);
 
 const refundCalls = (event: PaidEvent, attempt: string): number =>
-  paid.sandbox.requests.filter(
+  sandbox.requests.filter(
     ({ method, path, body }) =>
       method === 'POST' && /refund/.test(path) && JSON.stringify(body).includes(referenceOf(event, attempt)),
   ).length;
@@ -85,7 +47,7 @@ const untilQuiet = () =>
 async function listen(event: PaidEvent) {
   const receiver = await startReceiver();
   const hook = { url: receiver.url, eventTypes: ['payment.refunded', 'payment.refund_failed', 'payment.reversed'] };
-  demand(await paid.service.call('POST', '/webhook-endpoints', hook, { key: event.account.write }), 201);
+  demand(await event.account.post('/webhook-endpoints', hook), 201);
   return {
     heard: (): [string, string][] =>
       receiver.received.map(({ body }) => JSON.parse(body)).map(({ type, data }) => [type, data.id]),
@@ -95,21 +57,21 @@ async function listen(event: PaidEvent) {
 
 describe.each(PROVIDERS)('a refund through %s', (provider) => {
   test('that fails after it had succeeded is handed to a person, once, and ends when that one has paid back', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const receiver = await listen(event);
     const attempt = await payInVain(event);
     await untilRefund(event, attempt, 'refunded');
     await eventually(() => (receiver.heard().length === 1 ? true : undefined));
     const reference = referenceOf(event, attempt);
-    paid.sandbox.faults.webhooks = 'duplicate';
-    await paid.sandbox.moveRefund(reference, 'failed');
+    sandbox.faults.webhooks = 'duplicate';
+    await sandbox.moveRefund(reference, 'failed');
     const failed = await untilRefund(event, attempt, 'failed');
     expect([failed.status, failed.refundedAt, failed.refund.finishedAt]).toEqual(['cancelled', null, null]);
     await untilQuiet();
     expect(alarmsOf(attempt)).toEqual(['refund_failed']);
     expect(refundCalls(event, attempt)).toBe(1);
-    paid.sandbox.faults.webhooks = 'normal';
-    await paid.sandbox.reverse(reference, 'refund');
+    sandbox.faults.webhooks = 'normal';
+    await sandbox.reverse(reference, 'refund');
     const back = await untilRefund(event, attempt, 'refunded');
     expect(back.refundedAt).toBe(back.refund.finishedAt);
     const told = await eventually(() => (receiver.heard().length === 3 ? receiver.heard() : undefined));
@@ -123,14 +85,14 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
   });
 
   test('that its merchant made, and that fails later, leaves the ballot void and says that the money is not back', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const receiver = await listen(event);
-    const attempt = await pay(event);
-    const { confirmationCode } = demand(await cast(event, { paymentAttemptId: attempt }), 201);
+    const attempt = await event.payKnown();
+    const { confirmationCode } = demand(await event.cast(attempt), 201);
     await untilQuiet();
-    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund');
-    await eventually(async () => ((await read(event, attempt)).reversedAt === null ? undefined : true));
-    await paid.sandbox.moveRefund(referenceOf(event, attempt), 'failed');
+    await sandbox.reverse(referenceOf(event, attempt), 'refund');
+    await eventually(async () => ((await event.payment(attempt)).reversedAt === null ? undefined : true));
+    await sandbox.moveRefund(referenceOf(event, attempt), 'failed');
     const failed = await untilRefund(event, attempt, 'failed');
     expect(failed).toMatchObject({ status: 'fulfilled', refundedAt: null, reversedAt: expect.any(Number) });
     const told = await eventually(() => (receiver.heard().length === 2 ? receiver.heard() : undefined));
@@ -140,21 +102,20 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
         ['payment.refund_failed', attempt],
       ]),
     );
-    const confirm = `/public/voting-events/${event.id}/ballot/confirm`;
-    const confirmed = await paid.service.call('POST', confirm, { confirmationCode }, { key: event.account.vote });
+    const confirmed = await event.account.page(event, 'ballot/confirm', { confirmationCode });
     expect(confirmed.status).toBe(404);
     expect(alarmsOf(attempt)).toEqual(['refund_failed']);
     await receiver.stop();
   });
 
   test('that takes days is pending, and refunded when the payer has the money', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    paid.sandbox.faults.newRefunds = 'pending';
+    const event = await createPaidEvent(service, provider);
+    sandbox.faults.newRefunds = 'pending';
     const attempt = await payInVain(event);
     await eventually(() => (refundCalls(event, attempt) === 1 ? true : undefined));
     await untilQuiet();
-    expect((await read(event, attempt)).refund).toMatchObject({ status: 'pending', finishedAt: null });
-    await paid.sandbox.moveRefund(referenceOf(event, attempt), 'succeeded');
+    expect((await event.payment(attempt)).refund).toMatchObject({ status: 'pending', finishedAt: null });
+    await sandbox.moveRefund(referenceOf(event, attempt), 'succeeded');
     expect((await untilRefund(event, attempt, 'refunded')).status).toBe('cancelled');
     expect([refundCalls(event, attempt), alarmsOf(attempt)]).toEqual([1, []]);
   });
@@ -162,13 +123,16 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
   test.each(['pending', 'attention'] as const)(
     'that fails while it was %s alarms with the provider’s message, and is asked for again',
     async (newRefunds) => {
-      const event = await createPaidEvent(paid.service, provider);
-      paid.sandbox.faults.newRefunds = newRefunds;
+      const event = await createPaidEvent(service, provider);
+      sandbox.faults.newRefunds = newRefunds;
       const attempt = await payInVain(event);
       await untilRefund(event, attempt, newRefunds === 'attention' ? 'needs_attention' : 'pending');
+      // A refund that the provider has not been asked for yet is shown as pending, too.
+      const begun = 'SELECT 1 FROM payment_refunds WHERE attempt_id = $1 AND status = $2';
+      await eventually(async () => (await query(begun, [attempt, newRefunds])).rows[0]);
       await untilQuiet();
-      paid.sandbox.faults.newRefunds = 'succeeded';
-      await paid.sandbox.moveRefund(referenceOf(event, attempt), 'failed');
+      sandbox.faults.newRefunds = 'succeeded';
+      await sandbox.moveRefund(referenceOf(event, attempt), 'failed');
       await eventually(() => (alarmsOf(attempt).includes('refund_refused') ? true : undefined));
       await query(
         'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())',
@@ -180,8 +144,8 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
   );
 
   test('whose job has used all its tries, or is gone, is swept until the payer has the money, and alarms after a day', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    const { faults } = paid.sandbox;
+    const event = await createPaidEvent(service, provider);
+    const { faults } = sandbox;
     Object.assign(faults, { refuseRefunds: true });
     const attempts = [await payInVain(event), await payInVain(event)];
     for (const [index, attempt] of attempts.entries()) {
@@ -195,13 +159,13 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
     await query(aged, [attempts, 2 * DAY_MS]);
     Object.assign(faults, { refuseRefunds: false, refuseStatus: 503, refuseTimes: 1e9 });
     const before = attempts.map((attempt) => refundCalls(event, attempt));
-    await sweepRefunds(paid.service.deps);
+    await sweepRefunds(service.deps);
     for (const attempt of attempts) await eventually(() => (alarmsOf(attempt).length === 2 ? true : undefined));
     expect(new Set(attempts.flatMap(alarmsOf))).toEqual(new Set(['refund_refused']));
     // Planned again by itself: nothing is swept twice.
     const planned = attempts.map((attempt) => refundCalls(event, attempt));
     expect(planned.every((calls, index) => calls > (before[index] ?? 0))).toBe(true);
-    await sweepRefunds(paid.service.deps);
+    await sweepRefunds(service.deps);
     Object.assign(faults, NO_FAULTS);
     const soon =
       'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())';
@@ -212,8 +176,8 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
   });
 
   test('that waits for its merchant alarms once, is asked for once a day, and is given up after 30', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    paid.sandbox.faults.newRefunds = 'attention';
+    const event = await createPaidEvent(service, provider);
+    sandbox.faults.newRefunds = 'attention';
     const attempt = await payInVain(event);
     await untilRefund(event, attempt, 'needs_attention');
     await untilQuiet();

@@ -1,41 +1,21 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { LIFE, PHASES } from '#src/voting-events/life.ts';
-import {
-  createTestEvent,
-  demand,
-  finishEvent,
-  type PositionPlan,
-  type TestEvent,
-  visitor,
-} from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { demand, finishEvent, type PositionPlan, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { type TestAnswer, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const DAY_MS = 86_400_000;
 type Phase = (typeof PHASES)[number];
 
 const change = async (event: TestEvent, body: object): Promise<void> => {
-  demand(await service.call('PATCH', `/voting-events/${event.id}`, body, { key: account.write }), 200);
+  demand(await account.patch(`/voting-events/${event.id}`, body), 200);
 };
-const say = (event: TestEvent, what: string, body: object): Promise<TestAnswer> =>
-  service.call('POST', `/public/voting-events/${event.id}/${what}`, body, { key: account.vote });
+const say = (event: TestEvent, what: string, body: object): Promise<TestAnswer> => account.page(event, what, body);
 const cast = (event: TestEvent): Promise<TestAnswer> => {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   return say(event, 'ballot/cast', { visitorId: visitor(), votes });
 };
 
@@ -46,14 +26,14 @@ async function createIn(phase: Phase, type: string): Promise<{ readonly event: T
     voter: type === 'election' ? { selfRegistration: true } : {},
     candidate: { selfRegistration: true },
   };
-  const event = await createTestEvent(service, account, settings, PLURALITY, false);
+  const event = await account.event(settings, PLURALITY, false);
   if (phase === 'rehearsal') await change(event, { status: 'rehearsal' });
   if (['scheduled', 'open', 'confirming', 'final'].includes(phase)) await change(event, { status: 'open' });
   const takesBallots = type === 'poll' && phase !== 'draft';
   const code = takesBallots ? demand(await cast(event), 201).confirmationCode : 'none';
   // No request leads back while a ballot waits: the rule is asked all the same.
   if (phase === 'scheduled')
-    await service.deps.db.$client.query(
+    await service.query(
       `UPDATE voting_events SET opened_at = NULL, starts_at = now_ms() + $2, paper_version = paper_version + 1 WHERE id = $1`,
       [event.id, DAY_MS],
     );

@@ -1,40 +1,19 @@
 import { get } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkScopes, createApiKey } from '#src/accounts/create-api-key.ts';
 import { askPatiently, createLogKey, LogReader } from '#test/harness/ballot-log.ts';
-import {
-  createTestEvent,
-  demand,
-  finishEvent,
-  sealBallots,
-  type TestEvent,
-  votePoll,
-} from '#test/harness/elections.ts';
+import { demand, finishEvent, type TestEvent, votePolls } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
-
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+const service = await useService();
+const account = await service.account();
 
 async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}, owner = account) {
-  const event = await createTestEvent(service, owner, settings, PLAN);
-  const codes: string[] = [];
-  for (let index = 0; index < ballots; index += 1) {
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[index % 2] }];
-    codes.push((await votePoll(service, owner, event, votes)).confirmationCode);
-  }
-  await sealBallots(service, event.id, 1);
+  const event = await owner.event(settings);
+  const codes = await votePolls(service, owner, event, ballots);
   return { event, codes, key: await createLogKey(service, owner, event.id) };
 }
 

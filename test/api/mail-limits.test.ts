@@ -1,26 +1,14 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { takeMail } from '#src/accounts/take-mail.ts';
-import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
 
-const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const take = (to: string, accountId = account.id, votingEventId = 'evt_one'): Promise<boolean> =>
   takeMail(service.deps.db, service.deps.secrets, { to, accountId, votingEventId });
@@ -42,8 +30,7 @@ const settled = () =>
   });
 const mailsTo = (address: string): string[] => service.mails().filter((mail) => recipientOf(mail) === address);
 
-const create = (settings: object = {}): Promise<TestEvent> =>
-  createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY);
+const create = (settings: object = {}): Promise<TestEvent> => account.event({ type: 'election', ...settings });
 const asOrganizer = (event: TestEvent, method: string, path: string, body?: object) =>
   service.call(method, `/voting-events/${event.id}${path}`, body, { key: account.write });
 const asVoter = (event: TestEvent, path: string, body: object) =>
@@ -87,7 +74,7 @@ describe('mails to one address', () => {
     const address = 'all@limits.example';
     const counts: number[] = [];
     for (let index = 0; index < 13; index += 1) {
-      const { id } = await createTestAccount(service);
+      const { id } = await service.account();
       counts.push(await taken(6, address, id));
     }
     expect(counts).toEqual([...Array.from({ length: 12 }, () => 5), 0]);
@@ -131,7 +118,7 @@ test.each([
   ['free', 500],
   ['pro', 200_000],
 ] as const)('mails of an account on the plan %s are %i in a day', async (plan, most) => {
-  const { id } = await createTestAccount(service, plan);
+  const { id } = await service.account(plan);
   const rows = async (): Promise<string[]> =>
     (await query("SELECT encode(name, 'hex') AS name FROM mail_quotas WHERE window_ms = $1", DAY_MS)).rows.map(
       ({ name }) => name,

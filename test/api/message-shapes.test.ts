@@ -1,22 +1,10 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { signatureOf } from '#src/payment-providers/provider-b-webhook.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
-import {
-  createPaidEvent,
-  type PaidEvent,
-  type PaidTestService,
-  PROVIDERS,
-  RETURN_URL,
-  startPaidTestService,
-} from '#test/harness/payments.ts';
+import { createPaidEvent, type PaidEvent, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
 
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterAll(() => paid.stop());
+const { service } = await usePaidService();
 
 function signed({ provider, secretKey }: PaidEvent, body: string): Record<string, string> {
   if (provider === 'provider_b') return { 'x-paystack-signature': signatureOf(Buffer.from(body), secretKey) };
@@ -26,7 +14,7 @@ function signed({ provider, secretKey }: PaidEvent, body: string): Record<string
 }
 
 async function send(event: PaidEvent, body: string): Promise<{ status: number; tookMs: number }> {
-  const url = `http://127.0.0.1:${paid.service.port}/provider-webhooks/${event.provider}/${event.businessId}`;
+  const url = `http://127.0.0.1:${service.port}/provider-webhooks/${event.provider}/${event.businessId}`;
   const begin = performance.now();
   const answer = await fetch(url, { method: 'POST', body, headers: signed(event, body) });
   await answer.text();
@@ -44,13 +32,8 @@ const thin = {
 
 describe.each(PROVIDERS)('a message of %s', (provider) => {
   test('of any shape is answered within a second, and changes nothing that the provider does not confirm', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-    const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-    const target = `/public/voting-events/${event.id}/ballot/cast`;
-    const cast = await paid.service.call('POST', target, body, { key: event.account.vote });
-    const attempt = demand(cast, 402).paymentAttemptId;
+    const event = await createPaidEvent(service, provider);
+    const { attempt } = await event.begin();
     const paidA = { id: 'cs_x', object: 'checkout.session', client_reference_id: attempt, payment_status: 'paid' };
     const messages = [
       ...['{}', '[]', 'null', '"text"', '7', 'no json', '{"event":7}', '{"id":"evt_1","type":"x"}'],
@@ -73,14 +56,12 @@ describe.each(PROVIDERS)('a message of %s', (provider) => {
     }
     // A busy machine may hold one of them up.
     expect(times.toSorted((left, right) => left - right)[Math.floor(times.length / 2)]).toBeLessThan(1_000);
-    const key = { key: event.account.read };
-    const payment = await paid.service.call('GET', `/voting-events/${event.id}/payments/${attempt}`, undefined, key);
-    expect(demand(payment, 200)).toMatchObject({ status: 'pending', refund: null });
+    expect(await event.payment(attempt)).toMatchObject({ status: 'pending', refund: null });
   });
 
   test('that another signed is refused, whatever its shape', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    const other = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
+    const other = await createPaidEvent(service, provider);
     for (const message of ['{}', JSON.stringify(thin)]) {
       const { status } = await send({ ...event, secretKey: other.secretKey }, message);
       expect(status).toBe(400);

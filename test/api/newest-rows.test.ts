@@ -1,12 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { createTestEvent, type TestEvent } from '#test/harness/elections.ts';
+import { describe, expect, test, vi } from 'vitest';
 import { parseCsv } from '#test/harness/parse-csv.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-let event: TestEvent;
-let endpointId: string;
 const BEGIN = 1_790_000_000_000;
 const ROWS = 1_200;
 
@@ -35,20 +30,17 @@ async function insertRows(): Promise<void> {
   );
 }
 
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  event = await createTestEvent(service, account, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
-  const body = { url: 'http://127.0.0.1:9999/x', eventTypes: ['voter.created'] };
-  endpointId = (await service.call('POST', '/webhook-endpoints', body, { key: account.write })).body.data.id;
-  await insertRows();
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const event = await account.event({}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
+const body = { url: 'http://127.0.0.1:9999/x', eventTypes: ['voter.created'] };
+const endpointId = (await account.post('/webhook-endpoints', body)).body.data.id;
+await insertRows();
 
 describe.each(['audit', 'payments', 'deliveries'] as const)('the list of %s', (what) => {
   const read = async (query = '') => {
     const path = what === 'deliveries' ? `/webhook-endpoints/${endpointId}` : `/voting-events/${event.id}`;
-    const answer = await service.call('GET', `${path}/${what}?${query}`, undefined, { key: account.read });
+    const answer = await account.get(`${path}/${what}?${query}`);
     expect([query, answer.status]).toEqual([query, 200]);
     const rows: { createdAt: number; id: string }[] = answer.body.data;
     const times = rows.map(({ createdAt }) => createdAt).filter((at) => at < BEGIN + ROWS * 1_000);
@@ -73,7 +65,7 @@ describe.each(['audit', 'payments', 'deliveries'] as const)('the list of %s', (w
 
   test('comes whole as a table, oldest first', async () => {
     const path = what === 'deliveries' ? `/webhook-endpoints/${endpointId}` : `/voting-events/${event.id}`;
-    const answer = await service.call('GET', `${path}/${what}/csv`, undefined, { key: account.read });
+    const answer = await account.get(`${path}/${what}/csv`);
     expect([answer.status, answer.headers.get('content-type')]).toEqual([
       200,
       'text/csv; charset=utf-8; header=present',
@@ -82,8 +74,8 @@ describe.each(['audit', 'payments', 'deliveries'] as const)('the list of %s', (w
     const times = rows.map((row) => Number(row[head.indexOf('createdAt')])).filter((at) => at < BEGIN + ROWS * 1_000);
     expect(times).toEqual(Array.from({ length: ROWS }, (_, index) => BEGIN + index * 1_000));
     expect(new Set(rows.map((row) => row.length))).toEqual(new Set([head.length]));
-    const other = await createTestAccount(service);
-    expect((await service.call('GET', `${path}/${what}/csv`, undefined, { key: other.read })).status).toBe(404);
+    const other = await service.account();
+    expect((await other.get(`${path}/${what}/csv`)).status).toBe(404);
   });
 
   test('asks the database for no more rows than it gives', async () => {
@@ -103,14 +95,14 @@ describe.each(['audit', 'payments', 'deliveries'] as const)('the list of %s', (w
 
 test('the audit trail tells long values by their length and hash, however they were stored', async () => {
   const path = `/voting-events/${event.id}`;
-  await service.call('PATCH', path, { description: 'y'.repeat(5_000) }, { key: account.write });
-  const { body } = await service.call('GET', `${path}/audit`, undefined, { key: account.read });
+  await account.patch(path, { description: 'y'.repeat(5_000) });
+  const { body } = await account.get(`${path}/audit`);
   expect(body.data.at(-1).after.description).toEqual({
     length: 5_000,
     sha256: expect.stringMatching(/^[0-9a-f]{64}$/),
   });
   expect(JSON.stringify(body).length).toBeLessThan(1_000_000);
-  const { rows } = await service.deps.db.$client.query(
+  const rows = await service.query(
     "SELECT max(length(after::text)) AS most FROM audit_entries WHERE action = 'voting_event.updated'",
   );
   expect(rows[0].most).toBeLessThan(1_000);
@@ -118,8 +110,8 @@ test('the audit trail tells long values by their length and hash, however they w
 
 test('the table of the audit trail tells what was before and after as JSON, long values by their hash', async () => {
   const path = `/voting-events/${event.id}`;
-  await service.call('PATCH', path, { description: 'z'.repeat(400), title: '=1+1' }, { key: account.write });
-  const answer = await service.call('GET', `${path}/audit/csv`, undefined, { key: account.read });
+  await account.patch(path, { description: 'z'.repeat(400), title: '=1+1' });
+  const answer = await account.get(`${path}/audit/csv`);
   const [head = [], ...rows] = parseCsv(String(answer.body).replace('\ufeff', ''));
   const [before, after, action] = ['before', 'after', 'action'].map((name) => rows.at(-1)?.[head.indexOf(name)] ?? '');
   expect(action).toBe('voting_event.updated');
@@ -131,7 +123,7 @@ test('the table of the audit trail tells what was before and after as JSON, long
 
 test('all payments come as a table, without codes', async () => {
   const path = `/voting-events/${event.id}/payments/csv`;
-  const answer = await service.call('GET', path, undefined, { key: account.read });
+  const answer = await account.get(path);
   expect(answer.status).toBe(200);
   const rows = parseCsv(String(answer.body).replace('\ufeff', ''));
   expect(rows).toHaveLength(ROWS + 1);
@@ -141,7 +133,7 @@ test('all payments come as a table, without codes', async () => {
 
 test('a search of a long roll looks at a thousand voters a page, and finds every one over its pages', async () => {
   const path = `/voting-events/${event.id}/voters`;
-  await service.deps.db.$client.query(
+  await service.query(
     `INSERT INTO voters (voting_event_id, id, name, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
      SELECT $1, 'vtr_' || lpad(n::text, 6, '0'), CASE WHEN n % 1000 = 7 THEN 'Needle ' ELSE 'Hay ' END || n, 'M' || n, 'M' || n, 1000000, 'approved', 'organizer', 'none', 1, 1
      FROM generate_series(1, 3500) AS n`,
@@ -151,12 +143,12 @@ test('a search of a long roll looks at a thousand voters a page, and finds every
   let pages = 0;
   for (let cursor: string | null = ''; cursor !== null; pages += 1) {
     const query: string = `search=needle${cursor === '' ? '' : `&cursor=${cursor}`}`;
-    const { status, body } = await service.call('GET', `${path}?${query}`, undefined, { key: account.read });
+    const { status, body } = await account.get(`${path}?${query}`);
     expect(status).toBe(200);
     found.push(...body.data.map(({ voterId }: { voterId: string }) => voterId));
     cursor = body.nextCursor;
   }
   expect([found, pages]).toEqual([['M7', 'M1007', 'M2007', 'M3007'], 4]);
-  const all = await service.call('GET', `${path}?limit=200`, undefined, { key: account.read });
+  const all = await account.get(`${path}?limit=200`);
   expect([all.body.data.length, all.body.nextCursor === null]).toEqual([200, false]);
 });

@@ -1,30 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, finishEvent, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import { describe, expect, test } from 'vitest';
+import { demand, finishEvent, type PositionPlan, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
-import { readMail } from '#test/harness/read-mail.ts';
+import { readMails } from '#test/harness/read-mail.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
 
 const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const HOUR_MS = 3_600_000;
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const create = (settings: object = {}, open = true): Promise<TestEvent> =>
-  createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY, open);
+  account.event({ type: 'election', ...settings }, PLURALITY, open);
 const asOrganizer = (event: TestEvent, method: string, path: string, body?: object): Promise<TestAnswer> =>
   service.call(method, `/voting-events/${event.id}${path}`, body, { key: account.write });
 const notify = (event: TestEvent, audience: string, kind: string): Promise<TestAnswer> =>
@@ -41,10 +29,7 @@ const addresses = (event: TestEvent, ...names: string[]): { email: string }[] =>
   names.map((name) => ({ email: `${name}@${event.code.toLowerCase()}.example` }));
 
 const mailsOf = (event: TestEvent) =>
-  service
-    .mails()
-    .map(readMail)
-    .filter(({ to }) => to.endsWith(`@${event.code.toLowerCase()}.example`));
+  readMails(service).filter(({ to }) => to.endsWith(`@${event.code.toLowerCase()}.example`));
 const receivers = (event: TestEvent): string[] =>
   mailsOf(event)
     .map(({ to }) => to.split('@')[0] ?? '')
@@ -63,12 +48,10 @@ async function notifyAll(event: TestEvent, audience: string, kind: string) {
 /** Casts and confirms the ballot of a voter whose key was mailed. */
 async function vote(event: TestEvent, email: string): Promise<void> {
   const mail = mailsOf(event).findLast(({ to }) => to === email);
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-  const path = `/public/voting-events/${event.id}/ballot`;
+  const votes = votesFor(event);
   const cast = { voterKey: voterKeyIn(mail?.text ?? ''), email, votes };
-  const { confirmationCode } = demand(await service.call('POST', `${path}/cast`, cast, { key: account.vote }), 201);
-  demand(await service.call('POST', `${path}/confirm`, { confirmationCode }, { key: account.vote }), 200);
+  const { confirmationCode } = demand(await account.page(event, 'ballot/cast', cast), 201);
+  demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
 }
 
 describe('mails to many voters', () => {
@@ -184,8 +167,8 @@ describe('mails to many voters', () => {
   });
 
   test('are passed over where an account has used up its mails, and can be asked for again at once', async () => {
-    const free = await createTestAccount(service, 'free');
-    const event = await createTestEvent(service, free, { type: 'election' }, PLURALITY);
+    const free = await service.account('free');
+    const event = await free.event({ type: 'election' });
     const call = (method: string, path: string, body?: object) =>
       service.call(method, `/voting-events/${event.id}${path}`, body, { key: free.write });
     demand(await call('POST', '/voters', { name: 'A', ...addresses(event, 'a')[0] }), 201);
@@ -284,7 +267,7 @@ describe('the routes of mails to many voters', () => {
       [{ audience: null, kind: 'key' }, 'audience'],
     ];
     for (const [sent, field] of bad) {
-      const answer = await service.call('POST', path, sent, { key: account.write });
+      const answer = await account.post(path, sent);
       expect([answer.status, answer.body.error.code, answer.body.error.details.field]).toEqual([
         ...[422, 'validation_error', field],
       ]);
@@ -293,7 +276,7 @@ describe('the routes of mails to many voters', () => {
       const answer = await service.call(method, target, sent, key === undefined ? {} : { key });
       return [answer.status, answer.body.error.code];
     };
-    const stranger = await createTestAccount(service);
+    const stranger = await service.account();
     expect(await codes('POST', path, undefined, body)).toEqual([401, 'unauthorized']);
     expect(await codes('POST', path, account.read, body)).toEqual([403, 'insufficient_scope']);
     expect(await codes('POST', path, account.vote, body)).toEqual([403, 'insufficient_scope']);
@@ -312,13 +295,13 @@ describe('the routes of mails to many voters', () => {
       404,
       'not_found',
     ]);
-    const viewer = await createTestAccount(service);
+    const viewer = await service.account();
     await shareEvent(service, account, event, viewer, 'viewer');
-    const refused = await service.call('POST', path, body, { key: viewer.write });
+    const refused = await viewer.post(path, body);
     expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'role']);
-    const list = await service.call('GET', `/voting-events/${event.id}/notifications`, undefined, { key: viewer.read });
+    const list = await viewer.get(`/voting-events/${event.id}/notifications`);
     expect(list.body).toEqual({ data: [], nextCursor: null });
-    const poll = await createTestEvent(service, account, {}, PLURALITY);
+    const poll = await account.event();
     const inPoll = await notify(poll, 'all', 'key');
     expect([inPoll.status, inPoll.body.error.details.reason]).toEqual([409, 'not_an_election']);
     expect(receivers(event)).toEqual([]);
@@ -328,11 +311,10 @@ describe('the routes of mails to many voters', () => {
     const event = await create();
     await addVoters(event, addresses(event, 'a'));
     const ask = () =>
-      service.call(
-        'POST',
+      account.post(
         `/voting-events/${event.code}/voters/notify`,
         { audience: 'all', kind: 'key' },
-        { key: account.write, headers: { 'Idempotency-Key': event.id } },
+        { 'Idempotency-Key': event.id },
       );
     const [first, second] = [await ask(), await ask()];
     expect([second.body, second.headers.get('idempotent-replayed')]).toEqual([first.body, 'true']);

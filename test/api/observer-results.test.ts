@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, type PositionPlan, votePoll } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { demand, finishEvent, type PositionPlan, votePoll } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const RANKED: readonly PositionPlan[] = [{ votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea'] }];
 const OPEN = { hidden: false, live: true, published: false };
@@ -18,7 +13,7 @@ const PUBLIC_WHEN_FINAL = { hidden: false, live: true, published: true };
 test.each(['hidden', 'live', 'published'] as const)(
   'results that are `%s` are read by observers once they are final, and before that by whom they are public to',
   async (visibility) => {
-    const event = await createTestEvent(service, account, { results: { visibility } }, RANKED);
+    const event = await account.event({ results: { visibility } }, RANKED);
     const [position] = event.positions;
     await votePoll(service, account, event, [
       { positionId: position?.id, candidateId: position?.candidates[0], rank: 1 },
@@ -37,10 +32,7 @@ test.each(['hidden', 'live', 'published'] as const)(
     };
     const both = (is: boolean): boolean[] => [is, is];
     for (const key of [account.vote, observer]) expect(await read(key)).toEqual(both(OPEN[visibility]));
-    demand(
-      await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write }),
-      200,
-    );
+    demand(await account.patch(`/voting-events/${event.id}`, { status: 'closed' }), 200);
     for (const key of [account.vote, observer]) expect(await read(key)).toEqual(both(OPEN[visibility]));
     await finishEvent(service, event.id);
     service.deps.events.forget(event.id);

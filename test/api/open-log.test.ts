@@ -1,47 +1,25 @@
 import { get } from 'node:http';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { unauthorized } from '#src/accounts/authenticate.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import {
-  createTestEvent,
-  demand,
-  finishEvent,
-  sealBallots,
-  type TestEvent,
-  votePoll,
-} from '#test/harness/elections.ts';
+import { demand, finishEvent, PLURALITY, sealBallots, type TestEvent, votePolls } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 
-let service: TestService;
-let account: TestAccount;
+const service = await useService({ worker: false });
+const account = await service.account();
 
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
-
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const OPEN = { log: { open: true } };
 
 async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}) {
-  const event = await createTestEvent(service, account, settings, PLAN);
-  const codes: string[] = [];
-  for (let index = 0; index < ballots; index += 1) {
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[index % 2] }];
-    codes.push((await votePoll(service, account, event, votes)).confirmationCode);
-  }
-  await sealBallots(service, event.id, 1);
-  return { event, codes };
+  const event = await account.event(settings);
+  return { event, codes: await votePolls(service, account, event, ballots) };
 }
 
 const logPath = (reference: string, rest: string): string => `/public/voting-events/${reference}/log/${rest}`;
-const change = (event: TestEvent, body: unknown) =>
-  service.call('PATCH', `/voting-events/${event.id}`, body, { key: account.write });
+const change = (event: TestEvent, body: unknown) => account.patch(`/voting-events/${event.id}`, body);
 
 /** Asks without a key; waits where the address has asked too often, as any client does. */
 async function ask(method: string, target: string, body?: unknown, headers: Readonly<Record<string, string>> = {}) {
@@ -72,7 +50,7 @@ describe('an open log', () => {
 
   test('is read by no other route, and with a key as before', async () => {
     const { event } = await pollWith(1, OPEN);
-    const stranger = await createTestAccount(service);
+    const stranger = await service.account();
     expect((await new LogReader(service, event.id, stranger.vote).get('checkpoint')).status).toBe(404);
     expect((await new LogReader(service, event.id, account.write).get('checkpoint')).status).toBe(403);
     expect((await new LogReader(service, event.id, 'nonsense').get('checkpoint')).status).toBe(401);
@@ -114,7 +92,7 @@ describe('an open log', () => {
 
   test('cannot be told apart from one that is not there, where it is not open', async () => {
     const { event } = await pollWith(1);
-    const draft = await createTestEvent(service, account, OPEN, PLAN, false);
+    const draft = await account.event(OPEN, PLURALITY, false);
     const answers = await Promise.all(
       [event.id, event.code, draft.id, 'evt_00000000000000000000000000', 'NOSUCH1'].map((one) =>
         ask('GET', logPath(one, 'consistency?nothing=known')),
@@ -166,7 +144,7 @@ describe('an open log', () => {
       ask('POST', logPath(event.id, 'proof'), { confirmationCode }, { 'Idempotency-Key': 'proof-1' });
     const answers = [await prove(codes[0]), await prove(codes[1])];
     expect(answers.map(({ status }) => status)).toEqual([200, 200]);
-    const { rows } = await service.deps.db.$client.query("SELECT 1 FROM idempotency_keys WHERE api_key_id = ''");
+    const rows = await service.query("SELECT 1 FROM idempotency_keys WHERE api_key_id = ''");
     expect(rows).toEqual([]);
   });
 });

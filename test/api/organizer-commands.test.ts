@@ -1,7 +1,6 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { VotingService } from '#sdk/index.ts';
 import { applyEvent } from '#src/commands/apply-event.ts';
 import type { Answer, Cli, Row } from '#src/commands/cli.ts';
@@ -12,29 +11,20 @@ import { sendRoll } from '#src/commands/send-roll.ts';
 import { watchTurnout } from '#src/commands/watch-turnout.ts';
 import { wordsOf } from '#src/run-remote.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
-import { createTestEvent, demand, votePoll } from '#test/harness/elections.ts';
+import { demand, PLURALITY, votePoll, votesFor } from '#test/harness/elections.ts';
 import { startFailingProxy } from '#test/harness/failing-proxy.ts';
-import { PLURALITY } from '#test/harness/payments.ts';
+
 import { freePort } from '#test/harness/started-service.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
+import { useFolder } from '#test/harness/use.ts';
 
 const LIST_LOADED = path.resolve(import.meta.dirname, '../harness/list-loaded.ts');
 
-let service: TestService;
-let account: TestAccount;
-let folder: string;
-
-beforeAll(async () => {
-  // Files of results are redirected to, by the address that the service is known by.
-  const port = await freePort();
-  service = await startTestService({ environment: { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}` } });
-  account = await createTestAccount(service);
-  folder = mkdtempSync(path.join(tmpdir(), 'voting-organizer-'));
-});
-afterAll(async () => {
-  await service.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+// Files of results are redirected to, by the address that the service is known by.
+const port = await freePort();
+const service = await useService({ environment: { PORT: String(port), BASE_URL: `http://127.0.0.1:${port}` } });
+const account = await service.account();
+const folder = useFolder('voting-organizer-');
 
 const address = (): string => `http://127.0.0.1:${service.port}`;
 const fileOf = (name: string, text: string | Uint8Array): string => {
@@ -103,7 +93,7 @@ describe('event apply', () => {
 
   test('says what is wrong with a file, where, and what the service refused it for', async () => {
     const bad = electionFile('BAD2099').replace('plurality, groupId: south', 'guessing, groupId: north');
-    const open = await createTestEvent(service, account, {}, PLURALITY);
+    const open = await account.event();
     const late = JSON.stringify(demand(await call('GET', `/${open.id}/definition`), 200));
     const latin = Buffer.from(electionFile('L2099').replace('version: 1', 'version: 1\n# J\u00fcrgen'), 'latin1');
     const twice =
@@ -138,7 +128,7 @@ const rows = (count: number): string =>
 
 describe('voters import with a key', () => {
   test('outlives a cut connection, names every rejected line, and repeated has no second effect', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, [], false);
+    const event = await account.event({ type: 'election' }, [], false);
     demand(await call('POST', `/${event.id}/groups`, { name: 'Board' }), 201);
     const wrong =
       'Twin,v3@roll.example,\nNo address,nonsense,\nIda,ida@roll.example,board\nOda,oda@roll.example,Nowhere\n';
@@ -187,7 +177,7 @@ describe('voters notify, watch and results', () => {
       const voters = [0, 1, 2].map((index) => ({ name: `Voter ${index}`, email: `voter${index}@club.example` }));
       demand(await call('POST', `/${id}/voters/batch`, { voters }), 201);
     };
-    const { id, code } = await createTestEvent(service, account, { type: 'election' }, PLURALITY, true, addVoters);
+    const { id, code } = await account.event({ type: 'election' }, PLURALITY, true, addVoters);
     const notify = (audience?: 'all') =>
       notifyVoters(CLI, [clientOf(), clientOf()], {
         event: code,
@@ -204,9 +194,8 @@ describe('voters notify, watch and results', () => {
     demand(await call('PATCH', `/${id}`, { status: 'closed' }), 200);
     expect(await watching).toMatchObject({ value: { status: 'closed' } });
 
-    const poll = await createTestEvent(service, account, {}, PLURALITY);
-    const [position] = poll.positions;
-    await votePoll(service, account, poll, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+    const poll = await account.event();
+    await votePoll(service, account, poll, votesFor(poll));
     const save = async (options: SaveKind): Promise<string> => {
       const output = path.join(folder, `out.${options.kind}`);
       const { value } = await saveResults(clientOf(), { event: poll.code, output, ...options });
@@ -257,7 +246,7 @@ describe('commands with a key, as programs of their own', () => {
   });
 
   test('do their work, load nothing of a database, and print their key nowhere', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, [], false);
+    const event = await account.event({ type: 'election' }, [], false);
     const of = ['--event', event.code];
     const jobs = [
       ['watch', ...of, '--once'],

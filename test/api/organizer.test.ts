@@ -1,32 +1,22 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, finishEvent, votePoll } from '#test/harness/elections.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { finishEvent, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
 let account: TestAccount;
 
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
+const service = await useService();
 
 const get = (target: string, key = account.read) => service.call('GET', target, undefined, { key });
 const post = (target: string, body: unknown, key = account.write) => service.call('POST', target, body, { key });
-const patch = (target: string, body: unknown) => service.call('PATCH', target, body, { key: account.write });
-const remove = (target: string) => service.call('DELETE', target, undefined, { key: account.write });
+const patch = (target: string, body: unknown) => account.patch(target, body);
+const remove = (target: string) => account.delete(target);
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
 describe('voting events', () => {
   beforeAll(async () => {
-    account = await createTestAccount(service);
+    account = await service.account();
   });
 
   test('have the documented shape and defaults when created with a title and a type', async () => {
@@ -77,7 +67,7 @@ describe('voting events', () => {
   });
 
   test('open by the clock at startsAt once they are ready, and close at endsAt', async () => {
-    const event = await createTestEvent(service, account, { startsAt: 1_000 }, [PLURALITY], false);
+    const event = await account.event({ startsAt: 1_000 }, [PLURALITY], false);
     expect((await get(`/voting-events/${event.id}`)).body.data.status).toBe('open');
     const later = await patch(`/voting-events/${event.id}`, { startsAt: Date.now() + 3_600_000 });
     expect(later.body.data.status).toBe('scheduled');
@@ -91,7 +81,7 @@ describe('voting events', () => {
   });
 
   test('are found by the status that they show, whatever the clock says', async () => {
-    const own = await createTestAccount(service);
+    const own = await service.account();
     const hour = 3_600_000;
     const times: readonly [startsAt: number | null, endsAt: number | null][] = [
       [null, null],
@@ -103,8 +93,8 @@ describe('voting events', () => {
       [Date.now() + hour, Date.now() + 2 * hour],
     ];
     for (const [startsAt, endsAt] of times) {
-      await createTestEvent(service, own, { startsAt, endsAt }, [PLURALITY], false);
-      await createTestEvent(service, own, { startsAt, endsAt }, [], false);
+      await own.event({ startsAt, endsAt }, [PLURALITY], false);
+      await own.event({ startsAt, endsAt }, [], false);
     }
     const all = (await get('/voting-events?limit=200', own.read)).body.data;
     expect(new Set(all.map((event: { status: string }) => event.status))).toEqual(
@@ -117,7 +107,7 @@ describe('voting events', () => {
   });
 
   test('freeze what ballots depend on once one was cast, and keep their words editable', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const event = await account.event();
     const position = event.positions[0];
     await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
     const base = `/voting-events/${event.id}`;
@@ -132,9 +122,8 @@ describe('voting events', () => {
       await patch(`${base}/candidates/${position?.candidates[0]}`, { status: 'rejected' }),
       await remove(`${base}/candidates/${position?.candidates[1]}`),
       await remove(base),
-    ]) {
+    ])
       expect([answer.status, answer.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
-    }
     expect((await patch(base, { title: 'Renamed' })).status).toBe(200);
     expect((await patch(`${base}/positions/${position?.id}`, { description: 'At length' })).status).toBe(200);
     const late = await post(`${base}/candidates`, { name: 'Late', positionIds: [position?.id] });
@@ -157,11 +146,10 @@ describe('voting events', () => {
   });
 
   test('are listed page by page, each once, while others are added and removed', async () => {
-    const own = await createTestAccount(service);
+    const own = await service.account();
     const ids: string[] = [];
-    for (let index = 0; index < 7; index += 1) {
+    for (let index = 0; index < 7; index += 1)
       ids.push((await post('/voting-events', { title: `Event ${index} 100%`, type: 'poll' }, own.write)).body.data.id);
-    }
     const seen: string[] = [];
     let cursor = '';
     for (;;) {
@@ -178,7 +166,7 @@ describe('voting events', () => {
   });
 
   test('stay within the plan however many are created at once', async () => {
-    const free = await createTestAccount(service, 'free');
+    const free = await service.account('free');
     const other = await service.another();
     try {
       const answers = await Promise.all(
@@ -203,7 +191,7 @@ describe('voting events', () => {
 describe('positions', () => {
   let event: string;
   beforeAll(async () => {
-    account = await createTestAccount(service);
+    account = await service.account();
     event = (await post('/voting-events', { title: 'Methods', type: 'poll' })).body.data.id;
   });
 
@@ -246,15 +234,13 @@ describe('positions', () => {
   });
 
   test('disappear within seconds of a deletion that was answered 202, with the candidates that stood for them alone', async () => {
-    const made = await createTestEvent(service, account, {}, [PLURALITY, PLURALITY], false);
+    const made = await account.event({}, [PLURALITY, PLURALITY], false);
     const gone = made.positions[0];
     expect((await remove(`/voting-events/${made.id}/positions/${gone?.id}`)).status).toBe(202);
     expect((await get(`/voting-events/${made.id}/positions/${gone?.id}`)).status).toBe(404);
     expect((await get(`/voting-events/${made.id}/candidates`)).body.data).toHaveLength(2);
     const left = await eventually(async () => {
-      const { rows } = await service.deps.db.$client.query('SELECT id FROM positions WHERE voting_event_id = $1', [
-        made.id,
-      ]);
+      const rows = await service.query('SELECT id FROM positions WHERE voting_event_id = $1', [made.id]);
       return rows.length === 1 ? rows : undefined;
     });
     expect(left).toHaveLength(1);
@@ -263,13 +249,12 @@ describe('positions', () => {
 
 describe('the ballot', () => {
   beforeAll(async () => {
-    account = await createTestAccount(service);
+    account = await service.account();
   });
-  const read = async (id: string) =>
-    (await service.call('GET', `/public/voting-events/${id}/ballot`, undefined, { key: account.vote })).body.data;
+  const read = async (id: string) => (await account.page({ id }, 'ballot')).body.data;
 
   test('shows registered candidates once they are approved, with groups and sponsors', async () => {
-    const event = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, [PLURALITY]);
+    const event = await account.event({ candidate: { selfRegistration: true } });
     const group = await post(`/voting-events/${event.id}/groups`, { name: 'North' });
     await post(`/voting-events/${event.id}/sponsors`, {
       name: 'Ink & Co',
@@ -278,9 +263,7 @@ describe('the ballot', () => {
     });
     const positionIds = [event.positions[0]?.id];
     const row = { name: 'Neu', positionIds, groupId: group.body.data.id, avatarUrl: 'https://img.example/neu.png' };
-    const registered = await service.call('POST', `/public/voting-events/${event.id}/register/candidate`, row, {
-      key: account.vote,
-    });
+    const registered = await account.page(event, 'register/candidate', row);
     expect([registered.status, registered.body.data]).toEqual([
       201,
       {
@@ -309,15 +292,10 @@ describe('the ballot', () => {
   });
 
   test('takes no registration where it is switched off, and none for a position of another event', async () => {
-    const off = await createTestEvent(service, account, {}, [PLURALITY]);
-    const on = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, [PLURALITY]);
+    const off = await account.event();
+    const on = await account.event({ candidate: { selfRegistration: true } });
     const register = (id: string, positionIds: unknown) =>
-      service.call(
-        'POST',
-        `/public/voting-events/${id}/register/candidate`,
-        { name: 'Neu', positionIds },
-        { key: account.vote },
-      );
+      account.page({ id }, 'register/candidate', { name: 'Neu', positionIds });
     const closed = await register(off.id, [off.positions[0]?.id]);
     expect([closed.status, closed.body.error.details.reason]).toEqual([403, 'registration_closed']);
     const foreign = await register(on.id, [off.positions[0]?.id]);
@@ -325,7 +303,7 @@ describe('the ballot', () => {
   });
 
   test('names a group once in an event, until it is deleted', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY], false);
+    const event = await account.event({}, [PLURALITY], false);
     const target = `/voting-events/${event.id}/groups`;
     const first = await post(target, { name: 'North' });
     expect((await post(target, { name: ' north ' })).status).toBe(409);
@@ -337,7 +315,7 @@ describe('the ballot', () => {
 describe('voters', () => {
   let event: string;
   beforeAll(async () => {
-    account = await createTestAccount(service);
+    account = await service.account();
     event = (await post('/voting-events', { title: 'Roll', type: 'election' })).body.data.id;
   });
 
@@ -400,26 +378,13 @@ describe('voters', () => {
   });
 
   test('register themselves as pending where the event lets them, and are approved by their first key, which is shown with the final result', async () => {
-    const made = await createTestEvent(service, account, { type: 'election', voter: { selfRegistration: true } }, [
-      PLURALITY,
-    ]);
-    const base = `/public/voting-events/${made.id}`;
-    const registered = await service.call(
-      'POST',
-      `${base}/register/voter`,
-      { name: 'Neu', email: 'neu@mail.example' },
-      { key: account.vote },
-    );
+    const made = await account.event({ type: 'election', voter: { selfRegistration: true } }, [PLURALITY]);
+    const registered = await account.page(made, 'register/voter', { name: 'Neu', email: 'neu@mail.example' });
     expect([registered.status, registered.body.data.status]).toEqual([201, 'pending']);
     const voterKey = await mailedVoterKey(service, () =>
-      service.call('POST', `${base}/voter-key/request`, { email: 'neu@mail.example' }, { key: account.vote }),
+      account.page(made, 'voter-key/request', { email: 'neu@mail.example' }),
     );
-    const check = await service.call(
-      'POST',
-      `${base}/voter/check`,
-      { voterKey, email: 'neu@mail.example' },
-      { key: account.vote },
-    );
+    const check = await account.page(made, 'voter/check', { voterKey, email: 'neu@mail.example' });
     expect(check.body.data).toEqual({ eligible: true });
     const voters = async () => (await get(`/voting-events/${made.id}/voters`)).body.data;
     // The only one who used a key: until the result is final that would tell who votes.
@@ -428,7 +393,7 @@ describe('voters', () => {
     expect(await voters()).toMatchObject([{ status: 'approved', keyStatus: 'used', source: 'registration' }]);
     const closed = await service.call(
       'POST',
-      `/public/voting-events/${(await createTestEvent(service, account, { type: 'election' }, [PLURALITY])).id}/register/voter`,
+      `/public/voting-events/${(await account.event({ type: 'election' })).id}/register/voter`,
       { name: 'Neu', email: 'neu@mail.example' },
       { key: account.vote },
     );
@@ -438,9 +403,9 @@ describe('voters', () => {
 
 describe('another account', () => {
   test('gets the answer of an unknown ID for every event, byte for byte but the request ID', async () => {
-    account = await createTestAccount(service);
-    const stranger = await createTestAccount(service);
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    account = await service.account();
+    const stranger = await service.account();
+    const event = await account.event();
     const targets = ['', '/positions', '/candidates', '/groups', '/sponsors', '/voters', '/results'];
     for (const target of targets) {
       const theirs = await get(`/voting-events/${event.id}${target}`, stranger.read);

@@ -1,18 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
 let event: TestEvent;
 const made = new Map<string, string>();
 
+const service = await useService({ worker: false });
+const account = await service.account();
 beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
   const settings = { type: 'election', voter: { selfRegistration: true }, candidate: { selfRegistration: true } };
-  event = await createTestEvent(service, account, settings, [
+  event = await account.event(settings, [
     { votingMethod: 'score', candidates: ['Ada', 'Bea'] },
     { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea'] },
   ]);
@@ -22,17 +20,10 @@ beforeAll(async () => {
     ['sponsors', { name: 'The baker' }],
     ['voters', { name: 'Vera', email: 'vera@club.example' }],
   ] as const)
-    made.set(
-      name,
-      demand(await service.call('POST', `/voting-events/${event.id}/${name}`, body, { key: account.write }), 201).id,
-    );
+    made.set(name, demand(await account.post(`/voting-events/${event.id}/${name}`, body), 201).id);
   const endpoint = { url: 'https://club.example/hook', eventTypes: ['voter.created'] };
-  made.set(
-    'webhook-endpoints',
-    demand(await service.call('POST', '/webhook-endpoints', endpoint, { key: account.write }), 201).id,
-  );
+  made.set('webhook-endpoints', demand(await account.post('/webhook-endpoints', endpoint), 201).id);
 });
-afterAll(() => service.stop());
 
 /** What a field may be sent as by a program that has another idea of it. */
 const OTHER_FORMS = [null, true, -1.5, 'x', [], [null], [[]], [{}], {}, { length: 1 }];

@@ -1,68 +1,36 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { NO_FAULTS } from '#sandbox/faults.ts';
+import { describe, expect, test } from 'vitest';
 import { runCommand } from '#test/harness/command-line.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/elections.ts';
 import {
-  checkoutUrlOf,
   createPaidEvent,
-  decide,
   type PaidEvent,
-  type PaidTestService,
   PRICE,
   PROVIDERS,
-  RETURN_URL,
   referenceOf,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterEach(() => {
-  Object.assign(paid.sandbox.faults, NO_FAULTS);
-});
-afterAll(() => paid.stop());
-
-const post = ({ id, account }: PaidEvent, body: object) =>
-  paid.service.call('POST', `/public/voting-events/${id}/ballot/cast`, body, { key: account.vote });
-
-async function pay(event: PaidEvent): Promise<string> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-  const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-  const answer = await post(event, body);
-  await decide(checkoutUrlOf(answer), 'pay');
-  return demand(answer, 402).paymentAttemptId;
-}
-
-const until = (event: PaidEvent, attempt: string, holds: (payment: Record<string, unknown>) => boolean) =>
-  eventually(async () => {
-    const target = `/voting-events/${event.id}/payments/${attempt}`;
-    const payment = demand(await paid.service.call('GET', target, undefined, { key: event.account.read }), 200);
-    return holds(payment) ? true : undefined;
-  });
+const { service, sandbox } = await usePaidService();
 
 const listOwed = async ({ businessId }: Pick<PaidEvent, 'businessId'>) => {
   const words = ['payment-businesses', 'owed', '--business', businessId, '--json'];
-  const { code, stdout, stderr } = await runCommand(paid.service, words, {});
+  const { code, stdout, stderr } = await runCommand(service, words, {});
   return { code, stderr, payments: stdout === '' ? [] : JSON.parse(stdout).payments };
 };
 
 describe.each(PROVIDERS)('the list of what is owed through %s', (provider) => {
   test('holds a voided vote whose refund failed, and another amount than was asked for, and nothing else', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    const [kept, voided] = [await pay(event), await pay(event)];
-    for (const attempt of [kept, voided]) demand(await post(event, { paymentAttemptId: attempt }), 201);
-    await paid.sandbox.reverse(referenceOf(event, voided), 'refund');
-    await until(event, voided, ({ reversedAt }) => reversedAt !== null);
+    const event = await createPaidEvent(service, provider);
+    const [kept, voided] = [await event.pay(), await event.pay()];
+    for (const attempt of [kept, voided]) demand(await event.cast(attempt), 201);
+    await sandbox.reverse(referenceOf(event, voided), 'refund');
+    await event.until(voided, ({ reversedAt }) => reversedAt !== null);
     expect(await listOwed(event)).toEqual({ code: 0, stderr: '', payments: [] });
-    await paid.sandbox.moveRefund(referenceOf(event, voided), 'failed');
-    await until(event, voided, ({ refund }) => refund !== null);
-    paid.sandbox.faults.paidAmount = 100;
-    const other = await pay(event);
-    await until(event, other, ({ status }) => status === 'failed');
+    await sandbox.moveRefund(referenceOf(event, voided), 'failed');
+    await event.until(voided, ({ refund }) => refund !== null);
+    sandbox.faults.paidAmount = 100;
+    const other = await event.pay();
+    await event.until(other, ({ status }) => status === 'failed');
 
     const { code, payments } = await listOwed(event);
     const { amountMinor, currency } = PRICE[provider];
@@ -79,6 +47,6 @@ describe.each(PROVIDERS)('the list of what is owed through %s', (provider) => {
 test('the list of what is owed knows no other business, and a provider that is not registered is refused', async () => {
   expect((await listOwed({ businessId: 'biz_none' })).code).toBe(1);
   const words = ['payment-businesses', 'connect', '--account', 'acc_x', '--provider', 'provider_z'];
-  const ended = await runCommand(paid.service, [...words, '--display-name', 'X', '--country', 'DE'], {});
+  const ended = await runCommand(service, [...words, '--display-name', 'X', '--country', 'DE'], {});
   expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('provider_a or provider_b') });
 }, 60_000);

@@ -1,73 +1,33 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
-import { demand, finishEvent, visitor } from '#test/harness/elections.ts';
+import { demand, finishEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   PRICE,
   PROVIDERS,
   RETURN_URL,
-  startPaidTestService,
   type TestProvider,
+  usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
-let paid: PaidTestService;
-let service: TestService;
-let another: TestService;
-
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  service = paid.service;
-  another = await service.another();
-});
-afterAll(async () => {
-  await another.stop();
-  await paid.stop();
-});
+const { service } = await usePaidService();
+const another = await use(service.another());
 
 const pollOf = (provider: TestProvider, settings = {}, plans?: Parameters<typeof createPaidEvent>[3]) =>
   createPaidEvent(service, provider, settings, plans);
 
-function votesOf({ positions: [position] }: PaidEvent) {
-  return [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-}
-
 const post = (event: PaidEvent, path: string, body: unknown, on = service, headers = {}): Promise<TestAnswer> =>
   on.call('POST', `/public/voting-events/${event.id}/${path}`, body, { key: event.account.vote, headers });
-
-/** The first call of a paid cast, and its payment where the payer pays. */
-async function startVote(event: PaidEvent, identity: Readonly<Record<string, unknown>>, pays = true): Promise<string> {
-  const body = {
-    visitorId: visitor(),
-    email: 'payer@mail.example',
-    ...identity,
-    votes: votesOf(event),
-    returnUrl: RETURN_URL,
-  };
-  const answer = await post(event, 'ballot/cast', body);
-  const { paymentAttemptId } = demand(answer, 402);
-  if (pays) await decide(checkoutUrlOf(answer), 'pay');
-  return paymentAttemptId;
-}
 
 const finishVote = (event: PaidEvent, paymentAttemptId: string, on = service, headers = {}) =>
   post(event, 'ballot/cast', { paymentAttemptId }, on, headers);
 
-const attemptOf = async (event: PaidEvent, id: string) =>
-  demand(
-    await service.call('GET', `/voting-events/${event.id}/payments/${id}`, undefined, { key: event.account.read }),
-    200,
-  );
-
-const refunded = (event: PaidEvent, id: string) =>
-  eventually(async () => {
-    const attempt = await attemptOf(event, id);
-    return attempt.refundedAt === null ? undefined : attempt;
-  });
+const refunded = (event: PaidEvent, id: string) => event.until(id, ({ refundedAt }) => refundedAt !== null);
 
 describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
   test.each([
@@ -85,7 +45,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
       const event = await pollOf(provider, settings);
       const shared = make();
       const identity = (index: number) => ({ email: `p${index}@mail.example`, voterId: `V${index}`, ...shared });
-      const attempts = await Promise.all([0, 1, 2].map((index) => startVote(event, identity(index))));
+      const attempts = await Promise.all([0, 1, 2].map((index) => event.pay(identity(index))));
       const answers = await Promise.all(
         attempts.map((id, index) => finishVote(event, id, index === 1 ? another : service)),
       );
@@ -97,7 +57,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
       }
       const { confirmationCode } = answers[winner]?.body.data ?? {};
       expect((await post(event, 'ballot/confirm', { confirmationCode })).status).toBe(200);
-      expect(await attemptOf(event, attempts[winner] ?? '')).toMatchObject({ status: 'fulfilled', refundedAt: null });
+      expect(await event.payment(attempts[winner] ?? '')).toMatchObject({ status: 'fulfilled', refundedAt: null });
     },
   );
 
@@ -105,7 +65,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     [
       'a day after its cast',
       async (event: PaidEvent) => {
-        await service.deps.db.$client.query(
+        await service.query(
           'UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1',
           [event.id],
         );
@@ -115,7 +75,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     [
       'by the confirm that comes too late',
       async (event: PaidEvent, confirmationCode: string) => {
-        await service.deps.db.$client.query(
+        await service.query(
           'UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1',
           [event.id],
         );
@@ -132,14 +92,14 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     ],
   ])('that nobody confirmed is given back %s: the attempt stays fulfilled, and says so', async (_when, end) => {
     const event = await pollOf(provider);
-    const id = await startVote(event, {});
+    const id = await event.pay();
     const { confirmationCode } = demand(await finishVote(event, id), 201);
     await end(event, confirmationCode);
     expect(await refunded(event, id)).toMatchObject({ status: 'fulfilled' });
     // The provider's own word of the refund comes too, and reverses nothing.
     await new Promise((resolve) => setTimeout(resolve, 300));
-    expect(await attemptOf(event, id)).toMatchObject({ status: 'fulfilled', reversedAt: null });
-    const { rows } = await service.deps.db.$client.query(
+    expect(await event.payment(id)).toMatchObject({ status: 'fulfilled', reversedAt: null });
+    const rows = await service.query(
       'SELECT count(*)::int AS left FROM waiting_participants WHERE voting_event_id = $1',
       [event.id],
     );
@@ -148,22 +108,21 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
 
   test('is given back when its event is deleted before it is confirmed', async () => {
     const event = await pollOf(provider);
-    const id = await startVote(event, {});
+    const id = await event.pay();
     demand(await finishVote(event, id), 201);
     const path = `/voting-events/${event.id}?force=true`;
-    expect((await service.call('DELETE', path, undefined, { key: event.account.write })).status).toBe(204);
+    expect((await event.account.delete(path)).status).toBe(204);
     await eventually(async () => {
-      const { rows } = await service.deps.db.$client.query(
-        "SELECT 1 FROM payment_refunds WHERE attempt_id = $1 AND status = 'refunded'",
-        [id],
-      );
+      const rows = await service.query("SELECT 1 FROM payment_refunds WHERE attempt_id = $1 AND status = 'refunded'", [
+        id,
+      ]);
       return rows.length === 1 ? true : undefined;
     }, 20_000);
   });
 
   test('answers a second call that came before the money anew after it, under the same Idempotency-Key', async () => {
     const event = await pollOf(provider);
-    const body = { visitorId: visitor(), email: 'payer@mail.example', votes: votesOf(event), returnUrl: RETURN_URL };
+    const body = { visitorId: visitor(), email: 'payer@mail.example', votes: votesFor(event), returnUrl: RETURN_URL };
     const first = await post(event, 'ballot/cast', body);
     const { paymentAttemptId } = demand(first, 402);
     const headers = { 'Idempotency-Key': 'the-second-call' };
@@ -190,7 +149,13 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
   const payer = () => ({ visitorId: visitor(), email: 'payer@mail.example', returnUrl: RETURN_URL });
 
   test.each([
-    ['a vote', { payToVote: price }, 'ballot/cast', (event: PaidEvent) => ({ ...payer(), votes: votesOf(event) }), 201],
+    [
+      'a vote',
+      { payToVote: price },
+      'ballot/cast',
+      (event: PaidEvent) => ({ ...payer(), votes: votesFor(event) }),
+      201,
+    ],
     [
       'a registration',
       { payToRegisterCandidate: price },
@@ -218,7 +183,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
       const first = await post(event, path, make(event));
       const { paymentAttemptId } = demand(first, 402);
       await decide(checkoutUrlOf(first), 'pay');
-      await service.deps.db.$client.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [event.account.id]);
+      await service.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [event.account.id]);
       await eventually(async () => {
         const refused = await post(event, path, make(event));
         return refused.status === 403 && refused.body.error.details.reason === 'plan_feature' ? true : undefined;
@@ -230,7 +195,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
   test('that waits makes its participant one who has voted, by each identity, for the check, a cast and a payment alike', async () => {
     const event = await pollOf(provider, { voter: { saveVoterInfo: true, requireVoterId: true } });
     const own = { visitorId: visitor(), email: 'Payer@mail.example', voterId: 'M-1' };
-    demand(await finishVote(event, await startVote(event, own)), 201);
+    demand(await finishVote(event, await event.pay(own)), 201);
     const others = [
       { ...own },
       { visitorId: visitor(), email: 'payer@mail.example', voterId: 'M-2' },
@@ -242,7 +207,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
         eligible: false,
         reason: 'already_voted',
       });
-      const again = await post(event, 'ballot/cast', { ...identity, votes: votesOf(event), returnUrl: RETURN_URL });
+      const again = await post(event, 'ballot/cast', { ...identity, votes: votesFor(event), returnUrl: RETURN_URL });
       expect([again.status, again.body.error.details.reason]).toEqual([409, 'already_voted']);
       expect(again.body.error.message).toMatch(/paid for and waits/);
     }
@@ -252,17 +217,16 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
 });
 
 describe('a poll that changes its price', () => {
-  const patch = (event: PaidEvent, body: unknown) =>
-    service.call('PATCH', `/voting-events/${event.id}`, body, { key: event.account.write });
+  const patch = (event: PaidEvent, body: unknown) => event.account.patch(`/voting-events/${event.id}`, body);
 
   test('counts the ballots that were cast before it had one; whoever votes from then on pays', async () => {
     const event = await pollOf('provider_a', { payments: {} });
     const { confirmationCode } = demand(
-      await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesOf(event) }),
+      await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event) }),
       201,
     );
     demand(await patch(event, { payments: { payToVote: PRICE.provider_a } }), 200);
-    const late = { visitorId: visitor(), returnUrl: RETURN_URL, votes: votesOf(event) };
+    const late = { visitorId: visitor(), returnUrl: RETURN_URL, votes: votesFor(event) };
     expect((await post(event, 'ballot/cast', late)).status).toBe(402);
     const confirmed = demand(await post(event, 'ballot/confirm', { confirmationCode }), 200);
     expect(confirmed.confirmedCount).toBe(1);
@@ -270,7 +234,7 @@ describe('a poll that changes its price', () => {
 
   test('stays identified when the price goes, because payments keep the codes of ballots', async () => {
     const event = await pollOf('provider_a');
-    demand(await finishVote(event, await startVote(event, {})), 201);
+    demand(await finishVote(event, await event.pay()), 201);
     const answer = demand(await patch(event, { payments: { payToVote: null } }), 200);
     expect(answer.secrecy).toBe('identified');
     const untouched = await pollOf('provider_a');
@@ -282,15 +246,12 @@ describe('a poll that changes its price', () => {
     async (change) => {
       const event = await pollOf('provider_a');
       const answer = demand(
-        await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesOf(event), returnUrl: RETURN_URL }),
+        await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event), returnUrl: RETURN_URL }),
         402,
       );
       demand(await patch(event, { payments: { payToVote: null } }), 200);
       for (const status of ['created', 'pending', 'succeeded', 'fulfilled', 'failed', 'cancelled']) {
-        await service.deps.db.$client.query('UPDATE payment_attempts SET status = $2 WHERE id = $1', [
-          answer.paymentAttemptId,
-          status,
-        ]);
+        await service.query('UPDATE payment_attempts SET status = $2 WHERE id = $1', [answer.paymentAttemptId, status]);
         const ended = status === 'failed' || status === 'cancelled';
         const { status: code, body } = await patch(event, change);
         expect([status, code, body.error?.details.reason]).toEqual([

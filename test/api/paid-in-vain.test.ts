@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { demand, visitor } from '#test/harness/elections.ts';
@@ -7,27 +7,16 @@ import {
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   PRICE,
   PROVIDERS,
   RETURN_URL,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually, patiently, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+import { eventually, patiently, type TestAnswer } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
-let paid: PaidTestService;
-let service: TestService;
-let another: TestService;
-
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  service = paid.service;
-  another = await service.another();
-});
-afterAll(async () => {
-  await another.stop();
-  await paid.stop();
-});
+const { service } = await usePaidService();
+const another = await use(service.another());
 
 const votesOf = ({ positions: [position] }: PaidEvent, value?: number) => [
   { positionId: position?.id, candidateId: position?.candidates[0], ...(value === undefined ? {} : { value }) },
@@ -37,7 +26,7 @@ const post = (event: PaidEvent, path: string, body: unknown, on = service): Prom
   on.call('POST', `/public/voting-events/${event.id}/${path}`, body, { key: event.account.vote });
 
 const statusOf = async (id: string): Promise<string> => {
-  const { rows } = await service.deps.db.$client.query('SELECT status FROM payment_attempts WHERE id = $1', [id]);
+  const rows = await service.query('SELECT status FROM payment_attempts WHERE id = $1', [id]);
   return rows[0].status;
 };
 
@@ -52,21 +41,16 @@ async function pay(event: PaidEvent, path: string, body: Readonly<Record<string,
 
 /** One run of the job, for which this payment is due. */
 async function reconcile(id: string): Promise<void> {
-  await service.deps.db.$client.query('UPDATE payment_attempts SET check_at = 1 WHERE id = $1', [id]);
+  await service.query('UPDATE payment_attempts SET check_at = 1 WHERE id = $1', [id]);
   await reconcilePayments(paymentDeps(service.deps));
 }
 
 const endReasonOf = async (id: string): Promise<string | null> => {
-  const { rows } = await service.deps.db.$client.query('SELECT end_reason FROM payment_attempts WHERE id = $1', [id]);
+  const rows = await service.query('SELECT end_reason FROM payment_attempts WHERE id = $1', [id]);
   return rows[0].end_reason;
 };
 
-const refunded = (event: PaidEvent, id: string) =>
-  eventually(async () => {
-    const path = `/voting-events/${event.id}/payments/${id}`;
-    const attempt = demand(await service.call('GET', path, undefined, { key: event.account.read }), 200);
-    return attempt.refundedAt === null ? undefined : attempt;
-  });
+const refunded = (event: PaidEvent, id: string) => event.until(id, ({ refundedAt }) => refundedAt !== null);
 
 const vote = async (event: PaidEvent, identity: Readonly<Record<string, unknown>>, confirms = true) => {
   const id = await pay(event, 'ballot/cast', { votes: votesOf(event), ...identity });
@@ -181,7 +165,7 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
     await reconcile(bought);
     expect(await statusOf(bought)).toBe('succeeded');
     const change = { candidate: { selfRegistration: false } };
-    demand(await service.call('PATCH', `/voting-events/${event.id}`, change, { key: event.account.write }), 200);
+    demand(await event.account.patch(`/voting-events/${event.id}`, change), 200);
     await reconcile(bought);
     expect(await refunded(event, bought)).toMatchObject({ status: 'cancelled' });
   });
@@ -203,7 +187,7 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
       attempts.push({ id, path: 'register/candidate' });
     }
     const due = 'UPDATE payment_attempts SET check_at = 1 WHERE voting_event_id = $1';
-    await service.deps.db.$client.query(due, [event.id]);
+    await service.query(due, [event.id]);
     const jobs = [service, another].map(({ deps }) => reconcilePayments(paymentDeps(deps)));
     const answers = await Promise.all(
       attempts.map(({ id, path }, index) =>
@@ -217,7 +201,7 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
     ]);
     for (const { id } of attempts) {
       const status = await statusOf(id);
-      const { rows } = await service.deps.db.$client.query('SELECT 1 FROM payment_refunds WHERE attempt_id = $1', [id]);
+      const rows = await service.query('SELECT 1 FROM payment_refunds WHERE attempt_id = $1', [id]);
       expect([status, rows.length]).toEqual(status === 'fulfilled' ? ['fulfilled', 0] : ['cancelled', 1]);
     }
   });

@@ -1,73 +1,36 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { NO_FAULTS } from '#sandbox/faults.ts';
+import { describe, expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   PRICE,
   PROVIDERS,
-  RETURN_URL,
   referenceOf,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterEach(() => {
-  Object.assign(paid.sandbox.faults, NO_FAULTS);
-});
-afterAll(() => paid.stop());
+const { service, sandbox } = await usePaidService();
 
 const DAY_MS = 86_400_000;
-const query = (statement: string, values: unknown[]) => paid.service.deps.db.$client.query(statement, values);
-const sweep = () => sweepPayments(paymentDeps(paid.service.deps));
-const post = ({ id, account }: PaidEvent, path: string, body: object) =>
-  paid.service.call('POST', `/public/voting-events/${id}/ballot/${path}`, body, { key: account.vote });
+const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
+const sweep = () => sweepPayments(paymentDeps(service.deps));
 const get = async ({ id, account }: PaidEvent, path: string) =>
-  demand(await paid.service.call('GET', `/voting-events/${id}${path}`, undefined, { key: account.read }), 200);
-const read = (event: PaidEvent, attempt: string) => get(event, `/payments/${attempt}`);
-
-async function begin(event: PaidEvent): Promise<{ attempt: string; url: string }> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-  const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-  const answer = await post(event, 'cast', body);
-  return { attempt: demand(answer, 402).paymentAttemptId, url: checkoutUrlOf(answer) };
-}
-
+  demand(await account.get(`/voting-events/${id}${path}`), 200);
 async function cast(event: PaidEvent): Promise<{ attempt: string; confirmationCode: string }> {
-  const { attempt, url } = await begin(event);
-  await decide(url, 'pay');
-  const { confirmationCode } = demand(await post(event, 'cast', { paymentAttemptId: attempt }), 201);
+  const attempt = await event.pay();
+  const { confirmationCode } = demand(await event.cast(attempt), 201);
   return { attempt, confirmationCode };
 }
 
-async function vote(event: PaidEvent): Promise<string> {
-  const { attempt, confirmationCode } = await cast(event);
-  demand(await post(event, 'confirm', { confirmationCode }), 200);
-  return attempt;
-}
-
-const until = (event: PaidEvent, attempt: string, holds: (payment: Record<string, unknown>) => boolean) =>
-  eventually(async () => {
-    const payment = await read(event, attempt);
-    return holds(payment) ? payment : undefined;
-  });
-
 /** Rows of the payments' file, by column. */
 async function readCsv({ id, account }: PaidEvent): Promise<Map<string, string>[]> {
-  const key = { key: account.read };
-  const { body } = await paid.service.call('GET', `/voting-events/${id}/payments/csv`, undefined, key);
+  const { body } = await account.get(`/voting-events/${id}/payments/csv`);
   const [head = [], ...rows] = String(body)
     .replace('\ufeff', '')
     .trim()
@@ -81,19 +44,19 @@ describe.each(PROVIDERS)('a part that a merchant of %s gives back', (provider) =
   const part = amountMinor / 5;
 
   test('leaves the vote, shows on the payment, and comes off the sums, by message and by sweep alike', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    const [kept, byMessage, bySweep] = [await vote(event), await vote(event), await vote(event)];
-    await paid.sandbox.reverse(referenceOf(event, byMessage), 'refund', part);
+    const event = await createPaidEvent(service, provider);
+    const [kept, byMessage, bySweep] = [await event.vote(), await event.vote(), await event.vote()];
+    await sandbox.reverse(referenceOf(event, byMessage), 'refund', part);
     const shown = { status: 'partially_refunded', amountMinor: part, finishedAt: null };
-    const refunded = await until(event, byMessage, ({ refund }) => refund !== null);
+    const refunded = await event.until(byMessage, ({ refund }) => refund !== null);
     expect(refunded).toMatchObject({ status: 'fulfilled', refundedAt: null, reversedAt: null, refund: shown });
 
-    paid.sandbox.faults.webhooks = 'lost';
-    await paid.sandbox.reverse(referenceOf(event, bySweep), 'refund', part);
-    await paid.sandbox.reverse(referenceOf(event, bySweep), 'refund', part);
-    expect((await read(event, bySweep)).refund).toBe(null);
+    sandbox.faults.webhooks = 'lost';
+    await sandbox.reverse(referenceOf(event, bySweep), 'refund', part);
+    await sandbox.reverse(referenceOf(event, bySweep), 'refund', part);
+    expect((await event.payment(bySweep)).refund).toBe(null);
     await sweep();
-    expect((await read(event, bySweep)).refund).toMatchObject({ ...shown, amountMinor: 2 * part });
+    expect((await event.payment(bySweep)).refund).toMatchObject({ ...shown, amountMinor: 2 * part });
 
     const taken = 3 * amountMinor - 3 * part;
     expect((await get(event, '/stats')).payments).toMatchObject({ refunded: 0, revenue: [{ amountMinor: taken }] });
@@ -102,60 +65,51 @@ describe.each(PROVIDERS)('a part that a merchant of %s gives back', (provider) =
     const sum = (some: Map<string, string>[], column: string) =>
       some.reduce((total, row) => total + Number(row.get(column)), 0);
     expect(sum(rows, 'amountMinor') - sum(backs, 'refundAmountMinor')).toBe(taken);
-    expect((await read(event, kept)).refund).toBe(null);
+    expect((await event.payment(kept)).refund).toBe(null);
     expect((await get(event, '/results')).stats.ballots).toBe(3);
   });
 
   test('voids the vote once the parts come to all of it, and shows no part any more', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    const attempt = await vote(event);
-    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund', part);
-    await until(event, attempt, ({ refund }) => refund !== null);
-    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund', amountMinor - part);
-    const reversed = await until(event, attempt, ({ reversedAt }) => reversedAt !== null);
+    const event = await createPaidEvent(service, provider);
+    const attempt = await event.vote();
+    await sandbox.reverse(referenceOf(event, attempt), 'refund', part);
+    await event.until(attempt, ({ refund }) => refund !== null);
+    await sandbox.reverse(referenceOf(event, attempt), 'refund', amountMinor - part);
+    const reversed = await event.until(attempt, ({ reversedAt }) => reversedAt !== null);
     expect(reversed.refund).toBe(null);
     expect((await get(event, '/stats')).payments.revenue).toEqual([]);
   });
 
   test('is left out of what the service gives back later: the rest goes, and the payer has the whole', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const { attempt } = await cast(event);
-    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund', part);
-    await until(event, attempt, ({ refund }) => refund !== null);
-    demand(
-      await paid.service.call(
-        'PATCH',
-        `/voting-events/${event.id}`,
-        { status: 'closed' },
-        { key: event.account.write },
-      ),
-      200,
-    );
-    await moveEnd(paid.service.deps, event.id, 'closed_at = closed_at - 86400000');
-    await dropAllExpiredBallots(paid.service.deps);
-    const refunded = await until(event, attempt, ({ refundedAt }) => refundedAt !== null);
+    await sandbox.reverse(referenceOf(event, attempt), 'refund', part);
+    await event.until(attempt, ({ refund }) => refund !== null);
+    demand(await event.account.patch(`/voting-events/${event.id}`, { status: 'closed' }), 200);
+    await moveEnd(service.deps, event.id, 'closed_at = closed_at - 86400000');
+    await dropAllExpiredBallots(service.deps);
+    const refunded = await event.until(attempt, ({ refundedAt }) => refundedAt !== null);
     expect(refunded.refund).toMatchObject({ status: 'refunded', amountMinor });
   });
 });
 
 test('fees that a payer of provider_b bore go back with the payment', async () => {
-  const event = await createPaidEvent(paid.service, 'provider_b');
-  paid.sandbox.faults.payerBearsFees = true;
+  const event = await createPaidEvent(service, 'provider_b');
+  sandbox.faults.payerBearsFees = true;
   const visitorId = visitor();
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const attempts: string[] = [];
   for (let time = 0; time < 2; time += 1) {
-    const answer = await post(event, 'cast', { visitorId, email: 'payer@mail.example', votes });
+    const answer = await event.page('ballot/cast', { visitorId, email: 'payer@mail.example', votes });
     await decide(checkoutUrlOf(answer), 'pay');
     attempts.push(demand(answer, 402).paymentAttemptId);
   }
   const [first = '', second = ''] = attempts;
-  demand(await post(event, 'cast', { paymentAttemptId: first }), 201);
-  expect((await post(event, 'cast', { paymentAttemptId: second })).status).toBe(409);
+  demand(await event.cast(first), 201);
+  expect((await event.cast(second)).status).toBe(409);
   const fee = Math.floor((PRICE.provider_b.amountMinor * 15) / 100_000) * 100;
   expect(fee).toBeGreaterThan(0);
-  const refunded = await until(event, second, ({ refundedAt }) => refundedAt !== null);
+  const refunded = await event.until(second, ({ refundedAt }) => refundedAt !== null);
   expect(refunded).toMatchObject({
     amountMinor: PRICE.provider_b.amountMinor,
     refund: { status: 'refunded', amountMinor: PRICE.provider_b.amountMinor + fee },
@@ -168,31 +122,30 @@ test.each([
   ['in parts, by the sweep', [20_000, 30_000], 'sweep'],
 ])('a price that goes back %s, without the fees that its payer bore, voids the vote', async (_how, parts, way) => {
   const { amountMinor } = PRICE.provider_b;
-  const event = await createPaidEvent(paid.service, 'provider_b');
-  paid.sandbox.faults.payerBearsFees = true;
-  const attempt = await vote(event);
-  if (way === 'sweep') paid.sandbox.faults.webhooks = 'lost';
-  for (const part of parts)
-    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund', (amountMinor * part) / 50_000);
+  const event = await createPaidEvent(service, 'provider_b');
+  sandbox.faults.payerBearsFees = true;
+  const attempt = await event.vote();
+  if (way === 'sweep') sandbox.faults.webhooks = 'lost';
+  for (const part of parts) await sandbox.reverse(referenceOf(event, attempt), 'refund', (amountMinor * part) / 50_000);
   if (way === 'sweep') await sweep();
-  const reversed = await until(event, attempt, ({ reversedAt }) => reversedAt !== null);
+  const reversed = await event.until(attempt, ({ reversedAt }) => reversedAt !== null);
   expect(reversed).toMatchObject({ status: 'fulfilled', refund: null });
   expect((await get(event, '/stats')).payments.revenue).toEqual([]);
   expect((await get(event, '/results')).stats.ballots).toBe(0);
 });
 
 test('a payment of provider_b that comes ten days late, without a message, is found by the sweep and goes back', async () => {
-  const event = await createPaidEvent(paid.service, 'provider_b');
-  const { attempt, url } = await begin(event);
+  const event = await createPaidEvent(service, 'provider_b');
+  const { attempt, url } = await event.begin();
   await query('UPDATE payment_attempts SET expires_at = 1, created_at = created_at - $2::bigint WHERE id = $1', [
     attempt,
     10 * DAY_MS,
   ]);
-  await until(event, attempt, ({ status }) => status === 'cancelled');
-  paid.sandbox.advance(10 * DAY_MS);
-  paid.sandbox.faults.webhooks = 'lost';
+  await event.until(attempt, ({ status }) => status === 'cancelled');
+  sandbox.advance(10 * DAY_MS);
+  sandbox.faults.webhooks = 'lost';
   await decide(url, 'pay');
   await sweep();
-  const found = await until(event, attempt, ({ refundedAt }) => refundedAt !== null);
+  const found = await event.until(attempt, ({ refundedAt }) => refundedAt !== null);
   expect(found).toMatchObject({ status: 'cancelled', refund: { status: 'refunded' } });
 });

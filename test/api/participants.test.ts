@@ -1,28 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { describe, expect, test } from 'vitest';
+import { demand, finishEvent, type TestEvent, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
 const organize = (method: string, path: string, body?: unknown) =>
   service.call(method, path, body, { key: account.write });
-const vote = (event: TestEvent, path: string, body: unknown) =>
-  service.call('POST', `/public/voting-events/${event.id}/${path}`, body, { key: account.vote });
-const votesFor = ({ positions: [position] }: TestEvent) => [
-  { positionId: position?.id, candidateId: position?.candidates[0] },
-];
+const vote = (event: TestEvent, path: string, body: unknown) => account.page(event, path, body);
 
 type Identity = Readonly<Record<string, string>>;
 
@@ -43,7 +33,7 @@ describe('a poll', () => {
     'with requireVoterId %s and saveVoterInfo %s asks for each identity that it compares, and takes none of them twice',
     async (requireVoterId, saveVoterInfo) => {
       const voter = { requireVoterId, saveVoterInfo };
-      const event = await createTestEvent(service, account, { voter }, [PLURALITY]);
+      const event = await account.event({ voter });
       const identity = (): Identity => ({
         visitorId: visitor(),
         ...(saveVoterInfo ? { email: `${visitor()}@mail.example` } : {}),
@@ -77,7 +67,7 @@ describe('a poll', () => {
   );
 
   test('shows a visitor ID as it was sent, without the spaces around it', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const event = await account.event();
     const visitorId = 'vi_ABCDEFabcdef0123';
     expect(await castAndConfirm(event, { visitorId: ` ${visitorId} ` })).toBe('voted');
     const { data } = (await organize('GET', `/voting-events/${event.id}/voters`)).body;
@@ -89,7 +79,7 @@ describe('a poll', () => {
 
   test('lists a participant whose ID and address a voter of the organizer has', async () => {
     const voter = { requireVoterId: true, saveVoterInfo: true };
-    const event = await createTestEvent(service, account, { voter }, [PLURALITY]);
+    const event = await account.event({ voter });
     const own = { name: 'Vera', voterId: 'M-1', email: 'vera@mail.example' };
     demand(await organize('POST', `/voting-events/${event.id}/voters`, own), 201);
     expect(await castAndConfirm(event, { visitorId: visitor(), voterId: own.voterId, email: own.email })).toBe('voted');
@@ -99,9 +89,7 @@ describe('a poll', () => {
 
   test('says of a voter that they voted by the participation of its own event alone', async () => {
     const voter = { requireVoterId: true };
-    const [voted, other] = await Promise.all(
-      [0, 1].map(() => createTestEvent(service, account, { voter }, [PLURALITY])),
-    );
+    const [voted, other] = await Promise.all([0, 1].map(() => account.event({ voter })));
     if (voted === undefined || other === undefined) throw new Error('two events were created');
     expect(await castAndConfirm(voted, { visitorId: visitor(), voterId: 'SAME-1' })).toBe('voted');
     const path = `/voting-events/${other.id}/voters`;
@@ -117,7 +105,7 @@ describe('a poll', () => {
       voter: { selfRegistration: true },
     });
     expect([refused.status, refused.body.error.details.field]).toEqual([422, 'voter.selfRegistration']);
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
+    const event = await account.event();
     const changed = await organize('PATCH', `/voting-events/${event.id}`, { voter: { selfRegistration: true } });
     expect([changed.status, changed.body.error.details.field]).toEqual([422, 'voter.selfRegistration']);
     const registered = await vote(event, 'register/voter', { name: 'V', email: 'v@club.example' });
@@ -137,7 +125,7 @@ describe('a voter of an election', () => {
   }
 
   async function voterOf(settings = {}): Promise<Voter> {
-    const event = await createTestEvent(service, account, { type: 'election', ...settings }, [PLURALITY]);
+    const event = await account.event({ type: 'election', ...settings });
     // An address of its own: mails to one address are counted, whatever event they are about.
     const email = `vera-${visitor().slice(3, 15)}@club.example`;
     const body = { name: 'Vera', email, voterId: 'M-1' };
@@ -190,9 +178,8 @@ describe('a voter of an election', () => {
 
   test('keeps every key that was mailed until the event closes', async () => {
     const voter = await voterOf();
-    for (let index = 0; index < 4; index += 1) {
+    for (let index = 0; index < 4; index += 1)
       await mailedVoterKey(service, () => vote(voter.event, 'voter-key/request', { email: voter.email }));
-    }
     expect(await castAndConfirm(voter.event, { voterKey: voter.voterKey, email: voter.email })).toBe('voted');
   });
 
@@ -200,7 +187,7 @@ describe('a voter of an election', () => {
     const voter = await voterOf();
     const body = { name: 'Otto', email: 'otto@club.example' };
     const { id } = demand(await organize('POST', `/voting-events/${voter.event.id}/voters`, body), 201);
-    await service.deps.db.$client.query(
+    await service.query(
       'INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, number) SELECT voting_event_id, $2, key_hash, number FROM voter_keys WHERE voting_event_id = $1',
       [voter.event.id, id],
     );
@@ -233,10 +220,7 @@ describe('a voter of an election', () => {
         'POST',
         `/public/voting-events/${voter.event.id}/ballot/confirm`,
         { confirmationCode },
-        {
-          key: account.vote,
-          headers: { 'Idempotency-Key': `confirm-${voter.id}` },
-        },
+        { key: account.vote, headers: { 'Idempotency-Key': `confirm-${voter.id}` } },
       );
     const [first, open] = [await confirm(), await confirm()];
     expect([first.body.data.votes.length, open.body]).toEqual([1, first.body]);
@@ -258,19 +242,12 @@ describe('a voter of an election', () => {
     demand(await organize('DELETE', voter.path), 202);
     expect((await organize('GET', voter.path)).status).toBe(404);
     expect(await figures()).toEqual(before);
-    const { rows } = await service.deps.db.$client.query('SELECT name, email, voter_id FROM voters WHERE id = $1', [
-      voter.id,
-    ]);
+    const rows = await service.query('SELECT name, email, voter_id FROM voters WHERE id = $1', [voter.id]);
     expect(rows).toEqual([{ name: '', email: null, voter_id: null }]);
   });
 
   test('is erased from the audit trail too, which still tells that there were changes', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election', voter: { requireVoterId: true, selfRegistration: true } },
-      [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }],
-    );
+    const event = await account.event({ type: 'election', voter: { requireVoterId: true, selfRegistration: true } });
     const base = `/voting-events/${event.id}`;
     const person = (name: string) => ({
       name: `${name} Erased`,
@@ -327,9 +304,7 @@ test.each(['\u2800', '\u3164', '\u00ad', '\u200b', '\u0301', ' \u2800 '])(
 );
 
 test('votes beyond every budget are told as credits that are missing, however many they are', async () => {
-  const event = await createTestEvent(service, account, {}, [
-    { votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] },
-  ]);
+  const event = await account.event({}, [{ votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] }]);
   for (const value of [11, 1_000_001, 1e9, Number.MAX_SAFE_INTEGER]) {
     const [entry] = votesFor(event);
     const refused = await vote(event, 'ballot/cast', { visitorId: visitor(), votes: [{ ...entry, value }] });
@@ -339,7 +314,7 @@ test('votes beyond every budget are told as credits that are missing, however ma
 });
 
 test('a ballot that is wrong for every group is told before the key is judged', async () => {
-  const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY, PLURALITY], false);
+  const event = await account.event({ type: 'election' }, [PLURALITY, PLURALITY], false);
   const base = `/voting-events/${event.id}`;
   const { id: groupId } = demand(await organize('POST', `${base}/groups`, { name: 'South' }), 201);
   demand(await organize('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
@@ -355,7 +330,7 @@ describe.each([
   ['with a position of a group', true],
 ] as const)('a cast %s', (_, grouped) => {
   test('after the close is told that the event is over, whatever its key, and counts no guess', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY], false);
+    const event = await account.event({ type: 'election' }, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
     const { id: groupId } = demand(await organize('POST', `${base}/groups`, { name: 'South' }), 201);
     if (grouped) demand(await organize('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
@@ -379,13 +354,13 @@ describe.each([
 });
 
 test('a blank confirmation code is no code', async () => {
-  const event = await createTestEvent(service, account, {}, [PLURALITY]);
+  const event = await account.event();
   const refused = await vote(event, 'ballot/confirm', { confirmationCode: '  ' });
   expect([refused.status, refused.body.error.details.field]).toEqual([422, 'confirmationCode']);
 });
 
 test('an address of the longest length is an address: 320 characters of plain name and domain', async () => {
-  const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY]);
+  const event = await account.event({ type: 'election' });
   const email = (length: number): string => `${'a'.repeat(length - '@club.example'.length)}@club.example`;
   const add = (address: string) => organize('POST', `/voting-events/${event.id}/voters`, { name: 'V', email: address });
   expect((await add(email(320))).status).toBe(201);
@@ -393,7 +368,7 @@ test('an address of the longest length is an address: 320 characters of plain na
 });
 
 test('a choice without a role is no choice of a referendum, even where one was opened before it became one', async () => {
-  const event = await createTestEvent(service, account, {}, [PLURALITY]);
+  const event = await account.event();
   demand(
     await organize('PATCH', `/voting-events/${event.id}/positions/${event.positions[0]?.id}`, {
       votingMethod: 'referendum',
@@ -410,7 +385,7 @@ describe('the list of votes', () => {
     async (type) => {
       const { sequenceLog } = await import('#src/ballot-log/seal-ballots.ts');
       const { sealDeps } = await import('#src/work.ts');
-      const event = await createTestEvent(service, account, { type }, [PLURALITY]);
+      const event = await account.event({ type });
       const seal = () => sequenceLog(sealDeps(service.deps), event.id, 1);
       const addBallot = async (index: number): Promise<void> => {
         if (type === 'poll') return void (await votePoll(service, account, event, votesFor(event)));
@@ -447,7 +422,7 @@ describe('the list of votes', () => {
   );
 
   test('and every other list take a search of one or two characters for the beginning of a word', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, [PLURALITY], false);
+    const event = await account.event({ type: 'election' }, [PLURALITY], false);
     const base = `/voting-events/${event.id}`;
     const rows = ['Bob Oberg', 'Job Ende', 'O.b Müller', 'a_ob'].map((name, index) => ({
       name,
@@ -467,17 +442,10 @@ describe('the list of votes', () => {
   });
 
   test('takes a search over titles, names and visible IDs', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
-    const [position] = event.positions;
+    const event = await account.event();
     const visitorId = visitor();
-    await votePoll(
-      service,
-      account,
-      event,
-      [{ positionId: position?.id, candidateId: position?.candidates[0] }],
-      visitorId,
-    );
-    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[1] }]);
+    await votePoll(service, account, event, votesFor(event), visitorId);
+    await votePoll(service, account, event, votesFor(event, 1));
     const count = async (search: string): Promise<number> =>
       demand(await organize('GET', `/voting-events/${event.id}/votes?search=${search}`), 200).length;
     expect([await count('ADA'), await count('plurality'), await count(visitorId), await count('nothing')]).toEqual([

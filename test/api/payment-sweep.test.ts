@@ -1,101 +1,73 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
-import { NO_FAULTS } from '#sandbox/faults.ts';
+import { describe, expect, test } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
+import { demand } from '#test/harness/elections.ts';
 import {
-  checkoutUrlOf,
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   PROVIDERS,
-  RETURN_URL,
   referenceOf,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterEach(() => {
-  Object.assign(paid.sandbox.faults, NO_FAULTS);
-});
-afterAll(() => paid.stop());
+const { service, sandbox } = await usePaidService();
 
-const query = (statement: string, values: unknown[]) => paid.service.deps.db.$client.query(statement, values);
-const sweep = () => sweepPayments(paymentDeps(paid.service.deps));
-
-const post = ({ id, account }: PaidEvent, path: string, body: object) =>
-  paid.service.call('POST', `/public/voting-events/${id}/ballot/${path}`, body, { key: account.vote });
-
-const read = async ({ id, account }: PaidEvent, attempt: string) =>
-  demand(
-    await paid.service.call('GET', `/voting-events/${id}/payments/${attempt}`, undefined, { key: account.read }),
-    200,
-  );
-
-async function begin(event: PaidEvent, visitorId = visitor()): Promise<{ attempt: string; url: string }> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-  const body = { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-  const answer = await post(event, 'cast', body);
-  return { attempt: demand(answer, 402).paymentAttemptId, url: checkoutUrlOf(answer) };
-}
+const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
+const sweep = () => sweepPayments(paymentDeps(service.deps));
 
 /** A ballot that is paid for and confirmed. */
 async function vote(event: PaidEvent): Promise<string> {
-  const { attempt, url } = await begin(event);
-  await decide(url, 'pay');
-  await eventually(async () => ((await read(event, attempt)).status === 'succeeded' ? true : undefined));
-  const { confirmationCode } = demand(await post(event, 'cast', { paymentAttemptId: attempt }), 201);
-  demand(await post(event, 'confirm', { confirmationCode }), 200);
+  const attempt = await event.payKnown();
+  const { confirmationCode } = demand(await event.cast(attempt), 201);
+  demand(await event.page('ballot/confirm', { confirmationCode }), 200);
   return attempt;
 }
 
 describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) => {
   test('makes up for lost messages of refunds, failed refunds and disputes, and asks for nothing else', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const attempts = [await vote(event), await vote(event), await vote(event)];
     const [kept = '', refunded = '', disputed = ''] = attempts;
-    paid.sandbox.faults.webhooks = 'lost';
-    await paid.sandbox.reverse(referenceOf(event, refunded), 'refund');
-    await paid.sandbox.reverse(referenceOf(event, disputed), 'dispute');
-    expect((await read(event, refunded)).reversedAt).toBe(null);
+    sandbox.faults.webhooks = 'lost';
+    await sandbox.reverse(referenceOf(event, refunded), 'refund');
+    await sandbox.reverse(referenceOf(event, disputed), 'dispute');
+    expect((await event.payment(refunded)).reversedAt).toBe(null);
     await sweep();
-    const states = await Promise.all(attempts.map(async (attempt) => (await read(event, attempt)).reversedAt !== null));
+    const states = await Promise.all(
+      attempts.map(async (attempt) => (await event.payment(attempt)).reversedAt !== null),
+    );
     expect(states).toEqual([false, true, true]);
-    const asked = paid.sandbox.requests.length;
+    const asked = sandbox.requests.length;
     await sweep();
     // Jobs of the other provider's events may still ask.
-    const more = paid.sandbox.requests
+    const more = sandbox.requests
       .slice(asked)
       .filter((request) => request.provider === provider && /sessions|verify/.test(request.path));
     expect(more).toEqual([]);
-    await paid.sandbox.moveRefund(referenceOf(event, refunded), 'failed');
+    await sandbox.moveRefund(referenceOf(event, refunded), 'failed');
     await sweep();
-    expect((await read(event, refunded)).refund).toMatchObject({ status: 'failed', finishedAt: null });
-    expect(await read(event, kept)).toMatchObject({ reversedAt: null, refund: null });
+    expect((await event.payment(refunded)).refund).toMatchObject({ status: 'failed', finishedAt: null });
+    expect(await event.payment(kept)).toMatchObject({ reversedAt: null, refund: null });
   });
 
   test('gives back what was paid after its payment had ended, without a message', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    paid.sandbox.faults.webhooks = 'lost';
-    const { attempt, url } = await begin(event);
-    if (provider === 'provider_a') paid.sandbox.advance(3_600_000);
+    const event = await createPaidEvent(service, provider);
+    sandbox.faults.webhooks = 'lost';
+    const { attempt, url } = await event.begin();
+    if (provider === 'provider_a') sandbox.advance(3_600_000);
     else await query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', [attempt]);
-    await eventually(async () => ((await read(event, attempt)).status === 'cancelled' ? true : undefined));
-    if (provider === 'provider_a') paid.sandbox.advance(-3_600_000);
-    paid.sandbox.faults.payAfterExpiry = true;
+    await eventually(async () => ((await event.payment(attempt)).status === 'cancelled' ? true : undefined));
+    if (provider === 'provider_a') sandbox.advance(-3_600_000);
+    sandbox.faults.payAfterExpiry = true;
     await decide(url, 'pay');
     await sweep();
-    await eventually(async () => ((await read(event, attempt)).refundedAt === null ? undefined : true));
+    await eventually(async () => ((await event.payment(attempt)).refundedAt === null ? undefined : true));
     await sweep();
-    const refunds = paid.sandbox.requests.filter(
+    const refunds = sandbox.requests.filter(
       ({ method, path, body }) =>
         method === 'POST' && /refund/.test(path) && JSON.stringify(body).includes(referenceOf(event, attempt)),
     );
@@ -103,14 +75,14 @@ describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) =>
   });
 
   test('matches a message again that named a payment nobody knew when it came', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const attempt = await vote(event);
     const away = 'UPDATE payment_attempts SET id = $2, provider_payment_id = $3 WHERE id = $1';
     const { rows } = await query('SELECT provider_payment_id AS payment FROM payment_attempts WHERE id = $1', [
       attempt,
     ]);
     await query(away, [attempt, `${attempt}-away`, null]);
-    await paid.sandbox.reverse(referenceOf(event, attempt), 'refund');
+    await sandbox.reverse(referenceOf(event, attempt), 'refund');
     const message = await eventually(async () => {
       const found = await query(
         `SELECT event_key AS key FROM provider_events WHERE payment_business_id = $1 AND event_type LIKE '%refund%'`,
@@ -119,7 +91,7 @@ describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) =>
       return found.rows[0]?.key;
     });
     await query('UPDATE provider_events SET received_at = received_at - 61000 WHERE event_key = $1', [message]);
-    const job = processProviderEventJob(paymentDeps(paid.service.deps));
+    const job = processProviderEventJob(paymentDeps(service.deps));
     await job.work({ businessId: event.businessId, eventKey: message }, { id: '1', attempt: 1, last: false });
     await sweep();
     const outcome = async () => {
@@ -135,6 +107,6 @@ describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) =>
       await pause(2_000);
       return undefined;
     }, 60_000);
-    expect((await read(event, attempt)).reversedAt).toEqual(expect.any(Number));
+    expect((await event.payment(attempt)).reversedAt).toEqual(expect.any(Number));
   });
 });

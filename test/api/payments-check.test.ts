@@ -1,46 +1,25 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { createLog } from '#src/platform/log.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { visitor } from '#test/harness/elections.ts';
-import {
-  checkoutUrlOf,
-  createPaidEvent,
-  decide,
-  type PaidEvent,
-  type PaidTestService,
-  PRICE,
-  PROVIDERS,
-  RETURN_URL,
-  startPaidTestService,
-} from '#test/harness/payments.ts';
+import { createPaidEvent, decide, type PaidEvent, PRICE, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
 const lines: string[] = [];
-let paid: PaidTestService;
 
-beforeAll(async () => {
-  paid = await startPaidTestService({ worker: false, log: createLog('error', { write: (line) => lines.push(line) }) });
+const { service, sandbox } = await usePaidService({
+  worker: false,
+  log: createLog('error', { write: (line) => lines.push(line) }),
 });
-afterAll(() => paid.stop());
 
-const query = (statement: string, values: unknown[]) => paid.service.deps.db.$client.query(statement, values);
+const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
 
 /** Somebody pays. @param meanwhile happens between the page and the payment */
 async function pay(event: PaidEvent, meanwhile: (attempt: string) => Promise<unknown> = async () => undefined) {
-  const ballot = {
-    visitorId: visitor(),
-    email: 'payer@mail.example',
-    votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
-    returnUrl: RETURN_URL,
-  };
-  const path = `/public/voting-events/${event.id}/ballot/cast`;
-  const answer = await paid.service.call('POST', path, ballot, { key: event.account.vote });
-  expect(answer.status).toBe(402);
-  const attempt: string = answer.body.data.paymentAttemptId;
+  const { attempt, url } = await event.begin();
   await meanwhile(attempt);
-  await decide(checkoutUrlOf(answer), 'pay');
+  await decide(url, 'pay');
   return { attempt, message: await eventually(() => findMessage(event, attempt)) };
 }
 
@@ -61,7 +40,7 @@ async function findMessage(event: PaidEvent, attempt: string): Promise<Message |
 /** Deals with a message as its job does a minute after it came. */
 async function dealWith(message: Message): Promise<void> {
   await query('UPDATE provider_events SET received_at = received_at - 61000 WHERE event_key = $1', [message.eventKey]);
-  await processProviderEventJob(paymentDeps(paid.service.deps)).work(message, { id: '1', attempt: 1, last: false });
+  await processProviderEventJob(paymentDeps(service.deps)).work(message, { id: '1', attempt: 1, last: false });
 }
 
 const alarmsOf = (attempt: string) => lines.map((line) => JSON.parse(line)).filter((line) => line.attempt === attempt);
@@ -70,7 +49,7 @@ const forget = (attempt: string) => query('DELETE FROM payment_attempts WHERE id
 
 describe.each(PROVIDERS)('a payment of %s that the database does not know', (provider) => {
   test('raises an alarm, whether the message names the attempt or only its reference; money of others raises none', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const known = await pay(event);
     await dealWith(known.message);
     expect(alarmsOf(known.attempt)).toEqual([]);
@@ -85,7 +64,7 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
     const { rows } = await query('SELECT reference FROM provider_events WHERE event_key = $1', [
       named.message.eventKey,
     ]);
-    const ofReference = paid.service.deps.payments.of({ provider, sandbox: true }).attemptOfReference;
+    const ofReference = service.deps.payments.of({ provider, sandbox: true }).attemptOfReference;
     await dealWith(named.message);
     expect(alarmsOf(named.attempt).length).toBe(rows[0].reference === null ? 0 : 1);
     expect(['order-17', 'pay_', 'pay-x.1', 'pay_0000000000000000000000!'].map(ofReference)).toEqual([
@@ -105,13 +84,13 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
   }, 60_000);
 
   test('is found by the command that lists the payments since a moment, with what became of each', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const [old, since] = [await pay(event), Date.now() + 1_500];
     await new Promise((resolve) => setTimeout(resolve, 2_500));
     const known = await pay(event);
     await dealWith(known.message);
     const unknown = await pay(event, forget);
-    const adapter = paid.service.deps.payments.of({ provider, sandbox: true });
+    const adapter = service.deps.payments.of({ provider, sandbox: true });
     const credentials = { secretKey: event.secretKey };
     const listed = await Array.fromAsync(adapter.listPayments(credentials, since));
     expect(listed.map(({ attemptId }) => attemptId)).toEqual([unknown.attempt, known.attempt]);
@@ -122,9 +101,9 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
 
     // A command of its own process is pointed at the sandbox as if it were the provider.
     await query('UPDATE payment_businesses SET sandbox = false WHERE id = $1', [event.businessId]);
-    const where = { PROVIDER_A_API_URL: paid.sandbox.url, PROVIDER_B_API_URL: paid.sandbox.url };
+    const where = { PROVIDER_A_API_URL: sandbox.url, PROVIDER_B_API_URL: sandbox.url };
     const words = ['payment-businesses', 'check', '--business', event.businessId, '--json', '--since'];
-    const ended = await runCommand(paid.service, [...words, new Date(since).toISOString()], where);
+    const ended = await runCommand(service, [...words, new Date(since).toISOString()], where);
     expect(ended).toMatchObject({ code: 1, stderr: '' });
     const told = JSON.parse(ended.stdout);
     expect(told).toMatchObject({ unknown: 1, notListed: expect.stringContaining('before') });
@@ -134,36 +113,36 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
       [known.attempt, 'gave nothing'],
     ]);
     expect(ended.stdout).not.toContain(event.secretKey);
-    const later = await runCommand(paid.service, [...words, '2999-01-01T00:00:00Z'], where);
+    const later = await runCommand(service, [...words, '2999-01-01T00:00:00Z'], where);
     expect([later.code, JSON.parse(later.stdout).payments]).toEqual([0, []]);
   }, 60_000);
 
   test('is asked once by the command that says in plain lines what is wrong with a business', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     await query('UPDATE payment_businesses SET sandbox = false WHERE id = $1', [event.businessId]);
     const where = {
-      PROVIDER_A_API_URL: paid.sandbox.url,
-      PROVIDER_B_API_URL: paid.sandbox.url,
-      BASE_URL: `http://127.0.0.1:${paid.service.port}`,
+      PROVIDER_A_API_URL: sandbox.url,
+      PROVIDER_B_API_URL: sandbox.url,
+      BASE_URL: `http://127.0.0.1:${service.port}`,
     };
     const check = async () => {
       const words = ['payment-businesses', 'check', '--business', event.businessId, '--json'];
-      const ended = await runCommand(paid.service, words, where);
+      const ended = await runCommand(service, words, where);
       expect(ended.stdout).not.toContain(event.secretKey);
       const { findings } = JSON.parse(ended.stdout);
       const wrong = findings.filter(({ ok }: { ok: boolean }) => !ok);
       return { code: ended.code, wrong: wrong.map(({ what }: { what: string }) => what), text: ended.stdout };
     };
     expect(await check()).toMatchObject({ code: 0, wrong: [] });
-    paid.sandbox.setAccountReady(event.secretKey, false);
+    sandbox.setAccountReady(event.secretKey, false);
     const restricted = await check();
     expect([restricted.code, restricted.wrong[0]]).toEqual([1, provider === 'provider_a' ? 'ready' : 'keys']);
-    paid.sandbox.setAccountReady(event.secretKey, true);
+    sandbox.setAccountReady(event.secretKey, true);
     if (provider === 'provider_b') return;
     await query('UPDATE payment_businesses SET ready = true WHERE id = $1', [event.businessId]);
-    paid.sandbox.faults.messageKinds = ['checkout.session.completed'];
+    sandbox.faults.messageKinds = ['checkout.session.completed'];
     const deaf = await check();
-    paid.sandbox.faults.messageKinds = null;
+    sandbox.faults.messageKinds = null;
     expect([deaf.code, deaf.wrong]).toEqual([1, ['messages']]);
     expect(deaf.text).toContain('refund.failed');
   }, 60_000);

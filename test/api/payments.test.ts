@@ -1,37 +1,30 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { visitor } from '#test/harness/elections.ts';
+import { describe, expect, test } from 'vitest';
+import { PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   connectTestBusiness,
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
-  PLURALITY,
   PRICE,
   PROVIDERS,
   RETURN_URL,
-  startPaidTestService,
   type TestProvider,
+  usePaidService,
 } from '#test/harness/payments.ts';
-import { createTestAccount, eventually, type TestAnswer } from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterAll(() => paid.stop());
+const { service, sandbox } = await usePaidService();
 
 const ballotOf = (event: PaidEvent, visitorId = visitor()) => ({
   visitorId,
   email: 'payer@mail.example',
-  votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
+  votes: votesFor(event),
 });
 
 function publicCall(event: PaidEvent, method: string, path: string, body?: unknown, headers = {}): Promise<TestAnswer> {
   const target = `/public/voting-events/${event.id}${path}`;
-  return paid.service.call(method, target, body, { key: event.account.vote, headers });
+  return service.call(method, target, body, { key: event.account.vote, headers });
 }
 
 const cast = (event: PaidEvent, body: unknown, headers = {}) =>
@@ -53,15 +46,13 @@ const untilStatus = (event: PaidEvent, attempt: string, status: string) =>
   });
 
 async function countBallots(event: PaidEvent): Promise<number> {
-  const answer = await paid.service.call('GET', `/voting-events/${event.id}/results`, undefined, {
-    key: event.account.read,
-  });
+  const answer = await event.account.get(`/voting-events/${event.id}/results`);
   return answer.body.data.stats.ballots;
 }
 
 describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
   test('asks for the money with the body of the contract, and counts after pay, second call and confirm', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const first = await cast(event, { ...ballotOf(event), returnUrl: RETURN_URL });
     expect(first.status).toBe(402);
     const { data } = first.body;
@@ -97,9 +88,7 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     expect(await countBallots(event)).toBe(0);
 
     const { confirmationCode } = second.body.data;
-    const own = await paid.service.call('GET', `/voting-events/${event.id}/payments/${attempt}`, undefined, {
-      key: event.account.read,
-    });
+    const own = await event.account.get(`/voting-events/${event.id}/payments/${attempt}`);
     // Cast and not confirmed yet: who reads the payment alone can finish the vote.
     expect(own.body.data.confirmationCode).toBe(confirmationCode);
     const payment = await read(event, attempt);
@@ -121,32 +110,29 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     expect(confirmed.status).toBe(200);
     expect(await countBallots(event)).toBe(1);
 
-    const key = { key: event.account.read };
-    const organizer = await paid.service.call('GET', `/voting-events/${event.id}/payments/${attempt}`, undefined, key);
+    const organizer = await event.account.get(`/voting-events/${event.id}/payments/${attempt}`);
     const providerDetails = expect.objectContaining({ paymentId: expect.any(String), livemode: false });
     expect(organizer.body.data).toEqual({ ...payment, providerDetails, refund: null });
     const filter = 'status=fulfilled&purpose=vote';
-    const list = await paid.service.call('GET', `/voting-events/${event.id}/payments?${filter}`, undefined, key);
+    const list = await event.account.get(`/voting-events/${event.id}/payments?${filter}`);
     expect(list.body).toMatchObject({ data: [{ ...payment, confirmationCode: null }], nextCursor: null });
-    const csv = await paid.service.call('GET', `/voting-events/${event.id}/payments/csv`, undefined, key);
+    const csv = await event.account.get(`/voting-events/${event.id}/payments/csv`);
     expect(String(csv.body)).toContain(attempt);
     expect(JSON.stringify([list.body, csv.body])).not.toContain(confirmationCode);
   });
 
   test('judges the ballot before it asks for money', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const votes = [{ positionId: event.positions[0]?.id, candidateId: 'cnd_nobody' }];
     const answer = await cast(event, { ...ballotOf(event), votes, returnUrl: RETURN_URL });
     expect(answer.status).toBe(422);
     expect(answer.body.error.details.field).toBe('votes[0].candidateId');
-    const payments = await paid.service.call('GET', `/voting-events/${event.id}/payments`, undefined, {
-      key: event.account.read,
-    });
+    const payments = await event.account.get(`/voting-events/${event.id}/payments`);
     expect(payments.body.data).toEqual([]);
   });
 
   test('ends as failed when the payer is declined, and gives nothing', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const { attempt, url } = await begin(event);
     await decide(url, 'fail');
     await untilStatus(event, attempt, 'failed');
@@ -156,7 +142,7 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
   });
 
   test('stays open when the payer goes back, and takes the payment later', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const { attempt, url } = await begin(event);
     await decide(url, 'cancel');
     expect((await finish(event, attempt)).status).toBe(402);
@@ -166,7 +152,7 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
   });
 
   test('is refunded once when its visitor has voted meanwhile', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const visitorId = visitor();
     const one = await begin(event, ballotOf(event, visitorId));
     const two = await begin(event, ballotOf(event, visitorId));
@@ -191,13 +177,13 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
   });
 
   test('is taken after the close when it was paid before, and not when it was paid after', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const before = await begin(event);
     const after = await begin(event);
     await decide(before.url, 'pay');
     await untilStatus(event, before.attempt, 'succeeded');
     await new Promise((resolve) => setTimeout(resolve, 1_100));
-    await paid.service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: event.account.write });
+    await event.account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     await new Promise((resolve) => setTimeout(resolve, 1_100));
     await decide(after.url, 'pay');
     await untilStatus(event, after.attempt, 'succeeded');
@@ -211,12 +197,12 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
   });
 
   test('goes on where it stopped when the first call is repeated with its Idempotency-Key', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const body = { ...ballotOf(event), returnUrl: RETURN_URL };
     const headers = { 'Idempotency-Key': 'first-call' };
-    paid.sandbox.faults.resetAfterTimes = 10;
+    sandbox.faults.resetAfterTimes = 10;
     const broken = await cast(event, body, headers);
-    paid.sandbox.faults.resetAfterTimes = 0;
+    sandbox.faults.resetAfterTimes = 0;
     expect(broken.status).toBe(500);
     expect(broken.body.error.details.reason).toBe('payment_provider_unavailable');
     const first = await cast(event, body, headers);
@@ -224,13 +210,12 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     const again = await cast(event, body, headers);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
     expect(again.body).toEqual(first.body);
-    const key = { key: event.account.read };
-    const list = await paid.service.call('GET', `/voting-events/${event.id}/payments`, undefined, key);
+    const list = await event.account.get(`/voting-events/${event.id}/payments`);
     expect(list.body.data).toHaveLength(1);
   });
 
   test('is voided by a refund at the provider while it waits for its confirmation', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const first = await cast(event, { ...ballotOf(event), returnUrl: RETURN_URL });
     const attempt = first.body.data.paymentAttemptId;
     await decide(checkoutUrlOf(first), 'pay');
@@ -240,19 +225,19 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     // The message of the payment is through: that of the refund is matched by what it names itself.
     await eventually(async () => {
       const waiting = 'SELECT 1 FROM provider_events WHERE processed_at IS NULL';
-      return (await paid.service.deps.db.$client.query(waiting)).rows.length === 0 ? true : undefined;
+      return (await service.query(waiting)).length === 0 ? true : undefined;
     });
-    await paid.sandbox.reverse(reference, 'refund');
+    await sandbox.reverse(reference, 'refund');
     await eventually(async () => ((await read(event, attempt)).reversedAt === null ? undefined : true));
     expect((await publicCall(event, 'POST', '/ballot/confirm', { confirmationCode })).status).toBe(404);
   });
 });
 
 test('a vote through provider_a needs a returnUrl, one through provider_b an e-mail address', async () => {
-  const a = await createPaidEvent(paid.service, 'provider_a');
+  const a = await createPaidEvent(service, 'provider_a');
   const withoutUrl = await cast(a, ballotOf(a));
   expect([withoutUrl.status, withoutUrl.body.error.details.field]).toEqual([422, 'returnUrl']);
-  const b = await createPaidEvent(paid.service, 'provider_b');
+  const b = await createPaidEvent(service, 'provider_b');
   const { email: _, ...withoutMail } = ballotOf(b);
   const answer = await cast(b, withoutMail);
   expect([answer.status, answer.body.error.details.field]).toEqual([422, 'email']);
@@ -260,7 +245,7 @@ test('a vote through provider_a needs a returnUrl, one through provider_b an e-m
 });
 
 test('a visitor begins at most ten checkouts an hour', async () => {
-  const event = await createPaidEvent(paid.service, 'provider_a');
+  const event = await createPaidEvent(service, 'provider_a');
   const body = { ...ballotOf(event), returnUrl: RETURN_URL };
   const statuses: number[] = [];
   for (let index = 0; index < 11; index += 1) statuses.push((await cast(event, body)).status);
@@ -268,34 +253,28 @@ test('a visitor begins at most ten checkouts an hour', async () => {
 });
 
 test('an unpaid page of provider_a ends its attempt when it expires', async () => {
-  const event = await createPaidEvent(paid.service, 'provider_a');
+  const event = await createPaidEvent(service, 'provider_a');
   const { attempt } = await begin(event);
-  paid.sandbox.advance(3_600_000);
+  sandbox.advance(3_600_000);
   try {
     await untilStatus(event, attempt, 'cancelled');
   } finally {
-    paid.sandbox.advance(-3_600_000);
+    sandbox.advance(-3_600_000);
   }
   expect((await finish(event, attempt)).body.error.details.reason).toBe('payment_expired');
 });
 
 describe('pricing', () => {
   test('needs a linked business that takes the currency and the amount', async () => {
-    const account = await createTestAccount(paid.service);
-    const key = { key: account.write };
-    const event = (await paid.service.call('POST', '/voting-events', { title: 'A poll', type: 'poll' }, key)).body.data;
+    const account = await service.account();
+    const event = (await account.post('/voting-events', { title: 'A poll', type: 'poll' })).body.data;
     const price = (amountMinor: number, currency: string) =>
-      paid.service.call(
-        'PATCH',
-        `/voting-events/${event.id}`,
-        { payments: { payToVote: { amountMinor, currency } } },
-        key,
-      );
+      account.patch(`/voting-events/${event.id}`, { payments: { payToVote: { amountMinor, currency } } });
     expect((await price(500, 'usd')).body.error.details.field).toBe('payments.payToVote');
-    const { id } = await connectTestBusiness(paid.service, account, 'provider_a');
+    const { id } = await connectTestBusiness(service, account, 'provider_a');
     const path = `/voting-events/${event.id}/payment-business`;
-    expect((await paid.service.call('GET', path, undefined, key)).status).toBe(404);
-    const linked = await paid.service.call('PUT', path, { paymentBusinessId: id }, key);
+    expect((await account.get(path)).status).toBe(404);
+    const linked = await account.put(path, { paymentBusinessId: id });
     expect(linked.status).toBe(200);
     expect(linked.body.data).toEqual({
       id,
@@ -305,39 +284,37 @@ describe('pricing', () => {
       ready: true,
       supportedCurrencies: expect.arrayContaining(['usd', 'jpy', 'kwd']),
     });
-    expect((await paid.service.call('GET', path, undefined, key)).body).toEqual(linked.body);
+    expect((await account.get(path)).body).toEqual(linked.body);
     expect((await price(1, 'usd')).status).toBe(422);
     expect((await price(500, 'xxx')).status).toBe(422);
     expect((await price(1_555, 'kwd')).status).toBe(422);
     expect((await price(500, 'usd')).status).toBe(200);
-    const unlink = await paid.service.call('DELETE', path, undefined, key);
+    const unlink = await account.delete(path);
     expect([unlink.status, unlink.body.error.details.reason]).toEqual([409, 'paid_pricing_set']);
-    await paid.service.call('PATCH', `/voting-events/${event.id}`, { payments: { payToVote: null } }, key);
-    expect((await paid.service.call('DELETE', path, undefined, key)).status).toBe(204);
-    const list = await paid.service.call('GET', '/payment-businesses', undefined, key);
+    await account.patch(`/voting-events/${event.id}`, { payments: { payToVote: null } });
+    expect((await account.delete(path)).status).toBe(204);
+    const list = await account.get('/payment-businesses');
     expect(list.body).toEqual({ data: [linked.body.data], nextCursor: null });
   });
 
   test("does not see another account's business", async () => {
-    const account = await createTestAccount(paid.service);
-    const other = await createTestAccount(paid.service);
-    const { id } = await connectTestBusiness(paid.service, other, 'provider_a');
-    const key = { key: account.write };
-    const event = (await paid.service.call('POST', '/voting-events', { title: 'A poll', type: 'poll' }, key)).body.data;
+    const account = await service.account();
+    const other = await service.account();
+    const { id } = await connectTestBusiness(service, other, 'provider_a');
+    const event = (await account.post('/voting-events', { title: 'A poll', type: 'poll' })).body.data;
     const put = (paymentBusinessId: string) =>
-      paid.service.call('PUT', `/voting-events/${event.id}/payment-business`, { paymentBusinessId }, key);
+      account.put(`/voting-events/${event.id}/payment-business`, { paymentBusinessId });
     const [theirs, nobodys] = [await put(id), await put('biz_nobody')];
     expect(theirs.status).toBe(404);
     expect({ ...theirs.body.error, requestId: '' }).toEqual({ ...nobodys.body.error, requestId: '' });
   });
 
   test('is a paid feature', async () => {
-    const account = await createTestAccount(paid.service, 'free');
-    const { id } = await connectTestBusiness(paid.service, account, 'provider_a');
-    const key = { key: account.write };
-    const event = (await paid.service.call('POST', '/voting-events', { title: 'A poll', type: 'poll' }, key)).body.data;
+    const account = await service.account('free');
+    const { id } = await connectTestBusiness(service, account, 'provider_a');
+    const event = (await account.post('/voting-events', { title: 'A poll', type: 'poll' })).body.data;
     const path = `/voting-events/${event.id}/payment-business`;
-    const answer = await paid.service.call('PUT', path, { paymentBusinessId: id }, key);
+    const answer = await account.put(path, { paymentBusinessId: id });
     expect([answer.status, answer.body.error.details]).toEqual([
       403,
       { reason: 'plan_feature', feature: 'paid_features' },
@@ -346,7 +323,7 @@ describe('pricing', () => {
 });
 
 test.each(PROVIDERS)('a candidate pays through %s to stand', async (provider) => {
-  const event = await createPaidEvent(paid.service, provider, {
+  const event = await createPaidEvent(service, provider, {
     candidate: { selfRegistration: true },
     payments: { payToRegisterCandidate: PRICE[provider] },
   });
@@ -389,7 +366,7 @@ describe.each(PROVIDERS)('credits through %s', (provider) => {
   const ratio = { pricingModel: 'ratio', currency, pricePerCreditMinor: 1_000, minCredits: 5, maxCredits: 200 };
 
   test('are bought one by one, spent with a ballot, and never more than there are', async () => {
-    const event = await createPaidEvent(paid.service, provider, { payments: {} }, position(ratio));
+    const event = await createPaidEvent(service, provider, { payments: {} }, position(ratio));
     const positionId = event.positions[0]?.id;
     const visitorId = visitor();
     const query = `?positionId=${positionId}&visitorId=${visitorId}`;
@@ -439,7 +416,7 @@ describe.each(PROVIDERS)('credits through %s', (provider) => {
       { id: 'large', label: 'Large', credits: 50, amountMinor: 80_000 },
     ];
     const topUp = { pricingModel: 'tiered', currency, tiers };
-    const event = await createPaidEvent(paid.service, provider, { payments: {} }, position(topUp));
+    const event = await createPaidEvent(service, provider, { payments: {} }, position(topUp));
     const positionId = event.positions[0]?.id;
     const visitorId = visitor();
     const query = `?positionId=${positionId}&visitorId=${visitorId}`;
@@ -458,7 +435,7 @@ describe.each(PROVIDERS)('credits through %s', (provider) => {
     const votes = [{ positionId, candidateId: event.positions[0]?.candidates[0], value: 11 }];
     const { confirmationCode } = (await cast(event, { visitorId, votes })).body.data;
     const reference = provider === 'provider_a' ? attempt : first.body.data.provider_b.reference;
-    await paid.sandbox.reverse(reference, 'dispute');
+    await sandbox.reverse(reference, 'dispute');
     await eventually(async () => ((await read(event, attempt)).reversedAt === null ? undefined : true));
     const balance = (await publicCall(event, 'GET', `/quadratic-credits${query}`)).body.data;
     expect(balance).toMatchObject({ purchasedCredits: 0, heldCredits: 0, availableCredits: 100 });
@@ -468,7 +445,7 @@ describe.each(PROVIDERS)('credits through %s', (provider) => {
 
 test('repeat votes let one visitor pay for and confirm any number of ballots', async () => {
   const payments = { payToVote: PRICE.provider_a, repeatVotes: true };
-  const event = await createPaidEvent(paid.service, 'provider_a', { payments }, PLURALITY);
+  const event = await createPaidEvent(service, 'provider_a', { payments }, PLURALITY);
   const visitorId = visitor();
   const attempts = [await begin(event, ballotOf(event, visitorId)), await begin(event, ballotOf(event, visitorId))];
   const codes: string[] = [];
@@ -477,8 +454,7 @@ test('repeat votes let one visitor pay for and confirm any number of ballots', a
     await untilStatus(event, attempt, 'succeeded');
     codes.push((await finish(event, attempt)).body.data.confirmationCode);
   }
-  for (const confirmationCode of codes) {
+  for (const confirmationCode of codes)
     expect((await publicCall(event, 'POST', '/ballot/confirm', { confirmationCode })).status).toBe(200);
-  }
   expect(await countBallots(event)).toBe(2);
 });

@@ -1,31 +1,22 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { createConfig, lintFromString } from '@redocly/openapi-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestService } from '#test/harness/test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { visitor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
+import { useFolder } from '#test/harness/use.ts';
 
 const MODULES = path.resolve(import.meta.dirname, '../../node_modules');
 const run = promisify(execFile);
 
-let service: TestService;
-let folder: string;
-
-beforeAll(async () => {
-  service = await startTestService();
-  folder = mkdtempSync(path.join(tmpdir(), 'voting-client-'));
-  symlinkSync(MODULES, path.join(folder, 'node_modules'));
-  const document = await fetch(`http://127.0.0.1:${service.port}/openapi.json`);
-  writeFileSync(path.join(folder, 'openapi.json'), await document.text());
-  writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }');
-});
-afterAll(async () => {
-  await service.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const service = await useService();
+const folder = useFolder('voting-client-');
+symlinkSync(MODULES, path.join(folder, 'node_modules'));
+const document = await fetch(`http://127.0.0.1:${service.port}/openapi.json`);
+writeFileSync(path.join(folder, 'openapi.json'), await document.text());
+writeFileSync(path.join(folder, 'package.json'), '{ "type": "module" }');
 
 /** A customer's program on a client that a public generator made of the document. */
 const PROGRAM = `import { castBallot, confirmBallot, defaults, getBallot, getPublicResults } from './client.ts';
@@ -78,11 +69,9 @@ describe('the API document as public tools see it', () => {
   });
 
   test('makes a client that compiles in strict mode and casts, confirms and counts a vote', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const settings = { type: 'poll', results: { visibility: 'live' } };
-    const event = await createTestEvent(service, account, settings, [
-      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-    ]);
+    const event = await account.event(settings, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
     await run(process.execPath, [path.join(MODULES, 'oazapfts/dist/cli.js'), 'openapi.json', 'client.ts'], {
       cwd: folder,
     });

@@ -1,11 +1,9 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ApiDocument } from '#test/harness/api-document.ts';
 import { guideNames, readGuideText } from '#test/harness/guides.ts';
-import { eventually, startTestService, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let index: string;
 const pages = new Map<string, string>();
 
 /** This reader is faster than people are: where it is asked to come back later, it does. */
@@ -21,25 +19,22 @@ const linksOf = (page: string): string[] =>
   [...proseOf(page).matchAll(/\]\(([^)\s]+)\)/g)].map(([, link = '']) => link);
 const pathOf = (link: string): string => link.replace(service.deps.config.baseUrl, '').split('#')[0] ?? '';
 
-beforeAll(async () => {
-  service = await startTestService();
-  const answer = await read('/llms.txt');
-  expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
-  index = answer.body;
-  for (const path of linksOf(index)
-    .map(pathOf)
-    .filter((link) => link.endsWith('.md'))) {
-    const page = await read(path);
-    expect([path, page.status, page.headers.get('content-type'), page.headers.get('cache-control')]).toEqual([
-      path,
-      200,
-      'text/markdown; charset=utf-8',
-      'public, max-age=300',
-    ]);
-    pages.set(path, page.body);
-  }
-});
-afterAll(() => service.stop());
+const service = await useService();
+const answer = await read('/llms.txt');
+expect([answer.status, answer.headers.get('content-type')]).toEqual([200, 'text/plain; charset=utf-8']);
+const index = String(answer.body);
+for (const path of linksOf(index)
+  .map(pathOf)
+  .filter((link) => link.endsWith('.md'))) {
+  const page = await read(path);
+  expect([path, page.status, page.headers.get('content-type'), page.headers.get('cache-control')]).toEqual([
+    path,
+    200,
+    'text/markdown; charset=utf-8',
+    'public, max-age=300',
+  ]);
+  pages.set(path, page.body);
+}
 
 describe('the reference as Markdown', () => {
   test('has an index in the form of llmstxt.org: a title, a paragraph, and sections of links', () => {

@@ -1,10 +1,9 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { ApiDocument } from '#test/harness/api-document.ts';
 import { guideNames } from '#test/harness/guides.ts';
-import { eventually, startTestService, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
 const pages = new Map<string, string>();
 
 const anchorsOf = (page: string): Set<string> =>
@@ -18,20 +17,17 @@ const readPage = (path: string): Promise<TestAnswer> =>
     return answer.headers.has('retry-after') ? undefined : answer;
   });
 
-beforeAll(async () => {
-  service = await startTestService();
-  const waiting = ['/reference'];
-  for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
-    const answer = await readPage(path);
-    expect([path, answer.status]).toEqual([path, 200]);
-    pages.set(path, answer.body);
-    for (const link of linksOf(answer.body)) {
-      const to = link.split('#')[0] ?? '';
-      if (to.startsWith('/reference') && !pages.has(to) && !waiting.includes(to)) waiting.push(to);
-    }
+const service = await useService();
+const waiting = ['/reference'];
+for (let path = waiting.pop(); path !== undefined; path = waiting.pop()) {
+  const answer = await readPage(path);
+  expect([path, answer.status]).toEqual([path, 200]);
+  pages.set(path, answer.body);
+  for (const link of linksOf(answer.body)) {
+    const to = link.split('#')[0] ?? '';
+    if (to.startsWith('/reference') && !pages.has(to) && !waiting.includes(to)) waiting.push(to);
   }
-});
-afterAll(() => service.stop());
+}
 
 /** Pages for people: those in Markdown load nothing. */
 const shown = (): [string, string][] => [...pages].filter(([path]) => !path.endsWith('.md'));

@@ -1,20 +1,9 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type PositionPlan, type TestEvent, visitor } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { demand, type PositionPlan, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { type TestAnswer, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const PLANS: readonly PositionPlan[] = [
   { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
@@ -22,16 +11,10 @@ const PLANS: readonly PositionPlan[] = [
 ];
 
 const create = (open: boolean): Promise<TestEvent> =>
-  createTestEvent(service, account, { candidate: { selfRegistration: true } }, PLANS, open);
+  account.event({ candidate: { selfRegistration: true } }, PLANS, open);
 const register = (event: TestEvent, positionIds: readonly unknown[]): Promise<TestAnswer> =>
-  service.call(
-    'POST',
-    `/public/voting-events/${event.id}/register/candidate`,
-    { name: 'Cleo', positionIds },
-    { key: account.vote },
-  );
-const change = (path: string, body: object): Promise<TestAnswer> =>
-  service.call('PATCH', path, body, { key: account.write });
+  account.page(event, 'register/candidate', { name: 'Cleo', positionIds });
+const change = (path: string, body: object): Promise<TestAnswer> => account.patch(path, body);
 
 describe('a candidate on the ballot of a referendum has a role, so that it can be voted for', () => {
   test.each([false, true])(
@@ -60,16 +43,12 @@ describe('a candidate on the ballot of a referendum has a role, so that it can b
     const event = await create(true);
     const [race, referendum] = event.positions;
     const { id } = demand(await register(event, [race?.id]), 201);
-    await service.deps.db.$client.query('UPDATE candidates SET position_ids = $2 WHERE id = $1', [
-      id,
-      [referendum?.id],
-    ]);
+    await service.query('UPDATE candidates SET position_ids = $2 WHERE id = $1', [id, [referendum?.id]]);
     const path = `/voting-events/${event.id}/candidates/${id}`;
     const refused = await change(path, { status: 'approved' });
     expect([refused.status, refused.body.error.details.issues[0].field]).toEqual([422, 'referendumRole']);
     demand(await change(path, { status: 'approved', referendumRole: 'abstain' }), 200);
     const votes = [{ positionId: referendum?.id, candidateId: id }];
-    const base = `/public/voting-events/${event.id}/ballot/cast`;
-    demand(await service.call('POST', base, { visitorId: visitor(), votes }, { key: account.vote }), 201);
+    demand(await account.page(event, 'ballot/cast', { visitorId: visitor(), votes }), 201);
   });
 });

@@ -1,53 +1,34 @@
 import { Writable } from 'node:stream';
 import pino from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { takeAsking } from '#src/payments/attempt-repository.ts';
 import { checkUnreadyBusinesses } from '#src/payments/check-business.ts';
-import { visitor } from '#test/harness/elections.ts';
-import {
-  createPaidEvent,
-  type PaidEvent,
-  type PaidTestService,
-  PROVIDERS,
-  RETURN_URL,
-  startPaidTestService,
-} from '#test/harness/payments.ts';
-import { eventually, startTestService, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+import { visitor, votesFor } from '#test/harness/elections.ts';
+import { createPaidEvent, type PaidEvent, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
+import { eventually, startTestService, type TestAnswer } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-let service: TestService;
 const lines: string[] = [];
 
-beforeAll(async () => {
-  const out = new Writable({
-    write(chunk, _encoding, done) {
-      lines.push(String(chunk));
-      done();
-    },
-  });
-  paid = await startPaidTestService({ log: pino({ level: 'warn' }, out) });
-  service = paid.service;
+const out = new Writable({
+  write(chunk, _encoding, done) {
+    lines.push(String(chunk));
+    done();
+  },
 });
-afterEach(() => {
-  Object.assign(paid.sandbox.faults, NO_FAULTS);
-});
-afterAll(async () => {
-  await paid.stop();
-});
+const { service, sandbox } = await usePaidService({ log: pino({ level: 'warn' }, out) });
 
 const post = (event: PaidEvent, body: unknown, on = service): Promise<TestAnswer> =>
   on.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, { key: event.account.vote });
 
 const firstCall = (event: PaidEvent, on = service): Promise<TestAnswer> => {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   return post(event, { visitorId: visitor(), email: 'payer@mail.example', returnUrl: RETURN_URL, votes }, on);
 };
 
 const isReady = async ({ account, businessId }: PaidEvent): Promise<boolean> => {
-  const { body } = await service.call('GET', '/payment-businesses', undefined, { key: account.read });
+  const { body } = await account.get('/payment-businesses');
   return body.data.find(({ id }: { id: string }) => id === businessId).ready;
 };
 
@@ -65,7 +46,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
     const open = await firstCall(event);
     expect(open.status).toBe(402);
     const { paymentAttemptId } = open.body.data;
-    Object.assign(paid.sandbox.faults, { refuseStatus, refuseTimes: 1_000 });
+    Object.assign(sandbox.faults, { refuseStatus, refuseTimes: 1_000 });
     lines.length = 0;
     const unavailable = [403, 'forbidden', 'payment_unavailable'];
     expect(shown(await firstCall(event))).toEqual(unavailable);
@@ -74,7 +55,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
       expect.objectContaining({ provider, status: refuseStatus, code: 'account_restricted' }),
     );
     expect(shown(await post(event, { paymentAttemptId }))).toEqual(unavailable);
-    Object.assign(paid.sandbox.faults, NO_FAULTS);
+    Object.assign(sandbox.faults, NO_FAULTS);
     expect((await post(event, { paymentAttemptId })).status).toBe(402);
   });
 
@@ -82,20 +63,19 @@ describe.each(PROVIDERS)('%s', (provider) => {
     'that refuses the account by %i makes its business unready, with one alarm, until it takes payments again',
     async (refuseStatus) => {
       const event = await createPaidEvent(service, provider);
-      Object.assign(paid.sandbox.faults, { refuseStatus, refuseTimes: 1_000 });
+      Object.assign(sandbox.faults, { refuseStatus, refuseTimes: 1_000 });
       lines.length = 0;
       const unavailable = [403, 'forbidden', 'payment_unavailable'];
-      for (const answer of await Promise.all([1, 2, 3].map(() => firstCall(event)))) {
+      for (const answer of await Promise.all([1, 2, 3].map(() => firstCall(event))))
         expect(shown(answer)).toEqual(unavailable);
-      }
       expect(await isReady(event)).toBe(false);
       expect(alarmsOf(event)).toEqual(['business_not_ready']);
-      const asked = paid.sandbox.requests.length;
+      const asked = sandbox.requests.length;
       expect(shown(await firstCall(event))).toEqual(unavailable);
-      expect(paid.sandbox.requests.length).toBe(asked);
+      expect(sandbox.requests.length).toBe(asked);
       await checkUnreadyBusinesses(paymentDeps(service.deps));
       expect(await isReady(event)).toBe(false);
-      Object.assign(paid.sandbox.faults, NO_FAULTS);
+      Object.assign(sandbox.faults, NO_FAULTS);
       await checkUnreadyBusinesses(paymentDeps(service.deps));
       expect(await isReady(event)).toBe(true);
       expect((await firstCall(event)).status).toBe(402);
@@ -105,7 +85,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
 
   test('that refuses a price alarms, and leaves the business ready for other prices', async () => {
     const event = await createPaidEvent(service, provider);
-    Object.assign(paid.sandbox.faults, { refuseStatus: 400, refuseField: 'amount', refuseTimes: 1 });
+    Object.assign(sandbox.faults, { refuseStatus: 400, refuseField: 'amount', refuseTimes: 1 });
     expect(shown(await firstCall(event))).toEqual([403, 'forbidden', 'payment_unavailable']);
     await eventually(() => (alarmsOf(event).includes('payment_refused') ? true : undefined));
     expect([await isReady(event), (await firstCall(event)).status]).toEqual([true, 402]);
@@ -113,11 +93,11 @@ describe.each(PROVIDERS)('%s', (provider) => {
 
   test('that restricts an account is heard, by its message where it sends one, otherwise by its refusal', async () => {
     const event = await createPaidEvent(service, provider);
-    paid.sandbox.setAccountReady(event.secretKey, false);
+    sandbox.setAccountReady(event.secretKey, false);
     if (provider === 'provider_b') expect((await firstCall(event)).status).toBe(403);
     await eventually(async () => ((await isReady(event)) ? undefined : true));
     expect(alarmsOf(event)).toEqual(['business_not_ready']);
-    paid.sandbox.setAccountReady(event.secretKey, true);
+    sandbox.setAccountReady(event.secretKey, true);
     if (provider === 'provider_b') await checkUnreadyBusinesses(paymentDeps(service.deps));
     await eventually(async () => ((await isReady(event)) ? true : undefined));
     expect((await firstCall(event)).status).toBe(402);
@@ -125,7 +105,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
 
   test.each(['email', 'returnUrl'] as const)('that refuses the %s names it to the payer', async (field) => {
     const event = await createPaidEvent(service, provider);
-    Object.assign(paid.sandbox.faults, { refuseStatus: 400, refuseField: field, refuseTimes: 1 });
+    Object.assign(sandbox.faults, { refuseStatus: 400, refuseField: field, refuseTimes: 1 });
     const answer = await firstCall(event);
     expect([answer.status, answer.body.error.code, answer.body.error.details.field]).toEqual([
       422,
@@ -137,7 +117,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
 
   test.each([429, 500, 503] as const)('that answers %i is away, and may be asked again', async (refuseStatus) => {
     const event = await createPaidEvent(service, provider);
-    Object.assign(paid.sandbox.faults, { refuseStatus, refuseTimes: 1_000 });
+    Object.assign(sandbox.faults, { refuseStatus, refuseTimes: 1_000 });
     const answer = await firstCall(event);
     expect(shown(answer)).toEqual([500, 'internal', 'payment_provider_unavailable']);
     expect(Number(answer.headers.get('retry-after'))).toBeGreaterThan(0);
@@ -146,7 +126,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
   test('that is silent holds no call of a payer for more than ten seconds', async () => {
     const event = await createPaidEvent(service, provider);
     const { paymentAttemptId } = (await firstCall(event)).body.data;
-    paid.sandbox.faults.latencyMs = 60_000;
+    sandbox.faults.latencyMs = 60_000;
     const startedAt = performance.now();
     const answers = await Promise.all([
       firstCall(event),
@@ -182,8 +162,8 @@ describe.each(PROVIDERS)('%s', (provider) => {
       return query(...args);
     }) as unknown as typeof query);
     try {
-      paid.sandbox.faults.refuseStatus = 503;
-      paid.sandbox.faults.refuseTimes = 1_000;
+      sandbox.faults.refuseStatus = 503;
+      sandbox.faults.refuseTimes = 1_000;
       expect(shown(await post(event, { paymentAttemptId }))).toEqual([500, 'internal', 'payment_provider_unavailable']);
       expect(looked).toBe(true);
     } finally {
@@ -215,7 +195,7 @@ describe.each(PROVIDERS)('%s', (provider) => {
   test('is as good as before once time was made to pass for its open pages', async () => {
     const event = await createPaidEvent(service, provider);
     const control = (body: unknown) =>
-      fetch(`${paid.sandbox.url}/_sandbox/clock`, {
+      fetch(`${sandbox.url}/_sandbox/clock`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify(body),

@@ -1,43 +1,24 @@
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
-import { createTestEvent, demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
+import { eventually, type TestAccount, type TestAnswer, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  // The smallest plan is filled soonest; its rate of requests is not what is tried here.
-  Object.assign(service.deps.plans.free, {
-    votingEvents: 100,
-    organizerRequestsPerMinute: 60_000,
-    voteRequestsPerMinute: 60_000,
-  });
-  account = await createTestAccount(service, 'free');
+const service = await useService();
+// The smallest plan is filled soonest; its rate of requests is not what is tried here.
+Object.assign(service.deps.plans.free, {
+  votingEvents: 100,
+  organizerRequestsPerMinute: 60_000,
+  voteRequestsPerMinute: 60_000,
 });
-afterAll(() => service.stop());
+const account = await service.account('free');
 
 /** An election in which voters and candidates register themselves. */
 const createOpenElection = (owner: TestAccount, voter: object = {}): Promise<TestEvent> =>
-  createTestEvent(
-    service,
-    owner,
-    { type: 'election', voter: { selfRegistration: true, ...voter }, candidate: { selfRegistration: true } },
-    PLURALITY,
-  );
+  owner.event({ type: 'election', voter: { selfRegistration: true, ...voter }, candidate: { selfRegistration: true } });
 
 const register = (owner: TestAccount, event: TestEvent, email: string): Promise<TestAnswer> =>
-  service.call('POST', `/public/voting-events/${event.id}/register/voter`, { name: 'Reg', email }, { key: owner.vote });
+  owner.page(event, 'register/voter', { name: 'Reg', email });
 
 /** Puts voters on the roll as the service would, without asking it a hundred times. */
 async function fillVoters(event: TestEvent, source: 'organizer' | 'registration', count: number): Promise<void> {
@@ -55,7 +36,7 @@ async function fillVoters(event: TestEvent, source: 'organizer' | 'registration'
 }
 
 async function fillCandidates(event: TestEvent, source: 'organizer' | 'registration', count: number): Promise<void> {
-  await service.deps.db.$client.query(
+  await service.query(
     `INSERT INTO candidates SELECT (jsonb_populate_record(one, jsonb_build_object('id', 'fill_' || $2::text || n,
        'number', (CASE $2::text WHEN 'organizer' THEN 10000 ELSE 20000 END) + n, 'source', $2::text,
        'status', CASE $2::text WHEN 'organizer' THEN 'approved' ELSE 'pending' END))).*
@@ -84,8 +65,7 @@ describe('the ceiling of registrations', () => {
       100,
     ]);
     await fillVoters(event, 'organizer', 99);
-    const add = (voterId: string) =>
-      service.call('POST', `/voting-events/${event.id}/voters`, { name: 'V', voterId }, { key: account.write });
+    const add = (voterId: string) => account.post(`/voting-events/${event.id}/voters`, { name: 'V', voterId });
     demand(await add('own'), 201);
     expect(limitOf(await add('more'))).toEqual([422, 'plan_limit', 'voters_per_event', 100]);
   });
@@ -94,17 +74,16 @@ describe('the ceiling of registrations', () => {
     const event = await createOpenElection(account);
     await fillVoters(event, 'registration', 99);
     const path = `/voting-events/${event.id}/voters`;
-    const set = (id: string, status: string) =>
-      service.call('PATCH', `${path}/${id}`, { status }, { key: account.write });
+    const set = (id: string, status: string) => account.patch(`${path}/${id}`, { status });
     const { id } = demand(await register(account, event, 'first@club.example'), 201);
     demand(await set(id, 'rejected'), 200);
     demand(await set(id, 'rejected'), 200);
     const second = demand(await register(account, event, 'second@club.example'), 201);
     expect(limitOf(await set(id, 'approved'))).toEqual([422, 'plan_limit', 'voter_registrations_per_event', 100]);
-    expect((await service.call('DELETE', `${path}/${second.id}`, undefined, { key: account.write })).status).toBe(202);
+    expect((await account.delete(`${path}/${second.id}`)).status).toBe(202);
     demand(await set(id, 'approved'), 200);
     expect((await register(account, event, 'third@club.example')).status).toBe(422);
-    const { rows } = await service.deps.db.$client.query(
+    const rows = await service.query(
       `SELECT voter_count::int AS voters, registration_count::int AS registrations, rejected_registration_count::int AS rejected
        FROM voting_events WHERE id = $1`,
       [event.id],
@@ -113,20 +92,12 @@ describe('the ceiling of registrations', () => {
   });
 
   test('of candidates leaves the cap to those of the organizer, and is left by a rejected one', async () => {
-    const owner = await createTestAccount(service);
+    const owner = await service.account();
     const event = await createOpenElection(owner);
     const positionIds = [event.positions[0]?.id];
-    const registerOne = () =>
-      service.call(
-        'POST',
-        `/public/voting-events/${event.id}/register/candidate`,
-        { name: 'C', positionIds },
-        { key: owner.vote },
-      );
-    const create = () =>
-      service.call('POST', `/voting-events/${event.id}/candidates`, { name: 'C', positionIds }, { key: owner.write });
-    const set = (id: string, status: string) =>
-      service.call('PATCH', `/voting-events/${event.id}/candidates/${id}`, { status }, { key: owner.write });
+    const registerOne = () => owner.page(event, 'register/candidate', { name: 'C', positionIds });
+    const create = () => owner.post(`/voting-events/${event.id}/candidates`, { name: 'C', positionIds });
+    const set = (id: string, status: string) => owner.patch(`/voting-events/${event.id}/candidates/${id}`, { status });
     await fillCandidates(event, 'registration', 999);
     const { id } = demand(await registerOne(), 201);
     const full = [422, 'plan_limit', 'candidate_registrations_per_event', 1_000];
@@ -142,25 +113,23 @@ describe('the ceiling of registrations', () => {
   test.each(['pending', 'rejected'] as const)(
     'of candidates puts nobody on a full ballot: from %s, and for the organizer, no more than 1,000 stand on it',
     async (from) => {
-      const owner = await createTestAccount(service);
+      const owner = await service.account();
       const event = await createOpenElection(owner);
       const positionIds = [event.positions[0]?.id];
       const path = `/voting-events/${event.id}/candidates`;
-      const key = { key: owner.write };
-      const set = (id: string, status: string) => service.call('PATCH', `${path}/${id}`, { status }, key);
-      const create = (status: string) => service.call('POST', path, { name: 'C', positionIds, status }, key);
+      const set = (id: string, status: string) => owner.patch(`${path}/${id}`, { status });
+      const create = (status: string) => owner.post(path, { name: 'C', positionIds, status });
       const register = async () => {
         const body = { name: 'C', positionIds };
-        const target = `/public/voting-events/${event.id}/register/candidate`;
-        const { id } = demand(await service.call('POST', target, body, { key: owner.vote }), 201);
+        const { id } = demand(await owner.page(event, 'register/candidate', body), 201);
         if (from === 'rejected') demand(await set(id, 'rejected'), 200);
         return id;
       };
       const full = [422, 'plan_limit', 'candidates_per_event', 1_000];
       // One stands already, by the event itself.
-      const standing = demand(await service.call('GET', path, undefined, { key: owner.read }), 200).length;
+      const standing = demand(await owner.get(path), 200).length;
       await fillCandidates(event, 'registration', 500);
-      await service.deps.db.$client.query(
+      await service.query(
         "UPDATE candidates SET status = 'approved' WHERE voting_event_id = $1 AND source = 'registration'",
         [event.id],
       );
@@ -178,9 +147,7 @@ describe('the ceiling of registrations', () => {
       demand(await set(first, 'approved'), 200);
       demand(await set(first, 'rejected'), 200);
       demand(await set(second, 'approved'), 200);
-      const ballot = await service.call('GET', `/public/voting-events/${event.id}/ballot`, undefined, {
-        key: owner.vote,
-      });
+      const ballot = await owner.page(event, 'ballot');
       expect(demand(ballot, 200).candidates).toHaveLength(1_000);
     },
   );
@@ -188,9 +155,9 @@ describe('the ceiling of registrations', () => {
 
 describe('a change of many rows', () => {
   const bulk = (owner: TestAccount, event: TestEvent, kind: string, body: object) =>
-    service.call('POST', `/voting-events/${event.id}/${kind}/bulk`, body, { key: owner.write });
+    owner.post(`/voting-events/${event.id}/${kind}/bulk`, body);
   const statuses = async (event: TestEvent, kind: string): Promise<string[]> =>
-    demand(await service.call('GET', `/voting-events/${event.id}/${kind}`, undefined, { key: account.read }), 200).map(
+    demand(await account.get(`/voting-events/${event.id}/${kind}`), 200).map(
       ({ status }: { status: string }) => status,
     );
 
@@ -215,7 +182,7 @@ describe('a change of many rows', () => {
     expect(demand(await bulk(account, event, 'voters', gone), 200).changed).toBe(2);
     demand(await register(account, event, 'five@club.example'), 201);
     expect((await register(account, event, 'six@club.example')).status).toBe(422);
-    const { rows } = await service.deps.db.$client.query(
+    const rows = await service.query(
       `SELECT voter_count AS counted, rejected_registration_count AS rejected, roll_changes AS changes,
          (SELECT count(*)::int FROM voters WHERE voting_event_id = $1 AND deleted_at IS NULL) AS voters
        FROM voting_events WHERE id = $1`,
@@ -230,10 +197,7 @@ describe('a change of many rows', () => {
       demand(await register(account, event, 'one@club.example'), 201).id,
       demand(await register(account, event, 'two@club.example'), 201).id,
     ];
-    await service.deps.db.$client.query('INSERT INTO participation (voting_event_id, participant) VALUES ($1, $2)', [
-      event.id,
-      two,
-    ]);
+    await service.query('INSERT INTO participation (voting_event_id, participant) VALUES ($1, $2)', [event.id, two]);
     for (const action of ['reject', 'delete']) {
       const refused = await bulk(account, event, 'voters', { action, voterIds: [one, two] });
       expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
@@ -243,7 +207,7 @@ describe('a change of many rows', () => {
       expect([twice.status, twice.body.error.details.field]).toEqual([422, 'voterIds[1]']);
     }
     expect(await statuses(event, 'voters')).toEqual(['pending', 'pending']);
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+    await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     const closed = await bulk(account, event, 'voters', { action: 'reject', voterIds: [one] });
     expect([closed.status, closed.body.error.details.reason]).toEqual([409, 'event_closed']);
   });
@@ -253,8 +217,7 @@ describe('a change of many rows', () => {
     const positionIds = [event.positions[0]?.id];
     const candidateIds: string[] = [];
     for (const name of ['Cleo', 'Dora']) {
-      const path = `/public/voting-events/${event.id}/register/candidate`;
-      candidateIds.push(demand(await service.call('POST', path, { name, positionIds }, { key: account.vote }), 201).id);
+      candidateIds.push(demand(await account.page(event, 'register/candidate', { name, positionIds }), 201).id);
     }
     const [first] = candidateIds;
     const unknown = await bulk(account, event, 'candidates', { action: 'delete', candidateIds: [first, 'cnd_nobody'] });
@@ -267,10 +230,7 @@ describe('a change of many rows', () => {
     const voterKey = await giveVoterKey(service, event.id, voter.id);
     const votes = [{ positionId: positionIds[0], candidateId: event.positions[0]?.candidates[0] }];
     const cast = { voterKey, email: 'vera@club.example', votes };
-    demand(
-      await service.call('POST', `/public/voting-events/${event.id}/ballot/cast`, cast, { key: account.vote }),
-      201,
-    );
+    demand(await account.page(event, 'ballot/cast', cast), 201);
     for (const action of ['reject', 'delete']) {
       const body = { action, candidateIds: [candidateIds[1], event.positions[0]?.candidates[0]] };
       const refused = await bulk(account, event, 'candidates', body);
@@ -296,9 +256,7 @@ describe('a registration', () => {
       event.id,
     );
   const names = async (event: TestEvent): Promise<string[]> =>
-    demand(await service.call('GET', `/voting-events/${event.id}/voters`, undefined, { key: account.read }), 200).map(
-      ({ email }: { email: string }) => email,
-    );
+    demand(await account.get(`/voting-events/${event.id}/voters`), 200).map(({ email }: { email: string }) => email);
 
   test('expires when its link is not used within 7 days, frees its place, and stays when it is used or approved', async () => {
     const event = await createOpenElection(account);
@@ -314,12 +272,7 @@ describe('a registration', () => {
     expect(rows.map(({ waits }) => waits)).toEqual([true, true, true]);
     for (let times = 0; times < 2; times += 1)
       expect((await service.call('POST', path(used))).body).toContain('Your address is confirmed');
-    await service.call(
-      'PATCH',
-      `/voting-events/${event.id}/voters/${ids[2]}`,
-      { status: 'approved' },
-      { key: account.write },
-    );
+    await account.patch(`/voting-events/${event.id}/voters/${ids[2]}`, { status: 'approved' });
     await expireRegistrations(service.deps);
     expect(await names(event)).toEqual(emails);
     await weekPasses(event);
@@ -328,9 +281,7 @@ describe('a registration', () => {
     const counted = await query('SELECT registration_count FROM voting_events WHERE id = $1', event.id);
     expect(counted.rows).toEqual([{ registration_count: 2 }]);
     // Confirmed is not approved: that is the first voter key's.
-    const voter = await service.call('GET', `/voting-events/${event.id}/voters/${ids[0]}`, undefined, {
-      key: account.read,
-    });
+    const voter = await account.get(`/voting-events/${event.id}/voters/${ids[0]}`);
     expect(demand(voter, 200).status).toBe('pending');
     expect((await service.call('POST', path(links[1] ?? ''))).body).toContain('no longer valid');
     demand(await register(account, event, 'unused@week.example'), 201);
@@ -341,10 +292,9 @@ describe('a registration', () => {
     const emails = ['keyed@week.example', 'keyless@week.example'];
     for (const email of emails) demand(await register(account, event, email), 201);
     await Promise.all(emails.map(linkTo));
-    const request = `/public/voting-events/${event.id}/voter-key/request`;
-    demand(await service.call('POST', request, { email: emails[0] }, { key: account.vote }), 200);
+    demand(await account.page(event, 'voter-key/request', { email: emails[0] }), 200);
     await eventually(async () => {
-      const shown = await service.call('GET', `/voting-events/${event.id}/voters`, undefined, { key: account.read });
+      const shown = await account.get(`/voting-events/${event.id}/voters`);
       return demand(shown, 200).some(({ keyStatus }: { keyStatus: string }) => keyStatus === 'sent') ? true : undefined;
     });
     await weekPasses(event);
@@ -362,7 +312,7 @@ describe('a registration', () => {
     const link = await linkTo('closed@week.example');
     await Promise.all(['manual@week.example', 'unmailed@week.example'].map(linkTo));
     await query('UPDATE voters SET confirm_by = NULL WHERE voting_event_id = $1', unmailed.id);
-    await service.call('PATCH', `/voting-events/${closed.id}`, { status: 'closed' }, { key: account.write });
+    await account.patch(`/voting-events/${closed.id}`, { status: 'closed' });
     for (const event of [manual, closed, unmailed]) await weekPasses(event);
     await expireRegistrations(service.deps);
     expect(await names(manual)).toEqual(['manual@week.example']);
@@ -388,7 +338,7 @@ describe('a registration', () => {
       [toAutomatic, 'automatic'],
     ] as const) {
       const change = { voter: { approval } };
-      demand(await service.call('PATCH', `/voting-events/${event.id}`, change, { key: account.write }), 200);
+      demand(await account.patch(`/voting-events/${event.id}`, change), 200);
       await weekPasses(event);
     }
     await expireRegistrations(service.deps);
@@ -410,12 +360,7 @@ describe('a registration', () => {
       expect(answer.body).toContain('no longer valid');
     }
     // Mailed to the address that was registered: another one is not confirmed by it.
-    await service.call(
-      'PATCH',
-      `/voting-events/${event.id}/voters/${id}`,
-      { email: 'other@week.example' },
-      { key: account.write },
-    );
+    await account.patch(`/voting-events/${event.id}/voters/${id}`, { email: 'other@week.example' });
     expect((await service.call('POST', path(link))).body).toContain('no longer valid');
   });
 

@@ -4,37 +4,25 @@ import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
-import { readMail } from '#test/harness/read-mail.ts';
+import { readMails } from '#test/harness/read-mail.ts';
 import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
 
 const PLURALITY = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const REHEARSAL_WORDS = 'This is a rehearsal';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const create = (settings: object): Promise<TestEvent> =>
-  createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY, false);
+  account.event({ type: 'election', ...settings }, PLURALITY, false);
 const asVoter = (event: TestEvent, method: string, place: string, body?: object, headers = {}): Promise<TestAnswer> =>
   service.call(method, `/public/voting-events/${event.id}${place}`, body, { key: account.vote, headers });
 const organize = (event: TestEvent, method: string, place: string, body?: object): Promise<TestAnswer> =>
@@ -45,14 +33,7 @@ const invite = (event: TestEvent): Promise<TestAnswer> =>
     key: account.write,
     headers: { 'Idempotency-Key': `invite-${event.id}` },
   });
-const votesOf = ({ positions: [position] }: TestEvent) => [
-  { positionId: position?.id, candidateId: position?.candidates[0] },
-];
-const mailsTo = (email: string) =>
-  service
-    .mails()
-    .map(readMail)
-    .filter(({ to }) => to === email);
+const mailsTo = (email: string) => readMails(service).filter(({ to }) => to === email);
 
 async function addVoter(event: TestEvent, email: string): Promise<string> {
   return demand(await organize(event, 'POST', '/voters', { name: 'A voter', email }), 201).id;
@@ -64,7 +45,7 @@ async function requestKey(event: TestEvent, email: string, from = mailsTo(email)
 }
 
 async function vote(event: TestEvent, email: string, voterKey: string): Promise<TestAnswer['body']> {
-  const cast = await asVoter(event, 'POST', '/ballot/cast', { email, voterKey, votes: votesOf(event) });
+  const cast = await asVoter(event, 'POST', '/ballot/cast', { email, voterKey, votes: votesFor(event) });
   const { confirmationCode } = demand(cast, 201);
   return demand(await asVoter(event, 'POST', '/ballot/confirm', { confirmationCode }), 200);
 }
@@ -111,7 +92,7 @@ describe('the rehearsal of an election', () => {
     const key = await requestKey(event, one);
     expect(mailsTo(one)[0]?.text).toContain(REHEARSAL_WORDS);
     const headers = { 'Idempotency-Key': `rehearsed-${event.id}` };
-    const body = { email: one, voterKey: key, votes: votesOf(event) };
+    const body = { email: one, voterKey: key, votes: votesFor(event) };
     const first = demand(await asVoter(event, 'POST', '/ballot/cast', body, headers), 201);
     const again = await asVoter(event, 'POST', '/ballot/cast', body, headers);
     expect(again.headers.get('idempotent-replayed')).toBe('true');
@@ -203,11 +184,11 @@ describe('the rehearsal of an election', () => {
     await addVoter(event, email);
     await patchEvent(service, account, event, { status: 'rehearsal' });
     await vote(event, email, await requestKey(event, email));
-    await service.deps.db.$client.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
+    await service.query('UPDATE voting_events SET starts_at = now_ms() WHERE id = $1', [event.id]);
     service.deps.events.forget(event.id);
     // From the start to the wipe it takes no ballot at all.
     const key = await requestKey(event, email);
-    const early = await asVoter(event, 'POST', '/ballot/cast', { email, voterKey: key, votes: votesOf(event) });
+    const early = await asVoter(event, 'POST', '/ballot/cast', { email, voterKey: key, votes: votesFor(event) });
     expect(early.body.error.details.reason).toBe('event_not_open');
     await publishTimedEvents(service.deps);
     expect(demand(await organize(event, 'GET', ''), 200).status).toBe('open');
@@ -216,15 +197,13 @@ describe('the rehearsal of an election', () => {
   });
 
   test('is named by the new log, which the verifier finds right; the log of the rehearsal is none to verify', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
+    const event = await account.event(
       { type: 'poll', ballot: { opening: 'public' }, results: { visibility: 'published' } },
       PLURALITY,
       false,
     );
     const votePoll = async (): Promise<void> => {
-      const body = { visitorId: visitor(), votes: votesOf(event) };
+      const body = { visitorId: visitor(), votes: votesFor(event) };
       const { confirmationCode } = demand(await asVoter(event, 'POST', '/ballot/cast', body), 201);
       demand(await asVoter(event, 'POST', '/ballot/confirm', { confirmationCode }), 200);
     };
@@ -248,15 +227,15 @@ describe('the rehearsal of an election', () => {
     await patchEvent(service, account, event, { status: 'open' });
     const open = await organize(event, 'PATCH', '', { status: 'rehearsal' });
     expect([open.status, open.body.error.details.reason]).toEqual([409, 'was_open']);
-    const empty = await createTestEvent(service, account, {}, [], false);
+    const empty = await account.event({}, [], false);
     const unready = await organize(empty, 'PATCH', '', { status: 'rehearsal' });
     expect([unready.status, unready.body.error.details.reason]).toEqual([409, 'not_ready']);
   });
 
   test('is wiped by no one but its end: a real log stays whatever is written to the event', async () => {
-    const event = await createTestEvent(service, account, { type: 'poll' }, PLURALITY);
+    const event = await account.event({ type: 'poll' });
     const { confirmationCode } = demand(
-      await asVoter(event, 'POST', '/ballot/cast', { visitorId: visitor(), votes: votesOf(event) }),
+      await asVoter(event, 'POST', '/ballot/cast', { visitorId: visitor(), votes: votesFor(event) }),
       201,
     );
     demand(await asVoter(event, 'POST', '/ballot/confirm', { confirmationCode }), 200);

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { demand, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { expect, test } from 'vitest';
+import { demand, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   PRICE,
   PROVIDERS,
   RETURN_URL,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
@@ -34,11 +33,7 @@ const PLANS = [
   },
 ];
 
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterAll(() => paid.stop());
+const paid = await usePaidService();
 
 const asVoter = (event: PaidEvent, method: string, place: string, body?: object): Promise<TestAnswer> =>
   paid.service.call(method, `/public/voting-events/${event.id}${place}`, body, { key: event.account.vote });
@@ -49,10 +44,6 @@ function ownPageOf(answer: TestAnswer): string {
   expect(pathname).toMatch(/^\/rehearsal-payments\/pay_/);
   return `http://127.0.0.1:${paid.service.port}${pathname}`;
 }
-
-const votesOf = ({ positions: [position] }: TestEvent) => [
-  { positionId: position?.id, candidateId: position?.candidates[0] },
-];
 
 const BACK = { returnUrl: RETURN_URL, cancelUrl: 'https://shop.example/cancelled', email: 'payer@shop.example' };
 
@@ -71,13 +62,12 @@ test.each(PROVIDERS)('a rehearsal of a paid poll of %s takes no money and is wip
   const event = await createPaidEvent(service, provider, settings, isA ? PLANS : PLANS.slice(0, 1), false);
   const receiver = await startReceiver();
   const endpoint = { url: receiver.url, eventTypes: ['payment.fulfilled', 'voting_event.opened', 'candidate.created'] };
-  const key = { key: event.account.write };
-  demand(await service.call('POST', '/webhook-endpoints', endpoint, key), 201);
+  demand(await event.account.post('/webhook-endpoints', endpoint), 201);
   const before = await dumpEvent(service, event.id);
   const asked = sandbox.requests.length;
 
   await patchEvent(service, event.account, event, { status: 'rehearsal' });
-  const ballot = { visitorId: visitor(), votes: votesOf(event) };
+  const ballot = { visitorId: visitor(), votes: votesFor(event) };
   const [attempt, page] = await startPaid(event, '/ballot/cast', ballot);
   const html = await (await fetch(page)).text();
   expect(html).toContain('no money is taken');

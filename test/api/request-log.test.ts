@@ -1,19 +1,14 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createLog } from '#src/platform/log.ts';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { visitor } from '#test/harness/elections.ts';
 import { sendRaw } from '#test/harness/raw-http.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
 const lines: string[] = [];
 
-beforeAll(async () => {
-  service = await startTestService({ log: createLog('info', { write: (line) => lines.push(line) }) });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService({ log: createLog('info', { write: (line) => lines.push(line) }) });
+const account = await service.account();
 
 interface Line {
   readonly [field: string]: unknown;
@@ -27,9 +22,7 @@ const ALLOWED = 'account address code key level method ms msg reason requestId r
 
 describe('the log', () => {
   test('has one line for every request, refused or not, with the fields that are listed and no others', async () => {
-    const event = await createTestEvent(service, account, {}, [
-      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-    ]);
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
     const id = () => `log-${randomUUID()}`;
     const cases: [expected: Line, ask: (headers: Record<string, string>) => Promise<unknown>][] = [
       [
@@ -56,7 +49,7 @@ describe('the log', () => {
       ],
       [
         { status: 422, code: 'validation_error', route: '/voting-events' },
-        (headers) => service.call('POST', '/voting-events', { title: 7 }, { key: account.write, headers }),
+        (headers) => account.post('/voting-events', { title: 7 }, headers),
       ],
       [
         { status: 404, code: 'not_found' },
@@ -83,26 +76,16 @@ describe('the log', () => {
   });
 
   test('holds no key, code, address of a voter, name or choice', async () => {
-    const event = await createTestEvent(service, account, { voter: { saveVoterInfo: true } }, [
+    const event = await account.event({ voter: { saveVoterInfo: true } }, [
       { votingMethod: 'plurality', candidates: ['Zebedee', 'Bea'] },
     ]);
     const [position, visitorId] = [event.positions[0], visitor()];
-    const cast = await service.call(
-      'POST',
-      `/public/voting-events/${event.id}/ballot/cast`,
-      {
-        ...{ visitorId, email: 'secret.person@mail.example' },
-        votes: [{ positionId: position?.id, candidateId: position?.candidates[0] }],
-      },
-      { key: account.vote },
-    );
+    const cast = await account.page(event, 'ballot/cast', {
+      ...{ visitorId, email: 'secret.person@mail.example' },
+      votes: [{ positionId: position?.id, candidateId: position?.candidates[0] }],
+    });
     const code = cast.body.data.confirmationCode;
-    await service.call(
-      'POST',
-      `/public/voting-events/${event.id}/ballot/confirm`,
-      { confirmationCode: code },
-      { key: account.vote },
-    );
+    await account.page(event, 'ballot/confirm', { confirmationCode: code });
     const all = lines.join('');
     for (const secret of [
       code,

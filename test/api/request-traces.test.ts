@@ -1,15 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readTraces } from '#src/http/read-traces.ts';
 import { KEPT_REQUESTS, RequestTraces } from '#src/http/trace-requests.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { createTestEvent } from '#test/harness/elections.ts';
-import { createTestAccount, eventually, startTestService, type TestService } from '#test/harness/test-service.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
+const service = await useService();
 
 const show = (requestId: string, ...more: string[]) => runCommand(service, ['requests', 'show', requestId, ...more]);
 const traces = (limit: number) => readTraces(service.deps.db, { limit });
@@ -20,10 +15,10 @@ const REFUSED = {
 
 describe('a refused request', () => {
   test('is shown to the operator with account, key, route, code and reason, and none of its values', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const headers = { 'X-Request-Id': 'what-went-wrong' };
     const body = { title: 'A secret title', type: 'election', startsAt: 'tomorrow' };
-    const answer = await service.call('POST', '/voting-events', body, { key: account.write, headers });
+    const answer = await account.post('/voting-events', body, headers);
     expect(answer.status).toBe(422);
     const command = await eventually(async () => {
       const end = await show('what-went-wrong', '--json');
@@ -49,9 +44,8 @@ describe('a refused request', () => {
   });
 
   test('is not kept where somebody checked, cast or confirmed: it would show when', async () => {
-    const account = await createTestAccount(service);
-    const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-    const event = await createTestEvent(service, account, {}, plan);
+    const account = await service.account();
+    const event = await account.event();
     const at = `/public/voting-events/${event.id}`;
     const ask = (path: string, id: string) =>
       service.call('POST', `${at}${path}`, {}, { key: account.vote, headers: { 'X-Request-Id': id } });

@@ -1,46 +1,32 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { demand, visitor } from '#test/harness/elections.ts';
 import {
   checkoutUrlOf,
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   PRICE,
   PROVIDERS,
   RETURN_URL,
   referenceOf,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually } from '#test/harness/test-service.ts';
 
-let paid: PaidTestService;
-beforeAll(async () => {
-  paid = await startPaidTestService();
-});
-afterAll(() => paid.stop());
-
-const post = (event: PaidEvent, path: string, body: object) =>
-  paid.service.call('POST', `/public/voting-events/${event.id}/${path}`, body, { key: event.account.vote });
-const read = async (event: PaidEvent, path: string) =>
-  demand(
-    await paid.service.call('GET', `/voting-events/${event.id}${path}`, undefined, { key: event.account.read }),
-    200,
-  );
+const { service, sandbox } = await usePaidService();
 
 /** Both calls of a checkout with its payment between them; its attempt and what it brought. */
 async function pay(event: PaidEvent, path: string, body: object) {
-  const first = await post(event, path, { email: 'payer@mail.example', returnUrl: RETURN_URL, ...body });
+  const first = await event.page(path, { email: 'payer@mail.example', returnUrl: RETURN_URL, ...body });
   const { paymentAttemptId } = demand(first, 402);
   await decide(checkoutUrlOf(first), 'pay');
-  const { status, body: answer } = await post(event, path, { paymentAttemptId });
+  const { status, body: answer } = await event.page(path, { paymentAttemptId });
   expect([200, 201]).toContain(status);
   return { attempt: paymentAttemptId as string, data: answer.data };
 }
 
 async function reverse(event: PaidEvent, attempt: string): Promise<void> {
-  await paid.sandbox.reverse(referenceOf(event, attempt), 'refund');
-  await eventually(async () => ((await read(event, `/payments/${attempt}`)).reversedAt === null ? undefined : true));
+  await sandbox.reverse(referenceOf(event, attempt), 'refund');
+  await event.until(attempt, ({ reversedAt }) => reversedAt !== null);
 }
 
 test.each(PROVIDERS)(
@@ -55,7 +41,7 @@ test.each(PROVIDERS)(
       maxCredits: 99,
     };
     const event = await createPaidEvent(
-      paid.service,
+      service,
       provider,
       { payments: { payToVote: PRICE[provider], repeatVotes: true }, results: { visibility: 'live' } },
       [
@@ -73,13 +59,12 @@ test.each(PROVIDERS)(
     const vote = async (value: number): Promise<void> => {
       const votes = [{ positionId: position?.id, candidateId: position?.candidates[0], value }];
       const { data } = await pay(event, 'ballot/cast', { visitorId, votes });
-      demand(await post(event, 'ballot/confirm', { confirmationCode: data.confirmationCode }), 200);
+      demand(await event.page('ballot/confirm', { confirmationCode: data.confirmationCode }), 200);
     };
     const state = async () => {
       const query = `positionId=${position?.id}&visitorId=${visitorId}`;
-      const path = `/public/voting-events/${event.id}/quadratic-credits?${query}`;
-      const { data } = (await paid.service.call('GET', path, undefined, { key: event.account.vote })).body;
-      const { positions } = await read(event, '/results');
+      const { data } = (await event.page(`quadratic-credits?${query}`)).body;
+      const { positions } = demand(await event.account.get(`/voting-events/${event.id}/results`), 200);
       const { purchasedCredits, spentCredits, heldCredits, availableCredits } = data;
       return [positions[0].candidates[0].votesWon, purchasedCredits, spentCredits, heldCredits, availableCredits];
     };

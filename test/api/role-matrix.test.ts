@@ -1,31 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
+import { expect, test } from 'vitest';
+import { demand } from '#test/harness/elections.ts';
 import { invite, shareEvent } from '#test/harness/sharing.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let owner: TestAccount;
-let viewer: TestAccount;
-let editor: TestAccount;
-let event: TestEvent;
-
-beforeAll(async () => {
-  service = await startTestService();
-  [owner, viewer, editor] = [
-    await createTestAccount(service),
-    await createTestAccount(service),
-    await createTestAccount(service),
-  ];
-  event = await createTestEvent(
-    service,
-    owner,
-    { type: 'election', voter: { selfRegistration: true }, candidate: { selfRegistration: true } },
-    [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }],
-  );
-  await shareEvent(service, owner, event, viewer, 'viewer');
-  await shareEvent(service, owner, event, editor, 'editor');
+const service = await useService();
+const [owner, viewer, editor] = [await service.account(), await service.account(), await service.account()];
+const event = await owner.event({
+  type: 'election',
+  voter: { selfRegistration: true },
+  candidate: { selfRegistration: true },
 });
-afterAll(() => service.stop());
+await shareEvent(service, owner, event, viewer, 'viewer');
+await shareEvent(service, owner, event, editor, 'editor');
 
 /** Deleting the event, linking a payment business and managing invites (completions 2.5). The code has a test of its own. */
 const OWNER_ONLY: ReadonlySet<string> = new Set([
@@ -58,7 +44,7 @@ async function rowFor(path: string): Promise<string> {
   const body = bodies[noun];
   if (body === undefined) return 'none';
   const target = `/voting-events/${event.id}/${noun}`;
-  return demand(await service.call('POST', target, body, { key: owner.write }), 201).id;
+  return demand(await owner.post(target, body), 201).id;
 }
 
 /** Every operation about an event, as the API document lists them. */

@@ -1,29 +1,20 @@
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Transaction } from '#src/database/client.ts';
 import { foldAllRollFigures, foldRollFigures } from '#src/results/read-stats.ts';
 import { readTurnoutByGroup, readVoterFigures } from '#src/results/repository.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
-import { createTestEvent, demand, finishEvent, type TestEvent, votePoll } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { demand, finishEvent, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  // A job would show who voted a moment after the confirms: here the test does.
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
-
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+// A job would show who voted a moment after the confirms: here the test does.
+const service = await useService({ worker: false });
+const account = await service.account();
 
 /** Casts and confirms a ballot with a key of this voter. */
 async function vote(event: TestEvent, voterId: string, email: string): Promise<void> {
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   const [base, key] = [`/public/voting-events/${event.id}/ballot`, { key: account.vote }];
   const voterKey = await giveVoterKey(service, event.id, voterId);
   const { confirmationCode } = demand(await service.call('POST', `${base}/cast`, { voterKey, email, votes }, key), 201);
@@ -55,7 +46,7 @@ async function countPlainly(eventId: string) {
 }
 
 async function figuresOf({ id }: TestEvent) {
-  const stats = demand(await service.call('GET', `/voting-events/${id}/stats`, undefined, { key: account.read }), 200);
+  const stats = demand(await account.get(`/voting-events/${id}/stats`), 200);
   return {
     voters: stats.voters,
     byGroup: stats.byGroup.map((group: { groupId: string; voters: number; voted: number }) => [
@@ -74,35 +65,28 @@ async function rowsRead(tx: Transaction): Promise<number> {
 
 describe('the figures of a roll', () => {
   test('are what a plain count gives, after every kind of change of an election’s roll', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election', voter: { selfRegistration: true } },
-      PLAN,
-    );
-    const key = { key: account.write };
+    const event = await account.event({ type: 'election', voter: { selfRegistration: true } });
     const path = `/voting-events/${event.id}`;
     const agree = async (): Promise<void> => expect(await figuresOf(event)).toEqual(await countPlainly(event.id));
     const groups: string[] = [];
-    for (const name of ['North', 'South'])
-      groups.push(demand(await service.call('POST', `${path}/groups`, { name }, key), 201).id);
+    for (const name of ['North', 'South']) groups.push(demand(await account.post(`${path}/groups`, { name }), 201).id);
     await agree();
     const voters = Array.from({ length: 24 }, (_, index) => ({
       ...{ name: `Voter ${index}`, email: `voter-${index}@club.example`, weight: 1 + (index % 3) / 2 },
       ...(index % 3 === 2 ? {} : { groupId: groups[index % 3] }),
     }));
-    const made = demand(await service.call('POST', `${path}/voters/batch`, { voters }, key), 201);
+    const made = demand(await account.post(`${path}/voters/batch`, { voters }), 201);
     await agree();
     const idOf = (index: number): string => made[index].id;
     const change = async (index: number, body: object) =>
-      demand(await service.call('PATCH', `${path}/voters/${idOf(index)}`, body, key), 200);
+      demand(await account.patch(`${path}/voters/${idOf(index)}`, body), 200);
     await change(0, { weight: 7.25 });
     await change(1, { groupId: groups[0] });
     await change(2, { status: 'rejected' });
     await change(3, { groupId: null });
     await change(4, { name: 'Of no figure' });
     await agree();
-    demand(await service.call('DELETE', `${path}/voters/${idOf(5)}`, undefined, key), 202);
+    demand(await account.delete(`${path}/voters/${idOf(5)}`), 202);
     const registered = { name: 'Zoe', email: 'zoe@club.example' };
     const zoe = demand(
       await service.call('POST', `/public${path}/register/voter`, registered, { key: account.vote }),
@@ -126,7 +110,7 @@ describe('the figures of a roll', () => {
     await finishEvent(service, event.id);
     await agree();
     expect((await figuresOf(event)).voters).toEqual(before);
-    demand(await service.call('DELETE', `${path}/voters/${idOf(7)}`, undefined, key), 202);
+    demand(await account.delete(`${path}/voters/${idOf(7)}`), 202);
     await agree();
     expect(await readTurnoutByGroup(service.deps.db, event.id, 5)).toEqual([
       ...[{ groupId: groups[0], voters: 8, voted: 2 }],
@@ -135,7 +119,7 @@ describe('the figures of a roll', () => {
   });
 
   test('are what a plain count gives in a poll, whose participants appear as they vote', async () => {
-    const event = await createTestEvent(service, account, {}, PLAN);
+    const event = await account.event();
     const [position] = event.positions;
     for (let index = 0; index < 3; index += 1)
       await votePoll(service, account, event, [
@@ -146,7 +130,7 @@ describe('the figures of a roll', () => {
   });
 
   test('are read without a look at the roll, and the many changes of a busy event are put together', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN);
+    const event = await account.event({ type: 'election' });
     await service.deps.db.execute(sql`
       INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
       SELECT ${event.id}, '', 'approved', 1, 1000000, 0, 0 FROM generate_series(1, 300)`);

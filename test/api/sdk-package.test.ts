@@ -1,14 +1,14 @@
 import { execFile } from 'node:child_process';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
+import { describe, expect, test } from 'vitest';
+import { visitor } from '#test/harness/elections.ts';
 import { readGuideCode, readGuideText } from '#test/harness/guides.ts';
-import { PLURALITY } from '#test/harness/payments.ts';
-import { createTestAccount, startTestService, type TestService } from '#test/harness/test-service.ts';
+
+import { useService } from '#test/harness/test-service.ts';
+import { useFolder } from '#test/harness/use.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const MODULES = path.join(ROOT, 'node_modules');
@@ -20,9 +20,6 @@ const NO_REGISTRY = ['--registry=http://127.0.0.1:1', '--fetch-retries=0', '--no
 const SYSTEM_NODE = '/usr/bin/node';
 
 const run = promisify(execFile);
-let service: TestService;
-let folder: string;
-let address: string;
 
 const download = async (): Promise<Buffer> => Buffer.from(await (await fetch(address)).arrayBuffer());
 
@@ -36,15 +33,9 @@ async function install(name: string, what: string, ...words: string[]): Promise<
   return cwd;
 }
 
-beforeAll(async () => {
-  service = await startTestService();
-  folder = mkdtempSync(path.join(tmpdir(), 'voting-sdk-package-'));
-  address = `http://127.0.0.1:${service.port}/sdk/${FILE}`;
-});
-afterAll(async () => {
-  await service.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const service = await useService();
+const folder = useFolder('voting-sdk-package-');
+const address = `http://127.0.0.1:${service.port}/sdk/${FILE}`;
 
 describe('the package that the service serves', () => {
   test('is an archive of the program, its types and its README, the same whenever it is made', async () => {
@@ -106,9 +97,9 @@ describe('the package that the service serves', () => {
         ['bundler', { types: [], lib: ['es2022', 'dom', 'dom.iterable'] }],
       ] as const)
         expect(await compile(cwd, compiler, environment, modules, 'vote.ts')).toBe('');
-    const account = await createTestAccount(service);
+    const account = await service.account();
     for (const node of [process.execPath, SYSTEM_NODE].filter((program) => existsSync(program))) {
-      const event = await createTestEvent(service, account, { results: { visibility: 'live' } }, PLURALITY);
+      const event = await account.event({ results: { visibility: 'live' } });
       const words = [`http://127.0.0.1:${service.port}`, account.vote, event.code, visitor()];
       const { stdout } = await run(node, ['vote.js', ...words], { cwd });
       expect(JSON.parse(stdout)).toEqual(['already_voted', 1, [expect.stringMatching(/Ada|Bea/)]]);

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { type FailingProxy, startFailingProxy } from '#test/harness/failing-proxy.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { startFailingProxy } from '#test/harness/failing-proxy.ts';
+import { type TestAccount, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 import {
   type ClientOptions,
   ConnectionError,
@@ -9,29 +10,19 @@ import {
   VotingServiceError,
 } from '../../sdk/typescript/src/index.ts';
 
-let service: TestService;
-let proxy: FailingProxy;
 let account: TestAccount;
 
-beforeAll(async () => {
-  service = await startTestService();
-  proxy = await startFailingProxy(service.port);
-});
+const service = await useService();
+const proxy = await use(startFailingProxy(service.port));
 beforeEach(async () => {
-  account = await createTestAccount(service);
-});
-afterAll(async () => {
-  await proxy.stop();
-  await service.stop();
+  account = await service.account();
 });
 
 const client = (options: Partial<ClientOptions> = {}): VotingService =>
   new VotingService({ baseUrl: `${proxy.url}/`, key: account.write, ...options });
 const event = { body: { title: 'Where?', type: 'poll' } } as const;
 const titles = async (): Promise<string[]> =>
-  (await service.call('GET', '/voting-events', undefined, { key: account.read })).body.data.map(
-    ({ title }: { title: string }) => title,
-  );
+  (await account.get('/voting-events')).body.data.map(({ title }: { title: string }) => title);
 const refusal = (call: Promise<unknown>): Promise<unknown> =>
   call.then(
     () => Promise.reject(new Error('not refused')),

@@ -1,36 +1,25 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
-import { createTestAccount, eventually, startTestService, type TestService } from '#test/harness/test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { startReceiver } from '#test/harness/receiver.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 import { VotingService, WebhookVerificationError, webhooks } from '../../sdk/typescript/src/index.ts';
 
-let service: TestService;
-let receiver: Receiver;
-let secret: string;
-let delivered: Receiver['received'][number];
-
-beforeAll(async () => {
-  service = await startTestService();
-  receiver = await startReceiver();
-  const { write: key } = await createTestAccount(service);
-  const voting = new VotingService({ baseUrl: `http://127.0.0.1:${service.port}`, key });
-  const body = { url: receiver.url, eventTypes: ['voting_event.created' as const] };
-  const { data: endpoint } = await voting.post('/webhook-endpoints', { body });
-  ({ secret } = endpoint);
-  await voting.post('/voting-events', { body: { title: 'Où mange-t-on ? 🍕', type: 'poll' } });
-  delivered = await eventually(() => receiver.received[0]);
-  // While the secret is rotated, a message bears a signature of each.
-  const rotated = await voting.post('/webhook-endpoints/{id}/rotate-secret', { path: { id: endpoint.id } });
-  await voting.post('/voting-events', { body: { title: 'Second', type: 'poll' } });
-  await eventually(() => receiver.received[1]);
-  secrets = [secret, rotated.data.secret];
-});
-afterAll(async () => {
-  await receiver.stop();
-  await service.stop();
-});
-let secrets: string[];
+const service = await useService();
+const receiver = await use(startReceiver());
+const { write: key } = await service.account();
+const voting = new VotingService({ baseUrl: `http://127.0.0.1:${service.port}`, key });
+const body = { url: receiver.url, eventTypes: ['voting_event.created' as const] };
+const { data: endpoint } = await voting.post('/webhook-endpoints', { body });
+const { secret } = endpoint;
+await voting.post('/voting-events', { body: { title: 'Où mange-t-on ? 🍕', type: 'poll' } });
+const delivered = await eventually(() => receiver.received[0]);
+// While the secret is rotated, a message bears a signature of each.
+const rotated = await voting.post('/webhook-endpoints/{id}/rotate-secret', { path: { id: endpoint.id } });
+await voting.post('/voting-events', { body: { title: 'Second', type: 'poll' } });
+await eventually(() => receiver.received[1]);
+const secrets = [secret, rotated.data.secret];
 
 /** A message that anybody could have signed who has this secret. */
 function signed(id: string, seconds: string, body: string, by: string): Record<string, string> {

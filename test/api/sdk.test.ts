@@ -1,16 +1,7 @@
 import { inspect } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, finishEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
-import {
-  createPaidEvent,
-  decide,
-  type PaidTestService,
-  PLURALITY,
-  PROVIDERS,
-  RETURN_URL,
-  startPaidTestService,
-} from '#test/harness/payments.ts';
-import { createTestAccount, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { createTestEvent, finishEvent, PLURALITY, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { createPaidEvent, decide, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import {
   BadRequestError,
@@ -26,23 +17,13 @@ import {
   VotingServiceError,
 } from '../../sdk/typescript/src/index.ts';
 
-let paid: PaidTestService;
-let service: TestService;
-let account: TestAccount;
-let organizer: VotingService;
-let voting: VotingService;
-
 const clientOf = (key: string): VotingService =>
   new VotingService({ baseUrl: `http://127.0.0.1:${service.port}`, key });
 
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  ({ service } = paid);
-  account = await createTestAccount(service);
-  organizer = clientOf(account.write);
-  voting = clientOf(account.vote);
-});
-afterAll(() => paid.stop());
+const { service } = await usePaidService();
+const account = await service.account();
+const organizer = clientOf(account.write);
+const voting = clientOf(account.vote);
 
 /** The first candidate of each position. */
 const firstChoices = ({ positions }: TestEvent) =>
@@ -82,7 +63,7 @@ describe('the SDK, against a running service', () => {
   });
 
   test('votes in an election with a voter key', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY);
+    const event = await createTestEvent(service, account, { type: 'election' });
     const path = { idOrCode: event.id };
     const email = 'vera@club.example';
     const { data: voter } = await organizer.post('/voting-events/{idOrCode}/voters', {
@@ -147,7 +128,7 @@ describe('the SDK, against a running service', () => {
   });
 
   test('goes over all rows of a list by its pages, and over lists without pages', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, false);
+    const event = await account.event({ type: 'election' }, PLURALITY, false);
     const path = { idOrCode: event.id };
     const voters = Array.from({ length: 7 }, (_, index) => ({ name: `V ${index}`, email: `v${index}@club.example` }));
     await organizer.post('/voting-events/{idOrCode}/voters/batch', { path, body: { voters } });
@@ -165,7 +146,7 @@ describe('the SDK, against a running service', () => {
   });
 
   test('answers texts as texts, nothing as undefined, and files unread', async () => {
-    const event = await createTestEvent(service, account, { log: { open: true } }, PLURALITY);
+    const event = await createTestEvent(service, account, { log: { open: true } });
     await votePoll(service, account, event, firstChoices(event));
     const path = { idOrCode: event.id };
     const csv = await organizer.get('/voting-events/{idOrCode}/voters/csv', { path });
@@ -180,7 +161,7 @@ describe('the SDK, against a running service', () => {
       path: { ...path, tile: 'entries/000.p/3' },
     });
     expect((await tile.arrayBuffer()).byteLength).toBeGreaterThan(100);
-    const draft = await createTestEvent(service, account, {}, PLURALITY, false);
+    const draft = await account.event({}, PLURALITY, false);
     const group = { idOrCode: draft.id, id: await createGroup(draft.id) };
     const queued = await organizer.delete('/voting-events/{idOrCode}/groups/{id}', { path: group });
     expect(queued.data.status).toBe('queued');
@@ -188,7 +169,7 @@ describe('the SDK, against a running service', () => {
   });
 
   test('makes an error of its own class of every refusal, with all that the service says', async () => {
-    const event = await createTestEvent(service, account, {}, PLURALITY, false);
+    const event = await account.event({}, PLURALITY, false);
     const path = { idOrCode: event.id };
     const cast = '/public/voting-events/{idOrCode}/ballot/cast';
     const wrong = await refusal(
@@ -215,7 +196,7 @@ describe('the SDK, against a running service', () => {
     expect(await refusal(clientOf('vsk_mistyped').get('/me'))).toBeInstanceOf(UnauthorizedError);
     const search = { query: { search: 'x'.repeat(201) } };
     expect(await refusal(organizer.get('/voting-events', search))).toBeInstanceOf(BadRequestError);
-    const over = await createTestEvent(service, account, {}, PLURALITY);
+    const over = await createTestEvent(service, account);
     await organizer.patch('/voting-events/{idOrCode}', { path: { idOrCode: over.id }, body: { status: 'closed' } });
     const late = await refusal(
       voting.post(cast, { path: { idOrCode: over.id }, body: { visitorId: visitor(), votes: firstChoices(over) } }),

@@ -4,43 +4,27 @@ import { inTransaction } from '#src/database/client.ts';
 import { takeServiceSequencer } from '#src/service-log/repository.ts';
 import { ServiceLogSetBack, sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { createTestEvent, demand, sealBallots, type TestEvent, votePolls } from '#test/harness/elections.ts';
 import { verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { expectedLeaf, ServiceLogReader } from '#test/harness/service-log.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
 
-let service: TestService;
-let account: TestAccount;
-let log: ServiceLogReader;
+const service = await useService();
+const account = await service.account();
+const log = new ServiceLogReader(service);
 
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  log = new ServiceLogReader(service);
-});
-afterAll(() => service.stop());
-
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
-async function vote(event: TestEvent, ballots: number): Promise<void> {
-  for (let index = 0; index < ballots; index += 1) {
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[index % 2] }];
-    await votePoll(service, account, event, votes);
-  }
-  await sealBallots(service, event.id, 1);
-}
+const vote = (event: TestEvent, ballots: number) => votePolls(service, account, event, ballots);
 
 async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}): Promise<TestEvent> {
-  const event = await createTestEvent(service, account, settings, PLAN);
+  const event = await account.event(settings);
   await vote(event, ballots);
   return event;
 }
 
 /** Every checkpoint of an event that was ever signed, by the size of its log. */
 async function notesOf(eventId: string): Promise<string[]> {
-  const { rows } = await service.deps.db.$client.query<{ note: string }>(
+  const rows = await service.query<{ note: string }>(
     'SELECT note FROM log_checkpoints WHERE voting_event_id = $1 ORDER BY size',
     [eventId],
   );
@@ -49,8 +33,7 @@ async function notesOf(eventId: string): Promise<string[]> {
 
 const leavesOf = async (): Promise<Record<string, unknown>[]> =>
   (await log.entries((await log.head()).size)).map((data) => JSON.parse(data.toString()));
-const prove = (event: TestEvent) =>
-  service.call('GET', `/public/voting-events/${event.id}/log/inclusion`, undefined, { key: account.vote });
+const prove = (event: TestEvent) => account.page(event, 'log/inclusion');
 
 describe('the log of the service', () => {
   test('holds every checkpoint of every event once, in the order of each, and is signed under its own origin', async () => {
@@ -138,9 +121,7 @@ describe('the log of the service', () => {
     const event = await pollWith(1);
     await sequenceServiceLog(service.deps);
     const before = await log.head();
-    const removed = await service.call('DELETE', `/voting-events/${event.id}?force=true`, undefined, {
-      key: account.write,
-    });
+    const removed = await account.delete(`/voting-events/${event.id}?force=true`);
     expect(removed.status).toBe(204);
     await sequenceServiceLog(service.deps);
     expect(await log.head()).toEqual(before);
@@ -161,21 +142,21 @@ describe('a log of the service whose database', () => {
   afterAll(() => own.stop());
 
   test('was set back or changed is not appended to: it would be a second history', async () => {
-    const owner = await createTestAccount(own);
-    const event = await createTestEvent(own, owner, {}, PLAN);
+    const owner = await own.account();
+    const event = await createTestEvent(own, owner);
     const statement = (text: string) => own.deps.db.$client.query(text);
     await sealBallots(own, event.id, 1);
     await sequenceServiceLog(own.deps);
     const note = await new ServiceLogReader(own).note();
     expect((await new LogReader(own, event.id, owner.vote).get('checkpoint')).status).toBe(200);
     const [frontier] = (await statement('SELECT frontier FROM service_log')).rows;
-    await createTestEvent(own, owner, {}, PLAN).then(({ id }) => sealBallots(own, id, 1));
+    await createTestEvent(own, owner).then(({ id }) => sealBallots(own, id, 1));
     await sequenceServiceLog(own.deps);
     // As a restored backup would have it.
-    await own.deps.db.$client.query('UPDATE service_log SET size = 1, frontier = $1', [frontier.frontier]);
+    await own.query('UPDATE service_log SET size = 1, frontier = $1', [frontier.frontier]);
     await statement('DELETE FROM service_log_leaves WHERE leaf_index > 0');
     await statement('DELETE FROM service_checkpoints WHERE size > 1');
-    await createTestEvent(own, owner, {}, PLAN).then(({ id }) => sealBallots(own, id, 1));
+    await createTestEvent(own, owner).then(({ id }) => sealBallots(own, id, 1));
     await expect(sequenceServiceLog(own.deps)).rejects.toThrow(ServiceLogSetBack);
     expect(await new ServiceLogReader(own).note()).toBe(note);
     await statement("UPDATE service_checkpoints SET root_hash = sha256('')");

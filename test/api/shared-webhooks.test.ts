@@ -1,36 +1,20 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
+import { describe, expect, test } from 'vitest';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let owner: TestAccount;
-let viewer: TestAccount;
-let editor: TestAccount;
-let stranger: TestAccount;
-let event: TestEvent;
-
-beforeAll(async () => {
-  service = await startTestService();
-  owner = await createTestAccount(service);
-  // Their own plans would allow two endpoints.
-  [viewer, editor, stranger] = [
-    await createTestAccount(service, 'free'),
-    await createTestAccount(service, 'free'),
-    await createTestAccount(service),
-  ];
-  event = await createTestEvent(service, owner, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
-  await shareEvent(service, owner, event, viewer, 'viewer');
-  await shareEvent(service, owner, event, editor, 'editor');
-});
-afterAll(() => service.stop());
+const service = await useService();
+const owner = await service.account();
+// Their own plans would allow two endpoints.
+const [viewer, editor, stranger] = [
+  await service.account('free'),
+  await service.account('free'),
+  await service.account(),
+];
+const event = await owner.event();
+await shareEvent(service, owner, event, viewer, 'viewer');
+await shareEvent(service, owner, event, editor, 'editor');
 
 const call = (account: TestAccount, method: string, path: string, body?: unknown) =>
   service.call(method, `/webhook-endpoints${path}`, body, { key: account.write });
@@ -98,26 +82,24 @@ describe('webhook endpoints of a shared event', () => {
     const { id } = demand(await call(editor, 'POST', '', bodyFor(receiver.url)), 201);
     const target = `/voting-events/${event.id}/candidates`;
     const body = { name: 'Cy', positionIds: [event.positions[0]?.id] };
-    const candidate = demand(await service.call('POST', target, body, { key: owner.write }), 201);
+    const candidate = demand(await owner.post(target, body), 201);
     const message = await eventually(() => receiver.received[0]);
     expect(JSON.parse(message.body)).toMatchObject({ type: 'candidate.created', data: { id: candidate.id } });
     const { id: account } = await endpointOf(owner, false);
     for (const guest of [viewer, editor]) expect((await call(guest, 'GET', `/${account}`)).status).toBe(404);
     // Taken back: neither seen nor changed any more.
-    const { data: invites } = (
-      await service.call('GET', `/voting-events/${event.id}/invites`, undefined, { key: owner.read })
-    ).body;
+    const { data: invites } = (await owner.get(`/voting-events/${event.id}/invites`)).body;
     const own = invites.find(({ role }: { role: string }) => role === 'editor');
-    await service.call('DELETE', `/voting-events/${event.id}/invites/${own.id}`, undefined, { key: owner.write });
+    await owner.delete(`/voting-events/${event.id}/invites/${own.id}`);
     expect((await call(editor, 'GET', `/${id}`)).status).toBe(404);
     expect((await call(owner, 'DELETE', `/${id}`)).status).toBe(204);
     await receiver.stop();
   });
 
   test('are switched off with the invite of the editor who set their address last, and no others are', async () => {
-    const guest = await createTestAccount(service);
-    const shared = await createTestEvent(service, owner, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
-    const other = await createTestEvent(service, owner, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const guest = await service.account();
+    const shared = await owner.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const other = await owner.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     for (const one of [shared, other]) await shareEvent(service, owner, one, guest, 'editor');
     const make = async (account: TestAccount, { code }: TestEvent): Promise<string> => {
       const body = { url: 'https://hooks.example.com/x', eventTypes: ['candidate.created'], votingEventCode: code };
@@ -132,15 +114,15 @@ describe('webhook endpoints of a shared event', () => {
     demand(await call(owner, 'PATCH', `/${given}`, { url: 'https://hooks.example.com/owner' }), 200);
     demand(await call(guest, 'PATCH', `/${owners}`, { description: 'Seen by a guest' }), 200);
     const base = `/voting-events/${shared.id}/invites`;
-    const [invite] = demand(await service.call('GET', base, undefined, { key: owner.write }), 200);
-    expect((await service.call('DELETE', `${base}/${invite.id}`, undefined, { key: owner.write })).status).toBe(204);
+    const [invite] = demand(await owner.get(base), 200);
+    expect((await owner.delete(`${base}/${invite.id}`)).status).toBe(204);
     const statusOf = async (id: string | undefined) => demand(await call(owner, 'GET', `/${id}`), 200).status;
     expect(await Promise.all([guests, taken, owners, given, elsewhere].map(statusOf))).toEqual([
       ...['disabled', 'disabled'],
       ...['active', 'active', 'active'],
     ]);
     const path = `/voting-events/${shared.id}/audit`;
-    const entries = demand(await service.call('GET', path, undefined, { key: owner.write }), 200);
+    const entries = demand(await owner.get(path), 200);
     const switched = entries.filter(({ action }: { action: string }) => action === 'webhook_endpoint.disabled');
     expect(switched.map(({ resource }: { resource: string }) => resource).sort()).toEqual([guests, taken].sort());
     demand(await call(owner, 'PATCH', `/${guests}`, { status: 'active' }), 200);

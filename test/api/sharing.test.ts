@@ -1,24 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { type TestEvent, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
 import { acceptInvite, invite, inviteToken, shareEvent } from '#test/harness/sharing.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { type TestAccount, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
 let owner: TestAccount;
 let guest: TestAccount;
 let event: TestEvent;
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
+const service = await useService();
 
 async function fresh(settings: Readonly<Record<string, unknown>> = {}): Promise<void> {
-  owner = await createTestAccount(service);
-  guest = await createTestAccount(service, 'free');
-  event = await createTestEvent(service, owner, settings, PLAN);
+  owner = await service.account();
+  guest = await service.account('free');
+  event = await owner.event(settings);
 }
 
 const as = (account: TestAccount, method: string, path: string, body?: unknown) =>
@@ -56,7 +50,7 @@ describe('an invite', () => {
       },
     ]);
     expect((await as(guest, 'GET', '')).body.data.id).toBe(event.id);
-    const listed = await service.call('GET', '/voting-events', undefined, { key: guest.read });
+    const listed = await guest.get('/voting-events');
     expect(listed.body.data.map((row: { id: string }) => row.id)).toEqual([event.id]);
     const shown = await as(owner, 'GET', '/invites');
     expect(shown.body).toEqual({ data: [accepted.body.data], nextCursor: null });
@@ -66,7 +60,7 @@ describe('an invite', () => {
   test('accepted again by the same account answers the same, by another one 409, by the owner 409', async () => {
     const token = await inviteToken(service, 'Guest@Club.example');
     expect((await acceptInvite(service, guest.write, token)).status).toBe(200);
-    const stranger = await createTestAccount(service);
+    const stranger = await service.account();
     const second = await acceptInvite(service, stranger.write, token);
     expect([second.status, second.body.error.details.reason]).toEqual([409, 'invite_used']);
     const own = await acceptInvite(service, owner.write, token);
@@ -90,7 +84,7 @@ describe('an invite', () => {
     const gone = await as(owner, 'DELETE', `/invites/${data[0].id}`);
     expect([gone.status, gone.body]).toEqual([204, '']);
     expect((await as(guest, 'GET', '')).status).toBe(404);
-    expect((await service.call('GET', '/voting-events', undefined, { key: guest.read })).body.data).toEqual([]);
+    expect((await guest.get('/voting-events')).body.data).toEqual([]);
     expect((await acceptInvite(service, guest.write, token)).status).toBe(404);
     expect((await as(owner, 'DELETE', `/invites/${data[0].id}`)).status).toBe(404);
   });
@@ -98,7 +92,7 @@ describe('an invite', () => {
   test('that expired is refused, and its address can be invited again', async () => {
     const { body } = await as(owner, 'POST', '/invites', { email: 'late@club.example', role: 'viewer' });
     const token = await inviteToken(service, 'late@club.example');
-    await service.deps.db.$client.query('UPDATE event_invites SET expires_at = 1 WHERE id = $1', [body.data.id]);
+    await service.query('UPDATE event_invites SET expires_at = 1 WHERE id = $1', [body.data.id]);
     const late = await acceptInvite(service, guest.write, token);
     expect([late.status, late.body.error.details.reason]).toEqual([409, 'invite_expired']);
     expect((await as(owner, 'GET', '/invites?status=expired')).body.data).toHaveLength(1);
@@ -112,10 +106,10 @@ describe('an invite', () => {
     const token = await inviteToken(service, 'again@club.example');
     const second = await acceptInvite(service, guest.read, token);
     expect([made.status, second.status, second.body.error.details.reason]).toEqual([201, 409, 'already_shared']);
-    const { rows } = await service.deps.db.$client.query(
-      'SELECT role FROM event_invites WHERE voting_event_id = $1 AND account_id = $2',
-      [event.id, guest.id],
-    );
+    const rows = await service.query('SELECT role FROM event_invites WHERE voting_event_id = $1 AND account_id = $2', [
+      event.id,
+      guest.id,
+    ]);
     expect(rows).toEqual([{ role: 'editor' }]);
   });
 
@@ -131,7 +125,7 @@ describe('an invite', () => {
     const email = 'secret@club.example';
     await invite(service, owner, event, email, 'viewer');
     const token = await inviteToken(service, email);
-    const { rows } = await service.deps.db.$client.query(
+    const rows = await service.query(
       `SELECT row_to_json(i)::text AS text FROM event_invites i
        UNION ALL SELECT row_to_json(j)::text FROM graphile_worker.jobs j
        UNION ALL SELECT row_to_json(a)::text FROM audit_entries a`,
@@ -163,10 +157,9 @@ describe('an invite', () => {
       expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
       const refused = answers.find(({ status }) => status !== 201);
       expect([refused?.status, refused?.body.error.details]).toEqual([422, { limit: 'invites_per_event', max: 100 }]);
-      const { rows } = await service.deps.db.$client.query(
-        'SELECT count(*)::int AS found FROM event_invites WHERE voting_event_id = $1',
-        [event.id],
-      );
+      const rows = await service.query('SELECT count(*)::int AS found FROM event_invites WHERE voting_event_id = $1', [
+        event.id,
+      ]);
       expect(rows).toEqual([{ found: 100 }]);
     } finally {
       await other.stop();
@@ -175,7 +168,7 @@ describe('an invite', () => {
 
   test('accepted by many accounts at once is the one of the first', async () => {
     await fresh();
-    const accounts = await Promise.all(Array.from({ length: 8 }, () => createTestAccount(service)));
+    const accounts = await Promise.all(Array.from({ length: 8 }, () => service.account()));
     await invite(service, owner, event, 'many@club.example', 'editor');
     const token = await inviteToken(service, 'many@club.example');
     const answers = await Promise.all(accounts.map((account) => acceptInvite(service, account.write, token)));
@@ -214,18 +207,16 @@ describe('a viewer', () => {
     const identity = { visitorId: visitor() };
     const check = await service.call('POST', `${path}/voter/check`, identity, { key: guest.vote });
     expect([check.status, check.body.data]).toEqual([200, { eligible: true }]);
-    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+    const votes = votesFor(event);
     const cast = await service.call('POST', `${path}/ballot/cast`, { ...identity, votes }, { key: guest.vote });
     expect([cast.status, cast.body.error.details.reason]).toEqual([403, 'role']);
   });
 
   test('is told that webhooks of the event are its owner’s', async () => {
     const body = { url: 'https://hooks.example.com/x', eventTypes: ['voter.created'], votingEventCode: event.code };
-    const made = await service.call('POST', '/webhook-endpoints', body, { key: guest.write });
+    const made = await guest.post('/webhook-endpoints', body);
     expect([made.status, made.body.error.details.reason]).toEqual([403, 'role']);
-    const listed = await service.call('GET', `/webhook-endpoints?votingEventCode=${event.code}`, undefined, {
-      key: guest.read,
-    });
+    const listed = await guest.get(`/webhook-endpoints?votingEventCode=${event.code}`);
     expect([listed.status, listed.body.data]).toEqual([200, []]);
   });
 });
@@ -244,9 +235,7 @@ describe('an editor', () => {
       expect((await as(guest, 'POST', '/voters/batch', { voters })).status).toBe(201);
     }
     expect((await as(guest, 'GET', '/votes')).status).toBe(200);
-    await votePoll(service, guest, event, [
-      { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
-    ]);
+    await votePoll(service, guest, event, votesFor(event));
     expect((await as(owner, 'GET', '/results')).body.data.stats.ballots).toBe(1);
   });
 
@@ -273,14 +262,14 @@ describe('an editor', () => {
 
   test('has events of its own beside the shared ones, all in one list, page by page, each once', async () => {
     const own: string[] = [];
-    for (let index = 0; index < 3; index += 1) own.push((await createTestEvent(service, guest, {}, [], false)).id);
-    const later = await createTestEvent(service, owner, {}, PLAN);
+    for (let index = 0; index < 3; index += 1) own.push((await guest.event({}, [], false)).id);
+    const later = await owner.event();
     await shareEvent(service, owner, later, guest, 'viewer');
     const seen: string[] = [];
     let cursor: string | null = null;
     do {
       const query: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`;
-      const { body } = await service.call('GET', `/voting-events?limit=2${query}`, undefined, { key: guest.read });
+      const { body } = await guest.get(`/voting-events?limit=2${query}`);
       seen.push(...body.data.map((row: { id: string }) => row.id));
       cursor = body.nextCursor;
     } while (cursor !== null);
@@ -296,9 +285,7 @@ describe('the audit trail', () => {
     await as(guest, 'PATCH', `/voters/${voter.id}`, { weight: 2.5, name: 'Vera Vogel' });
     await as(owner, 'PATCH', `/positions/${event.positions[0]?.id}`, { title: 'A new title' });
     await as(owner, 'PATCH', '', { description: 'Now with words' });
-    await votePoll(service, owner, event, [
-      { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
-    ]);
+    await votePoll(service, owner, event, votesFor(event));
     const { data, nextCursor } = (await as(guest, 'GET', '/audit')).body;
     expect(nextCursor).toBeNull();
     type Entry = { action: string; resource: string; before: unknown; after: unknown; key: { accountId: string } };
@@ -349,11 +336,10 @@ describe('the audit trail', () => {
   test('names those who registered, with the key that brought them', async () => {
     await fresh({ type: 'election' });
     await as(owner, 'PATCH', '', { voter: { selfRegistration: true }, candidate: { selfRegistration: true } });
-    const path = `/public/voting-events/${event.id}/register`;
     const voter = { name: 'Vera', email: 'vera@club.example' };
-    expect((await service.call('POST', `${path}/voter`, voter, { key: owner.vote })).status).toBe(201);
+    expect((await owner.page(event, 'register/voter', voter)).status).toBe(201);
     const candidate = { name: 'Cleo', positionIds: [event.positions[0]?.id] };
-    expect((await service.call('POST', `${path}/candidate`, candidate, { key: owner.vote })).status).toBe(201);
+    expect((await owner.page(event, 'register/candidate', candidate)).status).toBe(201);
     const { data } = (await as(owner, 'GET', '/audit?search=registered')).body;
     expect(data.map(({ action, key }: { action: string; key: { name: string } }) => [action, key.name])).toEqual([
       ['voter.registered', 'vote'],

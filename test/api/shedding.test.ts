@@ -1,48 +1,30 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { Load, MOST_PRESSURE, type Urgency } from '#src/http/load.ts';
-import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { visitor, votesFor } from '#test/harness/elections.ts';
+import { type TestAnswer, useService } from '#test/harness/test-service.ts';
 
 const IN_ORDER: readonly Urgency[] = ['read', 'change', 'cast', 'confirm'];
 
-let service: TestService;
-let account: TestAccount;
-let event: TestEvent;
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-  event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
-});
-afterAll(() => service.stop());
+const service = await useService({ worker: false });
+const account = await service.account();
+const event = await account.event();
 afterEach(() => vi.restoreAllMocks());
 
 const calls: Readonly<Record<Urgency, () => Promise<TestAnswer>>> = {
-  read: () => service.call('GET', `/voting-events/${event.id}`, undefined, { key: account.read }),
+  read: () => account.get(`/voting-events/${event.id}`),
   change: () =>
     service.call(
       'POST',
       '/voting-events',
       { title: 'New', type: 'poll' },
-      {
-        ...{ key: account.write, headers: { 'Idempotency-Key': visitor() } },
-      },
+      { ...{ key: account.write, headers: { 'Idempotency-Key': visitor() } } },
     ),
   cast: () => {
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-    const path = `/public/voting-events/${event.id}/ballot/cast`;
-    return service.call('POST', path, { visitorId: visitor(), votes }, { key: account.vote });
+    const votes = votesFor(event);
+    return account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
   },
   confirm: () => {
-    const path = `/public/voting-events/${event.id}/ballot/confirm`;
-    return service.call('POST', path, { confirmationCode: 'K7QF-2M9X-T4BZ-8WPA-6HNC-3RVD-YE' }, { key: account.vote });
+    return account.page(event, 'ballot/confirm', { confirmationCode: 'K7QF-2M9X-T4BZ-8WPA-6HNC-3RVD-YE' });
   },
 };
 

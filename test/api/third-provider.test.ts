@@ -1,19 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
 import type { ProviderName } from '#src/payment-providers/registered.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
-import { createTestEvent, demand, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { decide, PLURALITY } from '#test/harness/payments.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
-import { startThirdProvider, type ThirdProvider } from '#test/harness/third-provider.ts';
+import { demand, PLURALITY, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { decide } from '#test/harness/payments.ts';
+import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
+import { startThirdProvider } from '#test/harness/third-provider.ts';
+import { use } from '#test/harness/use.ts';
 
 // The one line of registration that a third provider needs. Nothing else of the service knows of it.
 vi.mock('#src/payment-providers/registration.ts', async (importOriginal) => {
@@ -24,16 +19,8 @@ vi.mock('#src/payment-providers/registration.ts', async (importOriginal) => {
 const NAME = 'provider_c' as ProviderName;
 const PRICE = { amountMinor: 700, currency: 'eur' };
 
-let third: ThirdProvider;
-let service: TestService;
-beforeAll(async () => {
-  third = await startThirdProvider();
-  service = await startTestService({ environment: { PROVIDER_C_API_URL: third.url } });
-});
-afterAll(async () => {
-  await service.stop();
-  await third.stop();
-});
+const third = await use(startThirdProvider());
+const service = await useService({ environment: { PROVIDER_C_API_URL: third.url } });
 
 interface Poll {
   readonly account: TestAccount;
@@ -41,24 +28,22 @@ interface Poll {
 }
 
 async function createPoll(): Promise<Poll> {
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const id = service.deps.ids.sortable('biz');
   const secretKey = `sk_test_third_${randomBytes(8).toString('hex')}`;
   const connection = { id, accountId: account.id, displayName: 'The third', country: 'FR' };
   const credentials = { secretKey };
   await connectBusiness(service.deps, { ...connection, provider: NAME, sandbox: false, test: true, credentials });
   third.sendTo(`http://127.0.0.1:${service.port}/provider-webhooks/${NAME}/${id}`, secretKey);
-  const key = { key: account.write };
-  const event = await createTestEvent(service, account, { title: 'A paid poll' }, PLURALITY, true, async (eventId) => {
+  const event = await account.event({ title: 'A paid poll' }, PLURALITY, true, async (eventId) => {
     const target = `/voting-events/${eventId}`;
-    demand(await service.call('PUT', `${target}/payment-business`, { paymentBusinessId: id }, key), 200);
-    demand(await service.call('PATCH', target, { payments: { payToVote: PRICE } }, key), 200);
+    demand(await account.put(`${target}/payment-business`, { paymentBusinessId: id }), 200);
+    demand(await account.patch(target, { payments: { payToVote: PRICE } }), 200);
   });
   return { account, event };
 }
 
-const post = ({ account, event }: Poll, path: string, body: object) =>
-  service.call('POST', `/public/voting-events/${event.id}/ballot/${path}`, body, { key: account.vote });
+const post = ({ account, event }: Poll, path: string, body: object) => account.page(event, `ballot/${path}`, body);
 
 async function begin(poll: Poll, visitorId = visitor()) {
   const [position] = poll.event.positions;
@@ -72,7 +57,7 @@ async function begin(poll: Poll, visitorId = visitor()) {
 
 const paymentsOf = async ({ account, event }: Poll) => {
   const target = `/voting-events/${event.id}/payments`;
-  return demand(await service.call('GET', target, undefined, { key: account.read }), 200);
+  return demand(await account.get(target), 200);
 };
 
 test('a provider that is registered by one line takes a vote from the first call to the confirmation', async () => {
@@ -118,6 +103,6 @@ test('its second payment of one visitor goes back, and what its merchant gives b
 test('a price that it does not take is refused by its own rules', async () => {
   const { account, event } = await createPoll();
   const patch = { payments: { payToVote: { amountMinor: 750, currency: 'eur' } } };
-  const answer = await service.call('PATCH', `/voting-events/${event.id}`, patch, { key: account.write });
+  const answer = await account.patch(`/voting-events/${event.id}`, patch);
   expect([answer.status, JSON.stringify(answer.body)]).toEqual([422, expect.stringContaining('multiple of 100')]);
 });

@@ -2,44 +2,31 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { logOrigin, openCheckpoint, signCheckpoint, signHead } from '#src/ballot-log/checkpoint.ts';
 import { askWitnesses } from '#src/service-log/ask-witnesses.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
-import { createTestEvent, finishEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
-import { startWitness, type TestWitness } from '#test/harness/witness.ts';
+import { finishEvent, sealBallots, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
+import { startWitness } from '#test/harness/witness.ts';
 import { readWitnessKey } from '../../verifier/note.ts';
 import { type Read, readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
-let service: TestService;
-let account: TestAccount;
-let one: TestWitness;
-let two: TestWitness;
-
-beforeAll(async () => {
-  const logKey = (): string => service.deps.serviceLog.signer.verifierKey;
-  one = await startWitness('one.example', logKey);
-  two = await startWitness('two.example', logKey);
-  service = await startTestService({ worker: false, witnesses: `${one.setting},${two.setting}` });
-  account = await createTestAccount(service);
-});
-afterAll(async () => {
-  await service.stop();
-  await Promise.all([one.stop(), two.stop()]);
-});
+const logKey = (): string => service.deps.serviceLog.signer.verifierKey;
+const one = await use(startWitness('one.example', logKey));
+const two = await use(startWitness('two.example', logKey));
+const service = await useService({ worker: false, witnesses: `${one.setting},${two.setting}` });
+const account = await service.account();
 
 async function vote(event: TestEvent): Promise<void> {
-  const [position] = event.positions;
-  await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+  await votePoll(service, account, event, votesFor(event));
 }
 
 async function finishedPoll(): Promise<TestEvent> {
   const settings = { ballot: { opening: 'public' }, results: { visibility: 'live' } };
-  const event = await createTestEvent(service, account, settings, PLAN);
+  const event = await account.event(settings);
   await vote(event);
   await finishEvent(service, event.id);
   return event;
@@ -112,7 +99,7 @@ describe('the verifier that is given witnesses', () => {
   });
 
   test('says with ○ what is not there yet: the leaf, the newest head, cosignatures', async () => {
-    const event = await createTestEvent(service, account, { log: { open: true } }, PLAN);
+    const event = await account.event({ log: { open: true } });
     await sealBallots(service, event.id, 1);
     const early = await verify(event, ...both());
     expect(early.code).toBe(3);
@@ -215,7 +202,7 @@ describe('the verifier that is given witnesses', () => {
 
   test('finds a second history of the event, though each head of it has a proof and every cosignature', async () => {
     const settings = { ballot: { opening: 'public' }, results: { visibility: 'live' } };
-    const event = await createTestEvent(service, account, settings, PLAN);
+    const event = await account.event(settings);
     await sealBallots(service, event.id, 1);
     await record();
     for (let ballots = 0; ballots < 3; ballots += 1) await vote(event);
@@ -225,18 +212,17 @@ describe('the verifier that is given witnesses', () => {
     expect(before).toMatchObject({ code: 0, report: { verified: 'yes' } });
     expect(before.report.checks.map(({ name }: Checked) => name)).toContain('one history');
     // As the operator signs for somebody else: two leaves, where this log never had a head.
-    const { rows } = await service.deps.db.$client.query<{ size: string }>(
-      'SELECT size FROM log_checkpoints WHERE voting_event_id = $1',
-      [event.id],
-    );
+    const rows = await service.query<{ size: string }>('SELECT size FROM log_checkpoints WHERE voting_event_id = $1', [
+      event.id,
+    ]);
     const size = [2, 3].find((free) => !rows.some((row) => Number(row.size) === free));
     const origin = logOrigin(service.deps.logKey.name, event.id);
     const second = { origin, size: size ?? 0, rootHash: Buffer.alloc(32, 5), confirmed: 0 };
     const note = signCheckpoint(second, service.deps.logKey);
-    await service.deps.db.$client.query('INSERT INTO log_checkpoints VALUES ($1, $2, $3, $4, 1)', [
+    await service.query('INSERT INTO log_checkpoints VALUES ($1, $2, $3, $4, 1)', [
       ...[event.id, size, Buffer.alloc(32, 5), note],
     ]);
-    await service.deps.db.$client.query('INSERT INTO checkpoint_queue VALUES ($1, $2)', [event.id, size]);
+    await service.query('INSERT INTO checkpoint_queue VALUES ($1, $2)', [event.id, size]);
     await record();
     const after = await verify(event, ...both());
     expect([after.code, unverified(after.report)]).toEqual([1, ['one history failed']]);

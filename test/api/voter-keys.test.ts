@@ -1,27 +1,13 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, type PositionPlan } from '#test/harness/elections.ts';
+import { demand, finishEvent } from '#test/harness/elections.ts';
 import { readMail } from '#test/harness/read-mail.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
 
-const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 describe('the mask of an address', () => {
   const rows = Array.from({ length: 60 }, (_, index) => ({
@@ -32,22 +18,12 @@ describe('the mask of an address', () => {
   }));
 
   async function createRoll(voters: readonly object[]) {
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election', voter: { requireVoterId: true } },
-      PLURALITY,
-    );
-    if (voters.length > 0)
-      demand(
-        await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, { key: account.write }),
-        201,
-      );
+    const event = await account.event({ type: 'election', voter: { requireVoterId: true } });
+    if (voters.length > 0) demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
     return event;
   }
   const maskOf = async (event: { id: string }, voterId: string): Promise<string> => {
-    const path = `/public/voting-events/${event.id}/voter-key/request`;
-    return demand(await service.call('POST', path, { voterId }, { key: account.vote }), 200).maskedEmail;
+    return demand(await account.page(event, 'voter-key/request', { voterId }), 200).maskedEmail;
   };
 
   test('of an unknown voter ID is made of parts that the roll has, and stays the same', async () => {
@@ -79,29 +55,23 @@ describe('mails to one address', () => {
   const to = (address: string) => service.mails().filter((mail) => mail.includes(`To: ${address}`));
   const settled = () =>
     eventually(async () => {
-      const { rows } = await service.deps.db.$client.query(
-        'SELECT 1 FROM graphile_worker.jobs WHERE run_at <= now() LIMIT 1',
-      );
+      const rows = await service.query('SELECT 1 FROM graphile_worker.jobs WHERE run_at <= now() LIMIT 1');
       return rows.length === 0 ? true : undefined;
     });
-  const create = (settings = {}) =>
-    createTestEvent(service, account, { type: 'election', title: 'Buy now', ...settings }, PLURALITY);
+  const create = (settings = {}) => account.event({ type: 'election', title: 'Buy now', ...settings });
 
   test('are counted by address, however often its voter is deleted and made anew, or it is invited', async () => {
     const event = await create();
     const path = `/voting-events/${event.id}`;
     const email = 'victim@strangers.example';
     for (let times = 0; times < 8; times += 1) {
-      const voter = demand(
-        await service.call('POST', `${path}/voters`, { name: 'V', email }, { key: account.write }),
-        201,
-      );
+      const voter = demand(await account.post(`${path}/voters`, { name: 'V', email }), 201);
       await service.call('POST', `/public${path}/voter-key/request`, { email }, { key: account.vote });
       await settled();
-      await service.call('DELETE', `${path}/voters/${voter.id}`, undefined, { key: account.write });
-      const invite = await service.call('POST', `${path}/invites`, { email, role: 'viewer' }, { key: account.write });
+      await account.delete(`${path}/voters/${voter.id}`);
+      const invite = await account.post(`${path}/invites`, { email, role: 'viewer' });
       await settled();
-      await service.call('DELETE', `${path}/invites/${invite.body.data.id}`, undefined, { key: account.write });
+      await account.delete(`${path}/invites/${invite.body.data.id}`);
     }
     expect(to(email)).toHaveLength(5);
     expect(to(email).every((mail) => mail.includes('"Buy now"'))).toBe(true);
@@ -109,7 +79,6 @@ describe('mails to one address', () => {
 
   test('hold nothing of a registrant but a plain name, until the address is confirmed', async () => {
     const event = await create({ voter: { selfRegistration: true } });
-    const path = `/public/voting-events/${event.id}`;
     const names = [
       'Win at spam.example',
       'Call 555',
@@ -120,8 +89,8 @@ describe('mails to one address', () => {
     ];
     for (const [index, name] of names.entries()) {
       const email = `r${index}@strangers.example`;
-      demand(await service.call('POST', `${path}/register/voter`, { name, email }, { key: account.vote }), 201);
-      await service.call('POST', `${path}/voter-key/request`, { email }, { key: account.vote });
+      demand(await account.page(event, 'register/voter', { name, email }), 201);
+      await account.page(event, 'voter-key/request', { email });
     }
     await settled();
     const told = names.map((name, index) => to(`r${index}@strangers.example`).filter((mail) => mail.includes(name)));
@@ -133,53 +102,50 @@ describe('mails to one address', () => {
   test('tell the old address when an organizer changes it, and the change is counted and named', async () => {
     const event = await create();
     const path = `/voting-events/${event.id}`;
-    const key = { key: account.write };
     const email = 'absent@strangers.example';
-    const { id } = demand(await service.call('POST', `${path}/voters`, { name: 'Ab Sent', email }, key), 201);
-    demand(await service.call('PATCH', `${path}/voters/${id}`, { email: 'mine@strangers.example' }, key), 200);
-    demand(await service.call('PATCH', `${path}/voters/${id}`, { weight: 2 }, key), 200);
+    const { id } = demand(await account.post(`${path}/voters`, { name: 'Ab Sent', email }), 201);
+    demand(await account.patch(`${path}/voters/${id}`, { email: 'mine@strangers.example' }), 200);
+    demand(await account.patch(`${path}/voters/${id}`, { weight: 2 }), 200);
     await settled();
     expect(to(email)).toHaveLength(1);
     expect(readMail(to(email)[0] ?? '').text).toMatch(/changed the e-mail address/);
-    const stats = demand(await service.call('GET', `${path}/stats`, undefined, key), 200);
+    const stats = demand(await account.get(`${path}/stats`), 200);
     expect([stats.identityChanges, stats.rollChanges]).toEqual([1, 1]);
-    const audit = demand(await service.call('GET', `${path}/audit?action=voter.identity_changed`, undefined, key), 200);
+    const audit = demand(await account.get(`${path}/audit?action=voter.identity_changed`), 200);
     expect(audit).toHaveLength(1);
   });
 });
 
 describe('results', () => {
   test('carry how often the roll was changed after the opening, in answers, files, and the output of the verifier', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election', results: { visibility: 'published' }, voter: { selfRegistration: true } },
-      PLURALITY,
-    );
+    const event = await account.event({
+      type: 'election',
+      results: { visibility: 'published' },
+      voter: { selfRegistration: true },
+    });
     const path = `/voting-events/${event.id}`;
-    const key = { key: account.write };
     const voters: string[] = [];
     for (const name of ['ann', 'ben', 'cat', 'dan']) {
       const body = { name, email: `${name}@strangers.example` };
-      voters.push(demand(await service.call('POST', `${path}/voters`, body, key), 201).id);
+      voters.push(demand(await account.post(`${path}/voters`, body), 201).id);
     }
     const change = async (index: number, body: object) =>
-      demand(await service.call('PATCH', `${path}/voters/${voters[index]}`, body, key), 200);
+      demand(await account.patch(`${path}/voters/${voters[index]}`, body), 200);
     await change(0, { email: 'mine@strangers.example' });
     await change(0, { email: 'ann@strangers.example' });
     await change(1, { weight: 2 });
-    expect((await service.call('DELETE', `${path}/voters/${voters[2]}`, undefined, key)).status).toBe(202);
+    expect((await account.delete(`${path}/voters/${voters[2]}`)).status).toBe(202);
     await change(3, { status: 'rejected' });
     await finishEvent(service, event.id);
     // Erased once the result is final: every figure stays.
-    expect((await service.call('DELETE', `${path}/voters/${voters[1]}`, undefined, key)).status).toBe(202);
+    expect((await account.delete(`${path}/voters/${voters[1]}`)).status).toBe(202);
     const counted = { identityChanges: 2, rollChanges: 3 };
-    const own = demand(await service.call('GET', `${path}/results`, undefined, key), 200);
+    const own = demand(await account.get(`${path}/results`), 200);
     expect(own.stats).toMatchObject(counted);
     const everybodys = await service.call('GET', `/public${path}/results`, undefined, { key: account.vote });
     expect(demand(everybodys, 200).stats).toMatchObject(counted);
     const download = async (kind: string): Promise<TestAnswer['body']> => {
-      const { headers } = await service.call('GET', `${path}/results/${kind}`, undefined, key);
+      const { headers } = await account.get(`${path}/results/${kind}`);
       const { pathname } = new URL(headers.get('location') ?? '');
       return (await service.call('GET', pathname)).body;
     };

@@ -1,32 +1,13 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
-import {
-  createTestEvent,
-  finishEvent,
-  sealBallots,
-  type TestEvent,
-  visitor,
-  votePoll,
-} from '#test/harness/elections.ts';
+import { finishEvent, sealBallots, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const EVERY_METHOD = [
   { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cy'] },
@@ -52,7 +33,7 @@ const vote = (event: TestEvent, position: number, candidate: number, extra: obje
 
 describe('a poll', () => {
   test('takes ballots of all seven methods and counts each by its own rule', async () => {
-    const event = await createTestEvent(service, account, { results: { visibility: 'live' } }, EVERY_METHOD);
+    const event = await account.event({ results: { visibility: 'live' } }, EVERY_METHOD);
     const ballot = [
       vote(event, 0, 0),
       vote(event, 1, 0),
@@ -91,24 +72,14 @@ describe('a poll', () => {
   });
 
   test('counts one ballot of a visitor, and says so to the second', async () => {
-    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 1));
+    const event = await account.event({}, EVERY_METHOD.slice(0, 1));
     const visitorId = visitor();
     await votePoll(service, account, event, [vote(event, 0, 0)], visitorId);
-    const again = await service.call(
-      'POST',
-      `/public/voting-events/${event.id}/ballot/cast`,
-      { visitorId, votes: [vote(event, 0, 0)] },
-      { key: account.vote },
-    );
+    const again = await account.page(event, 'ballot/cast', { visitorId, votes: [vote(event, 0, 0)] });
     expect([again.status, again.body.error.details.reason]).toEqual([409, 'already_voted']);
-    const check = await service.call(
-      'POST',
-      `/public/voting-events/${event.id}/voter/check`,
-      { visitorId },
-      { key: account.vote },
-    );
+    const check = await account.page(event, 'voter/check', { visitorId });
     expect(check.body.data).toEqual({ eligible: false, reason: 'already_voted' });
-    const voters = await service.call('GET', `/voting-events/${event.id}/voters`, undefined, { key: account.read });
+    const voters = await account.get(`/voting-events/${event.id}/voters`);
     expect(voters.body.data).toMatchObject([{ voterId: visitorId, hasVoted: true, source: 'poll' }]);
   });
 
@@ -124,34 +95,18 @@ describe('a poll', () => {
   ])(
     'by %s tells two visitors with the same one apart from nobody',
     async (identity, settings, first, second, field) => {
-      const event = await createTestEvent(service, account, settings, EVERY_METHOD.slice(0, 1));
+      const event = await account.event(settings, EVERY_METHOD.slice(0, 1));
       const base = `/public/voting-events/${event.id}`;
       const context = await service.call('GET', base, undefined, { key: account.vote });
       expect(context.body.data.voter.pollIdentity).toBe(identity);
       const votes = [vote(event, 0, 0)];
-      const missing = await service.call(
-        'POST',
-        `${base}/ballot/cast`,
-        { visitorId: visitor(), votes },
-        { key: account.vote },
-      );
+      const missing = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
       expect([missing.status, missing.body.error.details.field]).toEqual([422, field]);
-      const cast = await service.call(
-        'POST',
-        `${base}/ballot/cast`,
-        { visitorId: visitor(), votes, ...first },
-        { key: account.vote },
-      );
+      const cast = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes, ...first });
       expect(cast.status).toBe(201);
-      const rival = await service.call(
-        'POST',
-        `${base}/ballot/cast`,
-        { visitorId: visitor(), votes, ...second },
-        { key: account.vote },
-      );
+      const rival = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes, ...second });
       expect(rival.status).toBe(201);
-      const confirm = (code: string) =>
-        service.call('POST', `${base}/ballot/confirm`, { confirmationCode: code }, { key: account.vote });
+      const confirm = (code: string) => account.page(event, 'ballot/confirm', { confirmationCode: code });
       expect((await confirm(cast.body.data.confirmationCode)).status).toBe(200);
       const refused = await confirm(rival.body.data.confirmationCode);
       expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'already_voted']);
@@ -159,33 +114,24 @@ describe('a poll', () => {
   );
 
   test('confirms the same code twice with the same answer, before and after the ballot moved into the box', async () => {
-    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 1));
-    const base = `/public/voting-events/${event.id}/ballot`;
-    const cast = await service.call(
-      'POST',
-      `${base}/cast`,
-      { visitorId: visitor(), votes: [vote(event, 0, 0)] },
-      { key: account.vote },
-    );
+    const event = await account.event({}, EVERY_METHOD.slice(0, 1));
+    const cast = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes: [vote(event, 0, 0)] });
     const body = { confirmationCode: cast.body.data.confirmationCode };
-    const first = await service.call('POST', `${base}/confirm`, body, { key: account.vote });
-    const second = await service.call('POST', `${base}/confirm`, body, { key: account.vote });
+    const first = await account.page(event, 'ballot/confirm', body);
+    const second = await account.page(event, 'ballot/confirm', body);
     await sealBallots(service, event.id, 1);
-    const third = await service.call(
-      'POST',
-      `${base}/confirm`,
-      { confirmationCode: body.confirmationCode.toLowerCase() },
-      { key: account.vote },
-    );
+    const third = await account.page(event, 'ballot/confirm', {
+      confirmationCode: body.confirmationCode.toLowerCase(),
+    });
     expect(first.status).toBe(200);
     expect(second.body).toEqual(first.body);
     expect(third.body).toEqual(first.body);
-    const unknown = await service.call('POST', `${base}/confirm`, { confirmationCode: '%' }, { key: account.vote });
+    const unknown = await account.page(event, 'ballot/confirm', { confirmationCode: '%' });
     expect(unknown.status).toBe(404);
   });
 
   test('lists its votes page by page, each once, box and queue, with the visible voter ID; and its figures', async () => {
-    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 2));
+    const event = await account.event({}, EVERY_METHOD.slice(0, 2));
     const visitors = Array.from({ length: 5 }, () => visitor());
     for (const [index, visitorId] of visitors.entries()) {
       await votePoll(
@@ -200,9 +146,7 @@ describe('a poll', () => {
     const seen: { id: string; voterId: string }[] = [];
     let cursor = '';
     do {
-      const page = await service.call('GET', `/voting-events/${event.id}/votes?limit=4${cursor}`, undefined, {
-        key: account.read,
-      });
+      const page = await account.get(`/voting-events/${event.id}/votes?limit=4${cursor}`);
       expect(page.status).toBe(200);
       seen.push(...page.body.data);
       cursor = page.body.nextCursor === null ? '' : `&cursor=${page.body.nextCursor}`;
@@ -211,25 +155,23 @@ describe('a poll', () => {
     expect(new Set(seen.map((one) => one.id)).size).toBe(15);
     expect(new Set(seen.map((one) => one.voterId))).toEqual(new Set(visitors));
     const first = at(at(event.positions, 0).candidates, 0);
-    const filtered = await service.call('GET', `/voting-events/${event.id}/votes?candidateId=${first}`, undefined, {
-      key: account.read,
-    });
+    const filtered = await account.get(`/voting-events/${event.id}/votes?candidateId=${first}`);
     expect(filtered.body.data).toHaveLength(2);
-    const stats = await service.call('GET', `/voting-events/${event.id}/stats`, undefined, { key: account.read });
+    const stats = await account.get(`/voting-events/${event.id}/stats`);
     expect(stats.body.data).toMatchObject({
       voters: { total: 5, voted: 5 },
       turnout: { heads: 1 },
       ballots: { cast: 5, confirmed: 5 },
       votes: { total: 15 },
     });
-    const free = await createTestAccount(service, 'free');
-    const own = await service.call('POST', '/voting-events', { title: 'Free', type: 'poll' }, { key: free.write });
-    const gated = await service.call('GET', `/voting-events/${own.body.data.id}/votes`, undefined, { key: free.read });
+    const free = await service.account('free');
+    const own = await free.post('/voting-events', { title: 'Free', type: 'poll' });
+    const gated = await free.get(`/voting-events/${own.body.data.id}/votes`);
     expect([gated.status, gated.body.error.details]).toEqual([403, { reason: 'plan_feature', feature: 'data_export' }]);
   });
 
   test('names every entry that breaks a rule, all at once', async () => {
-    const event = await createTestEvent(service, account, {}, EVERY_METHOD);
+    const event = await account.event({}, EVERY_METHOD);
     const votes = [
       vote(event, 0, 0, { rank: 1 }),
       vote(event, 0, 1),
@@ -239,12 +181,7 @@ describe('a poll', () => {
       vote(event, 6, 1, { rank: 1, value: 1 }),
       { positionId: 'pos_nope', candidateId: 'cnd_nope' },
     ];
-    const answer = await service.call(
-      'POST',
-      `/public/voting-events/${event.id}/ballot/cast`,
-      { visitorId: visitor(), votes },
-      { key: account.vote },
-    );
+    const answer = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
     expect(answer.status).toBe(422);
     const fields = answer.body.error.details.issues.map((issue: { field: string }) => issue.field).sort();
     expect(fields).toEqual([
@@ -260,14 +197,9 @@ describe('a poll', () => {
   });
 
   test('refuses more credits than a quadratic position has, and says how many', async () => {
-    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(5, 6));
+    const event = await account.event({}, EVERY_METHOD.slice(5, 6));
     const votes = [vote(event, 0, 0, { value: 10 }), vote(event, 0, 1, { value: 1 })];
-    const answer = await service.call(
-      'POST',
-      `/public/voting-events/${event.id}/ballot/cast`,
-      { visitorId: visitor(), votes },
-      { key: account.vote },
-    );
+    const answer = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
     expect(answer.status).toBe(422);
     expect(answer.body.error.details).toMatchObject({
       field: 'votes',
@@ -279,13 +211,11 @@ describe('a poll', () => {
 
   test('keeps a seeded order of candidates', async () => {
     const many = Array.from({ length: 20 }, (_, index) => `Candidate ${index}`);
-    const event = await createTestEvent(service, account, { ballot: { candidateOrder: 'shuffled' } }, [
+    const event = await account.event({ ballot: { candidateOrder: 'shuffled' } }, [
       { votingMethod: 'approval', candidates: many },
     ]);
     const order = async (seed: string) => {
-      const answer = await service.call('GET', `/public/voting-events/${event.id}/ballot?seed=${seed}`, undefined, {
-        key: account.vote,
-      });
+      const answer = await account.page(event, `ballot?seed=${seed}`);
       return answer.body.data.candidates.map((one: { id: string }) => one.id);
     };
     expect(await order('a')).toEqual(await order('a'));
@@ -303,9 +233,7 @@ describe('an election', () => {
   }
 
   test('runs from the roll to the results, with a key that came by mail', async () => {
-    const event = await createTestEvent(
-      service,
-      account,
+    const event = await account.event(
       { type: 'election', results: { visibility: 'published' } },
       EVERY_METHOD.slice(0, 2),
     );
@@ -314,88 +242,56 @@ describe('an election', () => {
       { name: 'Vera', email: 'vera@mail.example', weight: 2.5 },
       { name: 'Otto', email: 'otto@mail.example' },
     ];
-    const batch = await service.call(
-      'POST',
-      `/voting-events/${event.id}/voters/batch`,
-      { voters: rows },
-      { key: account.write },
-    );
+    const batch = await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows });
     expect(batch.status).toBe(201);
     const voterKey = await keyFor(base, { email: 'VERA@mail.example' });
     const typed = voterKey.toLowerCase().replaceAll('-', '');
-    const check = await service.call(
-      'POST',
-      `${base}/voter/check`,
-      { voterKey: typed, email: 'vera@mail.example' },
-      { key: account.vote },
-    );
+    const check = await account.page(event, 'voter/check', { voterKey: typed, email: 'vera@mail.example' });
     expect(check.body.data).toEqual({ eligible: true });
-    const cast = await service.call(
-      'POST',
-      `${base}/ballot/cast`,
-      { voterKey: typed, email: 'vera@mail.example', votes: [vote(event, 0, 1)] },
-      { key: account.vote },
-    );
+    const cast = await account.page(event, 'ballot/cast', {
+      voterKey: typed,
+      email: 'vera@mail.example',
+      votes: [vote(event, 0, 1)],
+    });
     expect(cast.status).toBe(201);
-    const confirmed = await service.call(
-      'POST',
-      `${base}/ballot/confirm`,
-      { confirmationCode: cast.body.data.confirmationCode },
-      { key: account.vote },
-    );
+    const confirmed = await account.page(event, 'ballot/confirm', {
+      confirmationCode: cast.body.data.confirmationCode,
+    });
     expect(confirmed.status).toBe(200);
-    const hidden = await service.call('GET', `${base}/results`, undefined, { key: account.vote });
+    const hidden = await account.page(event, 'results');
     expect([hidden.status, hidden.body.error.details.reason]).toEqual([403, 'results_not_available']);
     // Two voters with weights of their own: nothing of a vote is shown before the result is final.
-    const live = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    const live = await account.get(`/voting-events/${event.id}/results`);
     expect(live.body.data.stats).toMatchObject({ ballots: 0, disclosure: { everyBallots: 5, waiting: true } });
-    const closed = await service.call(
-      'PATCH',
-      `/voting-events/${event.id}`,
-      { status: 'closed' },
-      { key: account.write },
-    );
+    const closed = await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     expect(closed.body.data.status).toBe('closed');
     // A mistaken close can be undone for 15 minutes: until then nothing is published.
-    expect((await service.call('GET', `${base}/results`, undefined, { key: account.vote })).status).toBe(403);
+    expect((await account.page(event, 'results')).status).toBe(403);
     await finishEvent(service, event.id);
-    expect((await service.call('GET', `${base}/results`, undefined, { key: account.vote })).status).toBe(200);
-    const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    expect((await account.page(event, 'results')).status).toBe(200);
+    const results = await account.get(`/voting-events/${event.id}/results`);
     expect(results.body.data.stats).toMatchObject({ ballots: 1, electorate: 3.5, turnout: 0.714285 });
     expect(at(results.body.data.positions, 0)).toMatchObject({
       candidates: [{}, { votesWon: 1, weightWon: '2.5', winner: true }, {}],
     });
-    const voters = await service.call('GET', `/voting-events/${event.id}/voters?voted=true`, undefined, {
-      key: account.read,
-    });
+    const voters = await account.get(`/voting-events/${event.id}/voters?voted=true`);
     expect(voters.body.data).toMatchObject([{ name: 'Vera', hasVoted: true, keyStatus: 'used' }]);
-    const late = await service.call(
-      'POST',
-      `${base}/ballot/cast`,
-      { voterKey: typed, email: 'otto@mail.example', votes: [vote(event, 0, 1)] },
-      { key: account.vote },
-    );
+    const late = await account.page(event, 'ballot/cast', {
+      voterKey: typed,
+      email: 'otto@mail.example',
+      votes: [vote(event, 0, 1)],
+    });
     expect([late.status, late.body.error.details.reason]).toEqual([403, 'event_closed']);
   });
 
   test('refuses wrong keys by 403 ten times and then by 429, for a voter and for nobody alike, and always takes a right one', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 1));
+    const event = await account.event({ type: 'election' }, EVERY_METHOD.slice(0, 1));
     const base = `/public/voting-events/${event.id}`;
-    await service.call(
-      'POST',
-      `/voting-events/${event.id}/voters`,
-      { name: 'Vera', email: 'vera@mail.example' },
-      { key: account.write },
-    );
+    await account.post(`/voting-events/${event.id}/voters`, { name: 'Vera', email: 'vera@mail.example' });
     const voterKey = await keyFor(base, { email: 'vera@mail.example' });
     for (const email of ['vera@mail.example', 'nobody@mail.example']) {
       const attempt = (key: string) =>
-        service.call(
-          'POST',
-          `${base}/ballot/cast`,
-          { voterKey: key, email, votes: [vote(event, 0, 0)] },
-          { key: account.vote },
-        );
+        account.page(event, 'ballot/cast', { voterKey: key, email, votes: [vote(event, 0, 0)] });
       for (let count = 0; count < 10; count += 1) {
         const answer = await attempt('0000-0000-0000-0000');
         expect([answer.status, answer.body.error.details.reason]).toEqual([403, 'voter_key_invalid']);
@@ -406,58 +302,39 @@ describe('an election', () => {
       const right = await attempt(voterKey);
       expect(right.status).toBe(email === 'vera@mail.example' ? 201 : 429);
     }
-    const check = (key: string) =>
-      service.call('POST', `${base}/voter/check`, { voterKey: key, email: 'vera@mail.example' }, { key: account.vote });
+    const check = (key: string) => account.page(event, 'voter/check', { voterKey: key, email: 'vera@mail.example' });
     expect((await check('0000-0000-0000-0000')).body.data).toEqual({ eligible: false, reason: 'voter_key_invalid' });
     expect((await check(voterKey)).body.data).toEqual({ eligible: true });
   });
 
   test('answers a request for a key the same for a voter and for nobody', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 1));
-    const base = `/public/voting-events/${event.id}/voter-key/request`;
-    await service.call(
-      'POST',
-      `/voting-events/${event.id}/voters`,
-      { name: 'Vera', email: 'jane@example.com' },
-      { key: account.write },
-    );
-    const known = await service.call('POST', base, { email: 'jane@example.com' }, { key: account.vote });
-    const unknown = await service.call('POST', base, { email: 'john@example.com' }, { key: account.vote });
+    const event = await account.event({ type: 'election' }, EVERY_METHOD.slice(0, 1));
+    await account.post(`/voting-events/${event.id}/voters`, { name: 'Vera', email: 'jane@example.com' });
+    const known = await account.page(event, 'voter-key/request', { email: 'jane@example.com' });
+    const unknown = await account.page(event, 'voter-key/request', { email: 'john@example.com' });
     expect(known.body).toEqual({ data: { sent: true, maskedEmail: 'j***@e***.com' } });
     expect(unknown.body).toEqual(known.body);
   });
 
   test('opens a position to its group alone', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, EVERY_METHOD.slice(0, 2), false);
+    const event = await account.event({ type: 'election' }, EVERY_METHOD.slice(0, 2), false);
     const base = `/public/voting-events/${event.id}`;
-    const group = await service.call(
-      'POST',
-      `/voting-events/${event.id}/groups`,
-      { name: 'North' },
-      { key: account.write },
-    );
-    await service.call(
-      'PATCH',
-      `/voting-events/${event.id}/positions/${at(event.positions, 1).id}`,
-      { groupId: group.body.data.id },
-      { key: account.write },
-    );
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'open' }, { key: account.write });
+    const group = await account.post(`/voting-events/${event.id}/groups`, { name: 'North' });
+    await account.patch(`/voting-events/${event.id}/positions/${at(event.positions, 1).id}`, {
+      groupId: group.body.data.id,
+    });
+    await account.patch(`/voting-events/${event.id}`, { status: 'open' });
     const rows = [
       { name: 'In', email: 'in@mail.example', groupId: group.body.data.id },
       { name: 'Out', email: 'out@mail.example' },
     ];
-    expect(
-      (await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters: rows }, { key: account.write }))
-        .status,
-    ).toBe(201);
+    expect((await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows })).status).toBe(201);
     const castAs = async (email: string) =>
-      service.call(
-        'POST',
-        `${base}/ballot/cast`,
-        { voterKey: await keyFor(base, { email }), email, votes: [vote(event, 1, 0)] },
-        { key: account.vote },
-      );
+      account.page(event, 'ballot/cast', {
+        voterKey: await keyFor(base, { email }),
+        email,
+        votes: [vote(event, 1, 0)],
+      });
     expect((await castAs('in@mail.example')).status).toBe(201);
     const refused = await castAs('out@mail.example');
     expect(refused.body.error.details).toMatchObject({ field: 'votes[0].positionId', reason: 'not_in_group' });
@@ -477,9 +354,9 @@ describe('results', () => {
   ])(
     'with visibility %s are public before the close, after it and after the time for confirmations as the rule says, and always the organizer’s',
     async (visibility, expected) => {
-      const event = await createTestEvent(service, account, { results: { visibility } }, EVERY_METHOD.slice(0, 1));
+      const event = await account.event({ results: { visibility } }, EVERY_METHOD.slice(0, 1));
       const before = await results(event);
-      await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+      await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
       const after = await results(event);
       await finishEvent(service, event.id);
       const final = await results(event);
@@ -490,7 +367,7 @@ describe('results', () => {
 
   test('become final, and reveal the seed of the lot that was committed to, once the time after the close is over', async () => {
     const lots = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'], settings: { tieBreak: 'lot' } };
-    const event = await createTestEvent(service, account, {}, [lots]);
+    const event = await account.event({}, [lots]);
     await votePoll(service, account, event, [vote(event, 0, 0)]);
     await votePoll(service, account, event, [vote(event, 0, 1)]);
     const tied = (answer: { positions: { candidates: { tied: boolean }[]; winners: string[] }[] }) =>
@@ -504,7 +381,7 @@ describe('results', () => {
       return data.lot.seedHash === null ? undefined : data;
     });
     expect([open.final, open.lot.seed, tied(open)]).toEqual([false, null, [[[true, true], 0]]]);
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+    await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     // Ballots are still confirmed: who knew the seed could choose by the last of them.
     const closed = (await results(event, '')).body.data;
     expect([closed.final, closed.lot, tied(closed)]).toEqual([false, open.lot, tied(open)]);
@@ -517,20 +394,16 @@ describe('results', () => {
   });
 
   test('take a ballot confirmed within fifteen minutes of the close, and none after', async () => {
-    const event = await createTestEvent(service, account, {}, EVERY_METHOD.slice(0, 1));
-    const base = `/public/voting-events/${event.id}/ballot`;
-    const cast = () =>
-      service.call('POST', `${base}/cast`, { visitorId: visitor(), votes: [vote(event, 0, 0)] }, { key: account.vote });
+    const event = await account.event({}, EVERY_METHOD.slice(0, 1));
+    const cast = () => account.page(event, 'ballot/cast', { visitorId: visitor(), votes: [vote(event, 0, 0)] });
     const [early, late] = [await cast(), await cast()];
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
-    const confirm = (code: string) =>
-      service.call('POST', `${base}/confirm`, { confirmationCode: code }, { key: account.vote });
+    await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
+    const confirm = (code: string) => account.page(event, 'ballot/confirm', { confirmationCode: code });
     expect((await confirm(early.body.data.confirmationCode)).status).toBe(200);
     await moveEnd(service.deps, event.id, 'closed_at = closed_at - 16 * 60 * 1000');
-    await service.deps.db.$client.query(
-      'UPDATE pending_ballots SET cast_at = cast_at - 16 * 60 * 1000 WHERE voting_event_id = $1',
-      [event.id],
-    );
+    await service.query('UPDATE pending_ballots SET cast_at = cast_at - 16 * 60 * 1000 WHERE voting_event_id = $1', [
+      event.id,
+    ]);
     const refusal = async () => {
       const { status, body } = await confirm(late.body.data.confirmationCode);
       return [status, body.error.details.reason];

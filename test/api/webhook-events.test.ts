@@ -1,34 +1,11 @@
 import { Webhook } from 'standardwebhooks';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { MailFault } from '#src/mail/mailer.ts';
 import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/event-catalogue.ts';
-import type { ApiContract } from '#test/harness/api-document.ts';
-import {
-  createTestEvent,
-  demand,
-  finishEvent,
-  sealBallots,
-  type TestEvent,
-  visitor,
-  votePoll,
-} from '#test/harness/elections.ts';
-import {
-  checkoutUrlOf,
-  createPaidEvent,
-  decide,
-  type PaidEvent,
-  type PaidTestService,
-  RETURN_URL,
-  startPaidTestService,
-} from '#test/harness/payments.ts';
+import { demand, finishEvent, sealBallots, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
+import { createPaidEvent, decide, type PaidEvent, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
-import {
-  createTestAccount,
-  eventually,
-  readContract,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, readContract, type TestAccount } from '#test/harness/test-service.ts';
 
 /** What a receiver must be told: the event it concerns, and what the API shows of it. */
 interface Told {
@@ -39,22 +16,11 @@ interface Told {
 /** Prepares, lets the receiver of an account subscribe, and then makes one thing happen. */
 type Cause = (listen: (account: TestAccount) => Promise<void>) => Promise<Told>;
 
-let paid: PaidTestService;
-let service: TestService;
-let contract: ApiContract;
-
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  service = paid.service;
-  contract = await readContract(service.port);
-});
-afterAll(() => paid.stop());
+const { service, sandbox } = await usePaidService();
+const contract = await readContract(service.port);
 
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const ELECTION = { type: 'election', voter: { selfRegistration: true } };
-const votesFor = (event: TestEvent) => [
-  { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] },
-];
 
 /** An organizer's call that must succeed; its data. */
 async function organize(account: TestAccount, method: string, target: string, body?: unknown) {
@@ -65,27 +31,14 @@ async function organize(account: TestAccount, method: string, target: string, bo
 
 /** A fresh account and an event of it. */
 async function prepare(settings: object = {}, plan = PLAN, open = false) {
-  const account = await createTestAccount(service);
-  const event = await createTestEvent(service, account, { ...settings }, plan, open);
+  const account = await service.account();
+  const event = await account.event({ ...settings }, plan, open);
   return { account, event, votingEventId: event.id, base: `/voting-events/${event.id}` };
 }
 
 // Payments
 
-const readPayment = async ({ id, account }: PaidEvent, attempt: string) =>
-  demand(
-    await service.call('GET', `/public/voting-events/${id}/payments/${attempt}`, undefined, { key: account.vote }),
-    200,
-  );
-
-const cast = ({ id, account }: PaidEvent, body: object) =>
-  service.call('POST', `/public/voting-events/${id}/ballot/cast`, body, { key: account.vote });
-
-async function begin(event: PaidEvent, visitorId = visitor()) {
-  const vote = { visitorId, email: 'payer@mail.example', votes: votesFor(event), returnUrl: RETURN_URL };
-  const answer = await cast(event, vote);
-  return { attempt: demand(answer, 402).paymentAttemptId as string, url: checkoutUrlOf(answer) };
-}
+const readPayment = async (event: PaidEvent, attempt: string) => demand(await event.page(`payments/${attempt}`), 200);
 
 const until = (event: PaidEvent, attempt: string, reached: (payment: Record<string, unknown>) => boolean) =>
   eventually(async () => {
@@ -93,6 +46,14 @@ const until = (event: PaidEvent, attempt: string, reached: (payment: Record<stri
     return reached(payment) ? payment : undefined;
   });
 const succeeded = ({ status }: Record<string, unknown>): boolean => status === 'succeeded';
+
+/** Two payments of one visitor, which buy one ballot. */
+async function payTwice(event: PaidEvent): Promise<readonly [string, string]> {
+  const visitorId = visitor();
+  const attempts = [await event.pay({ visitorId }), await event.pay({ visitorId })] as const;
+  for (const attempt of attempts) await until(event, attempt, succeeded);
+  return attempts;
+}
 
 /** The attempt as the API shows it, but for the code that confirms its ballot. */
 const toldOf = (event: PaidEvent, payment: Record<string, unknown>): Told => ({
@@ -102,7 +63,7 @@ const toldOf = (event: PaidEvent, payment: Record<string, unknown>): Told => ({
 
 const CAUSES: Readonly<Record<EventType, Cause>> = {
   async 'voting_event.created'(listen) {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     await listen(account);
     const data = await organize(account, 'POST', '/voting-events', { title: 'A poll', type: 'poll' });
     return { votingEventId: data.id, data };
@@ -138,10 +99,7 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
   // The end lies 24 hours and a moment ahead.
   async 'voting_event.closing'(listen) {
     const { account, votingEventId, base } = await prepare({}, PLAN, true);
-    await service.deps.db.$client.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [
-      account.id,
-      'owner@club.example',
-    ]);
+    await service.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [account.id, 'owner@club.example']);
     await listen(account);
     const endsAt = Date.now() + 24 * 3_600_000 + 2_000;
     await organize(account, 'PATCH', base, { endsAt });
@@ -228,17 +186,15 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
   async 'payment.succeeded'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
-    const { attempt, url } = await begin(event);
-    await decide(url, 'pay');
+    const attempt = await event.pay();
     return toldOf(event, await until(event, attempt, succeeded));
   },
   async 'payment.fulfilled'(listen) {
     const event = await createPaidEvent(service, 'provider_b');
     await listen(event.account);
-    const { attempt, url } = await begin(event);
-    await decide(url, 'pay');
+    const attempt = await event.pay();
     await until(event, attempt, succeeded);
-    const { confirmationCode } = demand(await cast(event, { paymentAttemptId: attempt }), 201);
+    const { confirmationCode } = demand(await event.cast(attempt), 201);
     const payment = await readPayment(event, attempt);
     expect(payment).toMatchObject({ status: 'fulfilled', confirmationCode });
     return toldOf(event, payment);
@@ -246,73 +202,58 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
   async 'payment.failed'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
-    const { attempt, url } = await begin(event);
+    const { attempt, url } = await event.begin();
     await decide(url, 'fail');
     return toldOf(event, await until(event, attempt, ({ status }) => status === 'failed'));
   },
   async 'payment.cancelled'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
-    const { attempt } = await begin(event);
-    paid.sandbox.advance(3_600_000);
+    const { attempt } = await event.begin();
+    sandbox.advance(3_600_000);
     try {
       return toldOf(event, await until(event, attempt, ({ status }) => status === 'cancelled'));
     } finally {
-      paid.sandbox.advance(-3_600_000);
+      sandbox.advance(-3_600_000);
     }
   },
   // Somebody who paid twice gets the second payment back.
   async 'payment.refunded'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
-    const visitorId = visitor();
-    const both = [await begin(event, visitorId), await begin(event, visitorId)] as const;
-    for (const { attempt, url } of both) {
-      await decide(url, 'pay');
-      await until(event, attempt, succeeded);
-    }
-    const [first, second] = both;
-    const { confirmationCode } = demand(await cast(event, { paymentAttemptId: first.attempt }), 201);
-    const confirm = `/public/voting-events/${event.id}/ballot/confirm`;
-    demand(await service.call('POST', confirm, { confirmationCode }, { key: event.account.vote }), 200);
-    expect((await cast(event, { paymentAttemptId: second.attempt })).status).toBe(409);
-    return toldOf(event, await until(event, second.attempt, ({ refundedAt }) => refundedAt !== null));
+    const [first, second] = await payTwice(event);
+    const { confirmationCode } = demand(await event.cast(first), 201);
+    demand(await event.page('ballot/confirm', { confirmationCode }), 200);
+    expect((await event.cast(second)).status).toBe(409);
+    return toldOf(event, await until(event, second, ({ refundedAt }) => refundedAt !== null));
   },
   async 'payment.refund_failed'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
-    const visitorId = visitor();
-    const both = [await begin(event, visitorId), await begin(event, visitorId)] as const;
-    for (const { attempt, url } of both) {
-      await decide(url, 'pay');
-      await until(event, attempt, succeeded);
-    }
-    const [first, second] = both;
-    demand(await cast(event, { paymentAttemptId: first.attempt }), 201);
-    paid.sandbox.faults.refuseRefunds = true;
-    expect((await cast(event, { paymentAttemptId: second.attempt })).status).toBe(409);
+    const [first, second] = await payTwice(event);
+    demand(await event.cast(first), 201);
+    sandbox.faults.refuseRefunds = true;
+    expect((await event.cast(second)).status).toBe(409);
     const { $client } = service.deps.db;
     const statusOf = async () =>
-      (await $client.query('SELECT status FROM payment_refunds WHERE attempt_id = $1', [second.attempt])).rows[0]
-        ?.status;
+      (await $client.query('SELECT status FROM payment_refunds WHERE attempt_id = $1', [second])).rows[0]?.status;
     await eventually(async () => ((await statusOf()) === 'refused' ? true : undefined));
     const aged = 'UPDATE payment_refunds SET created_at = created_at - 30::bigint * 86400000 WHERE attempt_id = $1';
-    await $client.query(aged, [second.attempt]);
+    await $client.query(aged, [second]);
     const soon =
       'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())';
-    await $client.query(soon, [`refund:${second.attempt}:%`]);
+    await $client.query(soon, [`refund:${second}:%`]);
     await eventually(async () => ((await statusOf()) === 'failed' ? true : undefined));
-    paid.sandbox.faults.refuseRefunds = false;
-    return toldOf(event, await until(event, second.attempt, ({ status }) => status === 'cancelled'));
+    sandbox.faults.refuseRefunds = false;
+    return toldOf(event, await until(event, second, ({ status }) => status === 'cancelled'));
   },
   async 'payment.reversed'(listen) {
     const event = await createPaidEvent(service, 'provider_a');
     await listen(event.account);
-    const { attempt, url } = await begin(event);
-    await decide(url, 'pay');
+    const attempt = await event.pay();
     await until(event, attempt, succeeded);
-    demand(await cast(event, { paymentAttemptId: attempt }), 201);
-    await paid.sandbox.reverse(attempt, 'refund');
+    demand(await event.cast(attempt), 201);
+    await sandbox.reverse(attempt, 'refund');
     return toldOf(event, await until(event, attempt, ({ reversedAt }) => reversedAt !== null));
   },
   async 'results.published'(listen) {
@@ -341,7 +282,7 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     return { votingEventId, data: { votingEventId, size, rootHash, checkpoint } };
   },
   async 'webhook_endpoint.disabled'(listen) {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const gone = await startReceiver((response) => response.writeHead(410).end());
     const body = { url: gone.url, eventTypes: ['voting_event.created'] };
     const { id } = await organize(account, 'POST', '/webhook-endpoints', body);
@@ -371,10 +312,9 @@ test.each(EVENT_TYPE_NAMES)(
     expect(id).toMatch(/^msg_[0-9a-z]+$/);
     expect(payload).toEqual({ id, type, createdAt: expect.any(Number), ...told });
     expect(contract.messageFault(type, payload)).toBeUndefined();
-    const { rows } = await service.deps.db.$client.query(
-      'SELECT count(*)::int AS told FROM webhook_deliveries WHERE endpoint_id = $1',
-      [endpoint.id],
-    );
+    const rows = await service.query('SELECT count(*)::int AS told FROM webhook_deliveries WHERE endpoint_id = $1', [
+      endpoint.id,
+    ]);
     expect(rows[0].told).toBe(1);
     await receiver.stop();
   },

@@ -1,34 +1,16 @@
 import type { ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
-import { createTestEvent, finishEvent } from '#test/harness/elections.ts';
-import { type Received, type Receiver, startReceiver } from '#test/harness/receiver.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { finishEvent, PLURALITY } from '#test/harness/elections.ts';
+import type { Received, Receiver } from '#test/harness/receiver.ts';
+import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
+import { useReceivers } from '#test/harness/use.ts';
 
-let service: TestService;
-const receivers: Receiver[] = [];
+const receive = useReceivers();
 
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
-afterEach(async () => {
-  for (const receiver of receivers.splice(0)) await receiver.stop();
-});
-
-async function receive(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
-  const receiver = await startReceiver(answer);
-  receivers.push(receiver);
-  return receiver;
-}
+const service = await useService();
 
 async function subscribe(
   account: TestAccount,
@@ -36,27 +18,23 @@ async function subscribe(
   eventTypes: readonly string[] = EVENT_TYPE_NAMES,
   more = {},
 ) {
-  const answer = await service.call('POST', '/webhook-endpoints', { url, eventTypes, ...more }, { key: account.write });
+  const answer = await account.post('/webhook-endpoints', { url, eventTypes, ...more });
   expect(answer.status, JSON.stringify(answer.body)).toBe(201);
   return answer.body.data;
 }
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const typesOf = (received: readonly Received[]): string[] => received.map(({ body }) => JSON.parse(body).type);
 const until = (receiver: Receiver, count: number) =>
   eventually(() => (receiver.received.length >= count ? receiver.received : undefined));
 
 async function deliveries(account: TestAccount, id: string, query = '') {
-  const answer = await service.call('GET', `/webhook-endpoints/${id}/deliveries${query}`, undefined, {
-    key: account.read,
-  });
+  const answer = await account.get(`/webhook-endpoints/${id}/deliveries${query}`);
   return answer.body.data;
 }
 
 describe('an endpoint', () => {
   test('tells its secret once, and has the shape of the contract', async () => {
-    const account = await createTestAccount(service);
-    const key = { key: account.write };
+    const account = await service.account();
     const made = await subscribe(account, 'https://hooks.example.com/a', ['payment.succeeded'], {
       description: 'Ours',
     });
@@ -74,67 +52,65 @@ describe('an endpoint', () => {
       createdAt: expect.any(Number),
     });
     const { secret: _, ...shown } = made;
-    expect((await service.call('GET', `/webhook-endpoints/${made.id}`, undefined, key)).body.data).toEqual(shown);
-    expect((await service.call('GET', '/webhook-endpoints', undefined, key)).body).toEqual({
+    expect((await account.get(`/webhook-endpoints/${made.id}`)).body.data).toEqual(shown);
+    expect((await account.get('/webhook-endpoints')).body).toEqual({
       data: [shown],
       nextCursor: null,
     });
-    const patched = await service.call('PATCH', `/webhook-endpoints/${made.id}`, { status: 'disabled' }, key);
+    const patched = await account.patch(`/webhook-endpoints/${made.id}`, { status: 'disabled' });
     expect(patched.body.data).toEqual({ ...shown, status: 'disabled', disabledReason: 'manual' });
-    const back = await service.call('PATCH', `/webhook-endpoints/${made.id}`, { status: 'active' }, key);
+    const back = await account.patch(`/webhook-endpoints/${made.id}`, { status: 'active' });
     expect(back.body.data).toEqual(shown);
-    expect((await service.call('PATCH', `/webhook-endpoints/${made.id}`, {}, key)).status).toBe(422);
-    const rotated = await service.call('POST', `/webhook-endpoints/${made.id}/rotate-secret`, undefined, key);
+    expect((await account.patch(`/webhook-endpoints/${made.id}`, {})).status).toBe(422);
+    const rotated = await account.post(`/webhook-endpoints/${made.id}/rotate-secret`);
     expect(rotated.status).toBe(200);
     expect(rotated.body.data.secret).not.toBe(made.secret);
-    expect((await service.call('DELETE', `/webhook-endpoints/${made.id}`, undefined, key)).status).toBe(204);
-    expect((await service.call('GET', `/webhook-endpoints/${made.id}`, undefined, key)).status).toBe(404);
+    expect((await account.delete(`/webhook-endpoints/${made.id}`)).status).toBe(204);
+    expect((await account.get(`/webhook-endpoints/${made.id}`)).status).toBe(404);
   });
 
   test('written with its scheme and host in capitals is taken, and reached', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const shouted = await subscribe(account, 'HTTPS://Hooks.Example.com/A', ['payment.succeeded']);
     expect(shouted.url).toBe('https://Hooks.Example.com/A');
     const receiver = await receive();
     await subscribe(account, receiver.url.replace('http://', 'HTTP://'), ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const [message] = await until(receiver, 1);
     expect(JSON.parse(message?.body ?? '').type).toBe('voting_event.created');
   });
 
   test('of one event is listed with that event and not with the account', async () => {
-    const account = await createTestAccount(service);
-    const event = await createTestEvent(service, account, {}, PLAN, false);
+    const account = await service.account();
+    const event = await account.event({}, PLURALITY, false);
     const made = await subscribe(account, 'https://hooks.example.com/a', ['voter.created'], {
       votingEventCode: event.code,
     });
     expect(made.votingEventId).toBe(event.id);
-    const list = async (query: string) =>
-      (await service.call('GET', `/webhook-endpoints${query}`, undefined, { key: account.read })).body.data;
+    const list = async (query: string) => (await account.get(`/webhook-endpoints${query}`)).body.data;
     expect(await list('')).toEqual([]);
     expect((await list(`?votingEventCode=${event.code}`)).map(({ id }: { id: string }) => id)).toEqual([made.id]);
   });
 
   test('of one event hears of its deletion, and is then in no list and no count', async () => {
-    const account = await createTestAccount(service, 'free');
+    const account = await service.account('free');
     const receiver = await receive();
-    const key = { key: account.write };
-    const event = await createTestEvent(service, account, {}, [], false);
+    const event = await account.event({}, [], false);
     const types = ['voting_event.deleted'];
     const { id } = await subscribe(account, receiver.url, types, { votingEventCode: event.code });
     await subscribe(account, receiver.url, ['voter.created'], { votingEventCode: event.code });
-    expect((await service.call('DELETE', `/voting-events/${event.id}`, undefined, key)).status).toBe(204);
+    expect((await account.delete(`/voting-events/${event.id}`)).status).toBe(204);
     const [told] = await until(receiver, 1);
     expect(JSON.parse(told?.body ?? '')).toMatchObject({ type: types[0], votingEventId: event.id });
-    expect((await service.call('GET', `/webhook-endpoints/${id}`, undefined, key)).status).toBe(404);
+    expect((await account.get(`/webhook-endpoints/${id}`)).status).toBe(404);
     // The free plan has two.
     for (const url of ['https://hooks.example.com/a', 'https://hooks.example.com/b'])
       await subscribe(account, url, types);
-    expect((await service.call('GET', '/webhook-endpoints', undefined, key)).body.data).toHaveLength(2);
+    expect((await account.get('/webhook-endpoints')).body.data).toHaveLength(2);
   });
 
   test('is one of as many as the plan allows, however many are made at once', async () => {
-    const account = await createTestAccount(service, 'free');
+    const account = await service.account('free');
     const other = await service.another();
     const body = { url: 'https://hooks.example.com/a', eventTypes: ['voter.created'] };
     const answers = await Promise.all(
@@ -151,10 +127,10 @@ describe('an endpoint', () => {
 
 describe('a message', () => {
   test('is signed so that an independent receiver accepts it, by both secrets after a rotation', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive();
     const { id, secret } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const [first] = await until(receiver, 1);
     const payload = new Webhook(secret).verify(first?.body ?? '', first?.headers ?? {});
     expect(payload).toMatchObject({
@@ -164,21 +140,18 @@ describe('a message', () => {
       votingEventId: expect.stringMatching(/^evt_/),
       data: { title: 'An event', status: 'draft' },
     });
-    const rotated = await service.call('POST', `/webhook-endpoints/${id}/rotate-secret`, undefined, {
-      key: account.write,
-    });
-    await createTestEvent(service, account, {}, [], false);
+    const rotated = await account.post(`/webhook-endpoints/${id}/rotate-secret`);
+    await account.event({}, [], false);
     const second = (await until(receiver, 2))[1];
-    for (const one of [secret, rotated.body.data.secret]) {
+    for (const one of [secret, rotated.body.data.secret])
       expect(() => new Webhook(one).verify(second?.body ?? '', second?.headers ?? {})).not.toThrow();
-    }
     // Every secret of the last day signs, the newest five of them, however often it was rotated.
     const secrets: string[] = [secret, rotated.body.data.secret];
     for (let times = 0; times < 4; times += 1) {
       const path = `/webhook-endpoints/${id}/rotate-secret`;
-      secrets.push((await service.call('POST', path, undefined, { key: account.write })).body.data.secret);
+      secrets.push((await account.post(path)).body.data.secret);
     }
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const third = (await until(receiver, 3))[2];
     const verifies = secrets.map((one) => {
       try {
@@ -193,12 +166,12 @@ describe('a message', () => {
   });
 
   test('is signed by the newest secret alone once a day has passed since the rotations', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive();
     const { id, secret } = await subscribe(account, receiver.url, ['voting_event.created']);
     const rotate = async (): Promise<string> => {
       const path = `/webhook-endpoints/${id}/rotate-secret`;
-      return (await service.call('POST', path, undefined, { key: account.write })).body.data.secret;
+      return (await account.post(path)).body.data.secret;
     };
     const dayPasses = () =>
       service.deps.db.$client.query(
@@ -207,7 +180,7 @@ describe('a message', () => {
         [id],
       );
     const signatures = async (count: number): Promise<string[]> => {
-      await createTestEvent(service, account, {}, [], false);
+      await account.event({}, [], false);
       const message = (await until(receiver, count)).at(-1);
       return (message?.headers['webhook-signature'] ?? '').split(' ');
     };
@@ -230,21 +203,15 @@ describe('a message', () => {
   });
 
   test('is sent for each of the facts that one change makes true, once', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive();
-    const key = { key: account.write };
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election', results: { visibility: 'published' } },
-      PLAN,
-    );
+    const event = await account.event({ type: 'election', results: { visibility: 'published' } });
     // The log tells of itself at times of its own.
     const types = EVENT_TYPE_NAMES.filter((type) => type !== 'log.checkpoint');
     await subscribe(account, receiver.url, types);
     const voters = ['v1', 'v2', 'v3'].map((voterId) => ({ name: 'Vera', voterId }));
-    await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, key);
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, key);
+    await account.post(`/voting-events/${event.id}/voters/batch`, { voters });
+    await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     await until(receiver, 5);
     // Until the time for confirmations is over nothing is published; then whoever comes first publishes it.
     await finishEvent(service, event.id);
@@ -263,24 +230,21 @@ describe('a message', () => {
   });
 
   test('goes to the endpoints of its event and of its account, and to nobody else', async () => {
-    const account = await createTestAccount(service);
-    const stranger = await createTestAccount(service);
+    const account = await service.account();
+    const stranger = await service.account();
     const [ofAccount, ofEvent, ofOther, ofStranger] = [
       await receive(),
       await receive(),
       await receive(),
       await receive(),
     ];
-    const [one, two] = [
-      await createTestEvent(service, account, {}, [], false),
-      await createTestEvent(service, account, {}, [], false),
-    ];
+    const [one, two] = [await account.event({}, [], false), await account.event({}, [], false)];
     const types = ['voting_event.updated'];
     await subscribe(account, ofAccount.url, types);
     await subscribe(account, ofEvent.url, types, { votingEventCode: one.code });
     await subscribe(account, ofOther.url, types, { votingEventCode: two.code });
     await subscribe(stranger, ofStranger.url, types);
-    await service.call('PATCH', `/voting-events/${one.id}`, { title: 'Anew' }, { key: account.write });
+    await account.patch(`/voting-events/${one.id}`, { title: 'Anew' });
     await until(ofAccount, 1);
     const [told] = await until(ofEvent, 1);
     expect(told?.headers['webhook-id']).toBe(ofAccount.received[0]?.headers['webhook-id']);
@@ -288,30 +252,29 @@ describe('a message', () => {
   });
 
   test('is kept while its endpoint is off, and sent when it is asked for again', async () => {
-    const account = await createTestAccount(service);
-    const key = { key: account.write };
+    const account = await service.account();
     const receiver = await receive();
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await service.call('PATCH', `/webhook-endpoints/${id}`, { status: 'disabled' }, key);
-    await createTestEvent(service, account, {}, [], false);
+    await account.patch(`/webhook-endpoints/${id}`, { status: 'disabled' });
+    await account.event({}, [], false);
     const [skipped] = await deliveries(account, id, '?status=skipped');
-    const retry = () => service.call('POST', `/webhook-endpoints/${id}/deliveries/${skipped.id}/retry`, undefined, key);
+    const retry = () => account.post(`/webhook-endpoints/${id}/deliveries/${skipped.id}/retry`);
     expect((await retry()).body.error.details.reason).toBe('endpoint_disabled');
-    await service.call('PATCH', `/webhook-endpoints/${id}`, { status: 'active' }, key);
+    await account.patch(`/webhook-endpoints/${id}`, { status: 'active' });
     expect((await retry()).status).toBe(202);
     await until(receiver, 1);
     expect((await retry()).status).toBe(202);
     const both = await until(receiver, 2);
     expect(new Set(both.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([skipped.messageId]));
-    const unknown = await service.call('POST', `/webhook-endpoints/${id}/deliveries/whd_none/retry`, undefined, key);
+    const unknown = await account.post(`/webhook-endpoints/${id}/deliveries/whd_none/retry`);
     expect(unknown.status).toBe(404);
   });
 
   test('can be asked for as a test', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive();
     const { id } = await subscribe(account, receiver.url, ['voter.created']);
-    const answer = await service.call('POST', `/webhook-endpoints/${id}/test`, undefined, { key: account.write });
+    const answer = await account.post(`/webhook-endpoints/${id}/test`);
     expect(answer.status).toBe(202);
     const [one] = await until(receiver, 1);
     expect(JSON.parse(one?.body ?? '').type).toBe('webhook_endpoint.test');
@@ -330,10 +293,10 @@ describe('a receiver', () => {
     ['that breaks off', (response) => response.destroy(), null, 'broken_off'],
   ];
   test.each(answers)('%s is tried again, by the plan', async (_what, answer, status, error) => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive(answer);
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const delivery = await eventually(async () =>
       (await deliveries(account, id)).find((one: { attempts: unknown[] }) => one.attempts.length > 0),
     );
@@ -345,41 +308,41 @@ describe('a receiver', () => {
     const wait = delivery.nextTryAt - delivery.attempts[0].at;
     expect(wait).toBeGreaterThanOrEqual(3_900);
     expect(wait).toBeLessThan(8_000);
-    const [endpoint] = (await service.call('GET', '/webhook-endpoints', undefined, { key: account.read })).body.data;
+    const [endpoint] = (await account.get('/webhook-endpoints')).body.data;
     expect(endpoint.consecutiveFailures).toBe(1);
   });
 
   test('that succeeds after failures gets the same message, and clears its count', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive((response, _request, times) => response.writeHead(times === 1 ? 503 : 200).end());
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     await until(receiver, 1);
     await eventually(async () => ((await deliveries(account, id))[0]?.attempts.length === 1 ? true : undefined));
-    await service.deps.db.$client.query('UPDATE webhook_deliveries SET next_try_at = 0 WHERE endpoint_id = $1', [id]);
+    await service.query('UPDATE webhook_deliveries SET next_try_at = 0 WHERE endpoint_id = $1', [id]);
     const [one, two] = await until(receiver, 2);
     expect([two?.body, two?.headers['webhook-id']]).toEqual([one?.body, one?.headers['webhook-id']]);
     const endpoint = await eventually(async () => {
-      const { data } = (await service.call('GET', `/webhook-endpoints/${id}`, undefined, { key: account.read })).body;
+      const { data } = (await account.get(`/webhook-endpoints/${id}`)).body;
       return data.consecutiveFailures === 0 ? data : undefined;
     });
     expect(endpoint.status).toBe('active');
   });
 
   test('that is gone is switched off at once', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive((response) => response.writeHead(410).end());
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const endpoint = await eventually(async () => {
-      const { data } = (await service.call('GET', `/webhook-endpoints/${id}`, undefined, { key: account.read })).body;
+      const { data } = (await account.get(`/webhook-endpoints/${id}`)).body;
       return data.status === 'disabled' ? data : undefined;
     });
     expect(endpoint.disabledReason).toBe('gone');
   });
 
   test('that has failed ten times and taken nothing for three days is switched off, and its owner is told', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const { deps } = service;
     await deps.db.$client.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [
       account.id,
@@ -392,9 +355,9 @@ describe('a receiver', () => {
       'UPDATE webhook_endpoints SET consecutive_failures = 9, last_success_at = $2 WHERE id = $1',
       [id, long],
     );
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const endpoint = await eventually(async () => {
-      const { data } = (await service.call('GET', `/webhook-endpoints/${id}`, undefined, { key: account.read })).body;
+      const { data } = (await account.get(`/webhook-endpoints/${id}`)).body;
       return data.status === 'disabled' ? data : undefined;
     });
     expect(endpoint.disabledReason).toBe('consecutive_failures');
@@ -403,10 +366,10 @@ describe('a receiver', () => {
   });
 
   test('that asks for patience gets it', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive((response) => response.writeHead(429, { 'retry-after': '3600' }).end());
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const delivery = await eventually(async () =>
       (await deliveries(account, id)).find((one: { attempts: unknown[] }) => one.attempts.length > 0),
     );
@@ -414,7 +377,7 @@ describe('a receiver', () => {
   });
 
   test('that answers without end costs no memory, and keeps two thousand characters', async () => {
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const receiver = await receive((response) => {
       response.writeHead(200);
       const chunk = Buffer.alloc(65_536, 'x');
@@ -425,7 +388,7 @@ describe('a receiver', () => {
       more();
     });
     const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await createTestEvent(service, account, {}, [], false);
+    await account.event({}, [], false);
     const delivery = await eventually(async () => (await deliveries(account, id, '?status=delivered'))[0]);
     expect(delivery.attempts[0].responseBody).toHaveLength(2_048);
   });

@@ -15,9 +15,7 @@ export const memory: BenchLine = async (bench) => {
   const server = await bench.serve('web');
   let casts = 0;
   const castUntil = async (wanted: number): Promise<number> => {
-    while (casts < wanted) {
-      casts += (await castOverHttp(bench, casting, server.port, CONNECTIONS, WINDOW_MS)).answered;
-    }
+    while (casts < wanted) casts += (await castOverHttp(bench, casting, server.port, CONNECTIONS, WINDOW_MS)).answered;
     return (await server.usage()).rssBytes / MEGABYTE;
   };
   const few = await castUntil(FEW);

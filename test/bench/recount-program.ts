@@ -42,9 +42,8 @@ function manyRankings(seed: number, ballots: number): Uint8Array {
 }
 
 function referenceOf(deps: Deps, { eventId, seed, elimination }: RecountTask): () => unknown {
-  if (elimination === undefined) {
+  if (elimination === undefined)
     return () => deps.db.$client.query(`SELECT count(*) FROM ${ROWS_TABLE} WHERE voting_event_id = $1`, [eventId]);
-  }
   const rankings = manyRankings(seed, elimination);
   return () => runPlainRunoff(rankings, RANKED_CANDIDATES);
 }

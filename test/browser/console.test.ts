@@ -1,15 +1,9 @@
 import type { Browser, Locator, Page, Request } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { WITH_CONSOLE } from '#test/harness/console.ts';
-import { createTestEvent, demand, visitor, votePoll } from '#test/harness/elections.ts';
-import {
-  checkoutUrlOf,
-  createPaidEvent,
-  type PaidTestService,
-  PLURALITY,
-  startPaidTestService,
-} from '#test/harness/payments.ts';
-import { createTestAccount, type TestAccount } from '#test/harness/test-service.ts';
+import { createTestEvent, demand, PLURALITY, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
+import { checkoutUrlOf, createPaidEvent, type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
+import type { TestAccount } from '#test/harness/test-service.ts';
 import { findViolations } from './axe.ts';
 import { hasBrowser, openBrowser } from './chromium.ts';
 
@@ -98,7 +92,7 @@ async function mailVoterKey(account: TestAccount, email: string): Promise<void> 
 describe.runIf(hasBrowser)('the console', LIMIT, () => {
   test('shows mails, requests, payments, webhooks and results as they come, and is worked by the keyboard', async () => {
     const { service } = paid;
-    const account = await createTestAccount(service);
+    const account = await service.account();
     const { page, outside, faults } = await open();
 
     await mailVoterKey(account, 'vera@club.example');
@@ -140,7 +134,7 @@ describe.runIf(hasBrowser)('the console', LIMIT, () => {
     expect(await page.locator('#request-rows > li').count()).toBe(1);
 
     const event = await createPaidEvent(service, 'provider_a');
-    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+    const votes = votesFor(event);
     const body = { visitorId: visitor(), votes, returnUrl: 'https://shop.example/back' };
     const castAt = `/public/voting-events/${event.code}/ballot/cast`;
     const cast = await service.call('POST', castAt, body, { key: event.account.vote });
@@ -169,7 +163,7 @@ describe.runIf(hasBrowser)('the console', LIMIT, () => {
     expect(await sent.textContent()).toMatch(/webhook_endpoint\.test delivered .*\/console\/inbox\/mine/);
     expect(await sent.getByLabel('Attempts').getByRole('listitem').count()).toBe(2);
 
-    const poll = await createTestEvent(service, account, { title: 'Counted here' }, PLURALITY);
+    const poll = await createTestEvent(service, account, { title: 'Counted here' });
     await goTo(page, 'Results');
     const counted = rowOf(page, 'Counted here');
     await counted.getByText('0 ballots').first().waitFor();
@@ -204,7 +198,7 @@ describe.runIf(hasBrowser)('the console', LIMIT, () => {
     const { service } = paid;
     const { page } = await open();
     const event = await createPaidEvent(service, 'provider_b');
-    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+    const votes = votesFor(event);
     const body = { email: 'payer@club.example', visitorId: visitor(), votes, returnUrl: 'https://shop.example/back' };
     await service.call('POST', `/public/voting-events/${event.code}/ballot/cast`, body, { key: event.account.vote });
     await goTo(page, 'Payments');

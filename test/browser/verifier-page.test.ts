@@ -8,37 +8,30 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Browser, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { OLD_FORMS, PRESENT_FORM } from '#test/unit/verifier/old-forms.ts';
 import { EVENT, type StoredLog, serve } from '#test/unit/verifier/stored-log.ts';
 import { hasBrowser, openBrowser } from './chromium.ts';
 import { FAINT_TEXTS } from './faint-texts.ts';
 
 let browser: Browser;
-let service: TestService;
-let account: TestAccount;
 const base = () => `http://127.0.0.1:${service.port}`;
 
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-  if (hasBrowser) browser = await openBrowser();
-});
+const service = await useService({ worker: false });
+const account = await service.account();
+if (hasBrowser) browser = await openBrowser();
 afterAll(async () => {
   if (hasBrowser) await browser.close();
-  await service.stop();
 });
 
 /** A poll with ballots in its log, and what its last voter was given. */
 async function pollWithReceipt(ballots: number): Promise<{ event: TestEvent; code: string; promise: string }> {
   const settings = { ballot: { opening: 'public' }, results: { visibility: 'live' }, log: { open: true } };
-  const plan = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-  const event = await createTestEvent(service, account, settings, plan);
-  const call = (what: string, body: object) =>
-    service.call('POST', `/public/voting-events/${event.id}/ballot/${what}`, body, { key: account.vote });
+  const event = await account.event(settings);
+  const call = (what: string, body: object) => account.page(event, `ballot/${what}`, body);
   let receipt = { code: '', promise: '' };
   for (let place = 0; place < ballots; place += 1) {
     const [position] = event.positions;

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
-import { readMail } from '#test/harness/read-mail.ts';
+import { readMails } from '#test/harness/read-mail.ts';
 import { eventually } from '#test/harness/test-service.ts';
 import { startVotingPage, type VotingPage } from '#test/harness/voting-page.ts';
 import { findViolations } from './axe.ts';
@@ -83,10 +83,7 @@ async function press(page: Page, name: string | RegExp): Promise<void> {
 /** The link of the mail that brought a voter key, led to the page under test. */
 async function linkFromMail(voting: VotingPage, email: string): Promise<string> {
   const { text } = await eventually(() =>
-    paid.service
-      .mails()
-      .map(readMail)
-      .findLast((mail) => mail.to.includes(email) && mail.text.includes(voting.demo.event)),
+    readMails(paid.service).findLast((mail) => mail.to.includes(email) && mail.text.includes(voting.demo.event)),
   );
   return (/https:\/\/vote\.club\.example\S+/.exec(text)?.[0] ?? '').replace(/^https:\/\/[^/]+\/\w+/, voting.election);
 }

@@ -28,13 +28,7 @@ import {
   stopServer,
 } from '#test/harness/own-server.ts';
 import { freePort, runCommand as runAlone } from '#test/harness/started-service.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const OPERATIONS = readFileSync(path.join(ROOT, 'docs/operations.md'), 'utf8');
@@ -156,8 +150,8 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
     ])
       await query(server.url, `ALTER SYSTEM SET ${name} = '${value}'`);
     service = await startTestService({ databaseUrl: server.url, worker: false });
-    account = await createTestAccount(service);
-    event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+    account = await service.account();
+    event = await createTestEvent(service, account);
   }, 120_000);
   afterAll(async () => {
     await service?.stop();

@@ -1,28 +1,19 @@
 import { randomBytes } from 'node:crypto';
-import type { Pool } from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type BallotToSeal, findSealedLeaf, insertBallots, readSealedBallots } from '#src/ballots/box.ts';
 import { ballotIdOf } from '#src/ballots/waiting-ballot.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { readBox } from '#src/results/read-box.ts';
-import { createTestEvent, type TestEvent } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import type { TestEvent } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-let pool: Pool;
 let event: TestEvent;
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-  pool = service.deps.db.$client;
-});
-afterAll(() => service.stop());
+const service = await useService({ worker: false });
+const account = await service.account();
+const pool = service.deps.db.$client;
 beforeEach(async () => {
-  event = await createTestEvent(service, account, {}, PLAN);
+  event = await account.event();
 });
 
 /** Ballots of all lengths that a length of one, two and three bytes is written for. */

@@ -1,49 +1,37 @@
 import { randomBytes } from 'node:crypto';
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { inTransaction } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
 
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { createTestEvent, demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, keyFiles, setStatus, voteWith } from '#test/harness/keyed-elections.ts';
 import { patchEvent } from '#test/harness/rehearsals.ts';
 import {
-  createTestAccount,
   eventually,
   startTestService,
-  type TestAccount,
   type TestAnswer,
   type TestService,
+  useService,
 } from '#test/harness/test-service.ts';
+import { useFolder } from '#test/harness/use.ts';
 
 const HOUR_MS = 3_600_000;
 const UNIT_WEIGHTS = [1, 1, 1];
 
-let root: string;
-let main: string;
-let copy: string;
-let service: TestService;
-let account: TestAccount;
 const lines: Record<string, unknown>[] = [];
 
-beforeAll(async () => {
-  root = mkdtempSync(path.join(tmpdir(), 'voting-keys-test-'));
-  [main, copy] = [path.join(root, 'main'), path.join(root, 'copy')];
-  mkdirSync(copy);
-  service = await startTestService({
-    ...{ ballotKeysDir: main, ballotKeysCopies: copy },
-    log: createLog('error', { write: (line) => void lines.push(JSON.parse(line)) }),
-  });
-  account = await createTestAccount(service);
+const root = useFolder('voting-keys-test-');
+const [main, copy] = [path.join(root, 'main'), path.join(root, 'copy')];
+mkdirSync(copy);
+const service = await useService({
+  ...{ ballotKeysDir: main, ballotKeysCopies: copy },
+  log: createLog('error', { write: (line) => void lines.push(JSON.parse(line)) }),
 });
-afterAll(async () => {
-  await service.stop();
-  rmSync(root, { recursive: true, force: true });
-});
+const account = await service.account();
 
 const shown = ({ status, headers, body }: TestAnswer) => ({
   ...{ status, reason: body.error?.details?.reason, retryAfter: headers.get('retry-after') },
@@ -53,7 +41,7 @@ const alarmsOf = (eventId: string) => lines.filter(({ event, alarm }) => event =
 
 async function rowsOf(eventId: string): Promise<{ id: string; wrapped: string | null; retired: boolean }[]> {
   const text = 'SELECT id, wrapped, retired_at IS NOT NULL AS retired FROM ballot_keys WHERE voting_event_id = $1';
-  return (await service.deps.db.$client.query(text, [eventId])).rows;
+  return service.query(text, [eventId]);
 }
 
 /** Every value of a database that holds some bytes, in hex or base64. */
@@ -92,10 +80,7 @@ describe('the key of an election', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     await voteWith(service, election, [0]);
     expect(await placesOf(service, key)).toEqual([]);
-    const { rows } = await service.deps.db.$client.query(
-      'SELECT entries FROM ballot_queue WHERE voting_event_id = $1',
-      [election.id],
-    );
+    const rows = await service.query('SELECT entries FROM ballot_queue WHERE voting_event_id = $1', [election.id]);
     expect(rows.map(({ entries }) => entries[0])).toEqual([3]);
   });
 
@@ -109,9 +94,7 @@ describe('the key of an election', () => {
     expect(keyFiles(main, draft.id)).toHaveLength(1);
     await patchEvent(service, account, draft, { startsAt: startsAt + 1, title: 'Another' });
     expect(keyFiles(main, draft.id)).toHaveLength(1);
-    const poll = await createTestEvent(service, account, { startsAt }, [
-      { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-    ]);
+    const poll = await account.event({ startsAt }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
     expect(keyFiles(main, poll.id)).toEqual([]);
     expect(await rowsOf(poll.id)).toEqual([]);
   });
@@ -145,10 +128,7 @@ describe('the key of an election', () => {
     expect(keyFiles(main, election.id)).toHaveLength(2);
     await voteWith(service, election, [0, 1, 2]);
     await finishEvent(service, election.id);
-    const results = demand(
-      await service.call('GET', `/voting-events/${election.id}/results`, undefined, { key: account.read }),
-      200,
-    );
+    const results = demand(await account.get(`/voting-events/${election.id}/results`), 200);
     expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
   });
 });
@@ -184,7 +164,7 @@ describe('processes', () => {
         await confirm(without, election, confirmationCode, 'with-another-key'),
       ])
         expect(shown(answer)).toEqual(UNAVAILABLE);
-      const { rows } = await service.deps.db.$client.query(
+      const rows = await service.query(
         `SELECT (SELECT count(*)::int FROM pending_ballots WHERE voting_event_id = $1) AS pending,
            (SELECT count(*)::int FROM ballot_queue WHERE voting_event_id = $1) AS queued`,
         [election.id],
@@ -208,8 +188,7 @@ describe('when the result is final', () => {
     const [code = ''] = await voteWith(service, election, [0, 1, 2]);
     await finishEvent(service, election.id);
     await isDestroyed(election.id);
-    const read = { key: account.read };
-    const results = demand(await service.call('GET', `/voting-events/${election.id}/results`, undefined, read), 200);
+    const results = demand(await account.get(`/voting-events/${election.id}/results`), 200);
     expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 3 } });
     const again = demand(await confirm(service, election, code), 200);
     expect(again).toMatchObject({ confirmationCode: code, confirmedCount: 1, votes: [] });
@@ -283,9 +262,7 @@ describe('when the result is final', () => {
 
   test('a row that says so by hand destroys no key of an election that takes ballots', async () => {
     const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
-    await service.deps.db.$client.query('UPDATE ballot_keys SET retired_at = now_ms() WHERE voting_event_id = $1', [
-      election.id,
-    ]);
+    await service.query('UPDATE ballot_keys SET retired_at = now_ms() WHERE voting_event_id = $1', [election.id]);
     await service.deps.ballotKeys.destroyRetired();
     expect(keyFiles(main, election.id)).toHaveLength(1);
     await voteWith(service, election, [0]);
@@ -295,7 +272,7 @@ describe('when the result is final', () => {
 test('the key of an election that is deleted is destroyed', async () => {
   const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
   await voteWith(service, election, [0]);
-  await service.call('DELETE', `/voting-events/${election.id}?force=true`, undefined, { key: account.write });
+  await account.delete(`/voting-events/${election.id}?force=true`);
   await service.deps.ballotKeys.destroyRetired();
   expect([...keyFiles(main, election.id), ...keyFiles(copy, election.id), ...(await rowsOf(election.id))]).toEqual([]);
 });
@@ -323,9 +300,7 @@ describe('a rehearsal', () => {
     demand(await setStatus(service, election, 'rehearsal'), 200);
     const rehearsed = keyFiles(main, election.id);
     await voteWith(service, election, [0]);
-    await service.deps.db.$client.query('UPDATE voting_events SET starts_at = now_ms() - 1000 WHERE id = $1', [
-      election.id,
-    ]);
+    await service.query('UPDATE voting_events SET starts_at = now_ms() - 1000 WHERE id = $1', [election.id]);
     await publishTimedEvents(service.deps);
     service.deps.events.forget(election.id);
     await service.deps.ballotKeys.destroyRetired();
@@ -353,7 +328,7 @@ describe('where processes share no folder', () => {
   test('the key stands in the database, sealed, until the result is final', async () => {
     const databaseOnly = await startTestService({ ballotKeysDir: '' });
     try {
-      const own = await createTestAccount(databaseOnly);
+      const own = await databaseOnly.account();
       const election = await createKeyedElection(databaseOnly, own, UNIT_WEIGHTS);
       const { $client } = databaseOnly.deps.db;
       const wrappedOf = async () =>

@@ -17,41 +17,28 @@ import {
   finishEvent,
   sealBallots,
   type TestEvent,
-  votePoll,
+  votePolls,
 } from '#test/harness/elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements, withDatabase } from '#test/harness/test-database.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { type TestService, useService } from '#test/harness/test-service.ts';
 
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const ROLE = `app_${randomBytes(6).toString('hex')}`;
 const COPY = `voting_copy_${randomBytes(6).toString('hex')}`;
 
-let service: TestService;
-let account: TestAccount;
 const lines: Record<string, unknown>[] = [];
 
-beforeAll(async () => {
-  service = await startTestService({ log: createLog('error', { write: (line) => void lines.push(JSON.parse(line)) }) });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService({ log: createLog('error', { write: (line) => void lines.push(JSON.parse(line)) }) });
+const account = await service.account();
 
 async function pollWith(running: TestService, ballots: number): Promise<TestEvent> {
-  const event = await createTestEvent(running, account, {}, PLAN);
+  const event = await createTestEvent(running, account);
   await voteTimes(running, event, ballots);
   return event;
 }
 
-async function voteTimes(running: TestService, event: TestEvent, times: number): Promise<void> {
-  const [position] = event.positions;
-  for (let index = 0; index < times; index += 1) {
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[index % 2] }];
-    await votePoll(running, account, event, votes);
-  }
-  await sealBallots(running, event.id);
-}
+const voteTimes = (running: TestService, event: TestEvent, times: number) => votePolls(running, account, event, times);
 
 const DEADLOCK = '40P01';
 const TRIES = 5;
@@ -124,9 +111,8 @@ describe('the role of the service, as deploy/roles.sql makes it', () => {
       "UPDATE ballot_blocks SET entries = ''",
       'DROP FUNCTION guard_ballot_log CASCADE',
       "SET session_replication_role = 'replica'",
-    ]) {
+    ])
       await expect(role.query(statement), statement).rejects.toMatchObject({ code: '42501' });
-    }
     // What it may change, the triggers watch.
     await expect(role.query('UPDATE ballot_logs SET size = size - 1')).rejects.toMatchObject({ code: '23001' });
   });
@@ -151,13 +137,13 @@ const alarmsOf = (eventId: string) => lines.filter(({ event, alarm }) => event =
 
 const standing = async ({ id }: TestEvent): Promise<unknown> => {
   const path = `/voting-events/${id}/results`;
-  const { final, disputed } = demand(await service.call('GET', path, undefined, { key: account.read }), 200);
+  const { final, disputed } = demand(await account.get(path), 200);
   return { final, disputed };
 };
 
 describe('the close of an election', () => {
   test('waits while more took part than ballots are there, and its result is disputed until that is mended', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN);
+    const event = await account.event({ type: 'election' });
     await behindTheGuards("INSERT INTO participation (voting_event_id, participant) VALUES ($1, 'nobody')", [event.id]);
     await expect(finishEvent(service, event.id)).rejects.toThrow(LogSetBack);
     expect(await standing(event)).toEqual({ final: false, disputed: true });
@@ -274,7 +260,7 @@ describe('the recurring check of all logs', () => {
   });
 
   test('finds a ballot of an election that nobody took part for', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN);
+    const event = await account.event({ type: 'election' });
     await sealBallots(service, event.id);
     await behindTheGuards(
       "INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, due_at) VALUES ($1, 'bal_x', 'x', 'x', 1, 'x', 'x', 1)",

@@ -1,39 +1,26 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { CHUNK_ROWS } from '#src/database/in-chunks.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
-import { createTestEvent, votePoll } from '#test/harness/elections.ts';
+import { votePoll, votesFor } from '#test/harness/elections.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
-
-let service: TestService;
-let account: TestAccount;
-let database: TestService['deps']['db']['$client'];
+import { eventually, useService } from '#test/harness/test-service.ts';
 
 /** Tables whose clean-up is watched. */
 const WATCHED = ['idempotency_keys', 'pending_ballots', 'participation', 'voters', 'ballot_blocks'];
 
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  database = service.deps.db.$client;
-  await runStatements(service.databaseUrl, [
-    'CREATE TABLE seen_deletes (of text NOT NULL, rows int NOT NULL)',
-    `CREATE FUNCTION see_delete() RETURNS trigger LANGUAGE plpgsql AS $$
-     BEGIN INSERT INTO seen_deletes SELECT TG_TABLE_NAME, count(*) FROM gone HAVING count(*) > 0; RETURN NULL; END $$`,
-    ...WATCHED.map(
-      (name) => `CREATE TRIGGER see_delete AFTER DELETE ON ${name} REFERENCING OLD TABLE AS gone
-        FOR EACH STATEMENT EXECUTE FUNCTION see_delete()`,
-    ),
-  ]);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const database = service.deps.db.$client;
+await runStatements(service.databaseUrl, [
+  'CREATE TABLE seen_deletes (of text NOT NULL, rows int NOT NULL)',
+  `CREATE FUNCTION see_delete() RETURNS trigger LANGUAGE plpgsql AS $$
+   BEGIN INSERT INTO seen_deletes SELECT TG_TABLE_NAME, count(*) FROM gone HAVING count(*) > 0; RETURN NULL; END $$`,
+  ...WATCHED.map(
+    (name) => `CREATE TRIGGER see_delete AFTER DELETE ON ${name} REFERENCING OLD TABLE AS gone
+      FOR EACH STATEMENT EXECUTE FUNCTION see_delete()`,
+  ),
+]);
 
 /** The most rows of a table that one statement has deleted, and the sum of all. */
 async function deletesOf(name: string): Promise<{ most: number; sum: number }> {
@@ -67,15 +54,13 @@ async function abandon(eventId: string, count: number): Promise<void> {
 
 async function cast(eventId: string, positionId: string, candidateId: string): Promise<void> {
   const body = { visitorId: `vi_${'a'.repeat(32)}`, votes: [{ positionId, candidateId }] };
-  expect(
-    (await service.call('POST', `/public/voting-events/${eventId}/ballot/cast`, body, { key: account.vote })).status,
-  ).toBe(201);
+  expect((await account.page({ id: eventId }, 'ballot/cast', body)).status).toBe(201);
 }
 
 test('abandoned ballots go in chunks, and those of an event that cannot be dropped hold up no other', {
   timeout: 120_000,
 }, async () => {
-  const events = [await createTestEvent(service, account, {}, plan), await createTestEvent(service, account, {}, plan)];
+  const events = [await account.event({}, plan), await account.event({}, plan)];
   for (const event of events) {
     const [position] = event.positions;
     await cast(event.id, position?.id ?? '', position?.candidates[0] ?? '');
@@ -101,26 +86,23 @@ test('abandoned ballots go in chunks, and those of an event that cannot be dropp
 test('a forced deletion of a large event is over at once for everybody, and goes on in chunks until nothing is left', {
   timeout: 120_000,
 }, async () => {
-  const event = await createTestEvent(service, account, { code: 'LARGE1' }, plan);
-  const [position] = event.positions;
-  await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+  const event = await account.event({ code: 'LARGE1' }, plan);
+  await votePoll(service, account, event, votesFor(event));
   await database.query(
     `INSERT INTO participation (voting_event_id, participant) SELECT $1, 'p' || n FROM generate_series(1, 30000) AS n`,
     [event.id],
   );
   const from = performance.now();
-  const key = { key: account.write };
-  expect((await service.call('DELETE', `/voting-events/${event.id}?force=true`, undefined, key)).status).toBe(204);
+  expect((await account.delete(`/voting-events/${event.id}?force=true`)).status).toBe(204);
   expect(performance.now() - from).toBeLessThan(1_000);
-  for (const name of [event.id, event.code])
-    expect((await service.call('GET', `/voting-events/${name}`, undefined, key)).status).toBe(404);
+  for (const name of [event.id, event.code]) expect((await account.get(`/voting-events/${name}`)).status).toBe(404);
   expect(
     (await service.call('GET', `/public/voting-events/${event.id}`, undefined, { key: account.vote })).status,
   ).toBe(404);
-  const list = await service.call('GET', '/voting-events?limit=100', undefined, key);
+  const list = await account.get('/voting-events?limit=100');
   expect(list.body.data.map(({ id }: { id: string }) => id)).not.toContain(event.id);
   // Its code is free again.
-  await createTestEvent(service, account, { code: 'LARGE1' }, [], false);
+  await account.event({ code: 'LARGE1' }, [], false);
   const gone = async () => {
     const { rows } = await database.query('SELECT 1 FROM voting_events WHERE id = $1', [event.id]);
     return rows.length === 0 ? true : undefined;
@@ -133,10 +115,10 @@ test('a forced deletion of a large event is over at once for everybody, and goes
 });
 
 test('rows of a log stay while their event does', async () => {
-  const event = await createTestEvent(service, account, {}, plan);
+  const event = await account.event({}, plan);
   await database
     .query("INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, '\\x00')", [event.id])
     .catch(() => undefined);
   expect((await database.query('SELECT delete_event_rows($1, 1000) AS removed', [event.id])).rows[0].removed).toBe(0);
-  expect((await service.call('GET', `/voting-events/${event.id}`, undefined, { key: account.read })).status).toBe(200);
+  expect((await account.get(`/voting-events/${event.id}`)).status).toBe(200);
 });

@@ -1,25 +1,21 @@
 import path from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { watchDurability } from '#src/database/watch-durability.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createTestEvent, demand } from '#test/harness/elections.ts';
 import { createFakeClock, hasFaketime } from '#test/harness/faketime.ts';
-import { ask, type RealProcesses, startRealProcesses } from '#test/harness/real-processes.ts';
+import { ask, startRealProcesses } from '#test/harness/real-processes.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import type { StartedService } from '#test/harness/started-service.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 import { eventually } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
-let real: RealProcesses;
-
-beforeAll(async () => {
-  real = await startRealProcesses();
-}, 60_000);
-afterAll(() => real.stop());
+const real = await use(startRealProcesses());
 
 interface Stepped {
   readonly service: StartedService;
@@ -60,10 +56,7 @@ describe.skipIf(!hasFaketime)('a process whose clock', () => {
       );
       expect(shown.status).toBe('open');
       const made = await dataOf<{ createdAt: number }>(
-        ask(one.service.port, 'POST', '/voting-events', {
-          key,
-          body: { title: 'Made', type: 'poll' },
-        }),
+        ask(one.service.port, 'POST', '/voting-events', { key, body: { title: 'Made', type: 'poll' } }),
       );
       expect(Math.abs(made.createdAt - Date.now())).toBeLessThan(2_000);
       one.step('+0s');

@@ -1,27 +1,21 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { enqueue } from '#src/jobs/queue.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, votePoll, votesFor } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService({ worker: false });
+const account = await service.account();
 
 const run = (...words: string[]): Promise<CommandEnd> => runCommand(service, words);
 const query = (statement: string, values: unknown[]) => service.deps.db.$client.query(statement, values);
 
 async function pollWithVotes(count: number) {
-  const event = await createTestEvent(service, account, {}, [
+  const event = await account.event({}, [
     { votingMethod: 'plurality', candidates: ['Ada', '日本 太郎'] },
     { votingMethod: 'score', candidates: ['Red', 'Blue'] },
   ]);
@@ -38,22 +32,14 @@ async function pollWithVotes(count: number) {
 
 /** An election in which three of four voters have confirmed; one has the weight 2.5. */
 async function electionWithVotes() {
-  const key = { key: account.write };
-  const event = await createTestEvent(service, account, { type: 'election' }, [
-    { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-  ]);
-  const [position] = event.positions;
+  const event = await account.event({ type: 'election' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const rows = [1, 2.5, 1, 1].map((weight, index) => ({ name: `Voter ${index}`, voterId: `V${index}`, weight }));
-  const voters = demand(
-    await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters: rows }, key),
-    201,
-  );
-  const base = `/public/voting-events/${event.id}/ballot`;
+  const voters = demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows }), 201);
   for (const { id, voterId } of voters.slice(0, 3)) {
     const voterKey = await giveVoterKey(service, event.id, id);
-    const ballot = { voterKey, voterId, votes: [{ positionId: position?.id, candidateId: position?.candidates[0] }] };
-    const { confirmationCode } = demand(await service.call('POST', `${base}/cast`, ballot, { key: account.vote }), 201);
-    demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);
+    const ballot = { voterKey, voterId, votes: votesFor(event) };
+    const { confirmationCode } = demand(await account.page(event, 'ballot/cast', ballot), 201);
+    demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
   }
   return event;
 }
@@ -118,10 +104,7 @@ describe('the operator’s commands', () => {
     const open = await runCommand(service, [...where, ...live, '--json'], { VOTING_KEY: account.read });
     expect(open).toMatchObject({ code: 0, stderr: '' });
     const told = JSON.parse(open.stdout);
-    const served = demand(
-      await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
-      200,
-    );
+    const served = demand(await account.get(`/voting-events/${event.id}/results`), 200);
     expect(told.positions).toEqual(served.positions);
     expect(told.checks.map(({ check, status }: Record<string, string>) => `${check} ${status}`)).toEqual([
       ...['roll left_out', 'electorate left_out', 'log agrees', 'close left_out', 'service agrees'],

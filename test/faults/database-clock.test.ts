@@ -7,19 +7,11 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { recurringJobs } from '#src/work.ts';
-import { createTestEvent, demand, visitor, votePoll } from '#test/harness/elections.ts';
+import { demand, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
 import { createFakeClock, type FakeClock, hasFaketime } from '#test/harness/faketime.ts';
 import { hasPostgresTools, type OwnServer, startOwnServer } from '#test/harness/own-server.ts';
 import { requireStarted, type StartedService, startProcess } from '#test/harness/started-service.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
-
-const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
+import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose clock', () => {
   let folder: string;
@@ -36,7 +28,7 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
     server = await startOwnServer(path.join(folder, 'server'), [], clock.environment);
     await migrate(server.url);
     service = await startTestService({ databaseUrl: server.url, worker: false });
-    account = await createTestAccount(service);
+    account = await service.account();
     worker = requireStarted(
       await startProcess({
         ...{ DATABASE_URL: server.url, SECRET_KEY: service.secretKey, DATA_DIR: folder, HOST: '127.0.0.1' },
@@ -80,13 +72,11 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
     'steps by %s ends, deletes and loses nothing, and is an alarm',
     async (offset) => {
       const times = { startsAt: Date.now() - HOUR_MS, endsAt: Date.now() + HOUR_MS };
-      const event = await createTestEvent(service, account, times, [PLURALITY]);
-      const [position] = event.positions;
-      const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+      const event = await account.event(times);
+      const votes = votesFor(event);
       await votePoll(service, account, event, votes);
-      const ballot = `/public/voting-events/${event.id}/ballot`;
       const ballotOf = { visitorId: visitor(), votes };
-      const cast = demand(await service.call('POST', `${ballot}/cast`, ballotOf, { key: account.vote }), 201);
+      const cast = demand(await account.page(event, 'ballot/cast', ballotOf), 201);
       const before = alarms();
       clock.step(offset);
       await becomes('failed');
@@ -94,14 +84,12 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
       await queueEveryJob();
       const rows = await countRows();
       // Every process goes by the database's clock: for all of them the event is not open now.
-      const now = await service.call('POST', `${ballot}/cast`, { visitorId: visitor(), votes }, { key: account.vote });
+      const now = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
       expect([now.status, now.body.error.details.reason]).toEqual([
         403,
         expect.stringMatching(/^event_(closed|not_open)$/),
       ]);
-      expect(
-        (await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read })).status,
-      ).toBe(200);
+      expect((await account.get(`/voting-events/${event.id}/results`)).status).toBe(200);
       // Longer than runners wait before they look for jobs again.
       await pause(2_500);
       expect(await waitingJobs()).toHaveLength(recurringJobs(service.deps).length);
@@ -110,12 +98,9 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
       await becomes('ok');
       await eventually(async () => ((await waitingJobs()).length === 0 ? true : undefined), 30_000);
       const code = { confirmationCode: cast.confirmationCode };
-      demand(await service.call('POST', `${ballot}/confirm`, code, { key: account.vote }), 200);
+      demand(await account.page(event, 'ballot/confirm', code), 200);
       await votePoll(service, account, event, votes);
-      const results = demand(
-        await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
-        200,
-      );
+      const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
       expect([results.final, results.stats.ballots]).toEqual([false, 3]);
     },
     120_000,

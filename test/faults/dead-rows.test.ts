@@ -1,29 +1,18 @@
 import { randomBytes } from 'node:crypto';
 import type { PoolClient } from 'pg';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { JOINING_TABLES } from '#src/ballot-log/rewrite-roll.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { vacuumTables } from '#src/database/vacuum.ts';
 import { createLog } from '#src/platform/log.ts';
-import { createTestEvent, finishEvent, type TestEvent } from '#test/harness/elections.ts';
+import { finishEvent, type TestEvent } from '#test/harness/elections.ts';
 import { createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
 
 const ROLE = `lesser_${randomBytes(6).toString('hex')}`;
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 interface Vacuumed {
   readonly name: string;
@@ -31,7 +20,7 @@ interface Vacuumed {
 }
 
 async function vacuumed(): Promise<Vacuumed[]> {
-  const { rows } = await service.deps.db.$client.query<Vacuumed>(
+  const rows = await service.query<Vacuumed>(
     `SELECT relname AS name, vacuum_count::int AS times FROM pg_stat_user_tables
      WHERE schemaname = 'public' AND relname = ANY ($1) ORDER BY 1`,
     [JOINING_TABLES],
@@ -40,7 +29,7 @@ async function vacuumed(): Promise<Vacuumed[]> {
 }
 
 test('tables that join voters and ballots are vacuumed as soon as one row in fifty is dead', async () => {
-  const { rows } = await service.deps.db.$client.query<{ name: string; options: string[] }>(
+  const rows = await service.query<{ name: string; options: string[] }>(
     `SELECT relname AS name, reloptions AS options FROM pg_class
      WHERE relnamespace = 'public'::regnamespace AND reloptions::text LIKE '%autovacuum%' ORDER BY 1`,
   );
@@ -83,7 +72,7 @@ describe('who looks for one ballot among thousands reads a few pages', () => {
   let event: TestEvent;
   let client: PoolClient;
   beforeEach(async () => {
-    event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+    event = await account.event();
     client = await service.deps.db.$client.connect();
     // What may go in no other way.
     await client.query("SET session_replication_role = 'replica'");

@@ -1,31 +1,15 @@
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { scanRoll } from '#src/commands/read-roll.ts';
 import { runCommand, startCommand } from '#test/harness/command-line.ts';
 import { demand } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
+import { useFolder } from '#test/harness/use.ts';
 
-let service: TestService;
-let account: TestAccount;
-let folder: string;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  folder = mkdtempSync(path.join(tmpdir(), 'voting-import-test-'));
-});
-afterAll(async () => {
-  await service.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const service = await useService();
+const account = await service.account();
+const folder = useFolder('voting-import-test-');
 
 interface Election {
   readonly id: string;
@@ -34,7 +18,7 @@ interface Election {
 
 async function createElection(owner = account, more: Record<string, unknown> = {}): Promise<Election> {
   const body = { title: 'Board', type: 'election', ...more };
-  return demand(await service.call('POST', '/voting-events', body, { key: owner.write }), 201);
+  return demand(await owner.post('/voting-events', body), 201);
 }
 
 function fileOf(name: string, content: string | Buffer): string {
@@ -63,7 +47,7 @@ interface VoterRow {
 }
 
 async function votersOf(event: Election): Promise<VoterRow[]> {
-  const { rows } = await service.deps.db.$client.query<VoterRow>(
+  const rows = await service.query<VoterRow>(
     'SELECT name, email, voter_id AS "voterId", weight_micro::text AS weight, group_id AS "groupId", status FROM voters WHERE voting_event_id = $1 ORDER BY id',
     [event.id],
   );
@@ -71,7 +55,7 @@ async function votersOf(event: Election): Promise<VoterRow[]> {
 }
 
 async function countOf(event: Election): Promise<{ rows: number; counted: number }> {
-  const { rows } = await service.deps.db.$client.query<{ rows: number; counted: number }>(
+  const rows = await service.query<{ rows: number; counted: number }>(
     'SELECT (SELECT count(*)::int FROM voters WHERE voting_event_id = e.id) AS rows, voter_count AS counted FROM voting_events e WHERE id = $1',
     [event.id],
   );
@@ -101,7 +85,7 @@ describe('voters import', () => {
   test('takes the right lines by the rules of the batch, and names each wrong one with its reason', async () => {
     const event = await createElection();
     const groups = `/voting-events/${event.id}/groups`;
-    const group = demand(await service.call('POST', groups, { name: 'Board' }, { key: account.write }), 201);
+    const group = demand(await account.post(groups, { name: 'Board' }), 201);
     const file = fileOf('mixed.csv', MIXED);
     const done = await importFile(event, file);
     expect(done).toMatchObject({ code: 1, lines: 17, accepted: 3, rejected: 11, finished: true });
@@ -208,8 +192,7 @@ describe('voters import', () => {
 
   test('says in a dry run what the import then does, and stores nothing', async () => {
     const event = await createElection();
-    const key = { key: account.write };
-    demand(await service.call('POST', `/voting-events/${event.id}/voters`, { name: 'Old', voterId: 'V700' }, key), 201);
+    demand(await account.post(`/voting-events/${event.id}/voters`, { name: 'Old', voterId: 'V700' }), 201);
     const lines = Array.from(
       { length: 1_200 },
       (_, index) => `Voter ${index},V${index % 1_000},${index % 7 === 0 ? 'x' : '1'}`,
@@ -230,7 +213,7 @@ describe('voters import', () => {
   }, 120_000);
 
   test('stops at the plan’s limit, and goes on once the plan is larger', async () => {
-    const owner = await createTestAccount(service, 'free');
+    const owner = await service.account('free');
     const event = await createElection(owner);
     const rows = Array.from({ length: 120 }, (_, index) => `{"name":"V ${index}","voterId":"${index}"}`);
     const file = fileOf('plan.jsonl', rows.join('\n'));
@@ -239,7 +222,7 @@ describe('voters import', () => {
     const message = 'Refused: At most 100 voters per event are possible here.';
     expect(JSON.parse(refused.stdout)).toEqual({ error: { message } });
     expect(await countOf(event)).toEqual({ rows: 0, counted: 0 });
-    await service.deps.db.$client.query("UPDATE accounts SET plan = 'pro' WHERE id = $1", [owner.id]);
+    await service.query("UPDATE accounts SET plan = 'pro' WHERE id = $1", [owner.id]);
     expect(await importFile(event, file)).toMatchObject({ code: 0, accepted: 120 });
   }, 120_000);
 

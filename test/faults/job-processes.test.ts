@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFailed, test } from 'vitest';
 import { startMailServer } from '#test/harness/mail-server.ts';
 import { createRoll } from '#test/harness/mail-voters.ts';
-import { createTestAccount, eventually, startTestService } from '#test/harness/test-service.ts';
+import { eventually, startTestService } from '#test/harness/test-service.ts';
 import { startWorkerProcess, WORKER_CONNECTIONS } from '#test/harness/worker-process.ts';
 
 const ROUNDS = 20;
@@ -12,7 +12,7 @@ test('jobs go on, and the process ends when asked to, whatever connections of th
   timeout: 400_000,
 }, async () => {
   const service = await startTestService({ worker: false });
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const mails = await startMailServer();
   // Long enough that several are under way when the connections break, and that they end one after the other.
   mails.answerWith(async (_mail, times) => {
@@ -62,7 +62,7 @@ test('a process whose database hangs says that its jobs do, and ends within 20 s
   timeout: 120_000,
 }, async () => {
   const service = await startTestService({ worker: false });
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const mails = await startMailServer();
   mails.answerWith(() => new Promise(() => undefined));
   const roll = await createRoll(service, account, 6);
@@ -84,7 +84,7 @@ test('jobs of a server that is gone are free at the start of the next, without a
   timeout: 60_000,
 }, async () => {
   const service = await startTestService({ worker: false });
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const mails = await startMailServer();
   const roll = await createRoll(service, account, 1);
   await roll.mail(roll.voters);

@@ -22,7 +22,7 @@ import {
   stopServer,
 } from '#test/harness/own-server.ts';
 import { freePort } from '#test/harness/started-service.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 const words = (...parts: string[]): string[] => [...parts, '--json'];
 
@@ -33,7 +33,7 @@ describe('the keys of open elections', () => {
   beforeAll(async () => {
     root = mkdtempSync(path.join(tmpdir(), 'voting-key-backup-test-'));
     service = await startTestService({ worker: false });
-    account = await createTestAccount(service);
+    account = await service.account();
   });
   afterAll(async () => {
     await service.stop();
@@ -120,7 +120,7 @@ describe.skipIf(!hasPostgresTools)('a restored database', () => {
     const ballotKeysDir = path.join(root, 'keys');
     mkdirSync(ballotKeysDir);
     service = await startTestService({ databaseUrl: server.url, worker: false, ballotKeysDir });
-    const account = await createTestAccount(service);
+    const account = await service.account();
     election = await createKeyedElection(service, account, [1, 2, 1]);
     await voteWith(service, election, [0, 1]);
     code = demand(await cast(service, election, 2), 201).confirmationCode;

@@ -1,40 +1,21 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { openSecret } from '#src/webhooks/signature.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { createTestEvent, demand, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { createTestEvent, demand, sealBallots, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, startTestService, type TestService, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
 const OLD = randomBytes(32).toString('base64');
 const NEW = randomBytes(32).toString('base64');
-const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
-let before: TestService;
-let after: TestService;
-let account: TestAccount;
+const before = await useService({ secretKey: OLD });
+// The same database and mail folder under the new key followed by the old one.
+const after = await use(before.under(`${NEW},${OLD}`));
+const account = await before.account();
 
-beforeAll(async () => {
-  before = await startTestService({ secretKey: OLD });
-  // The same database and mail folder under the new key followed by the old one.
-  after = await before.under(`${NEW},${OLD}`);
-  account = await createTestAccount(before);
-});
-afterAll(async () => {
-  await after.stop();
-  await before.stop();
-});
-
-const votesFor = ({ positions: [position] }: TestEvent) => [
-  { positionId: position?.id, candidateId: position?.candidates[0] },
-];
 const post = (on: TestService, path: string, body: unknown, key: string, headers = {}) =>
   on.call('POST', path, body, { key, headers });
 
@@ -67,7 +48,7 @@ describe('after SECRET_KEY became new,old', () => {
   test.each(repeats)(
     '%s that is repeated gets the stored answer, and another request under its key is a mismatch',
     async (_what, make) => {
-      const event = await createTestEvent(before, account, {}, [PLURALITY]);
+      const event = await createTestEvent(before, account);
       const [path, body, key] = make(event);
       const headers = { 'Idempotency-Key': `key-${visitor()}` };
       const first = await post(before, path, body, key(), headers);
@@ -83,7 +64,7 @@ describe('after SECRET_KEY became new,old', () => {
   );
 
   test('a confirmation code that was given before is confirmed, once', async () => {
-    const event = await createTestEvent(before, account, {}, [PLURALITY]);
+    const event = await createTestEvent(before, account);
     const path = `/public/voting-events/${event.id}/ballot`;
     const cast = { visitorId: visitor(), votes: votesFor(event) };
     const { confirmationCode } = demand(await post(before, `${path}/cast`, cast, account.vote), 201);
@@ -93,7 +74,7 @@ describe('after SECRET_KEY became new,old', () => {
   });
 
   test('a voter key that was mailed before votes, and so does one that is mailed afterwards', async () => {
-    const event = await createTestEvent(before, account, { type: 'election' }, [PLURALITY]);
+    const event = await createTestEvent(before, account, { type: 'election' });
     const base = `/public/voting-events/${event.id}`;
     const voters = ['vera', 'otto'].map((name) => ({ name, email: `${name}@club.example` }));
     demand(await post(before, `/voting-events/${event.id}/voters/batch`, { voters }, account.write), 201);
@@ -109,7 +90,7 @@ describe('after SECRET_KEY became new,old', () => {
   });
 
   test('a cursor and a download link that were given before still lead on', async () => {
-    const event = await createTestEvent(before, account, { type: 'election' }, [PLURALITY]);
+    const event = await createTestEvent(before, account, { type: 'election' });
     const voters = ['a', 'b', 'c'].map((name) => ({ name, voterId: name }));
     demand(await post(before, `/voting-events/${event.id}/voters/batch`, { voters }, account.write), 201);
     const path = `/voting-events/${event.id}`;
@@ -123,24 +104,23 @@ describe('after SECRET_KEY became new,old', () => {
 });
 
 test('an event is one resource for an Idempotency-Key, by its ID and by its code in any case', async () => {
-  const event = await createTestEvent(before, account, {}, [PLURALITY]);
+  const event = await createTestEvent(before, account);
   const body = { visitorId: visitor(), votes: votesFor(event) };
   const headers = { 'Idempotency-Key': `key-${visitor()}` };
   const answers = [];
-  for (const name of [event.id, event.code, event.code.toLowerCase(), event.code.toUpperCase()]) {
+  for (const name of [event.id, event.code, event.code.toLowerCase(), event.code.toUpperCase()])
     answers.push(await post(before, `/public/voting-events/${name}/ballot/cast`, body, account.vote, headers));
-  }
   expect(answers.map(({ status }) => status)).toEqual([201, 201, 201, 201]);
   expect(new Set(answers.map(({ body: { data } }) => data.confirmationCode)).size).toBe(1);
 });
 
 test('a stored answer comes before the judgement of a body that is refused by now', async () => {
-  const event = await createTestEvent(before, account, {}, [PLURALITY]);
+  const event = await createTestEvent(before, account);
   const headers = { 'Idempotency-Key': `key-${visitor()}` };
   const body = { visitorId: visitor(), votes: votesFor(event) };
   const path = `/public/voting-events/${event.id}/ballot/cast`;
   const first = await post(before, path, body, account.vote, headers);
-  await before.deps.db.$client.query(
+  await before.query(
     `UPDATE voting_events SET pay_to_vote = '{"amountMinor": 500, "currency": "eur"}', payment_provider = 'provider_a',
        paper_version = paper_version + 1 WHERE id = $1`,
     [event.id],
@@ -156,11 +136,11 @@ describe('what was sealed under the old key', () => {
     const one = await startTestService({ secretKey: OLD, worker: false });
     const both = await one.under(`${NEW},${OLD}`);
     try {
-      const owner = await createTestAccount(one);
+      const owner = await one.account();
       const hook = { url: 'https://hooks.example.com/a', eventTypes: ['voting_event.closed'] };
       const endpoint = demand(await post(one, '/webhook-endpoints', hook, owner.write), 201);
       const rotated = demand(await post(one, `/webhook-endpoints/${endpoint.id}/rotate-secret`, {}, owner.write), 200);
-      const event = await createTestEvent(one, owner, {}, [PLURALITY]);
+      const event = await createTestEvent(one, owner);
       await sealBallots(one, event.id);
       const status = async () => {
         const { stdout } = await runCommand(both, ['secrets', 'status', '--json']);
@@ -201,10 +181,10 @@ describe('a rotation in two steps, while votes go on', () => {
       const one = await startTestService({ secretKey: left });
       const other = await one.under(right);
       try {
-        const owner = await createTestAccount(one);
-        const guest = await createTestAccount(one);
-        const event = await createTestEvent(one, owner, {}, [PLURALITY]);
-        const election = await createTestEvent(one, owner, { type: 'election' }, [PLURALITY]);
+        const owner = await one.account();
+        const guest = await one.account();
+        const event = await createTestEvent(one, owner);
+        const election = await createTestEvent(one, owner, { type: 'election' });
         const base = `/public/voting-events/${event.id}/ballot`;
         for (const [here, there] of [[one, other] as const, [other, one] as const]) {
           const headers = { 'Idempotency-Key': visitor() };
@@ -261,10 +241,10 @@ describe('a rotation in two steps, while votes go on', () => {
             [one, other].map((on) => post(on, '/voting-events', { title, type: 'poll' }, owner.write, headers)),
           );
           expect(both.map(({ status }) => status).filter((status) => status !== 201 && status !== 409)).toEqual([]);
-          const { rows } = await one.deps.db.$client.query(
-            'SELECT 1 FROM voting_events WHERE title = $1 AND account_id = $2',
-            [title, owner.id],
-          );
+          const rows = await one.query('SELECT 1 FROM voting_events WHERE title = $1 AND account_id = $2', [
+            title,
+            owner.id,
+          ]);
           expect(rows.length).toBe(1);
         }
       } finally {

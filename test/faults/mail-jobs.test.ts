@@ -3,13 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { listJobs } from '#src/jobs/inspect.ts';
 import { type MailServer, startMailServer } from '#test/harness/mail-server.ts';
 import { createRoll } from '#test/harness/mail-voters.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 import { startWorkerProcess, type WorkerProcess } from '#test/harness/worker-process.ts';
 
 let service: TestService;
@@ -25,7 +19,7 @@ const work = async (): Promise<WorkerProcess> => {
 
 beforeEach(async () => {
   service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
+  account = await service.account();
   mails = await startMailServer();
   workers = [];
 });
@@ -46,9 +40,9 @@ test('a deletion takes at most 5 seconds while the mail server hangs', { timeout
   for (const { id } of roll.voters.slice(-3)) {
     const from = performance.now();
     const path = `/voting-events/${roll.event.id}/voters/${id}`;
-    expect((await service.call('DELETE', path, undefined, { key: account.write })).status).toBe(202);
+    expect((await account.delete(path)).status).toBe(202);
     await eventually(async () => {
-      const { rows } = await service.deps.db.$client.query('SELECT 1 FROM voters WHERE id = $1', [id]);
+      const rows = await service.query('SELECT 1 FROM voters WHERE id = $1', [id]);
       return rows.length === 0 ? true : undefined;
     });
     expect(performance.now() - from).toBeLessThan(5_000);
@@ -69,7 +63,7 @@ test('a mail that the server takes after 12 seconds goes out once, with a key th
   await eventually(async () => ((await roll.keyStatus(voter?.id ?? '')) === 'sent' ? true : undefined), 40_000);
   await pause(3_000);
   expect(mails.received).toHaveLength(1);
-  const { rows } = await service.deps.db.$client.query('SELECT count(*)::int AS keys FROM voter_keys');
+  const rows = await service.query('SELECT count(*)::int AS keys FROM voter_keys');
   expect(rows[0].keys).toBe(1);
 });
 
@@ -129,12 +123,12 @@ test('a refusal for good is not tried again, stands as failed, and is counted wh
   expect(worker.log()).toContain('550 5.1.1 to RCPT TO');
   const listed = async (keyStatus: string): Promise<string[]> => {
     const path = `/voting-events/${roll.event.id}/voters?keyStatus=${keyStatus}`;
-    const { body } = await service.call('GET', path, undefined, { key: account.read });
+    const { body } = await account.get(path);
     return body.data.map(({ id }: { id: string }) => id);
   };
   expect(await listed('failed')).toEqual([gone?.id, content?.id]);
   expect(await listed('sent')).toEqual([well?.id]);
-  await service.deps.db.$client.query("UPDATE voters SET key_status = 'used' WHERE id = $1", [well?.id]);
+  await service.query("UPDATE voters SET key_status = 'used' WHERE id = $1", [well?.id]);
   expect(await listed('sent')).toEqual([well?.id]);
   expect(await listed('used')).toEqual([]);
   const metrics = await worker.metrics();
@@ -162,7 +156,7 @@ test('a key that is used while its mail is still noted as sent stays used', asyn
     return left.length === 0 ? true : undefined;
   }, 60_000);
   client.release();
-  const { rows } = await service.deps.db.$client.query('SELECT key_status FROM voters WHERE id = $1', [voter.id]);
+  const rows = await service.query('SELECT key_status FROM voters WHERE id = $1', [voter.id]);
   expect(rows).toEqual([{ key_status: 'used' }]);
 });
 

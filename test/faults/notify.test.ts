@@ -3,13 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { demand } from '#test/harness/elections.ts';
 import { type MailServer, startMailServer } from '#test/harness/mail-server.ts';
 import { createRoll } from '#test/harness/mail-voters.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 import { startWorkerProcess, type WorkerProcess } from '#test/harness/worker-process.ts';
 
 let service: TestService;
@@ -25,7 +19,7 @@ const work = async (): Promise<WorkerProcess> => {
 
 beforeEach(async () => {
   service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
+  account = await service.account();
   mails = await startMailServer();
   workers = [];
 });
@@ -40,11 +34,11 @@ type Roll = Awaited<ReturnType<typeof createRoll>>;
 const notify = async (roll: Roll, audience = 'all'): Promise<string> => {
   const body = { audience, kind: 'key' };
   const path = `/voting-events/${roll.event.id}/voters/notify`;
-  return demand(await service.call('POST', path, body, { key: account.write }), 202).id;
+  return demand(await account.post(path, body), 202).id;
 };
 const read = async (roll: Roll, id: string) => {
   const path = `/voting-events/${roll.event.id}/notifications/${id}`;
-  return demand(await service.call('GET', path, undefined, { key: account.read }), 200);
+  return demand(await account.get(path), 200);
 };
 const ended = (roll: Roll, id: string) =>
   eventually(async () => {

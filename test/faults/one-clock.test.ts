@@ -1,28 +1,22 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
 import { HOUR_MS, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, demand, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService({ worker: false });
+const account = await service.account();
 afterEach(() => vi.restoreAllMocks());
 
 const one = async <Row>(text: string, values: unknown[] = []): Promise<Row> =>
-  (await service.deps.db.$client.query(text, values)).rows[0] as Row;
+  (await service.query(text, values))[0] as Row;
 
 /** Everything that this process would read off its own clock is this far ahead of the database. */
 function setAhead(ms: number): void {
@@ -33,10 +27,8 @@ function setAhead(ms: number): void {
 
 describe('a job of a process whose clock is ahead', () => {
   test('neither closes the log of an open election nor drops its keys', async () => {
-    const event = await createTestEvent(service, account, { type: 'election', endsAt: Date.now() + 10 * MINUTE_MS }, [
-      PLURALITY,
-    ]);
-    await service.deps.db.$client.query(
+    const event = await account.event({ type: 'election', endsAt: Date.now() + 10 * MINUTE_MS }, [PLURALITY]);
+    await service.query(
       `INSERT INTO voter_keys SELECT (jsonb_populate_record(NULL::voter_keys, jsonb_build_object(
          'voting_event_id', $1::text, 'voter_id', 'vtr_x', 'key_hash', '\\x00', 'created_at', 1, 'number', 1, 'rehearsal', false))).*`,
       [event.id],
@@ -54,8 +46,8 @@ describe('a job of a process whose clock is ahead', () => {
   });
 
   test('tells nobody of an end that has not come', async () => {
-    const event = await createTestEvent(service, account, { endsAt: Date.now() + 10 * MINUTE_MS }, [PLURALITY]);
-    await service.deps.db.$client.query('UPDATE voting_events SET announced_status = NULL WHERE id = $1', [event.id]);
+    const event = await account.event({ endsAt: Date.now() + 10 * MINUTE_MS });
+    await service.query('UPDATE voting_events SET announced_status = NULL WHERE id = $1', [event.id]);
     setAhead(HOUR_MS);
     await publishTimedEvents(service.deps);
     const { status } = await one<{ status: string }>(
@@ -68,14 +60,12 @@ describe('a job of a process whose clock is ahead', () => {
 
 describe('a window that ends while somebody waits for the event', () => {
   test('is over for a confirm that gets the lock after it', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-    const path = `/public/voting-events/${event.id}/ballot`;
-    const cast = await service.call('POST', `${path}/cast`, { visitorId: visitor(), votes }, { key: account.vote });
+    const event = await account.event();
+    const votes = votesFor(event);
+    const cast = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
     const { confirmationCode } = demand(cast, 201);
     const aged = 'UPDATE pending_ballots SET cast_at = cast_at - 3600000 WHERE voting_event_id = $1';
-    await service.deps.db.$client.query(aged, [event.id]);
+    await service.query(aged, [event.id]);
     const client = await service.deps.db.$client.connect();
     try {
       await client.query('BEGIN');
@@ -85,7 +75,7 @@ describe('a window that ends while somebody waits for the event', () => {
         'UPDATE voting_events SET closed_at = now_ms() - 15 * 60 * 1000 + 300, paper_version = paper_version + 1 WHERE id = $1',
         [event.id],
       );
-      const confirmed = service.call('POST', `${path}/confirm`, { confirmationCode }, { key: account.vote });
+      const confirmed = account.page(event, 'ballot/confirm', { confirmationCode });
       await pause(600);
       await client.query('COMMIT');
       const { status, body } = await confirmed;
@@ -96,30 +86,18 @@ describe('a window that ends while somebody waits for the event', () => {
   });
 
   test('takes nothing back: every ballot that was cast with 201 during a close can be confirmed', async () => {
-    const event = await createTestEvent(service, account, {}, [PLURALITY]);
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-    const path = `/public/voting-events/${event.id}/ballot`;
+    const event = await account.event();
+    const votes = votesFor(event);
     const casts = Array.from({ length: 60 }, async (_, index) => {
       await pause(index * 3);
-      return service.call('POST', `${path}/cast`, { visitorId: visitor(), votes }, { key: account.vote });
+      return account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
     });
     await pause(70);
-    demand(
-      await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write }),
-      200,
-    );
+    demand(await account.patch(`/voting-events/${event.id}`, { status: 'closed' }), 200);
     const taken = (await Promise.all(casts)).filter(({ status }) => status === 201);
     expect(taken.length).toBeGreaterThan(0);
     const confirms = await Promise.all(
-      taken.map(({ body }) =>
-        service.call(
-          'POST',
-          `${path}/confirm`,
-          { confirmationCode: body.data.confirmationCode },
-          { key: account.vote },
-        ),
-      ),
+      taken.map(({ body }) => account.page(event, 'ballot/confirm', { confirmationCode: body.data.confirmationCode })),
     );
     expect(new Set(confirms.map(({ status }) => status))).toEqual(new Set([200]));
   });

@@ -1,21 +1,17 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
-import { ask, type RealProcesses, startRealProcesses } from '#test/harness/real-processes.ts';
+import { describe, expect, test } from 'vitest';
+import { createTestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { ask, startRealProcesses } from '#test/harness/real-processes.ts';
 import { freePort } from '#test/harness/started-service.ts';
 import { eventually } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 
-let real: RealProcesses;
-
-beforeAll(async () => {
-  real = await startRealProcesses();
-}, 60_000);
-afterAll(() => real.stop());
+const real = await use(startRealProcesses());
 
 describe('a process that is told to stop', () => {
   test('says so at /health at once, answers what still comes, then refuses connections and ends with 0', async () => {
@@ -36,8 +32,7 @@ describe('after kill -9', () => {
   test('a request is repeated with its Idempotency-Key within 3 s, whatever was under way', async () => {
     const other = await real.start();
     const event = await createTestEvent(real.inside, real.account, {}, [PLURALITY]);
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const votes = votesFor(event);
     const took: number[] = [];
     for (let round = 0; round < 4; round += 1) {
       const killed = await real.start();

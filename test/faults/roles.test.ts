@@ -112,10 +112,7 @@ describe.skipIf(!hasPostgresTools)('deploy/roles.sql', () => {
       const position = await call('POST', `${base}/positions`, write, { title: 'Which?', votingMethod: 'plurality' });
       const candidate = await call('POST', `${base}/candidates`, write, { name: 'Ada', positionIds: [position.id] });
       await call('PATCH', base, write, { status: 'open' });
-      const ballot = {
-        visitorId: visitor(),
-        votes: [{ positionId: position.id, candidateId: candidate.id }],
-      };
+      const ballot = { visitorId: visitor(), votes: [{ positionId: position.id, candidateId: candidate.id }] };
       const { confirmationCode } = await call('POST', `/public${base}/ballot/cast`, vote, ballot);
       await call('POST', `/public${base}/ballot/confirm`, vote, { confirmationCode });
       expect((await call('GET', `${base}/results`, write)).stats.ballots).toBe(1);

@@ -1,27 +1,22 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { openBallot } from '#src/ballots/waiting-ballot.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, demand, finishEvent, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, votePoll, votesFor } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-beforeAll(async () => {
-  // What moves ballots into the log is called here.
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+// What moves ballots into the log is called here.
+const service = await useService({ worker: false });
+const account = await service.account();
 
 const query = (text: string, values: unknown[]) => service.deps.db.$client.query(text, values);
 const seal = (eventId: string) => sequenceLog(sealDeps(service.deps), eventId, 1);
 
 async function resultsOf({ id }: KeyedElection) {
-  return demand(await service.call('GET', `/voting-events/${id}/results`, undefined, { key: account.read }), 200);
+  return demand(await account.get(`/voting-events/${id}/results`), 200);
 }
 
 /** What is sealed with each ballot of a table, in millionths, beside what its row says. */
@@ -50,7 +45,7 @@ test('a ballot is sealed with the weight of its voter, the usual one or any othe
 test('the weight that counts is the one at the cast, after a change before it', async () => {
   const election = await createKeyedElection(service, account, [3]);
   const path = `/voting-events/${election.id}/voters/${election.voters[0]?.id}`;
-  demand(await service.call('PATCH', path, { weight: 4 }, { key: account.write }), 200);
+  demand(await account.patch(path, { weight: 4 }), 200);
   await voteWith(service, election, [0]);
   expect(await weightsIn('ballot_queue', election)).toEqual([{ sealed: 4_000_000n, row: 4_000_000n }]);
 });
@@ -103,9 +98,8 @@ test('a waiting ballot whose seal was damaged stops its log, and no other', asyn
 });
 
 test('a ballot of a poll that waits with another weight than everybody’s stops its log', async () => {
-  const poll = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
-  const [position] = poll.positions;
-  await votePoll(service, account, poll, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+  const poll = await account.event();
+  await votePoll(service, account, poll, votesFor(poll));
   await query('UPDATE ballot_queue SET weight_micro = 2000000 WHERE voting_event_id = $1', [poll.id]);
   await expect(seal(poll.id)).rejects.toThrow(LogSetBack);
 });

@@ -1,8 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '#test/harness/test-database.ts';
+import { afterAll, describe, expect, test } from 'vitest';
+import { createTestDatabase } from '#test/harness/test-database.ts';
 
 /**
  * Tables that do not belong to one event, and why. They are small, or are never read together with an event's rows: on a
@@ -52,27 +52,20 @@ interface UniqueKey {
   readonly columns: readonly string[];
 }
 
-let database: TestDatabase;
-let client: pg.Client;
-let tables: string[];
-let keys: UniqueKey[];
-
-beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  const found = await client.query<{ name: string }>(
-    "SELECT relname AS name FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace ORDER BY 1",
-  );
-  tables = found.rows.map(({ name }) => name);
-  const unique = await client.query<UniqueKey>(`
-    SELECT t.relname AS "table", i.relname AS name, x.indisprimary AS "primary",
-      array(SELECT a.attname::text FROM unnest(x.indkey) WITH ORDINALITY AS k(number, place)
-        JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.number ORDER BY k.place) AS columns
-    FROM pg_index x JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
-    WHERE x.indisunique AND t.relnamespace = 'public'::regnamespace ORDER BY 1, 2`);
-  keys = unique.rows;
-});
+const database = await createTestDatabase();
+const client = new pg.Client({ connectionString: database.url });
+await client.connect();
+const found = await client.query<{ name: string }>(
+  "SELECT relname AS name FROM pg_class WHERE relkind IN ('r', 'p') AND relnamespace = 'public'::regnamespace ORDER BY 1",
+);
+const tables = found.rows.map(({ name }) => name);
+const unique = await client.query<UniqueKey>(`
+  SELECT t.relname AS "table", i.relname AS name, x.indisprimary AS "primary",
+    array(SELECT a.attname::text FROM unnest(x.indkey) WITH ORDINALITY AS k(number, place)
+      JOIN pg_attribute a ON a.attrelid = t.oid AND a.attnum = k.number ORDER BY k.place) AS columns
+  FROM pg_index x JOIN pg_class t ON t.oid = x.indrelid JOIN pg_class i ON i.oid = x.indexrelid
+  WHERE x.indisunique AND t.relnamespace = 'public'::regnamespace ORDER BY 1, 2`);
+const keys = unique.rows;
 afterAll(async () => {
   await client.end();
   await database.drop();

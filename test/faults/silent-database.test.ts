@@ -1,13 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createTestEvent, visitor } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { visitor, votesFor } from '#test/harness/elections.ts';
+import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 let direct: TestService;
 let account: TestAccount;
@@ -19,7 +13,7 @@ let service: TestService;
 /** A way to the database that can be cut in the middle: both ends stay open, and nothing goes through any more. */
 beforeEach(async () => {
   direct = await startTestService({ worker: false });
-  account = await createTestAccount(direct);
+  account = await direct.account();
   const target = new URL(direct.databaseUrl);
   silent = false;
   sockets = [];
@@ -55,9 +49,8 @@ interface Timed {
 
 describe('while the database is silent', () => {
   test('every request is answered 500 with Retry-After within 2 s, and all is well again when it speaks', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }]);
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }]);
+    const votes = votesFor(event);
     const calls: (() => Promise<Response>)[] = [];
     const add = (method: string, target: string, key: string, body?: unknown, headers = {}) =>
       calls.push(() =>

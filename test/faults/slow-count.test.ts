@@ -1,40 +1,31 @@
 import { Pool } from 'pg';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { copyPieces } from '#src/database/copy-rows.ts';
 import { readBox } from '#src/results/read-box.ts';
 import { createTestEvent } from '#test/harness/elections.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
-import { createTestAccount, startTestService, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
 const BALLOTS = 4_000;
 /** Far more in all than the buffers between the database and this process hold. */
 const BALLOT_BYTES = 4_000;
 const LIMIT_MS = 1_000;
 
-let service: TestService;
-let pool: Pool;
-let eventId: string;
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  const plan = { votingMethod: 'approval', candidates: ['Ada'] };
-  eventId = (await createTestEvent(service, await createTestAccount(service), {}, [plan])).id;
-  await service.deps.db.$client.query(
-    putIntoBox(
-      `SELECT n AS leaf_index, 'bal_' || n AS id, sha256(convert_to($1 || n, 'UTF8')) AS code_tag,
-         convert_to(repeat(md5(n::text), $3 / 32), 'UTF8') AS entries, 1000000 AS weight_micro, '\\x00'::bytea AS salt,
-         '\\x00'::bytea AS sealed_time
-       FROM generate_series(0, $2::integer - 1) AS n`,
-      1,
-    ),
-    [eventId, BALLOTS, BALLOT_BYTES],
-  );
-  pool = new Pool({ connectionString: service.databaseUrl, statement_timeout: LIMIT_MS, max: 4 });
-});
-afterAll(async () => {
-  await pool.end();
-  await service.stop();
-});
+const service = await useService({ worker: false });
+const plan = { votingMethod: 'approval', candidates: ['Ada'] };
+const eventId = (await createTestEvent(service, await service.account(), {}, [plan])).id;
+await service.query(
+  putIntoBox(
+    `SELECT n AS leaf_index, 'bal_' || n AS id, sha256(convert_to($1 || n, 'UTF8')) AS code_tag,
+       convert_to(repeat(md5(n::text), $3 / 32), 'UTF8') AS entries, 1000000 AS weight_micro, '\\x00'::bytea AS salt,
+       '\\x00'::bytea AS sealed_time
+     FROM generate_series(0, $2::integer - 1) AS n`,
+    1,
+  ),
+  [eventId, BALLOTS, BALLOT_BYTES],
+);
+const pool = new Pool({ connectionString: service.databaseUrl, statement_timeout: LIMIT_MS, max: 4 });
+afterAll(() => pool.end());
 
 const burn = (ms: number): void => {
   const end = performance.now() + ms;

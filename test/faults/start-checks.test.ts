@@ -1,38 +1,30 @@
 import { spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { chmodSync, existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { type AddressInfo, createServer } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
-import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
+import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { freePort, requireRefused, requireStarted, runCommand, startProcess } from '#test/harness/started-service.ts';
 import { runStatements, withDatabase } from '#test/harness/test-database.ts';
 import { eventually } from '#test/harness/test-service.ts';
+import { use, useFolder } from '#test/harness/use.ts';
 
 const newKey = () => randomBytes(32).toString('base64');
 const KEY = newKey();
 const PGBOUNCER = '/usr/sbin/pgbouncer';
 
-let folder: string;
 /** The tests' usual server keeps nothing through a power cut, so no service starts on it. */
-let server: EmbeddedDatabase;
 let database: { readonly url: string };
 
-beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'voting-start-'));
-  chmodSync(folder, 0o755);
-  server = await startEmbeddedDatabase({ dataDir: path.join(folder, 'server'), log: () => undefined });
-  await runStatements(server.url, ['CREATE DATABASE migrated']);
-  await migrate(withDatabase(server.url, 'migrated'));
-});
-afterAll(async () => {
-  await server.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const folder = useFolder('voting-start-');
+chmodSync(folder, 0o755);
+const server = await use(startEmbeddedDatabase({ dataDir: path.join(folder, 'server'), log: () => undefined }));
+await runStatements(server.url, ['CREATE DATABASE migrated']);
+await migrate(withDatabase(server.url, 'migrated'));
 
 async function createDatabase(template?: string): Promise<{ readonly name: string; readonly url: string }> {
   const name = `voting_${randomBytes(6).toString('hex')}`;
@@ -121,9 +113,8 @@ describe('a start is refused in one line, and writes nothing', { timeout: 120_00
       change(url);
       return { DATABASE_URL: url.href };
     };
-    for (const [words, change] of [['(3D000)', (url: URL) => (url.pathname = '/nowhere')]] as const) {
+    for (const [words, change] of [['(3D000)', (url: URL) => (url.pathname = '/nowhere')]] as const)
       await expectRefused(words, changed(change));
-    }
     const wrong = changed((url) => (url.username = 'stranger'));
     expect(await requireRefused(await start(wrong))).toMatch(/^Cannot start: [^\n]*\((28P01|28000)\)[^\n]*\n$/);
   });

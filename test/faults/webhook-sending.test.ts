@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { inTransaction } from '#src/database/client.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
@@ -7,39 +7,20 @@ import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, startTestService, type TestAccount, useService } from '#test/harness/test-service.ts';
+import { useReceivers } from '#test/harness/use.ts';
 
 const TYPE = 'voting_event.updated';
-let service: TestService;
-const receivers: Receiver[] = [];
+const receive = useReceivers();
 
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.stop());
-afterEach(async () => {
-  for (const receiver of receivers.splice(0)) await receiver.stop();
-});
-
-async function receive(answer?: Parameters<typeof startReceiver>[0]): Promise<Receiver> {
-  const receiver = await startReceiver(answer);
-  receivers.push(receiver);
-  return receiver;
-}
+const service = await useService();
 
 async function subscribe(account: TestAccount, url: string): Promise<string> {
   const body = { url, eventTypes: [TYPE] };
-  return (await service.call('POST', '/webhook-endpoints', body, { key: account.write })).body.data.id;
+  return (await account.post('/webhook-endpoints', body)).body.data.id;
 }
 
-const change = (account: TestAccount, id: string, body: unknown) =>
-  service.call('PATCH', `/webhook-endpoints/${id}`, body, { key: account.write });
+const change = (account: TestAccount, id: string, body: unknown) => account.patch(`/webhook-endpoints/${id}`, body);
 
 /** Facts that something told in one transaction. */
 async function tell(account: TestAccount, count: number, { deps } = service): Promise<void> {
@@ -49,7 +30,7 @@ async function tell(account: TestAccount, count: number, { deps } = service): Pr
 }
 
 async function countDeliveries(endpointId: string, status: string): Promise<number> {
-  const { rows } = await service.deps.db.$client.query(
+  const rows = await service.query(
     'SELECT count(*)::int AS count FROM webhook_deliveries WHERE endpoint_id = $1 AND status = $2',
     [endpointId, status],
   );
@@ -61,7 +42,7 @@ const numbersOf = ({ received }: Receiver): number[] =>
 const upTo = (count: number): number[] => Array.from({ length: count }, (_, number) => number);
 
 test('two senders together have at most ten messages under way for one endpoint, and send each once', async () => {
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const other = await service.another();
   const sender = new WebhookSender(other.deps, createPoster(true));
   sender.start();
@@ -78,9 +59,7 @@ test('two senders together have at most ten messages under way for one endpoint,
   };
   const all = await Promise.all(upTo(4).map((index) => receive((response) => answer(response, String(index)))));
   for (const { url } of all) await subscribe(account, url);
-  const { rows } = await service.deps.db.$client.query(
-    'SELECT count(DISTINCT holder)::int AS holders FROM webhook_holds',
-  );
+  const rows = await service.query('SELECT count(DISTINCT holder)::int AS holders FROM webhook_holds');
   expect(rows[0].holders).toBeLessThanOrEqual(2);
   await tell(account, 200);
   await eventually(() => (all.every(({ received }) => received.length >= 200) ? true : undefined), 30_000);
@@ -92,7 +71,7 @@ test('two senders together have at most ten messages under way for one endpoint,
 
 test('a sender that stops lets go of what it held, and what it broke off says nothing of its receiver', async () => {
   const quiet = await startTestService({ worker: false });
-  const account = await createTestAccount(quiet);
+  const account = await quiet.account();
   const receiver = await receive(() => undefined);
   const body = { url: receiver.url, eventTypes: [TYPE] };
   await quiet.call('POST', '/webhook-endpoints', body, { key: account.write });
@@ -138,7 +117,7 @@ async function keepWaiting(account: TestAccount) {
 }
 
 test('what waits goes to the new address of its endpoint', async () => {
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const { id, receiver: before, answer } = await keepWaiting(account);
   const after = await receive();
   await change(account, id, { url: after.url, eventTypes: ['voter.created'] });
@@ -151,7 +130,7 @@ test('what waits goes to the new address of its endpoint', async () => {
 });
 
 test('what waits for an endpoint that is switched off is not sent, and goes on when it is switched on again', async () => {
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const { id, receiver, answer } = await keepWaiting(account);
   await change(account, id, { status: 'disabled' });
   await untilLookedAgain(account);
@@ -167,9 +146,9 @@ test('what waits for an endpoint that is switched off is not sent, and goes on w
 });
 
 test('what waits for an endpoint that is deleted is not sent, and is forgotten', async () => {
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const { id, receiver, answer } = await keepWaiting(account);
-  const answered = await service.call('DELETE', `/webhook-endpoints/${id}`, undefined, { key: account.write });
+  const answered = await account.delete(`/webhook-endpoints/${id}`);
   expect(answered.status).toBe(204);
   await untilLookedAgain(account);
   const underWay = receiver.received.length;
@@ -181,7 +160,7 @@ test('what waits for an endpoint that is deleted is not sent, and is forgotten',
 });
 
 test('what is older than thirty days is forgotten with its attempts, and nothing younger', async () => {
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const receiver = await receive();
   const id = await subscribe(account, receiver.url);
   await tell(account, 3);
@@ -190,12 +169,12 @@ test('what is older than thirty days is forgotten with its attempts, and nothing
   await forgetDeliveries(service.deps.db, nowMs + 29 * DAY_MS);
   expect(await countDeliveries(id, 'delivered')).toBe(3);
   await forgetDeliveries(service.deps.db, nowMs + 31 * DAY_MS);
-  const { rows } = await service.deps.db.$client.query('SELECT count(*)::int AS attempts FROM webhook_attempts');
+  const rows = await service.query('SELECT count(*)::int AS attempts FROM webhook_attempts');
   expect([await countDeliveries(id, 'delivered'), rows[0].attempts]).toEqual([0, 0]);
 });
 
 test('receivers that are no longer reached are failures of their own kind', async () => {
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const gone = await subscribe(account, 'http://no-such-name.invalid/hooks');
   const stopped = await startReceiver();
   await stopped.stop();
@@ -203,22 +182,20 @@ test('receivers that are no longer reached are failures of their own kind', asyn
   await tell(account, 1);
   const errorOf = (id: string) =>
     eventually(async () => {
-      const { body } = await service.call('GET', `/webhook-endpoints/${id}/deliveries`, undefined, {
-        key: account.read,
-      });
+      const { body } = await account.get(`/webhook-endpoints/${id}/deliveries`);
       return body.data[0].attempts[0]?.error;
     });
   expect(await Promise.all([gone, nobody].map(errorOf))).toEqual(['name_not_found', 'refused']);
 });
 
 test('ten receivers that hang delay none of ten others: all of theirs arrive before the first of those gives up', async () => {
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const hanging = await Promise.all(upTo(10).map(() => receive(() => undefined)));
   const quick = await Promise.all(upTo(10).map(() => receive()));
   for (const { url } of [...hanging, ...quick]) await subscribe(account, url);
   await tell(account, 20);
   await eventually(() => (quick.every(({ received }) => received.length === 20) ? true : undefined), 14_000);
-  const { rows } = await service.deps.db.$client.query(
+  const rows = await service.query(
     `SELECT count(*) FILTER (WHERE a.response_status = 200)::int AS arrived, count(*) FILTER (WHERE a.error IS NOT NULL)::int AS given_up,
       max(a.at - d.created_at) AS latest
     FROM webhook_attempts a JOIN webhook_deliveries d ON d.id = a.delivery_id JOIN webhook_endpoints e ON e.id = d.endpoint_id

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { QUICK_START } from '#test/harness/started-service.ts';
-import { createTestAccount, eventually, startTestService, type TestService } from '#test/harness/test-service.ts';
+import { eventually, startTestService, type TestService } from '#test/harness/test-service.ts';
 
 const EVENTS = 60;
 
@@ -35,13 +35,12 @@ test('workers killed with -9 lose no message, and what is sent twice keeps its I
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-worker-'));
   // Slow enough that some are always under way when a worker dies.
   const receiver = await startReceiver((response) => setTimeout(() => response.writeHead(200).end(), 60));
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const key = { key: account.write };
   const body = { url: receiver.url, eventTypes: ['voting_event.created'] };
   const { id } = (await service.call('POST', '/webhook-endpoints', body, key)).body.data;
-  for (let index = 0; index < EVENTS; index += 1) {
+  for (let index = 0; index < EVENTS; index += 1)
     await service.call('POST', '/voting-events', { title: `Event ${index}`, type: 'poll' }, key);
-  }
   const database = service.deps.db.$client;
   const distinct = () => new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size;
   for (const share of [8, 25]) {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { ConfigError, readConfig } from '#src/config.ts';
 import { createLog, onAlarm } from '#src/platform/log.ts';
@@ -7,49 +7,32 @@ import { askWitnesses } from '#src/service-log/ask-witnesses.ts';
 import { openCosignature, parseWitnessKey } from '#src/service-log/cosignature.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { createTestEvent, sealBallots, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import { ServiceLogReader } from '#test/harness/service-log.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
-import { type Manner, startWitness, type TestWitness } from '#test/harness/witness.ts';
+import { eventually, startTestService, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
+import { type Manner, startWitness } from '#test/harness/witness.ts';
 
 const LIMIT_MS = 1_500;
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
-let service: TestService;
-let account: TestAccount;
-let log: ServiceLogReader;
-let good: TestWitness;
-let odd: TestWitness;
 const alarms: string[] = [];
 
-beforeAll(async () => {
-  const logKey = (): string => service.deps.serviceLog.signer.verifierKey;
-  good = await startWitness('good.example', logKey);
-  odd = await startWitness('odd.example', logKey);
-  const lines = createLog('error', { write: () => undefined });
-  onAlarm(lines, (name) => alarms.push(name));
-  service = await startTestService({ worker: false, witnesses: `${good.setting}, ${odd.setting}`, log: lines });
-  account = await createTestAccount(service);
-  log = new ServiceLogReader(service);
-});
-afterAll(async () => {
-  await service.stop();
-  await Promise.all([good.stop(), odd.stop()]);
-});
+const logKey = (): string => service.deps.serviceLog.signer.verifierKey;
+const good = await use(startWitness('good.example', logKey));
+const odd = await use(startWitness('odd.example', logKey));
+const lines = createLog('error', { write: () => undefined });
+onAlarm(lines, (name) => alarms.push(name));
+const service = await useService({ worker: false, witnesses: `${good.setting}, ${odd.setting}`, log: lines });
+const account = await service.account();
+const log = new ServiceLogReader(service);
 beforeEach(() => {
   odd.manner = 'honest';
 });
 
 /** A head of the service's own log that nobody has signed yet. */
 async function newHead(): Promise<void> {
-  const event = await createTestEvent(service, account, {}, PLAN);
+  const event = await account.event();
   await sealBallots(service, event.id, 1);
   await sequenceServiceLog(service.deps);
 }
@@ -91,13 +74,13 @@ describe('the witnesses of the service’s own log', () => {
   test('say themselves what they signed last, where the service does not know', async () => {
     await newHead();
     await ask();
-    await service.deps.db.$client.query('DELETE FROM service_cosignatures');
+    await service.query('DELETE FROM service_cosignatures');
     await newHead();
     const asked = good.asked;
     await ask();
     expect([await signers(), good.asked]).toEqual([['good.example', 'odd.example'], asked + 2]);
     // The same head again, as after a crash between the answer and the commit.
-    await service.deps.db.$client.query('DELETE FROM service_cosignatures');
+    await service.query('DELETE FROM service_cosignatures');
     await ask();
     expect(await signers()).toEqual(['good.example', 'odd.example']);
     odd.last = undefined;
@@ -126,9 +109,8 @@ describe('the witnesses of the service’s own log', () => {
     await newHead();
     const asking = ask();
     await eventually(async () => ((await signers()).includes('good.example') ? true : undefined));
-    const event = await createTestEvent(service, account, {}, PLAN);
-    const [position] = event.positions;
-    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+    const event = await account.event();
+    await votePoll(service, account, event, votesFor(event));
     await sealBallots(service, event.id, 1);
     const { size } = await log.head();
     await sequenceServiceLog(service.deps);
@@ -150,7 +132,7 @@ describe('the witnesses of the service’s own log', () => {
     );
     await odd.goAway();
     await newHead();
-    await service.deps.db.$client.query(
+    await service.query(
       'UPDATE service_checkpoints SET created_at = created_at - 7200000 WHERE size = (SELECT max(size) FROM service_checkpoints)',
     );
     await newHead();
@@ -174,10 +156,10 @@ describe('the witnesses of the service’s own log', () => {
   test('are asked by a job with each new head', async () => {
     const worker = await startTestService({ witnesses: good.setting });
     try {
-      const owner = await createTestAccount(worker);
+      const owner = await worker.account();
       // To this witness it is an unknown log: it is asked all the same.
       const asked = good.asked;
-      const event = await createTestEvent(worker, owner, {}, PLAN);
+      const event = await createTestEvent(worker, owner);
       await sealBallots(worker, event.id, 1);
       await sequenceServiceLog(worker.deps);
       await eventually(() => (good.asked > asked ? true : undefined));
@@ -189,7 +171,7 @@ describe('the witnesses of the service’s own log', () => {
 
 describe('the close of an event, where witnesses are set', () => {
   const kinds = async (eventId: string): Promise<string[]> => {
-    const { rows } = await service.deps.db.$client.query<{ data: Buffer }>(
+    const rows = await service.query<{ data: Buffer }>(
       'SELECT data FROM log_leaves WHERE voting_event_id = $1 ORDER BY leaf_index',
       [eventId],
     );
@@ -200,7 +182,7 @@ describe('the close of an event, where witnesses are set', () => {
     await sequenceLog(sealDeps(service.deps), eventId, 1);
   };
   async function votedEvent(): Promise<TestEvent> {
-    const event = await createTestEvent(service, account, {}, [
+    const event = await account.event({}, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea'], settings: { tieBreak: 'lot' } },
     ]);
     const [position] = event.positions;
@@ -219,7 +201,7 @@ describe('the close of an event, where witnesses are set', () => {
       } finally {
         if (away) await Promise.all([good.comeBack(), odd.comeBack()]);
       }
-      const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+      const results = await account.get(`/voting-events/${event.id}/results`);
       expect(results.body.data).toMatchObject({ final: true, lot: { seed: expect.any(String) } });
     }
   });

@@ -96,10 +96,7 @@ export class ApiContract {
     // Fixed parts before parameters, as the router has it.
     this.#paths = Object.keys(document.paths)
       .sort((left, right) => (left.replaceAll('{', '\uffff') < right.replaceAll('{', '\uffff') ? -1 : 1))
-      .map((template) => ({
-        template,
-        pattern: patternOf(template, document),
-      }));
+      .map((template) => ({ template, pattern: patternOf(template, document) }));
   }
 
   /** What is wrong with an answer, or undefined. */

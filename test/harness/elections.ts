@@ -17,6 +17,8 @@ export interface PositionPlan {
   readonly settings?: Readonly<Record<string, unknown>>;
 }
 
+export const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+
 export const visitor = (): string => `vi_${randomBytes(16).toString('hex')}`;
 
 /** The data of an answer that must have a status. */
@@ -26,6 +28,11 @@ export function demand(answer: TestAnswer, status: number): TestAnswer['body'] {
   return answer.body.data;
 }
 
+/** A vote for a candidate of the first position. */
+export const votesFor = ({ positions: [position] }: Pick<TestEvent, 'positions'>, candidate = 0) => [
+  { positionId: position?.id, candidateId: position?.candidates[candidate] },
+];
+
 /**
  * Creates an event with its positions and candidates, and opens it unless told otherwise.
  * @param prepare what has to happen to the event before it gets its positions
@@ -33,8 +40,8 @@ export function demand(answer: TestAnswer, status: number): TestAnswer['body'] {
 export async function createTestEvent(
   service: TestService,
   account: TestAccount,
-  event: Readonly<Record<string, unknown>>,
-  plans: readonly PositionPlan[],
+  event: Readonly<Record<string, unknown>> = {},
+  plans: readonly PositionPlan[] = PLURALITY,
   open = true,
   prepare: (id: string) => Promise<void> = async () => undefined,
 ): Promise<TestEvent> {
@@ -85,13 +92,27 @@ export async function votePoll(
   return demand(await service.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote }), 200);
 }
 
+/** Casts and confirms ballots for the first two candidates in turn, and moves them into the log; their codes. */
+export async function votePolls(
+  service: TestService,
+  account: TestAccount,
+  event: TestEvent,
+  ballots: number,
+): Promise<string[]> {
+  const codes: string[] = [];
+  for (let index = 0; index < ballots; index += 1)
+    codes.push((await votePoll(service, account, event, votesFor(event, index % 2))).confirmationCode);
+  await sealBallots(service, event.id);
+  return codes;
+}
+
 /** Moves waiting ballots into the log now, if at least so many wait, as the recurring job does. */
 export async function sealBallots(service: TestService, eventId: string, least = 1): Promise<void> {
   const seal = sealDeps(service.deps);
   await eventually(async () => {
     await sequenceLog(seal, eventId, least);
     // A job that was at the same log has left nothing to this one: then it is tried again, until the job has committed.
-    const { rows } = await service.deps.db.$client.query<{ waiting: string; opened: boolean }>(
+    const rows = await service.query<{ waiting: string; opened: boolean }>(
       `SELECT count(*) AS waiting, EXISTS (SELECT 1 FROM ballot_logs WHERE voting_event_id = $1) AS opened
        FROM ballot_queue WHERE voting_event_id = $1`,
       [eventId],

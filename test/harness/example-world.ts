@@ -4,7 +4,7 @@ import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visi
 import { mailedVoterKey } from './mails.ts';
 import { checkoutUrlOf, connectTestBusiness, decide } from './payments.ts';
 import { inviteToken } from './sharing.ts';
-import { createTestAccount, eventually, type TestAccount, type TestService } from './test-service.ts';
+import { eventually, type TestAccount, type TestService } from './test-service.ts';
 
 /** What an example needs of the event that it is about. */
 export interface WorldPlan {
@@ -105,7 +105,7 @@ function createExampleEvent(
 
 /** Makes a fresh account with an event that has one of everything. */
 export async function createExampleWorld(service: TestService, plan: WorldPlan): Promise<ExampleWorld> {
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const send: Send = async (method, path, body) => {
     const answer = await service.call(method, path, body, { key: account.write });
     return demand(answer, answer.status < 300 ? answer.status : 200);

@@ -119,10 +119,7 @@ export class FullElection {
           participants: [''],
           codeTag,
         },
-        voter: {
-          identity,
-          keyHash: hashSentKey(secrets, event.id, KEY),
-        },
+        voter: { identity, keyHash: hashSentKey(secrets, event.id, KEY) },
         entries: sealSecretBallot(secrets, event.id, codeTag, {
           codeTag,
           packed: entries,
@@ -193,7 +190,6 @@ export class ReadingMeter {
 
 /** Leaves the tables as they are right after they were filled: without statistics to plan by, and without space that was tidied up. */
 export async function keepUntended({ deps }: TestService): Promise<void> {
-  for (const table of [...BIG_TABLES, 'idempotency_keys']) {
+  for (const table of [...BIG_TABLES, 'idempotency_keys'])
     await deps.db.$client.query(`ALTER TABLE ${table} SET (autovacuum_enabled = off)`);
-  }
 }

@@ -3,19 +3,30 @@ import { existsSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { Ajv } from 'ajv';
 import formatsModule from 'ajv-formats';
+import { afterEach } from 'vitest';
+import { NO_FAULTS } from '#sandbox/faults.ts';
 import type { ApiRequest } from '#sandbox/sandbox-context.ts';
 import { readSandboxKey, sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
-import { createTestEvent, demand, type PositionPlan, type TestEvent } from './elections.ts';
 import {
-  createTestAccount,
+  createTestEvent,
+  demand,
+  PLURALITY,
+  type PositionPlan,
+  type TestEvent,
+  visitor,
+  votesFor,
+} from './elections.ts';
+import {
+  eventually,
   startTestService,
   type TestAccount,
   type TestAnswer,
   type TestService,
   type TestServiceOptions,
 } from './test-service.ts';
+import { use } from './use.ts';
 
 export type TestProvider = 'provider_a' | 'provider_b';
 export const PROVIDERS = ['provider_a', 'provider_b'] as const;
@@ -87,6 +98,13 @@ export async function startPaidTestService(options: TestServiceOptions = {}): Pr
   };
 }
 
+/** The same for the tests of this file, stopped after the last of them. What one makes the providers do ends with it. */
+export async function usePaidService(options: TestServiceOptions = {}): Promise<PaidTestService> {
+  const paid = await use(startPaidTestService(options));
+  afterEach(() => void Object.assign(paid.sandbox.faults, NO_FAULTS));
+  return paid;
+}
+
 /** A sandbox business of an account. */
 export async function connectTestBusiness(
   { deps }: TestService,
@@ -108,7 +126,6 @@ export async function connectTestBusiness(
   return { id, secretKey };
 }
 
-export const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 export const PRICE = {
   provider_a: { amountMinor: 500, currency: 'usd' },
   provider_b: { amountMinor: 50_000, currency: 'ngn' },
@@ -120,6 +137,22 @@ export interface PaidEvent extends TestEvent {
   readonly provider: TestProvider;
   readonly businessId: string;
   readonly secretKey: string;
+  /** What its page asks, with the key that votes. */
+  page(path: string, body?: unknown): Promise<TestAnswer>;
+  /** A payment, as its organizer sees it. */
+  payment(attempt: string): Promise<TestAnswer['body']>;
+  /** Waits until the organizer sees a payment so, and returns it. */
+  until(attempt: string, holds: (payment: TestAnswer['body']) => boolean): Promise<TestAnswer['body']>;
+  /** The first call of a vote. @param more of its body */
+  begin(more?: object): Promise<{ readonly attempt: string; readonly url: string }>;
+  /** The first call of a vote and what its payer does; the attempt. */
+  pay(more?: object): Promise<string>;
+  /** The same, until the service knows that it was paid. */
+  payKnown(more?: object): Promise<string>;
+  /** The second call of a vote. */
+  cast(attempt: string): Promise<TestAnswer>;
+  /** A vote that is paid, cast and confirmed; the attempt. */
+  vote(more?: object): Promise<string>;
 }
 
 /** A poll that is paid through a sandbox business of a fresh account, open unless told otherwise. @param settings more of the event */
@@ -130,7 +163,7 @@ export async function createPaidEvent(
   plans: readonly PositionPlan[] = PLURALITY,
   open = true,
 ): Promise<PaidEvent> {
-  const account = await createTestAccount(service);
+  const account = await service.account();
   const { id: businessId, secretKey } = await connectTestBusiness(service, account, provider);
   const { payments = { payToVote: PRICE[provider] }, ...rest } = settings;
   const key = { key: account.write };
@@ -141,7 +174,40 @@ export async function createPaidEvent(
       demand(await service.call('PATCH', `/voting-events/${id}`, { payments }, key), 200);
   };
   const event = await createTestEvent(service, account, { title: 'A paid poll', ...rest }, plans, open, link);
-  return { ...event, account, provider, businessId, secretKey };
+  const page = (path: string, body?: unknown) => account.page(event, path, body);
+  const payment = async (attempt: string) =>
+    demand(await account.get(`/voting-events/${event.id}/payments/${attempt}`), 200);
+  const until: PaidEvent['until'] = (attempt, holds) =>
+    eventually(async () => {
+      const seen = await payment(attempt);
+      return holds(seen) ? seen : undefined;
+    });
+  const begin = async (more = {}) => {
+    const ballot = { visitorId: visitor(), email: 'payer@mail.example', votes: votesFor(event), returnUrl: RETURN_URL };
+    const answer = await page('ballot/cast', { ...ballot, ...more });
+    return { attempt: demand(answer, 402).paymentAttemptId as string, url: checkoutUrlOf(answer) };
+  };
+  const pay = async (more = {}) => {
+    const { attempt, url } = await begin(more);
+    await decide(url, 'pay');
+    return attempt;
+  };
+  const cast = (attempt: string) => page('ballot/cast', { paymentAttemptId: attempt });
+  return {
+    ...event,
+    ...{ account, provider, businessId, secretKey, page, payment, until, begin, pay, cast },
+    async payKnown(more) {
+      const attempt = await pay(more);
+      await until(attempt, ({ status }) => status === 'succeeded');
+      return attempt;
+    },
+    async vote(more) {
+      const attempt = await pay(more);
+      const { confirmationCode } = demand(await cast(attempt), 201);
+      demand(await page('ballot/confirm', { confirmationCode }), 200);
+      return attempt;
+    },
+  };
 }
 
 /** What the provider calls the payment of an attempt: where the sandbox is asked to reverse it. */

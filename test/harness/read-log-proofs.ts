@@ -110,9 +110,8 @@ function areHashes(hashes: readonly Uint8Array[]): boolean {
 export function tilesOfTree(size: number): Tile[] {
   const tiles: Tile[] = [];
   for (let level = 0; tileWidth(level, 0, size) > 0; level += 1) {
-    for (let index = 0; tileWidth(level, index, size) > 0; index += 1) {
+    for (let index = 0; tileWidth(level, index, size) > 0; index += 1)
       tiles.push({ level, index, width: tileWidth(level, index, size) });
-    }
   }
   return tiles;
 }
@@ -139,9 +138,8 @@ export function openLogPromise(note: string, verifier: NoteVerifier): LogPromise
   const leafHash = Buffer.from(encoded, 'base64');
   const untilMs = readDate(date);
   const formed = words === WORDS && lines.length === 5 && lines.at(-1) === '';
-  if (!formed || untilMs === undefined || leafHash.length !== HASH_BYTES || leafHash.toString('base64') !== encoded) {
+  if (!formed || untilMs === undefined || leafHash.length !== HASH_BYTES || leafHash.toString('base64') !== encoded)
     throw new NoteRefused('this is no promise of a leaf');
-  }
   return { origin, leafHash, untilMs };
 }
 

@@ -1,3 +1,5 @@
+import type { TestService } from './test-service.ts';
+
 /** A mail as people see it. */
 export interface ReadMail {
   readonly to: string;
@@ -84,3 +86,6 @@ export function readMail(raw: Buffer | string): ReadMail {
     html: ofType('text/html'),
   };
 }
+
+/** The mails of a service so far, newest last. */
+export const readMails = (service: TestService): ReadMail[] => service.mails().map(readMail);

@@ -6,7 +6,7 @@ import { migrate } from '#src/database/migrate.ts';
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { requireStarted, type Settings, type StartedService, startProcess } from './started-service.ts';
 import { runStatements, withDatabase } from './test-database.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from './test-service.ts';
+import { startTestService, type TestAccount, type TestService } from './test-service.ts';
 
 /** Service processes as they run in production, on a server that keeps what it commits; the tests' usual one does not. */
 export interface RealProcesses {
@@ -31,7 +31,7 @@ export async function startRealProcesses(): Promise<RealProcesses> {
   const secretKey = randomBytes(32).toString('base64');
   const ballotKeysDir = path.join(folder, 'ballot-keys');
   const inside = await startTestService({ databaseUrl, secretKey, worker: false, ballotKeysDir });
-  const account = await createTestAccount(inside);
+  const account = await inside.account();
   const started: StartedService[] = [];
   return {
     ...{ server, databaseUrl, secretKey, folder, account, inside },

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import type { QueryResultRow } from 'pg';
 import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import type { PlanName } from '#src/accounts/plans.ts';
@@ -11,7 +12,9 @@ import type { Scope } from '#src/http/caller.ts';
 import { createLog, type Log } from '#src/platform/log.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
 import { ApiContract, type ApiDocument } from './api-document.ts';
+import { createTestEvent, type TestEvent } from './elections.ts';
 import { createTestDatabase } from './test-database.ts';
+import { use } from './use.ts';
 
 export interface TestAnswer {
   readonly status: number;
@@ -33,6 +36,11 @@ export interface TestService {
   readonly databaseUrl: string;
   readonly secretKey: string;
   call(method: string, target: string, body?: unknown, options?: CallOptions): Promise<TestAnswer>;
+  /** A fresh account with a key of each kind. */
+  account(plan?: PlanName): Promise<TestAccount>;
+  /** The rows of a statement, by the service's own connections. */
+  // biome-ignore lint/suspicious/noExplicitAny: as of the driver, a test that knows the columns may name them
+  query<R extends QueryResultRow = any>(sql: string, values?: readonly unknown[]): Promise<R[]>;
   /** A second server process' worth of service on the same database. */
   another(): Promise<TestService>;
   /** The service with the same keys and data folder on another database: a restored copy, or the same one by another role. */
@@ -42,6 +50,50 @@ export interface TestService {
   /** Mails written so far, newest last, but for the first `from`. */
   mails(from?: number): string[];
   stop(): Promise<void>;
+}
+
+/** The keys of an account, and requests with them. */
+export interface TestAccount {
+  readonly id: string;
+  readonly read: string;
+  readonly write: string;
+  readonly vote: string;
+  /** Reads with the key that may only read. */
+  get(target: string): Promise<TestAnswer>;
+  /** Changes with the key that writes, as the next three do. */
+  post(target: string, body?: unknown, headers?: CallOptions['headers']): Promise<TestAnswer>;
+  put(target: string, body: unknown): Promise<TestAnswer>;
+  patch(target: string, body: unknown, headers?: CallOptions['headers']): Promise<TestAnswer>;
+  delete(target: string): Promise<TestAnswer>;
+  /** What a page of voters asks with the key that votes, below the event: a GET where it sends nothing. */
+  page(event: { readonly id: string }, path: string, body?: unknown): Promise<TestAnswer>;
+  /** Creates an event, an open poll by plurality unless told otherwise. */
+  event(...plan: EventPlan): Promise<TestEvent>;
+}
+
+type EventPlan = Parameters<typeof createTestEvent> extends [unknown, unknown, ...infer Plan] ? Plan : never;
+
+/** A fresh account on a service, with a key of each kind. */
+async function makeAccount(service: TestService, plan: PlanName): Promise<TestAccount> {
+  const { deps, call } = service;
+  const { id } = await createAccount(deps.db, deps, { name: 'Test account', plan });
+  const key = async (...scopes: Scope[]): Promise<string> => {
+    const asked = { accountId: id, name: scopes.join(), scopes, votingEventId: null, expiresInDays: null };
+    return (await createApiKey(deps.db, deps, asked)).key;
+  };
+  const [read, write, vote] = [await key('read'), await key('read', 'write'), await key('vote')];
+  const account: TestAccount = {
+    ...{ id, read, write, vote },
+    get: (target) => call('GET', target, undefined, { key: read }),
+    post: (target, body, headers = {}) => call('POST', target, body, { key: write, headers }),
+    put: (target, body) => call('PUT', target, body, { key: write }),
+    patch: (target, body, headers = {}) => call('PATCH', target, body, { key: write, headers }),
+    delete: (target) => call('DELETE', target, undefined, { key: write }),
+    page: (event, path, body) =>
+      call(body === undefined ? 'GET' : 'POST', `/public/voting-events/${event.id}/${path}`, body, { key: vote }),
+    event: (...plan) => createTestEvent(service, account, ...plan),
+  };
+  return account;
 }
 
 let contract: Promise<ApiContract> | undefined;
@@ -106,7 +158,7 @@ async function serve(
   // Before anything is asked: compiling it holds this process, and with it the service, up for a while.
   contract ??= readContract(service.port);
   const held = await contract;
-  return {
+  const served: TestService = {
     deps,
     port: service.port,
     databaseUrl,
@@ -151,7 +203,11 @@ async function serve(
       await service.stop();
       await tidy();
     },
+    account: (plan = 'enterprise') => makeAccount(served, plan),
+    query: async (sql, values) =>
+      (await deps.db.$client.query(sql, values === undefined ? undefined : [...values])).rows,
   };
+  return served;
 }
 
 export async function startTestService(options: TestServiceOptions = {}): Promise<TestService> {
@@ -172,29 +228,11 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   );
 }
 
-export interface TestAccount {
-  readonly id: string;
-  readonly read: string;
-  readonly write: string;
-  readonly vote: string;
-}
+/** A fresh account of a service. */
+export const createTestAccount = (service: TestService, plan?: PlanName): Promise<TestAccount> => service.account(plan);
 
-/** A fresh account with a key of each kind. */
-export async function createTestAccount(service: TestService, plan: PlanName = 'enterprise'): Promise<TestAccount> {
-  const { deps } = service;
-  const { id } = await createAccount(deps.db, deps, { name: 'Test account', plan });
-  const key = async (scopes: readonly Scope[]): Promise<string> =>
-    (
-      await createApiKey(deps.db, deps, {
-        accountId: id,
-        name: scopes.join(),
-        scopes,
-        votingEventId: null,
-        expiresInDays: null,
-      })
-    ).key;
-  return { id, read: await key(['read']), write: await key(['read', 'write']), vote: await key(['vote']) };
-}
+/** A service for the tests of this file, stopped after the last of them. */
+export const useService = (options: TestServiceOptions = {}): Promise<TestService> => use(startTestService(options));
 
 /**
  * Asks again where the service has too much to do, as clients are asked to: 429, or 500 with `Retry-After`. For bursts of

@@ -56,9 +56,8 @@ async function measure(world: World, size: EventSize, ballots: number): Promise<
   await timed(world, 'a page of rounds', BOUNDS.resultsMs, () =>
     readWhole(world, `${results}/rounds?positionId=pos_l_1`),
   );
-  for (const kind of ['csv', 'json', 'pdf']) {
+  for (const kind of ['csv', 'json', 'pdf'])
     await timed(world, `the ${kind} export`, BOUNDS.resultsMs, () => readWhole(world, `${results}/${kind}`));
-  }
   await timed(world, 'the close', BOUNDS.closeMs, () => waitForFinal(world, id));
   await timed(world, 'the close of a small event beside it', BOUNDS.otherCloseMs, () => waitForFinal(world, other));
   await timed(world, 'every cast vote record (cvr export)', BOUNDS.cvrMs, async () => {
@@ -70,7 +69,6 @@ async function measure(world: World, size: EventSize, ballots: number): Promise<
 
 const [positions = 100, candidates = 1_000, ...counts] = process.argv.slice(2).map(Number);
 await withWorld(async (world) => {
-  for (const ballots of counts.length > 0 ? counts : [2, 100_000]) {
+  for (const ballots of counts.length > 0 ? counts : [2, 100_000])
     await measure(world, { positions, candidates }, ballots);
-  }
 });

@@ -2,7 +2,7 @@
 import { spoil, validBallot } from './ballots.ts';
 import { type Json, Random } from './kit.ts';
 import { moreActs } from './more-acts.ts';
-import { closesAt, type Event, HOUR, type Key, livePendings, MINUTE, statusOf, type Voter } from './state.ts';
+import { closesAt, type Event, HOUR, livePendings, MINUTE, statusOf, type Voter } from './state.ts';
 import { DAY, type World } from './world.ts';
 
 export interface Op {
@@ -412,4 +412,3 @@ export async function perform(world: World, op: Op): Promise<void> {
   world.note(`# ${op.k}`);
   await act(world, op, new Random(op.r));
 }
-export const keyIsLive = (key: Key): boolean => !key.revoked;

@@ -169,9 +169,10 @@ export const hookRoutes: readonly Route[] = [
       const endpoint = endpointOf(model, context);
       if (endpoint === undefined) return [notFound()];
       const row = { id: kit.prefixed('whd_'), status: kit.STRING, createdAt: kit.TIME };
-      const rows = new kit.Match('deliveries', (got) => {
-        return Array.isArray(got) && got.every((item) => kit.differences(row, item).length === 0);
-      });
+      const rows = new kit.Match(
+        'deliveries',
+        (got) => Array.isArray(got) && got.every((item) => kit.differences(row, item).length === 0),
+      );
       return [{ status: 200, body: { data: rows, nextCursor: null } }];
     },
   },

@@ -17,7 +17,7 @@ import * as kit from './kit.ts';
 import { at, bool, type Json, nullable } from './kit.ts';
 import type { Model, Route } from './model.ts';
 import { roleOf } from './sharing.ts';
-import { CONFIRM_WINDOW, closesAt, type Event, eventBody, frozen, isReady, livePendings, statusOf } from './state.ts';
+import { type Event, eventBody, frozen, isReady, livePendings, statusOf } from './state.ts';
 
 const price = nullable(
   kit.object({ amountMinor: [kit.int(1, 99_999_999_999)], currency: [kit.pattern(/^[a-z]{3}$/)] }),
@@ -315,13 +315,6 @@ function list(model: Model, { query, key, now }: Context): Expected[] {
   if (rows.length > limit) return [{ status: 200, body: { nextCursor: kit.STRING } }];
   return [listed(new kit.Bag(rows))];
 }
-
-export const TEN_SECONDS = 10_000;
-/** Unless an answer is due only when the close is over. */
-export const closingSoon = (event: Event, now: number): boolean => {
-  const end = closesAt(event);
-  return end !== null && (Math.abs(now - end) < TEN_SECONDS || Math.abs(now - end - CONFIRM_WINDOW) < TEN_SECONDS);
-};
 
 function linked({ event }: Context): Expected[] {
   return event.business === null

@@ -182,7 +182,6 @@ if (values.counts)
     out(`${String(number).padStart(7)} ${name}`);
 for (const [name, { count, ms }] of [...spent].toSorted(([, a], [, b]) => b.ms - a.ms))
   out(`${name}: ${count} × ${(ms / count).toFixed(1)} ms = ${(ms / 1000).toFixed(1)} s`);
-for (const [name, { count, seed }] of [...classes].toSorted(([, a], [, b]) => b.count - a.count)) {
+for (const [name, { count, seed }] of [...classes].toSorted(([, a], [, b]) => b.count - a.count))
   out(`${String(count).padStart(6)} × ${isKnown(name) ? '(known) ' : ''}${name} [seed ${seed}]`);
-}
 process.exit(differing > Number(values.tolerated) ? 1 : 0);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
@@ -6,13 +6,7 @@ import { listOwed } from '#src/payments/list-owed.ts';
 import { createLog } from '#src/platform/log.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
-import {
-  createPaidEvent,
-  type PaidEvent,
-  type PaidTestService,
-  PROVIDERS,
-  startPaidTestService,
-} from '#test/harness/payments.ts';
+import { createPaidEvent, type PaidEvent, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
 import { HABITS, type Habit } from './habits.ts';
 import { type Begun, Merchant } from './merchant.ts';
 
@@ -22,15 +16,11 @@ const PAYMENTS = Number(process.env['MONEY_PAYMENTS'] ?? 40);
 const MESSAGES = ['normal', 'duplicate', 'lost', 'late', 'reordered', 'older_secret', 'elsewhere'] as const;
 
 const told: { attempt: string; alarm: string }[] = [];
-let paid: PaidTestService;
-beforeAll(async () => {
-  const write = (line: string): void => {
-    const { attempt, alarm } = JSON.parse(line);
-    if (typeof alarm === 'string' && typeof attempt === 'string') told.push({ attempt, alarm });
-  };
-  paid = await startPaidTestService({ log: createLog('error', { write }) });
-});
-afterAll(() => paid.stop());
+const write = (line: string): void => {
+  const { attempt, alarm } = JSON.parse(line);
+  if (typeof alarm === 'string' && typeof attempt === 'string') told.push({ attempt, alarm });
+};
+const paid = await usePaidService({ log: createLog('error', { write }) });
 
 /** Whole numbers below a bound, the same ones for the same seed. */
 function createDice(seed: number): (sides: number) => number {

@@ -108,9 +108,7 @@ async function perform(deed: Deed): Promise<void> {
   print(`  ${at()}: ${deed.do}`);
   if (deed.do === 'kill') await world.restart(deed.place, 'SIGKILL');
   if (deed.do === 'rotate') await world.rotate(deed.step);
-  if (deed.do === 'upgrade') {
-    await world.rollOut();
-  }
+  if (deed.do === 'upgrade') await world.rollOut();
   if (deed.do === 'restore' && newest !== undefined) {
     await world.restore(newest);
     await world.startProcesses();

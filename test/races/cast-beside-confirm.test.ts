@@ -1,21 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestEvent, demand, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { expect, test } from 'vitest';
+import { createTestEvent, demand, visitor, votesFor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-let services: readonly [TestService, TestService];
-let account: TestAccount;
-
-beforeAll(async () => {
-  const first = await startTestService();
-  services = [first, await first.another()];
-  account = await createTestAccount(first);
-});
-afterAll(async () => {
-  for (const service of services.toReversed()) await service.stop();
-});
-
-const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
+const first = await useService();
+const services = [first, await use(first.another())] as const;
+const account = await first.account();
 
 /** Rounds at once, each of a participant of its own: batches and single statements are both met. */
 const ROUNDS = 40;
@@ -24,10 +15,10 @@ test.each(['election', 'poll'] as const)(
   'a cast beside the confirm of the same participant’s ballot, on two processes, is explained by one order of the two: %s',
   async (type) => {
     const [one, two] = services;
-    const event = await createTestEvent(one, account, { type }, [PLURALITY]);
+    const event = await createTestEvent(one, account, { type });
     const base = `/public/voting-events/${event.id}/ballot`;
     const key = { key: account.vote };
-    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+    const votes = votesFor(event);
     const rows = Array.from({ length: ROUNDS }, (_, index) => ({ name: 'V', email: `v${index}@club.example` }));
     const path = `/voting-events/${event.id}/voters/batch`;
     const voters =
@@ -58,9 +49,9 @@ test.each(['election', 'poll'] as const)(
 test('a ballot whose cast was answered beside the close can be confirmed for the 15 minutes after it', async () => {
   const [one, two] = services;
   for (let round = 0; round < 8; round += 1) {
-    const event = await createTestEvent(one, account, {}, [PLURALITY]);
+    const event = await createTestEvent(one, account);
     const base = `/public/voting-events/${event.id}/ballot`;
-    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+    const votes = votesFor(event);
     const casts = Array.from({ length: 12 }, (_, index) =>
       (index % 2 === 0 ? one : two).call(
         'POST',

@@ -1,41 +1,27 @@
-import type { Pool } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { type CastRequest, type CastVerdict, castBallots } from '#src/ballots/repository.ts';
 import { codeTagOf, generateConfirmationCode } from '#src/ballots/waiting-ballot.ts';
 import { identityHash } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { demand, type TestEvent } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
-let service: TestService;
-let account: TestAccount;
-let pool: Pool;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  pool = service.deps.db.$client;
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const pool = service.deps.db.$client;
 
 const KEY = '0123-4567-89AB-CDEF';
 const NAMES = ['ada', 'bea', 'cy', 'di', 'eve', 'flo', 'gil', 'hal', 'ina', 'jo', 'kim', 'lea'];
 
 /** An election of voters who have keys, each with something of their own that may stand against their ballot. */
 async function createElection(): Promise<TestEvent> {
-  const plans = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
-  const event = await createTestEvent(service, account, { type: 'election' }, plans);
+  const event = await account.event({ type: 'election' });
   const voters = NAMES.map((name) => ({ name, email: `${name}@example.org`, voterId: `ID-${name}` }));
-  const rows = demand(
-    await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, { key: account.write }),
-    201,
-  );
-  for (const { id } of rows) {
-    await giveVoterKey(service, event.id, id, KEY);
-  }
+  const rows = demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
+  for (const { id } of rows) await giveVoterKey(service, event.id, id, KEY);
   const idOf = (name: string): string => rows[NAMES.indexOf(name)].id;
   await pool.query("UPDATE voters SET key_status = 'used' WHERE voting_event_id = $1 AND name <> 'bea'", [event.id]);
   await pool.query("UPDATE voters SET status = 'rejected' WHERE voting_event_id = $1 AND name = 'cy'", [event.id]);

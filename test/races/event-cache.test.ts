@@ -1,32 +1,17 @@
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { castBallot } from '#src/ballots/cast-ballot.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { EventCache, findAccess } from '#src/voting-events/access.ts';
-import { createTestEvent, demand, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
-import { PLURALITY, PRICE } from '#test/harness/payments.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { createTestEvent, demand, PLURALITY, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { PRICE } from '#test/harness/payments.ts';
+import { eventually, type TestService, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
-let first: TestService;
-let second: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  first = await startTestService();
-  second = await first.another();
-  account = await createTestAccount(first);
-});
-afterAll(async () => {
-  await second.stop();
-  await first.stop();
-});
+const first = await useService();
+const second = await use(first.another());
+const account = await first.account();
 
 const titleAt = async (service: TestService, event: TestEvent): Promise<string> =>
   demand(await service.call('GET', `/public/voting-events/${event.id}`, undefined, { key: account.vote }), 200).title;
@@ -40,7 +25,7 @@ const renameUnannounced = (event: TestEvent, title: string): Promise<unknown> =>
 
 describe('an event that voters ask for', () => {
   test('is read once by requests that ask together, and from memory by the next', async () => {
-    const event = await createTestEvent(first, account, {}, PLURALITY);
+    const event = await createTestEvent(first, account);
     const cache = new EventCache(first.deps.db);
     const find = () => cache.find(account.id, event.id, Date.now());
     const [one, two] = await Promise.all([find(), find()]);
@@ -52,7 +37,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('shows an edit at once where it was made, and at every other process as soon as that is told of it', async () => {
-    const event = await createTestEvent(first, account, { title: 'Before' }, PLURALITY);
+    const event = await createTestEvent(first, account, { title: 'Before' });
     for (const title of ['Once', 'Twice', 'Thrice']) {
       await titleAt(second, event);
       demand(await first.call('PATCH', `/voting-events/${event.id}`, { title }, { key: account.write }), 200);
@@ -62,7 +47,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('shows an edit even where its announcement was lost', async () => {
-    const event = await createTestEvent(first, account, { title: 'Before' }, PLURALITY);
+    const event = await createTestEvent(first, account, { title: 'Before' });
     const cache = new EventCache(first.deps.db);
     const title = async () => (await cache.find(account.id, event.id, Date.now()))?.event.title;
     expect(await title()).toBe('Before');
@@ -71,7 +56,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('is not kept when it was read while it changed', async () => {
-    const event = await createTestEvent(first, account, { title: 'Before' }, PLURALITY);
+    const event = await createTestEvent(first, account, { title: 'Before' });
     const cache = new EventCache(first.deps.db);
     const reading = cache.find(account.id, event.id, Date.now());
     cache.forget(event.id);
@@ -93,7 +78,7 @@ describe('an event that voters ask for', () => {
   });
 
   test('has results for all who ask at once by a definition that was changed since, with the ballots of the new one', async () => {
-    const event = await createTestEvent(first, account, {}, PLURALITY);
+    const event = await createTestEvent(first, account);
     const remembered = await loadBallotDefinition(first.deps.db, event.id);
     if (remembered === undefined) throw new Error('the event is there');
     const [position] = event.positions;
@@ -110,13 +95,13 @@ describe('an event that voters ask for', () => {
   });
 
   test('takes no free ballot once it has a price, whoever still remembers it without one', async () => {
-    const event = await createTestEvent(first, account, {}, PLURALITY);
+    const event = await createTestEvent(first, account);
     const remembered = await findAccess(first.deps.db, account.id, event.id);
     if (remembered === undefined) throw new Error('the event is there');
-    await first.deps.db.$client.query(
-      'UPDATE voting_events SET pay_to_vote = $1, paper_version = paper_version + 1 WHERE id = $2',
-      [JSON.stringify(PRICE.provider_a), event.id],
-    );
+    await first.query('UPDATE voting_events SET pay_to_vote = $1, paper_version = paper_version + 1 WHERE id = $2', [
+      JSON.stringify(PRICE.provider_a),
+      event.id,
+    ]);
     const changed = await findAccess(first.deps.db, account.id, event.id);
     if (changed === undefined) throw new Error('the event is there');
     await first.deps.definitions.get(changed.event);
@@ -126,9 +111,7 @@ describe('an event that voters ask for', () => {
     await expect(
       castBallot(first.deps, { ...remembered, caller }, { visitorId: visitor(), votes }, undefined),
     ).rejects.toThrow('changed meanwhile');
-    const { rows } = await first.deps.db.$client.query('SELECT 1 FROM pending_ballots WHERE voting_event_id = $1', [
-      event.id,
-    ]);
+    const rows = await first.query('SELECT 1 FROM pending_ballots WHERE voting_event_id = $1', [event.id]);
     expect(rows).toEqual([]);
   });
 });

@@ -1,24 +1,17 @@
 import type { Pool } from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { BallotWriter, type CastRequest } from '#src/ballots/repository.ts';
 import { codeTagOf, generateConfirmationCode } from '#src/ballots/waiting-ballot.ts';
 import { Batcher } from '#src/database/batcher.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { createTestEvent, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let account: TestAccount;
-let pool: Pool;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  pool = service.deps.db.$client;
-  await pool.query('CREATE TABLE gathered (id text PRIMARY KEY, value integer CHECK (value > 0))');
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
+const pool = service.deps.db.$client;
+await pool.query('CREATE TABLE gathered (id text PRIMARY KEY, value integer CHECK (value > 0))');
 
 interface Row {
   readonly id: string;
@@ -146,7 +139,7 @@ const ROWS_AT = 12;
 
 describe('gathered ballots', () => {
   test('whose answer was lost after the commit are cast once, under one idempotency key', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     let lost = 0;
     const losing = {
       query: async (statement: { values: [Buffer] }) => {
@@ -171,12 +164,9 @@ describe('gathered ballots', () => {
   });
 
   test('under one idempotency key are one ballot and one answer, however many arrive at once', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     const other = await service.another();
-    const body = {
-      visitorId: visitor(),
-      votes: [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }],
-    };
+    const body = { visitorId: visitor(), votes: votesFor(event) };
     const options = { key: account.vote, headers: { 'Idempotency-Key': 'one-of-many' } };
     const answers = await Promise.all(
       Array.from({ length: 32 }, (_, index) =>

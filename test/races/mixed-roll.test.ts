@@ -1,32 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { sequenceLog, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from '#src/voters/voter-key.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, demand } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { demand, votesFor } from '#test/harness/elections.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
 const VOTERS = 200;
 const DELETED = 20;
 
-let service: TestService;
-let other: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  other = await service.another();
-  account = await createTestAccount(service);
-});
-afterAll(async () => {
-  await other.stop();
-  await service.stop();
-});
+const service = await useService();
+const other = await use(service.another());
+const account = await service.account();
 
 const LOCK_NOT_AVAILABLE = '55P03';
 
@@ -38,15 +23,12 @@ function orLocked(fault: unknown): false {
 }
 
 test('a roll that is mixed while people vote, get keys and are deleted loses nobody, and lets nobody vote twice', async () => {
-  const event = await createTestEvent(service, account, { type: 'election' }, [
-    { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
-  ]);
-  const key = { key: account.write };
+  const event = await account.event({ type: 'election' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const voters: { id: string; email: string; voterKey: string }[] = [];
   for (let batch = 0; batch < VOTERS; batch += 100) {
     const rows = Array.from({ length: 100 }, (_, at) => ({ name: 'V', email: `v${batch + at}@mail.example` }));
     const path = `/voting-events/${event.id}/voters/batch`;
-    const added = demand(await service.call('POST', path, { voters: rows }, key), 201);
+    const added = demand(await account.post(path, { voters: rows }), 201);
     const voterKey = (): string => makeVoterKey(service.deps.secrets, generateKeySeed());
     voters.push(...added.map((voter: { id: string; email: string }) => ({ ...voter, voterKey: voterKey() })));
   }
@@ -61,8 +43,7 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
   );
   const voting = voters.slice(DELETED);
   const base = `/public/voting-events/${event.id}/ballot`;
-  const [position] = event.positions;
-  const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
+  const votes = votesFor(event);
   let mixed = 0;
   // As if the job had its turn at once, not once a minute.
   const mixOnce = () =>
@@ -88,7 +69,7 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
   for (let first = 0; first < voting.length; first += 20) {
     const group = voting.slice(first, first + 20);
     const gone = voters[first / 20];
-    const deleting = service.call('DELETE', `/voting-events/${event.id}/voters/${gone?.id}`, undefined, key);
+    const deleting = account.delete(`/voting-events/${event.id}/voters/${gone?.id}`);
     const mixing = mixOnce();
     await Promise.all(
       group.map(async (voter, at) => {
@@ -98,7 +79,7 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
         const vote = { key: account.vote };
         const both = await Promise.all([
           where.call('POST', `${base}/confirm`, body, vote),
-          service.call('POST', `${base}/confirm`, body, vote),
+          account.page(event, 'ballot/confirm', body),
         ]);
         outcomes.push(...both.map(({ status }) => status));
         const again = await cast(at + 1, voter);
@@ -119,6 +100,6 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
   await eventually(async () => ((await count('voters')) === VOTERS - removed ? true : undefined));
   expect(await count('participation')).toBe(voting.length);
   expect((await count('ballot_blocks', 'sum(ballots)')) + (await count('ballot_queue'))).toBe(voting.length);
-  const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+  const results = await account.get(`/voting-events/${event.id}/results`);
   expect(demand(results, 200).stats).toMatchObject({ ballots: voting.length, electorate: VOTERS - removed });
 });

@@ -1,5 +1,5 @@
 import { createHmac } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { visitor } from '#test/harness/elections.ts';
 import {
@@ -7,27 +7,18 @@ import {
   createPaidEvent,
   decide,
   type PaidEvent,
-  type PaidTestService,
   PRICE,
   PROVIDERS,
   RETURN_URL,
-  startPaidTestService,
+  usePaidService,
 } from '#test/harness/payments.ts';
 import { eventually, patiently, type TestAnswer, type TestService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
-let paid: PaidTestService;
-let other: TestService;
+const { service, sandbox } = await usePaidService();
+const other = await use(service.another());
 
-beforeAll(async () => {
-  paid = await startPaidTestService();
-  other = await paid.service.another();
-});
-afterAll(async () => {
-  await other.stop();
-  await paid.stop();
-});
-
-const either = (index: number): TestService => (index % 2 === 0 ? paid.service : other);
+const either = (index: number): TestService => (index % 2 === 0 ? service : other);
 
 function call(on: TestService, event: PaidEvent, method: string, path: string, body?: unknown, headers = {}) {
   const target = `/public/voting-events/${event.id}${path}`;
@@ -46,13 +37,13 @@ async function begin(
     ...(value === undefined ? {} : { value }),
   };
   const body = { visitorId, email: 'payer@mail.example', votes: [vote], returnUrl: RETURN_URL };
-  const answer = await call(paid.service, event, 'POST', '/ballot/cast', body);
+  const answer = await call(service, event, 'POST', '/ballot/cast', body);
   expect(answer.status, JSON.stringify(answer.body)).toBe(402);
   return { attempt: answer.body.data.paymentAttemptId, answer };
 }
 
 async function audit(event: PaidEvent, attempt: string): Promise<string[]> {
-  const { rows } = await paid.service.deps.db.$client.query(
+  const rows = await service.query(
     'SELECT action FROM audit_entries WHERE voting_event_id = $1 AND resource = $2 ORDER BY id',
     [event.id, attempt],
   );
@@ -60,13 +51,13 @@ async function audit(event: PaidEvent, attempt: string): Promise<string[]> {
 }
 
 async function statusOf(event: PaidEvent, attempt: string): Promise<string> {
-  return (await call(paid.service, event, 'GET', `/payments/${attempt}`)).body.data.status;
+  return (await call(service, event, 'GET', `/payments/${attempt}`)).body.data.status;
 }
 
 describe.each(PROVIDERS)('%s, with two processes on one database', (provider) => {
   test('fifty second calls at once have one effect and one answer', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    paid.sandbox.faults.webhooks = 'lost';
+    const event = await createPaidEvent(service, provider);
+    sandbox.faults.webhooks = 'lost';
     const { attempt, answer } = await begin(event);
     await decide(checkoutUrlOf(answer), 'pay');
     const answers = await Promise.all(
@@ -74,33 +65,32 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
         call(either(index), event, 'POST', '/ballot/cast', { paymentAttemptId: attempt }),
       ),
     );
-    paid.sandbox.faults.webhooks = 'normal';
+    sandbox.faults.webhooks = 'normal';
     expect(answers.map(({ status }) => status).toSorted()).toEqual([...Array.from({ length: 49 }, () => 200), 201]);
     expect(new Set(answers.map(({ body }) => JSON.stringify(body))).size).toBe(1);
     expect(await audit(event, attempt)).toEqual(['payment.succeeded', 'payment.fulfilled']);
-    const { rows } = await paid.service.deps.db.$client.query(
-      'SELECT payment_attempt_id FROM pending_ballots WHERE voting_event_id = $1',
-      [event.id],
-    );
+    const rows = await service.query('SELECT payment_attempt_id FROM pending_ballots WHERE voting_event_id = $1', [
+      event.id,
+    ]);
     expect(rows).toEqual([{ payment_attempt_id: attempt }]);
   });
 
   test('pollers of many payments leave the merchant most of what the provider allows, and payers their second call', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    paid.sandbox.faults.webhooks = 'lost';
+    const event = await createPaidEvent(service, provider);
+    sandbox.faults.webhooks = 'lost';
     const begun = await Promise.all(Array.from({ length: 120 }, () => begin(event)));
     const [first = begun[0]] = begun;
     if (first === undefined) throw new Error('no attempt');
     await decide(checkoutUrlOf(first.answer), 'pay');
     // The calls that made the pages count too: a few seconds later there is room again.
     await new Promise((resolve) => setTimeout(resolve, 7_000));
-    const before = paid.sandbox.requests.length;
+    const before = sandbox.requests.length;
     const startedAt = performance.now();
     const reads = await Promise.all(
       begun.slice(1).map(({ attempt }, index) => call(either(index), event, 'GET', `/payments/${attempt}`)),
     );
     const seconds = (performance.now() - startedAt) / 1_000;
-    const asked = paid.sandbox.requests.length - before;
+    const asked = sandbox.requests.length - before;
     expect(new Set(reads.map(({ status, body }) => `${status} ${body.data.status}`))).toEqual(new Set(['200 pending']));
     // Each process knows after a quarter of a second what the other one asked, and gains tokens before the first read is sent.
     expect(asked).toBeLessThanOrEqual(2 * 31 + Math.ceil(10 * (seconds + 1)));
@@ -109,14 +99,14 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
       const answer = await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: first.attempt });
       return answer.status === 201 ? true : undefined;
     }, 5_000);
-    paid.sandbox.faults.webhooks = 'normal';
+    sandbox.faults.webhooks = 'normal';
     expect(asked).toBeGreaterThan(0);
   }, 60_000);
 
   test('message, read and second call at once make one payment.succeeded', async () => {
     for (let round = 0; round < 5; round += 1) {
-      const event = await createPaidEvent(paid.service, provider);
-      paid.sandbox.faults.webhooks = 'duplicate';
+      const event = await createPaidEvent(service, provider);
+      sandbox.faults.webhooks = 'duplicate';
       const { attempt, answer } = await begin(event);
       await decide(checkoutUrlOf(answer), 'pay');
       await Promise.all(
@@ -126,17 +116,17 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
             : call(either(index), event, 'GET', `/payments/${attempt}`),
         ),
       );
-      paid.sandbox.faults.webhooks = 'normal';
+      sandbox.faults.webhooks = 'normal';
       await eventually(async () => ((await statusOf(event, attempt)) === 'fulfilled' ? true : undefined));
       expect(await audit(event, attempt)).toEqual(['payment.succeeded', 'payment.fulfilled']);
     }
   });
 
   test('a payment that is told before our own commit is not lost', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    paid.sandbox.faults.payBeforeAnswer = true;
+    const event = await createPaidEvent(service, provider);
+    sandbox.faults.payBeforeAnswer = true;
     const { attempt } = await begin(event);
-    paid.sandbox.faults.payBeforeAnswer = false;
+    sandbox.faults.payBeforeAnswer = false;
     await eventually(async () => ((await statusOf(event, attempt)) === 'succeeded' ? true : undefined));
     expect((await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: attempt })).status).toBe(201);
   });
@@ -146,11 +136,11 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
     ['amount, a larger one', { paidAmount: 10_000_000 }],
     ['currency', { paidCurrency: provider === 'provider_a' ? 'jpy' : 'GHS' }],
   ])('a payment of another %s is never fulfilled', async (_what, fault) => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const { attempt, answer } = await begin(event);
-    Object.assign(paid.sandbox.faults, fault);
+    Object.assign(sandbox.faults, fault);
     await decide(checkoutUrlOf(answer), 'pay');
-    Object.assign(paid.sandbox.faults, { paidAmount: null, paidCurrency: null });
+    Object.assign(sandbox.faults, { paidAmount: null, paidCurrency: null });
     await eventually(async () => ((await statusOf(event, attempt)) === 'failed' ? true : undefined));
     const second = await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: attempt });
     expect([second.status, second.body.error.details]).toEqual([409, { reason: 'payment_failed', cause: 'mismatch' }]);
@@ -158,9 +148,9 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
   });
 
   test('messages twice, late and in the wrong order never move a payment backwards', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     for (const webhooks of ['duplicate', 'late', 'reordered'] as const) {
-      Object.assign(paid.sandbox.faults, { webhooks, lateMs: 300 });
+      Object.assign(sandbox.faults, { webhooks, lateMs: 300 });
       const { attempt, answer } = await begin(event);
       await decide(checkoutUrlOf(answer), 'pay');
       const second = await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: attempt });
@@ -169,31 +159,31 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
       expect(await statusOf(event, attempt)).toBe('fulfilled');
       expect(await audit(event, attempt)).toEqual(['payment.succeeded', 'payment.fulfilled']);
     }
-    paid.sandbox.faults.webhooks = 'normal';
+    sandbox.faults.webhooks = 'normal';
   });
 
   test('a payment after its attempt has ended goes back, once', async () => {
-    const event = await createPaidEvent(paid.service, provider);
-    paid.sandbox.faults.webhooks = 'lost';
+    const event = await createPaidEvent(service, provider);
+    sandbox.faults.webhooks = 'lost';
     const { attempt, answer } = await begin(event);
-    const { deps } = paid.service;
+    const { deps } = service;
     if (provider === 'provider_a') {
-      paid.sandbox.advance(3_600_000);
+      sandbox.advance(3_600_000);
     } else {
       await deps.db.$client.query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', [attempt]);
     }
     await eventually(async () => ((await statusOf(event, attempt)) === 'cancelled' ? true : undefined));
-    Object.assign(paid.sandbox.faults, { webhooks: 'duplicate', payAfterExpiry: true });
+    Object.assign(sandbox.faults, { webhooks: 'duplicate', payAfterExpiry: true });
     await decide(checkoutUrlOf(answer), 'pay');
     const payment = await eventually(async () => {
       const { data } = (await call(other, event, 'GET', `/payments/${attempt}`)).body;
       return data.refundedAt === null ? undefined : data;
     });
-    Object.assign(paid.sandbox.faults, { webhooks: 'normal', payAfterExpiry: false });
-    if (provider === 'provider_a') paid.sandbox.advance(-3_600_000);
+    Object.assign(sandbox.faults, { webhooks: 'normal', payAfterExpiry: false });
+    if (provider === 'provider_a') sandbox.advance(-3_600_000);
     expect(payment.status).toBe('cancelled');
     expect(await audit(event, attempt)).toEqual(['payment.cancelled', 'payment.refunded']);
-    const refunds = paid.sandbox.requests.filter(
+    const refunds = sandbox.requests.filter(
       ({ method, path, body }) =>
         method === 'POST' &&
         /refund/.test(path) &&
@@ -203,33 +193,30 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
   });
 
   test('a refused refund is tried again until it is taken, and leaves the payment cancelled', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const visitorId = visitor();
     const attempts = [await begin(event, visitorId), await begin(event, visitorId)];
     for (const { answer } of attempts) await decide(checkoutUrlOf(answer), 'pay');
-    paid.sandbox.faults.refuseRefunds = true;
+    sandbox.faults.refuseRefunds = true;
     for (const { attempt } of attempts) {
       await eventually(async () => ((await statusOf(event, attempt)) === 'succeeded' ? true : undefined));
       await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: attempt });
     }
     const last = attempts[1]?.attempt ?? '';
     const status = await eventually(async () => {
-      const { rows } = await paid.service.deps.db.$client.query(
-        'SELECT status FROM payment_refunds WHERE attempt_id = $1',
-        [last],
-      );
+      const rows = await service.query('SELECT status FROM payment_refunds WHERE attempt_id = $1', [last]);
       return rows[0]?.status === 'refused' ? 'refused' : undefined;
     });
     expect(status).toBe('refused');
     expect(await statusOf(event, last)).toBe('cancelled');
-    const { $client } = paid.service.deps.db;
+    const { $client } = service.deps.db;
     const askNow = () =>
       $client.query(
         `SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())`,
         [`refund:${last}:%`],
       );
     await eventually(async () => ((await askNow()).rows.length === 1 ? true : undefined));
-    paid.sandbox.faults.refuseRefunds = false;
+    sandbox.faults.refuseRefunds = false;
     await askNow();
     await eventually(async () => {
       const { data } = (await call(other, event, 'GET', `/payments/${last}`)).body;
@@ -239,17 +226,17 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
   });
 
   test('a refund that is refused for 30 days is given up, and told', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const visitorId = visitor();
     const attempts = [await begin(event, visitorId), await begin(event, visitorId)];
     for (const { answer } of attempts) await decide(checkoutUrlOf(answer), 'pay');
-    paid.sandbox.faults.refuseRefunds = true;
+    sandbox.faults.refuseRefunds = true;
     for (const { attempt } of attempts) {
       await eventually(async () => ((await statusOf(event, attempt)) === 'succeeded' ? true : undefined));
       await call(other, event, 'POST', '/ballot/cast', { paymentAttemptId: attempt });
     }
     const last = attempts[1]?.attempt ?? '';
-    const { $client } = paid.service.deps.db;
+    const { $client } = service.deps.db;
     const refund = async () =>
       (await $client.query('SELECT status FROM payment_refunds WHERE attempt_id = $1', [last])).rows[0]?.status;
     await eventually(async () => ((await refund()) === 'refused' ? true : undefined));
@@ -262,26 +249,25 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
       [`refund:${last}:%`],
     );
     await eventually(async () => ((await refund()) === 'failed' ? true : undefined));
-    paid.sandbox.faults.refuseRefunds = false;
+    sandbox.faults.refuseRefunds = false;
     expect((await audit(event, last)).at(-1)).toBe('payment.refund_failed');
   });
 
   test('a forged message changes nothing, in twelve ways', async () => {
-    const event = await createPaidEvent(paid.service, provider);
+    const event = await createPaidEvent(service, provider);
     const { attempt } = await begin(event);
     const target = `/provider-webhooks/${provider}/${event.businessId}`;
     for (const { name, body, headers } of forgeries(event, attempt)) {
-      const answer = await fetch(`http://127.0.0.1:${paid.service.port}${target}`, {
+      const answer = await fetch(`http://127.0.0.1:${service.port}${target}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json', ...headers },
         body,
       });
       expect([name, answer.status]).toEqual([name, 400]);
     }
-    const { rows } = await paid.service.deps.db.$client.query(
-      'SELECT event_key FROM provider_events WHERE payment_business_id = $1',
-      [event.businessId],
-    );
+    const rows = await service.query('SELECT event_key FROM provider_events WHERE payment_business_id = $1', [
+      event.businessId,
+    ]);
     expect(rows).toEqual([]);
     expect(await statusOf(event, attempt)).toBe('pending');
   });
@@ -367,7 +353,7 @@ test('parallel ballots never spend more credits than there are, and the ledger a
     settings: { quadraticBaseCreditBudget: 100 },
   };
   const payments = { payToVote: PRICE.provider_a, repeatVotes: true };
-  const event = await createPaidEvent(paid.service, 'provider_a', { payments }, [plan]);
+  const event = await createPaidEvent(service, 'provider_a', { payments }, [plan]);
   const visitorId = visitor();
   const attempts = await Promise.all(Array.from({ length: 8 }, () => begin(event, visitorId, 6)));
   await Promise.all(attempts.map(({ answer }) => decide(checkoutUrlOf(answer), 'pay')));
@@ -386,7 +372,7 @@ test('parallel ballots never spend more credits than there are, and the ledger a
       ),
     ),
   );
-  const { rows } = await paid.service.deps.db.$client.query(
+  const rows = await service.query(
     `SELECT b.base, b.purchased, b.held, b.spent,
        (SELECT sum(credits) FILTER (WHERE kind = 'grant') FROM credit_entries e WHERE e.voting_event_id = b.voting_event_id) AS granted,
        (SELECT sum(credits) FILTER (WHERE kind = 'hold') - coalesce(sum(credits) FILTER (WHERE kind IN ('release', 'spend')), 0)
@@ -402,7 +388,7 @@ test('parallel ballots never spend more credits than there are, and the ledger a
 
 test('casts of one visitor at once leave one ballot, and hold its credits once', async () => {
   const plan = { votingMethod: 'quadratic', candidates: ['Ada'], settings: { quadraticBaseCreditBudget: 100 } };
-  const event = await createPaidEvent(paid.service, 'provider_a', { payments: {} }, [plan]);
+  const event = await createPaidEvent(service, 'provider_a', { payments: {} }, [plan]);
   const visitorId = visitor();
   const [position] = event.positions;
   const votes = (value: number) => [{ positionId: position?.id, candidateId: position?.candidates[0], value }];
@@ -412,7 +398,7 @@ test('casts of one visitor at once leave one ballot, and hold its credits once',
     ),
   );
   expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([201]));
-  const { rows } = await paid.service.deps.db.$client.query(
+  const rows = await service.query(
     `SELECT b.held, (SELECT (credits -> 0 ->> 'credits')::int FROM pending_ballots p WHERE p.voting_event_id = b.voting_event_id) AS pending
      FROM credit_balances b WHERE b.voting_event_id = $1`,
     [event.id],

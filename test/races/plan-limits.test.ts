@@ -1,24 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, type TestEvent } from '#test/harness/elections.ts';
-import {
-  createTestAccount,
-  patiently,
-  startTestService,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { PLURALITY, type TestEvent } from '#test/harness/elections.ts';
+import { patiently, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
-let service: TestService;
-let other: TestService;
-
-beforeAll(async () => {
-  service = await startTestService();
-  other = await service.another();
-});
-afterAll(async () => {
-  await other.stop();
-  await service.stop();
-});
+const service = await useService();
+const other = await use(service.another());
 
 const RACERS = 32;
 
@@ -30,27 +16,25 @@ function race(send: (on: TestService, index: number) => Promise<TestAnswer>): Pr
 }
 
 async function count(sql: string, ...values: unknown[]): Promise<number> {
-  const { rows } = await service.deps.db.$client.query<{ found: number }>(sql, values);
+  const rows = await service.query<{ found: number }>(sql, values);
   return rows[0]?.found ?? -1;
 }
-
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
 /** Puts voters on the roll as the service would, without asking it tens of thousands of times. */
 async function fillVoters(event: TestEvent, voters: number): Promise<void> {
   for (let from = 1; from <= voters; from += 2_000) {
-    await service.deps.db.$client.query(
+    await service.query(
       `INSERT INTO voters (voting_event_id, id, name, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
      SELECT $1, 'vtr_' || n, 'V', 'f' || n, 'f' || n, 1000000, 'approved', 'organizer', 'none', 0, 0 FROM generate_series($2::int, $3::int) AS n`,
       [event.id, from, Math.min(from + 1_999, voters)],
     );
   }
-  await service.deps.db.$client.query('UPDATE voting_events SET voter_count = $2 WHERE id = $1', [event.id, voters]);
+  await service.query('UPDATE voting_events SET voter_count = $2 WHERE id = $1', [event.id, voters]);
 }
 
 /** Copies a row of the event until there are as many as wanted. */
 async function fillBallotDefinition(event: TestEvent, kind: string, wanted: number): Promise<void> {
-  await service.deps.db.$client.query(
+  await service.query(
     `INSERT INTO ${kind} SELECT (jsonb_populate_record(one, jsonb_build_object(
        'id', 'fill_' || n, 'number', 10000 + n, 'name_key', 'fill ' || n))).*
      FROM ${kind} AS one,
@@ -69,7 +53,7 @@ function expectOutcome(answers: readonly TestAnswer[], made: number, status: num
 
 describe('with 32 requests at once over two processes', () => {
   test('an account never has more voting events than its plan allows, and a deleted one makes room for one', async () => {
-    const account = await createTestAccount(service, 'free');
+    const account = await service.account('free');
     const create = (on: TestService, index: number) =>
       on.call('POST', '/voting-events', { title: `Event ${index}`, type: 'poll' }, { key: account.write });
     // Within the burst of the plan's request limit.
@@ -80,7 +64,7 @@ describe('with 32 requests at once over two processes', () => {
     const owned = 'SELECT count(*)::int AS found FROM voting_events WHERE account_id = $1 AND deleted_at IS NULL';
     expect(await count(owned, account.id)).toBe(3);
     const id = answers.find(({ status }) => status === 201)?.body.data.id;
-    const gone = await service.call('DELETE', `/voting-events/${id}`, undefined, { key: account.write });
+    const gone = await account.delete(`/voting-events/${id}`);
     expect(gone.status).toBe(204);
     const again = await Promise.all([0, 1].map((index) => create(index === 0 ? service : other, index)));
     expect(again.map(({ status }) => status).toSorted()).toEqual([201, 422]);
@@ -89,8 +73,8 @@ describe('with 32 requests at once over two processes', () => {
   });
 
   test('an event never has more voters than the plan allows, in batches and one by one', async () => {
-    const account = await createTestAccount(service, 'pro');
-    const event = await createTestEvent(service, account, {}, [], false);
+    const account = await service.account('pro');
+    const event = await account.event({}, [], false);
     await fillVoters(event, 49_950);
     const answers = await race((on, index) =>
       index % 4 === 0
@@ -119,17 +103,10 @@ describe('with 32 requests at once over two processes', () => {
   });
 
   test('an event never has more voters that registered themselves than its plan has voters', async () => {
-    const account = await createTestAccount(service, 'pro');
-    const event = await createTestEvent(
-      service,
-      account,
-      { type: 'election', voter: { selfRegistration: true } },
-      PLAN,
-    );
+    const account = await service.account('pro');
+    const event = await account.event({ type: 'election', voter: { selfRegistration: true } });
     await fillVoters(event, 49_995);
-    await service.deps.db.$client.query('UPDATE voting_events SET registration_count = voter_count WHERE id = $1', [
-      event.id,
-    ]);
+    await service.query('UPDATE voting_events SET registration_count = voter_count WHERE id = $1', [event.id]);
     const answers = await race((on, index) =>
       on.call(
         'POST',
@@ -148,8 +125,8 @@ describe('with 32 requests at once over two processes', () => {
     ['groups', 200, 190],
     ['sponsors', 1_000, 990],
   ])('an event never has more %s than %i', async (kind: string, max: number, before: number) => {
-    const account = await createTestAccount(service);
-    const event = await createTestEvent(service, account, {}, PLAN, false);
+    const account = await service.account();
+    const event = await account.event({}, PLURALITY, false);
     const body = (index: number): unknown =>
       ({
         positions: { title: `P${index}`, votingMethod: 'plurality' },
@@ -167,12 +144,10 @@ describe('with 32 requests at once over two processes', () => {
   });
 
   test('candidates that register themselves stay within the cap of the event', async () => {
-    const account = await createTestAccount(service);
-    const event = await createTestEvent(service, account, { candidate: { selfRegistration: true } }, PLAN);
+    const account = await service.account();
+    const event = await account.event({ candidate: { selfRegistration: true } });
     await fillBallotDefinition(event, 'candidates', 998);
-    await service.deps.db.$client.query(`UPDATE candidates SET source = 'registration' WHERE voting_event_id = $1`, [
-      event.id,
-    ]);
+    await service.query(`UPDATE candidates SET source = 'registration' WHERE voting_event_id = $1`, [event.id]);
     const answers = await race((on, index) =>
       on.call(
         'POST',
@@ -188,7 +163,7 @@ describe('with 32 requests at once over two processes', () => {
   });
 
   test('an account never has more webhook endpoints than its plan allows', async () => {
-    const account = await createTestAccount(service, 'pro');
+    const account = await service.account('pro');
     const answers = await race((on, index) =>
       on.call(
         'POST',
@@ -204,7 +179,7 @@ describe('with 32 requests at once over two processes', () => {
   });
 
   test('one event code is given once', async () => {
-    const accounts = await Promise.all([createTestAccount(service), createTestAccount(service)]);
+    const accounts = await Promise.all([service.account(), service.account()]);
     const answers = await race((on, index) =>
       on.call(
         'POST',

@@ -1,33 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { expect, test } from 'vitest';
+import { createTestEvent, demand, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestAnswer,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
-let services: readonly [TestService, TestService];
-let account: TestAccount;
-
-beforeAll(async () => {
-  // Without jobs: what stands in the database changes by requests alone.
-  const first = await startTestService({ worker: false });
-  services = [first, await first.another()];
-  account = await createTestAccount(first);
-});
-afterAll(async () => {
-  for (const service of services.toReversed()) await service.stop();
-});
+// Without jobs: what stands in the database changes by requests alone.
+const first = await useService({ worker: false });
+const services = [first, await use(first.another())] as const;
+const account = await first.account();
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 const VOTERS = 24;
 
 const cast = (service: TestService, event: TestEvent, visitorId: string): Promise<TestAnswer> => {
-  const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+  const votes = votesFor(event);
   const headers = { 'Idempotency-Key': `cast-${visitorId}` };
   const path = `/public/voting-events/${event.id}/ballot/cast`;
   return service.call('POST', path, { visitorId, votes }, { key: account.vote, headers });
@@ -66,7 +52,7 @@ test('a cast and a confirm beside the end of a rehearsal, on two processes, are 
     const real = casts.filter(({ status, body }) => status === 201 && body.data.rehearsal === undefined);
     const outcomes = casts.filter(({ status }) => status !== 201 && status !== 500);
     expect(outcomes.map(({ body }) => body)).toEqual([]);
-    const { rows } = await one.deps.db.$client.query<{ pending: string; stored: string }>(
+    const rows = await one.query<{ pending: string; stored: string }>(
       `SELECT (SELECT count(*) FROM pending_ballots WHERE voting_event_id = $1) AS pending,
         (SELECT count(*) FROM idempotency_keys WHERE starts_with(key, 'rehearsal/' || $1) AND status = 201) AS stored`,
       [event.id],

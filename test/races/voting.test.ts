@@ -1,26 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createTestEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { describe, expect, test } from 'vitest';
+import { sealBallots, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { type TestService, useService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
-let service: TestService;
-let other: TestService;
-let account: TestAccount;
+const service = await useService();
+const other = await use(service.another());
+const account = await service.account();
 
-beforeAll(async () => {
-  service = await startTestService();
-  other = await service.another();
-  account = await createTestAccount(service);
-});
-afterAll(async () => {
-  await other.stop();
-  await service.stop();
-});
-
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const either = (index: number): TestService => (index % 2 === 0 ? service : other);
-const votesFor = (event: TestEvent, candidate = 0) => [
-  { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[candidate] },
-];
 
 async function cast(on: TestService, event: TestEvent, identity: object, candidate = 0): Promise<string> {
   const answer = await on.call(
@@ -43,7 +30,7 @@ async function countBallots(event: TestEvent): Promise<number> {
 describe('with two processes on one database', () => {
   test('one e-mail has one counted ballot, however many of its visitors confirm at once', async () => {
     for (let round = 0; round < 10; round += 1) {
-      const event = await createTestEvent(service, account, { voter: { saveVoterInfo: true } }, PLAN);
+      const event = await account.event({ voter: { saveVoterInfo: true } });
       const codes = await Promise.all(
         Array.from({ length: 8 }, (_, index) =>
           cast(either(index), event, { visitorId: visitor(), email: `Same${round}@mail.example` }),
@@ -56,7 +43,7 @@ describe('with two processes on one database', () => {
   });
 
   test('one code that is confirmed many times at once counts once, with one answer', async () => {
-    const event = await createTestEvent(service, account, {}, PLAN);
+    const event = await account.event();
     const code = await cast(service, event, { visitorId: visitor() });
     const answers = await Promise.all(Array.from({ length: 24 }, (_, index) => confirm(either(index), event, code)));
     expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([200]));
@@ -65,7 +52,7 @@ describe('with two processes on one database', () => {
   });
 
   test('no ballot is stored under a definition that changed while it was cast', async () => {
-    const event = await createTestEvent(service, account, {}, PLAN);
+    const event = await account.event();
     const position = event.positions[0];
     const casts = Array.from({ length: 12 }, (_, index) =>
       either(index).call(
@@ -75,12 +62,7 @@ describe('with two processes on one database', () => {
         { key: account.vote },
       ),
     );
-    const change = service.call(
-      'DELETE',
-      `/voting-events/${event.id}/candidates/${position?.candidates[0]}`,
-      undefined,
-      { key: account.write },
-    );
+    const change = account.delete(`/voting-events/${event.id}/candidates/${position?.candidates[0]}`);
     const [deleted, ...answers] = await Promise.all([change, ...casts]);
     const stored = answers.filter((answer) => answer.status === 201).length;
     // Either the change came first and every later ballot was refused, or a ballot came first and the change was.
@@ -90,7 +72,7 @@ describe('with two processes on one database', () => {
   });
 
   test('results after every confirm hold that ballot, while ballots move into the box', async () => {
-    const event = await createTestEvent(service, account, {}, PLAN);
+    const event = await account.event();
     for (let index = 0; index < 20; index += 1) {
       const code = await cast(either(index), event, { visitorId: visitor() });
       expect((await confirm(either(index), event, code)).status).toBe(200);

@@ -1,25 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestAccount, startTestService } from '#test/harness/test-service.ts';
-import {
-  findTampering,
-  holdElection,
-  RECORDED,
-  readOutcome,
-  STAGES,
-  type Stage,
-  type Target,
-} from './tampered-election.ts';
+import { afterAll, expect, test } from 'vitest';
+import { startTestService } from '#test/harness/test-service.ts';
+import { findTampering, holdElection, RECORDED, readOutcome, STAGES, type Stage } from './tampered-election.ts';
 import { listTamperings, type Tampering, tamper } from './ways.ts';
 
 /** `npm run tamper` goes through all of them, `TAMPER=voters.weight npx vitest …` through those of this name; otherwise each so many, beginning with another one at each stage. */
 const WANTED = process.env['TAMPER'];
 const EVERY = WANTED === undefined ? 60 : 1;
 
-let target: Target;
-beforeAll(async () => {
-  const service = await startTestService({ worker: false });
-  target = { service, account: await createTestAccount(service) };
-});
+const service = await startTestService({ worker: false });
+const target = { service, account: await service.account() };
 afterAll(() => target.service.stop());
 
 type End = 'no rows' | 'refused' | 'found' | 'recorded' | 'withheld' | 'harmless' | 'NOT FOUND';

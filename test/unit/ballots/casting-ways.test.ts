@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { type CastVerdict, castBallots, castPaidBallot } from '#src/ballots/repository.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { checkVoter } from '#src/voters/public-routes.ts';
@@ -22,8 +22,7 @@ import {
   type World,
   worlds,
 } from '#test/harness/casting-worlds.ts';
-import { createTestEvent } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
 /** Whichever way a ballot is cast, the same rule decides. A failure names the seed that makes it again. */
 
@@ -31,17 +30,12 @@ const RUNS = Number(process.env['CASTING_WORLDS'] ?? 150);
 const ATTEMPT = 'pay_new';
 const MINUTE = 60_000;
 
-let service: TestService;
 const templates = { election: '', poll: '' };
 let number = 0;
 
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  const account = await createTestAccount(service);
-  for (const type of ['election', 'poll'] as const)
-    templates[type] = (await createTestEvent(service, account, { type }, [], false)).id;
-});
-afterAll(() => service.stop());
+const service = await useService({ worker: false });
+const account = await service.account();
+for (const type of ['election', 'poll'] as const) templates[type] = (await account.event({ type }, [], false)).id;
 
 async function copyOf(world: World): Promise<Copy> {
   number += 1;

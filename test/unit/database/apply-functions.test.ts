@@ -1,21 +1,17 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { FUNCTION_FILES, parseFunctions, readFunctionSources } from '#src/database/function-sources.ts';
 import { listPending, migrate } from '#src/database/migrate.ts';
 import { withClient } from '#test/harness/empty-database.ts';
 import { readFunctions } from '#test/harness/read-schema.ts';
-import { createTestDatabase, type TestDatabase } from '#test/harness/test-database.ts';
+import { createTestDatabase } from '#test/harness/test-database.ts';
 
 const SOURCE = path.resolve(import.meta.dirname, '../../../src');
 
-let database: TestDatabase;
-let before: string;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  before = await onDatabase(readFunctions);
-});
+const database = await createTestDatabase();
+const before = await onDatabase(readFunctions);
 afterAll(() => database.drop());
 beforeEach(() => migrate(database.url));
 

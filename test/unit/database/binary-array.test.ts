@@ -1,21 +1,13 @@
 import fc from 'fast-check';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
-import { startTestService, type TestService } from '#test/harness/test-service.ts';
+import { useService } from '#test/harness/test-service.ts';
 
-let service: TestService;
-let client: pg.Client;
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  client = new pg.Client({ connectionString: service.databaseUrl });
-  await client.connect();
-});
-afterAll(async () => {
-  await client.end();
-  await service.stop();
-});
+const service = await useService({ worker: false });
+const client = new pg.Client({ connectionString: service.databaseUrl });
+await client.connect();
+afterAll(() => client.end());
 
 /** What the database reads, element by element. */
 async function readBack(type: ElementType, elements: readonly ArrayElement[]): Promise<unknown[]> {

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { CONFIRM_GRACE_MS, isFinalAt, type Lifecycle, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
 import { withClient } from '#test/harness/empty-database.ts';
-import { createTestDatabase, type TestDatabase } from '#test/harness/test-database.ts';
+import { createTestDatabase } from '#test/harness/test-database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
+const database = await createTestDatabase();
 afterAll(() => database.drop());
 
 const NOW = 2_000_000_000_000;
@@ -47,11 +44,7 @@ test('the database and the program say the same of an event’s status, and of w
     ),
   );
   expect(answer.rows).toEqual(
-    lives.map((life) => ({
-      status: statusAt(life, NOW),
-      final: isFinalAt(life, NOW),
-      opened: wasOpened(life, NOW),
-    })),
+    lives.map((life) => ({ status: statusAt(life, NOW), final: isFinalAt(life, NOW), opened: wasOpened(life, NOW) })),
   );
   // Each answer is among them, so that agreeing means something.
   expect(new Set(answer.rows.map(({ status, final }) => `${status} ${final}`))).toEqual(

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { connectDatabase, type Database } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
-import { createTestDatabase, runStatements, type TestDatabase } from '#test/harness/test-database.ts';
+import { createTestDatabase, runStatements } from '#test/harness/test-database.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
+const database = await createTestDatabase();
 afterAll(() => database.drop());
 
 const CONNECTIONS = 8;

@@ -1,15 +1,11 @@
 import { sql } from 'drizzle-orm';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { connectDatabase, type Database, inTransaction } from '#src/database/client.ts';
+import { afterAll, expect, test } from 'vitest';
+import { connectDatabase, inTransaction } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createTestDatabase } from '#test/harness/test-database.ts';
 
-let database: Awaited<ReturnType<typeof createTestDatabase>>;
-let db: Database;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  db = connectDatabase({ url: database.url, log: createLog('silent'), maxConnections: 2 });
-});
+const database = await createTestDatabase();
+const db = connectDatabase({ url: database.url, log: createLog('silent'), maxConnections: 2 });
 afterAll(async () => {
   await db.$client.end();
   await database.drop();

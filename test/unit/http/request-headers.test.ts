@@ -119,9 +119,8 @@ describe('the syntax of headers', () => {
     fc.assert(
       fc.property(fc.array(header, { maxLength: 6 }), (pairs) => {
         const headers = pairs.flat();
-        for (const check of [checkRequestSyntax, checkContentType, parseIdempotencyKey, ownRequestId, announcesBody]) {
+        for (const check of [checkRequestSyntax, checkContentType, parseIdempotencyKey, ownRequestId, announcesBody])
           refusedField(() => check(headers));
-        }
         refusedField(() => checkFraming(headers, '1.1'));
       }),
       { numRuns: 500 },
@@ -148,9 +147,8 @@ describe('the idempotency key', () => {
 describe('the request ID', () => {
   test("is the caller's own when it can be one, and never an error", () => {
     expect(ownRequestId(['X-Request-ID', 'order_17-a'])).toBe('order_17-a');
-    for (const value of ['', 'a b', 'a.b', 'é', 'a'.repeat(65)]) {
+    for (const value of ['', 'a b', 'a.b', 'é', 'a'.repeat(65)])
       expect(ownRequestId(['X-Request-Id', value])).toBeUndefined();
-    }
     expect(ownRequestId(['X-Request-Id', 'a', 'X-Request-Id', 'a'])).toBeUndefined();
     expect(ownRequestId([])).toBeUndefined();
   });

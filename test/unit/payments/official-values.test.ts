@@ -283,9 +283,7 @@ describe.runIf(present)('an official object of provider_b, value by value,', () 
     ],
     [
       'the payment of a lost dispute',
-      () => ({
-        ...at(samplesB, 'webhook_events/charge_dispute_resolve/data/transaction'),
-      }),
+      () => ({ ...at(samplesB, 'webhook_events/charge_dispute_resolve/data/transaction') }),
       'is reversed',
       {
         amountMinor: 5_700,
@@ -297,9 +295,7 @@ describe.runIf(present)('an official object of provider_b, value by value,', () 
     ],
     [
       'the payment of an open dispute',
-      () => ({
-        ...at(samplesB, 'webhook_events/charge_dispute_create/data/transaction'),
-      }),
+      () => ({ ...at(samplesB, 'webhook_events/charge_dispute_create/data/transaction') }),
       'succeeds',
       {
         amountMinor: 5_800,

@@ -99,6 +99,17 @@ describe.each(SUBJECTS)('the adapter of $name', (subject) => {
     return { request, page, read: () => provider.readCheckout(credentials, { reference: request.reference, page }) };
   };
 
+  /** A page that was paid, and what asks for its refund. */
+  const openPaid = async () => {
+    const { page, request, read } = await open();
+    await decide(page.checkoutUrl, 'pay');
+    const state = await read();
+    if (state.kind !== 'paid') throw new Error('not paid');
+    const { attemptId, reference } = request;
+    const { providerPaymentId } = state.payment;
+    return { read, refund: { attemptId, reference, providerPaymentId, sinceMs: 0, ...price } };
+  };
+
   test('describes an account: ready, its country, currencies that its price table knows', async () => {
     const described = await provider.describeAccount(credentials);
     expect(described).toMatchObject({ ready: true, country, livemode: false });
@@ -137,36 +148,14 @@ describe.each(SUBJECTS)('the adapter of $name', (subject) => {
   });
 
   test('gives a payment back once, and says so when it was given back before', async () => {
-    const { page, request, read } = await open();
-    await decide(page.checkoutUrl, 'pay');
-    const state = await read();
-    if (state.kind !== 'paid') throw new Error('not paid');
-    const { providerPaymentId } = state.payment;
-    const refund = {
-      attemptId: request.attemptId,
-      reference: request.reference,
-      providerPaymentId,
-      sinceMs: 0,
-      ...price,
-    };
+    const { refund, read } = await openPaid();
     expect((await provider.refund(credentials, refund)).kind).toBe('refunded');
     expect((await provider.refund(credentials, refund)).kind).toBe('refunded');
     expect((await read()).kind).toBe('reversed');
   });
 
   test('tells a refused refund from one that could not be asked for', async () => {
-    const { page, request, read } = await open();
-    await decide(page.checkoutUrl, 'pay');
-    const state = await read();
-    if (state.kind !== 'paid') throw new Error('not paid');
-    const { providerPaymentId } = state.payment;
-    const refund = {
-      attemptId: request.attemptId,
-      reference: request.reference,
-      providerPaymentId,
-      sinceMs: 0,
-      ...price,
-    };
+    const { refund } = await openPaid();
     sandbox.faults.refuseRefunds = true;
     expect((await provider.refund(credentials, refund)).kind).toBe('refused');
   });

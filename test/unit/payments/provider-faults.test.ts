@@ -98,11 +98,7 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
     verdicts().map((verdict) => (verdict.kind === 'genuine' ? verdict.notice.eventKey : verdict.kind));
   const heard = (count: number) => expect.poll(() => merchant.messages.length, { timeout: 8_000 }).toBe(count);
   const pagesAsked = (): number => sandbox.requests.filter(({ path }) => /sessions$|initialize$/.test(path)).length;
-  const expected = (request: CheckoutRequest) => ({
-    ...request,
-    references: [request.reference],
-    livemode: false,
-  });
+  const expected = (request: CheckoutRequest) => ({ ...request, references: [request.reference], livemode: false });
 
   test('gets its page all the same after one 5xx or 429, or says at once that it may be asked again', async () => {
     for (const refuseStatus of [500, 503, 429] as const) {

@@ -62,9 +62,8 @@ test('what JSON cannot say is refused, wherever it stands', () => {
     Buffer.from('x'),
   ];
   for (const value of unsayable) {
-    for (const wrapped of [value, [value], { a: value }, [[{ a: [value] }]]]) {
+    for (const wrapped of [value, [value], { a: value }, [[{ a: [value] }]]])
       expect(() => canonicalJson(wrapped)).toThrow(TypeError);
-    }
   }
   expect(() => canonicalJson({ '\ud800': 1 })).toThrow(TypeError);
 });

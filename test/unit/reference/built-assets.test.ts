@@ -3,18 +3,17 @@ import {
   appendFileSync,
   cpSync,
   existsSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
   rmSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { AssetList } from '#src/reference/built-assets.ts';
+import { useFolder } from '#test/harness/use.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const SOURCES = ['package.json', 'package-lock.json', 'sandbox', 'scripts', 'sdk', 'src', 'verifier'];
@@ -22,7 +21,6 @@ const TYPES = 'sdk/typescript/src/schema.d.ts';
 
 const run = promisify(execFile);
 /** A checkout at a path of its own, in which nothing was built. */
-let checkout: string;
 
 const inCheckout = (name: string): string => path.join(checkout, name);
 const readList = (root: string): AssetList => JSON.parse(readFileSync(path.join(root, 'build/assets.json'), 'utf8'));
@@ -38,12 +36,9 @@ const start = (...words: string[]): Promise<{ code: number; stdout: string; stde
   );
 const build = (...words: string[]) => start('scripts/build-assets.ts', ...words);
 
-beforeAll(() => {
-  checkout = mkdtempSync(path.join(tmpdir(), 'voting-checkout-'));
-  for (const name of SOURCES) cpSync(path.join(ROOT, name), inCheckout(name), { recursive: true });
-  rmSync(inCheckout(TYPES));
-});
-afterAll(() => rmSync(checkout, { recursive: true }));
+const checkout = useFolder('voting-checkout-');
+for (const name of SOURCES) cpSync(path.join(ROOT, name), inCheckout(name), { recursive: true });
+rmSync(inCheckout(TYPES));
 
 describe('the verifier and the SDK of a checkout', () => {
   test('are not built without the development dependencies, which one line asks for', async () => {

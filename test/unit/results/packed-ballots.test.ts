@@ -115,8 +115,7 @@ describe('ballots that are counted from their packed bytes', () => {
     expect(() => add('approval', [first, { candidate: 2, value: 2 }])).toThrow('its method forbids');
     expect(() => add('cumulative', [first, { candidate: 2, value: 0 }])).toThrow('its method forbids');
     expect(() => add('approval', [first, { candidate: 1, value: 1 }])).toThrow('names a candidate twice');
-    for (const method of ['approval', 'ranked_choice'] as const) {
+    for (const method of ['approval', 'ranked_choice'] as const)
       expect(() => add(method, [{ candidate: 4, value: 1 }])).toThrow(BallotDefinitionLacks);
-    }
   });
 });

@@ -118,9 +118,8 @@ describe('a report', () => {
       'XUdE7UlLs1BxsYxS0ytL9pBrwE2RhW4kf4wGqfKM6Oc=',
       'ab'.repeat(32),
       '0f'.repeat(32),
-    ]) {
+    ])
       expect(lines).toContain(line);
-    }
     expect(outline).toEqual(['Summary', '1. Chair', 'Ballot log and verification']);
     expect(subject).toBe('Results of SAMPLE7, final');
   });

@@ -1,23 +1,19 @@
 import { execFile } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { build } from 'esbuild';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readAssets } from '#src/reference/built-assets.ts';
+import { useFolder } from '#test/harness/use.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const SDK = path.join(ROOT, 'sdk/typescript');
 const MAX_BYTES = 15_000;
 
 const run = promisify(execFile);
-let folder: string;
 
-beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'voting-sdk-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = useFolder('voting-sdk-');
 
 test('the declarations that are served compile strictly, by themselves', async () => {
   const { name, content } = (await readAssets()).sdk;

@@ -2,7 +2,7 @@ import { connect } from 'node:net';
 import { setTimeout as wait } from 'node:timers/promises';
 import fc from 'fast-check';
 import { Hono } from 'hono';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { MAX_BODY_BYTES, parseJsonBody } from '#src/http/json/strict-json.ts';
 import { readRequestBody } from '#src/http/read-body.ts';
 import { checkContentType, parseIdempotencyKey } from '#src/http/request-headers.ts';
@@ -43,7 +43,6 @@ function tinyApp(): Fetch {
 }
 
 const opened: Listener[] = [];
-let port: number;
 
 async function serve(options: Partial<ListenOptions> = {}): Promise<Listener> {
   const listener = await listen({ fetch: tinyApp(), port: 0, host: '127.0.0.1', ...options });
@@ -107,9 +106,7 @@ function expectRefusal(answer: RawAnswer): void {
   expect(requestId).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
 }
 
-beforeAll(async () => {
-  ({ port } = await serve());
-});
+const { port } = await serve();
 afterAll(async () => {
   await Promise.all(opened.map((listener) => listener.close(0)));
 });

@@ -99,9 +99,8 @@ function positionOf(contest: PublishedCase, rules: ReferendumRules | null = null
 
 function entriesOf(ballot: PublishedBallot): PositionBallot {
   const valued = ballot.points ?? ballot.scores ?? ballot.votes;
-  if (valued !== undefined) {
+  if (valued !== undefined)
     return { length: valued.length, candidates: valued.map(([at]) => at), values: valued.map(([, value]) => value) };
-  }
   const named = ballot.ranking ?? ballot.selected ?? ballot.approved ?? [];
   const values = ballot.ranking === undefined ? named.map(() => 1) : named.map((_, place) => place + 1);
   return { length: named.length, candidates: named, values };
@@ -110,9 +109,8 @@ function entriesOf(ballot: PublishedBallot): PositionBallot {
 function countOf(contest: PublishedCase, rules: ReferendumRules | null = null): PositionResult {
   const count = startCount(positionOf(contest, rules));
   const leaveOut = OTHER_RULES[contest.title]?.leaveOut ?? [];
-  for (const ballot of contest.ballots.filter((_, group) => !leaveOut.includes(group))) {
+  for (const ballot of contest.ballots.filter((_, group) => !leaveOut.includes(group)))
     count.add(entriesOf(ballot), BigInt(ballot.weight ?? 1) * WHOLE, ballot.count);
-  }
   const electorateMicro = contest.electorate === undefined ? null : BigInt(contest.electorate) * WHOLE;
   return count.report({ lot: null, electorateMicro, wholeWeights: true, unitWeights: true });
 }
@@ -159,9 +157,7 @@ function compareRounds(contest: PublishedCase, ours: PositionResult, limit: numb
         }),
     );
     expect({ set, agrees, published: published.tallies, ours: candidates.map((round) => round.tallies) }).toMatchObject(
-      {
-        agrees: true,
-      },
+      { agrees: true },
     );
   }
   return met;
@@ -177,32 +173,24 @@ function compareRanked(contest: PublishedCase, ours: PositionResult): void {
   expect(met).toBeGreaterThan(rounds === undefined ? -1 : 0);
   const last = ours.rounds?.at(-1)?.tallies ?? [];
   if (finalRound !== undefined) {
-    for (const [candidate, votes] of Object.entries(finalRound)) {
+    for (const [candidate, votes] of Object.entries(finalRound))
       expect(last.find((row) => row.candidateId === candidate)?.votesWon).toBe(votes);
-    }
   }
-  if (other?.winners !== 'other' && winners?.length) {
-    expect(setOf(ours.winners)).toBe(setOf(winners.map(String)));
-  }
+  if (other?.winners !== 'other' && winners?.length) expect(setOf(ours.winners)).toBe(setOf(winners.map(String)));
   const stopsWhereOursDoes = !/^two candidates remain/.test(contest.settings?.stop ?? '');
   const published = Object.keys(rounds?.at(-1)?.tallies ?? {});
-  if (!transferable && other === undefined && stopsWhereOursDoes && published.length > 1) {
+  if (!transferable && other === undefined && stopsWhereOursDoes && published.length > 1)
     expect(setOf(last.map((row) => row.candidateId))).toBe(setOf(published));
-  }
 }
 
 function compareSums(contest: PublishedCase, ours: PositionResult): void {
   const { tallies = {}, winners, tie, tiedForLastSeat } = contest.expected;
-  for (const [candidate, sum] of Object.entries(tallies)) {
+  for (const [candidate, sum] of Object.entries(tallies))
     expect(ours.candidates[Number(candidate)]?.votesWon).toBe(sum);
-  }
   const shared = tiedForLastSeat ?? (winners === null ? tie : undefined);
-  if (shared !== undefined) {
-    expect(setOf(ours.tie?.candidateIds ?? [])).toBe(setOf(shared.map(String)));
-  }
-  if (winners && OTHER_RULES[contest.title]?.winners !== 'other') {
+  if (shared !== undefined) expect(setOf(ours.tie?.candidateIds ?? [])).toBe(setOf(shared.map(String)));
+  if (winners && OTHER_RULES[contest.title]?.winners !== 'other')
     expect(setOf(ours.winners)).toBe(setOf([...winners, ...(shared ?? [])].map(String)));
-  }
 }
 
 function percent(numerator: number, inclusive: boolean): Fraction {
@@ -241,9 +229,8 @@ if (cases === undefined) {
 } else {
   describe('published elections', () => {
     console.info(`published elections: ${cases.length} contests counted`);
-    for (const [title, { reason }] of Object.entries(OTHER_RULES)) {
+    for (const [title, { reason }] of Object.entries(OTHER_RULES))
       console.info(`compared as far as the rules agree: ${title}: ${reason}`);
-    }
     test.each(cases)('$title is counted as published', (contest) => {
       if (contest.expected.invalid !== undefined) {
         compareRefusal(contest);

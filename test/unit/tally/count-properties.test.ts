@@ -104,12 +104,8 @@ describe.each(METHODS)('%s', (method) => {
       const others = randomVotes(method, random, 1_000_001n);
       const count = counted(of, []);
       for (const sign of [-1, 1]) {
-        for (const [ballot, heads, weight = WHOLE] of others) {
-          count.add(ballot, weight, sign * heads);
-        }
-        for (const [ballot, heads, weight = WHOLE] of sign < 0 ? votes : []) {
-          count.add(ballot, weight, heads);
-        }
+        for (const [ballot, heads, weight = WHOLE] of others) count.add(ballot, weight, sign * heads);
+        for (const [ballot, heads, weight = WHOLE] of sign < 0 ? votes : []) count.add(ballot, weight, heads);
       }
       expect(count.report({ ...PLAIN, ...REVEALED })).toEqual(result(of, votes, REVEALED));
     });
@@ -208,12 +204,8 @@ describe('many different rankings', () => {
 
   function everyRanking(of: (index: number) => PositionBallot): PositionResult {
     const count = counted(position('ranked_choice', 9, { seats: 2 }), []);
-    for (let index = 0; index < MANY; index += 1) {
-      count.add(of(index), WHOLE);
-    }
-    for (let index = 0; index < MANY; index += 3) {
-      count.add(of(index), WHOLE, -1);
-    }
+    for (let index = 0; index < MANY; index += 1) count.add(of(index), WHOLE);
+    for (let index = 0; index < MANY; index += 3) count.add(of(index), WHOLE, -1);
     return count.report(PLAIN);
   }
 
@@ -233,9 +225,7 @@ describe('many different rankings', () => {
     const ungrouped = everyRanking(permutation);
     const grouped = counted(position('ranked_choice', 9, { seats: 2 }), []);
     for (let index = 0; index < MANY; index += 1) {
-      if (index % 3 !== 0) {
-        grouped.add(permutation(index), WHOLE);
-      }
+      if (index % 3 !== 0) grouped.add(permutation(index), WHOLE);
     }
     expect(ungrouped).toEqual(grouped.report(PLAIN));
     expect(ungrouped.totalVotes).toBe(46_666);

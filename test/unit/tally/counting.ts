@@ -70,9 +70,7 @@ export type Votes = readonly (readonly [ballot: PositionBallot, heads: number, w
 
 export function counted(of: TallyPosition, votes: Votes): PositionCount {
   const count = startCount(of);
-  for (const [ballot, heads, weightMicro = WHOLE] of votes) {
-    count.add(ballot, weightMicro, heads);
-  }
+  for (const [ballot, heads, weightMicro = WHOLE] of votes) count.add(ballot, weightMicro, heads);
   return count;
 }
 

@@ -65,9 +65,7 @@ export interface PublishedCase {
 
 /** All published contests, or undefined where the folder is not there. */
 export function readPublishedCases(): PublishedCase[] | undefined {
-  if (!existsSync(FOLDER)) {
-    return undefined;
-  }
+  if (!existsSync(FOLDER)) return undefined;
   const files = readdirSync(FOLDER).filter((name) => name.endsWith('.json'));
   return files.sort().flatMap((name) => {
     const file = JSON.parse(readFileSync(join(FOLDER, name), 'utf8'));

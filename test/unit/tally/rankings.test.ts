@@ -12,9 +12,7 @@ function digits(number: number): Uint16Array {
 describe('grouping of identical rankings', () => {
   test('identical rankings of one weight share a group, however many ballots and groups there are', () => {
     const rankings = new Rankings(CANDIDATES);
-    for (let ballot = 0; ballot < 30_000; ballot += 1) {
-      rankings.add(digits(ballot % 3_000), 6, WHOLE, 1);
-    }
+    for (let ballot = 0; ballot < 30_000; ballot += 1) rankings.add(digits(ballot % 3_000), 6, WHOLE, 1);
     expect(rankings.size).toBe(3_000);
     expect(rankings.heads.subarray(0, 3_000).every((heads) => heads === 10)).toBe(true);
   });

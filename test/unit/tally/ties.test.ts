@@ -104,9 +104,7 @@ describe('a tie for the last seat', () => {
         [marks('a'), 2, 1_000_000n],
         [marks('b'), 2, 1_000_001n],
       ],
-      {
-        wholeWeights: false,
-      },
+      { wholeWeights: false },
     );
     expect(won).toMatchObject({ winners: ['b'], tie: null });
   });

@@ -112,9 +112,7 @@ test('queues take turns, and those that are known to be quick alternate with tho
     EndpointQueue,
     EndpointQueue,
   ];
-  for (const queue of [quick, quicker]) {
-    finish(queue, beginAll(queue), 20);
-  }
+  for (const queue of [quick, quicker]) finish(queue, beginAll(queue), 20);
   for (const queue of [quick, quicker, first, second]) roundRobin.add(queue);
   const order = Array.from({ length: 8 }, () => {
     const queue = roundRobin.next(true);

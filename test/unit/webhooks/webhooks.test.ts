@@ -103,9 +103,8 @@ describe('the guarded sender', () => {
       // Alone, or hidden behind a public one.
       callback(null, asked % 2 === 0 ? [answer] : [{ address: '8.8.8.8', family: 4 }, answer]);
     });
-    for (let round = 0; round < 500; round += 1) {
+    for (let round = 0; round < 500; round += 1)
       expect((await poster.post(url, {}, '{}')).error).toBe('address_not_allowed');
-    }
     expect([asked, canary.received]).toEqual([500, []]);
     await poster.close();
     await canary.stop();

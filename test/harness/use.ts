@@ -1,0 +1,37 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { afterAll, afterEach } from 'vitest';
+import { type Receiver, startReceiver } from './receiver.ts';
+
+/** Nothing else limits what is awaited at the top of a file: as long as a hook may take. */
+const START_LIMIT_MS = 120_000;
+
+/** What the tests of this file need, started at its top and stopped after the last of them: the newest first. */
+export async function use<T extends { stop(): unknown }>(starting: Promise<T>): Promise<T> {
+  const late = Promise.withResolvers<never>();
+  const limit = setTimeout(() => late.reject(new Error('it did not start in time')), START_LIMIT_MS);
+  const started = await Promise.race([starting, late.promise]).finally(() => clearTimeout(limit));
+  afterAll(async () => void (await started.stop()));
+  return started;
+}
+
+/** A folder for the tests of this file, removed after the last of them. */
+export function useFolder(name: string): string {
+  const folder = mkdtempSync(path.join(tmpdir(), name));
+  afterAll(() => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
+
+/** What starts receivers for a test of this file, each stopped after it. */
+export function useReceivers(): typeof startReceiver {
+  const receivers: Receiver[] = [];
+  afterEach(async () => {
+    for (const receiver of receivers.splice(0)) await receiver.stop();
+  });
+  return async (answer) => {
+    const receiver = await startReceiver(answer);
+    receivers.push(receiver);
+    return receiver;
+  };
+}
