@@ -24,6 +24,9 @@ const LOCK_MS = 2_000;
 /** How long a lock that another program holds is waited for: votes pause meanwhile. */
 const LOCKED_MS = 60_000;
 const LOCKED_PAUSE_MS = 500;
+const LOOK_EVERY_MS = 100;
+/** A migration asks its session for something far more often, unless a statement runs: it was stopped, or its machine is gone. */
+const SILENT_MS = 30_000;
 /** Deadlock, lock not available. */
 const LOCKED = ['40P01', '55P03'];
 
@@ -137,6 +140,23 @@ async function replaceBuild(client: pg.Client, apply: () => Promise<void>, say: 
   );
 }
 
+/** Waits until no other process migrates the database, and ends the session of one that is silent. */
+async function takeTurn(client: pg.Client, say: (line: string) => void): Promise<void> {
+  for (let attempt = 0; ; attempt += 1) {
+    const { rows } = await client.query<{ got: boolean }>('SELECT pg_try_advisory_lock($1) AS got', [MIGRATION_LOCK]);
+    if (rows[0]?.got === true) return;
+    if (attempt === 5) say('Another process is migrating this database; waiting for its end …');
+    const { rows: silent } = await client.query(
+      `SELECT pg_terminate_backend(a.pid) FROM pg_stat_activity a JOIN pg_locks l USING (pid)
+       WHERE a.datname = current_database() AND l.locktype = 'advisory' AND l.granted AND l.objid = $1 AND l.classid = 0
+         AND a.state LIKE 'idle%' AND a.state_change < clock_timestamp() - $2 * interval '1 ms'`,
+      [MIGRATION_LOCK, SILENT_MS],
+    );
+    if (silent.length > 0) say('It did nothing for 30 s, and its database session is ended.');
+    await delay(LOOK_EVERY_MS);
+  }
+}
+
 interface MigrateOptions {
   /** As `mayReplace` has it. */
   readonly insists?: boolean;
@@ -156,7 +176,7 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
   client.on('error', () => undefined);
   await client.connect();
   try {
-    await client.query('SELECT pg_advisory_lock($1)', [MIGRATION_LOCK]);
+    await takeTurn(client, say);
     const state = await readSchemaState(client);
     const lacking = whatIsLacking(state);
     if (lacking === undefined) return;

@@ -123,6 +123,31 @@ describe('a migration', () => {
   }, 90_000);
 });
 
+test('a migration that is stopped halfway stands in the way of no other: its session is ended, and it says so in one line', async () => {
+  const on = await releases.database();
+  const sleeping = releases.copy({ statements: 'SELECT pg_sleep(2);' });
+  let child: ChildProcess | undefined;
+  const stopped = on.cli(['migrate'], sleeping, (process) => {
+    child = process;
+  });
+  await eventually(
+    async () =>
+      (await on.query("SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'")).length > 0 || undefined,
+  );
+  child?.kill('SIGSTOP');
+  const next = await on.cli(['migrate'], releases.next);
+  expect(next).toMatchObject({
+    code: 0,
+    stderr: expect.stringContaining('Another process is migrating this database'),
+  });
+  expect(await on.schemaNumber()).toEqual({ number: NEXT, next: null, migrating: false });
+  child?.kill('SIGCONT');
+  expect(await stopped).toMatchObject({
+    code: 1,
+    stderr: expect.stringMatching(/^(?:Processes [^\n]+\n)?Refused: [^\n]+run `migrate` again\.\n$/),
+  });
+}, 90_000);
+
 test('two builds with one number by mistake never serve together: a start refuses, and `migrate` replaces the other', async () => {
   const on = await releases.database();
   const twin = releases.copy({ number: OWN });
