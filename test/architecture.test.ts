@@ -51,17 +51,17 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 1454,
   'payment-providers': 2031,
-  database: 1820,
+  database: 1840,
   'embedded-postgres': 1084,
   http: 3797,
   server: 766,
-  reference: 2892,
+  reference: 2901,
   jobs: 613,
   mail: 551,
   accounts: 874,
   webhooks: 2620,
   'voting-events': 4206,
-  'ballot-definition': 4064,
+  'ballot-definition': 4004,
   voters: 4974,
   payments: 3685,
   credits: 721,
@@ -75,9 +75,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4544,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 60_546;
+const LINES_OF_ALL = 60_515;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 48;
+const SMALL_FILES = 49;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

@@ -2,7 +2,7 @@ import { Hono } from 'hono';
 import type { Deps } from '#src/deps.ts';
 import { created, list, ok, queued } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
-import { answersBulkChange, answersCreated, answersList, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
+import { answersBulkChange, answersCreated, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -24,6 +24,7 @@ import { candidateIssues, changedLinks, judgeCandidateParts } from './candidate-
 import { deleteCandidates, rejectCandidates } from './change-candidates.ts';
 import { createCandidate } from './create-candidate.ts';
 import { queueDeletion } from './delete-rows.ts';
+import { listing, reading } from './part-operations.ts';
 import { findCandidate, listCandidates, listCandidatesByIds } from './repository.ts';
 import type { Candidate } from './types.ts';
 import { changeCandidate } from './update-candidate.ts';
@@ -51,19 +52,8 @@ export function candidateRouter(deps: Deps): Hono<Env> {
     ),
   );
   const router = new Hono<Env>();
-  router.on(
-    ...operation({
-      operationId: 'listCandidates',
-      summary: 'List candidates',
-      method: 'GET',
-      path: '/',
-      scope: 'read',
-      answers: answersList(candidateView, 'Every candidate of the event.'),
-      query: listCandidatesQuery,
-    }),
-    event,
-    async (c) =>
-      answer(c, list((await listCandidates(deps.db, c.get('target').event.id, c.get('query'))).map(viewCandidate))),
+  router.on(...listing('Candidate', candidateView, listCandidatesQuery), event, async (c) =>
+    answer(c, list((await listCandidates(deps.db, c.get('target').event.id, c.get('query'))).map(viewCandidate))),
   );
   router.on(
     ...operation({
@@ -106,17 +96,8 @@ export function candidateRouter(deps: Deps): Hono<Env> {
       }),
   );
   router.all('/bulk', noOtherMethod);
-  router.on(
-    ...operation({
-      operationId: 'getCandidate',
-      summary: 'Read a candidate',
-      method: 'GET',
-      path: '/:id',
-      scope: 'read',
-      answers: answersOne(candidateView, 'The candidate.'),
-    }),
-    candidate,
-    async (c) => answer(c, ok(viewCandidate(c.get('target').row))),
+  router.on(...reading('Candidate', candidateView), candidate, async (c) =>
+    answer(c, ok(viewCandidate(c.get('target').row))),
   );
   router.on(
     ...operation({

@@ -5,7 +5,7 @@ import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, list, ok, queued } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
-import { answersCreated, answersList, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
+import { answersCreated, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
@@ -17,6 +17,7 @@ import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts
 import { changedFields, guardChange, lockForChange, touchBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { queueDeletion } from './delete-rows.ts';
 import { createGroupBody, groupView, nameKeyOf, searchQuery, updateGroupBody, viewGroup } from './group.ts';
+import { listing, reading } from './part-operations.ts';
 import { type BallotChangeDeps, recordBallotChange, requireRoom, sentOnly } from './record-ballot-change.ts';
 import { findGroup, insertGroup, listGroups, updateGroup } from './repository.ts';
 import type { Group } from './types.ts';
@@ -84,19 +85,8 @@ export function groupRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const group = loadRow(deps, findGroup);
   const router = new Hono<Env>();
-  router.on(
-    ...operation({
-      operationId: 'listGroups',
-      summary: 'List groups',
-      method: 'GET',
-      path: '/',
-      scope: 'read',
-      answers: answersList(groupView, 'Every group of the event.'),
-      query: searchQuery,
-    }),
-    event,
-    async (c) =>
-      answer(c, list((await listGroups(deps.db, c.get('target').event.id, c.get('query').search)).map(viewGroup))),
+  router.on(...listing('Group', groupView, searchQuery), event, async (c) =>
+    answer(c, list((await listGroups(deps.db, c.get('target').event.id, c.get('query').search)).map(viewGroup))),
   );
   router.on(
     ...operation({
@@ -114,18 +104,7 @@ export function groupRouter(deps: Deps): Hono<Env> {
     body(createGroupBody),
     (c) => change(c, async (tx) => created(viewGroup(await createGroup(tx, deps, c.get('target'), c.get('body'))))),
   );
-  router.on(
-    ...operation({
-      operationId: 'getGroup',
-      summary: 'Read a group',
-      method: 'GET',
-      path: '/:id',
-      scope: 'read',
-      answers: answersOne(groupView, 'The group.'),
-    }),
-    group,
-    async (c) => answer(c, ok(viewGroup(c.get('target').row))),
-  );
+  router.on(...reading('Group', groupView), group, async (c) => answer(c, ok(viewGroup(c.get('target').row))));
   router.on(
     ...operation({
       operationId: 'updateGroup',

@@ -2,7 +2,7 @@ import { Hono } from 'hono';
 import type { Deps } from '#src/deps.ts';
 import { created, list, ok, queued } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
-import { answersCreated, answersList, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
+import { answersCreated, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
@@ -11,6 +11,7 @@ import { answer } from '#src/http/send.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { createPosition } from './create-position.ts';
 import { queueDeletion } from './delete-rows.ts';
+import { listing, reading } from './part-operations.ts';
 import { createPositionBody, listPositionsQuery, positionView, updatePositionBody, viewPosition } from './position.ts';
 import { judgePositionParts } from './position-issues.ts';
 import { findPosition, listCandidates, listPositions } from './repository.ts';
@@ -29,23 +30,11 @@ export function positionRouter(deps: Deps): Hono<Env> {
     judgeChangeParts(deps, target, sent, isFaulty),
   );
   const router = new Hono<Env>();
-  router.on(
-    ...operation({
-      operationId: 'listPositions',
-      summary: 'List positions',
-      method: 'GET',
-      path: '/',
-      scope: 'read',
-      answers: answersList(positionView, 'Every position of the event.'),
-      query: listPositionsQuery,
-    }),
-    event,
-    async (c) => {
-      const rows = await listPositions(deps.db, c.get('target').event.id, c.get('query'));
-      const candidates = await listCandidates(deps.db, c.get('target').event.id);
-      return answer(c, list(rows.map((row) => viewPosition(row, candidates))));
-    },
-  );
+  router.on(...listing('Position', positionView, listPositionsQuery), event, async (c) => {
+    const rows = await listPositions(deps.db, c.get('target').event.id, c.get('query'));
+    const candidates = await listCandidates(deps.db, c.get('target').event.id);
+    return answer(c, list(rows.map((row) => viewPosition(row, candidates))));
+  });
   router.on(
     ...operation({
       operationId: 'createPosition',
@@ -63,17 +52,8 @@ export function positionRouter(deps: Deps): Hono<Env> {
     (c) =>
       change(c, async (tx) => created(await view(await createPosition(tx, deps, c.get('target'), c.get('body')), tx))),
   );
-  router.on(
-    ...operation({
-      operationId: 'getPosition',
-      summary: 'Read a position',
-      method: 'GET',
-      path: '/:id',
-      scope: 'read',
-      answers: answersOne(positionView, 'The position.'),
-    }),
-    position,
-    async (c) => answer(c, ok(await view(c.get('target').row, deps.db))),
+  router.on(...reading('Position', positionView), position, async (c) =>
+    answer(c, ok(await view(c.get('target').row, deps.db))),
   );
   router.on(
     ...operation({

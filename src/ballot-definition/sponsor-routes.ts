@@ -5,7 +5,7 @@ import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
-import { answersCreated, answersList, answersNothing, answersOne } from '#src/http/answer-shapes.ts';
+import { answersCreated, answersNothing, answersOne } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
@@ -15,6 +15,7 @@ import { notFound } from '#src/platform/errors.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { changedFields, lockForChange, touchBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { searchQuery } from './group.ts';
+import { listing, reading } from './part-operations.ts';
 import { type BallotChangeDeps, recordBallotChange, requireRoom, sentOnly } from './record-ballot-change.ts';
 import { deleteSponsor, findSponsor, insertSponsor, listSponsors, updateSponsor } from './repository.ts';
 import { createSponsorBody, sponsorView, updateSponsorBody, viewSponsor } from './sponsor.ts';
@@ -83,19 +84,8 @@ export function sponsorRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const sponsor = loadRow(deps, findSponsor);
   const router = new Hono<Env>();
-  router.on(
-    ...operation({
-      operationId: 'listSponsors',
-      summary: 'List sponsors',
-      method: 'GET',
-      path: '/',
-      scope: 'read',
-      answers: answersList(sponsorView, 'Every sponsor of the event.'),
-      query: searchQuery,
-    }),
-    event,
-    async (c) =>
-      answer(c, list((await listSponsors(deps.db, c.get('target').event.id, c.get('query').search)).map(viewSponsor))),
+  router.on(...listing('Sponsor', sponsorView, searchQuery), event, async (c) =>
+    answer(c, list((await listSponsors(deps.db, c.get('target').event.id, c.get('query').search)).map(viewSponsor))),
   );
   router.on(
     ...operation({
@@ -113,18 +103,7 @@ export function sponsorRouter(deps: Deps): Hono<Env> {
     body(createSponsorBody),
     (c) => change(c, async (tx) => created(viewSponsor(await createSponsor(tx, deps, c.get('target'), c.get('body'))))),
   );
-  router.on(
-    ...operation({
-      operationId: 'getSponsor',
-      summary: 'Read a sponsor',
-      method: 'GET',
-      path: '/:id',
-      scope: 'read',
-      answers: answersOne(sponsorView, 'The sponsor.'),
-    }),
-    sponsor,
-    async (c) => answer(c, ok(viewSponsor(c.get('target').row))),
-  );
+  router.on(...reading('Sponsor', sponsorView), sponsor, async (c) => answer(c, ok(viewSponsor(c.get('target').row))));
   router.on(
     ...operation({
       operationId: 'updateSponsor',

@@ -1,29 +1,29 @@
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
+import { z } from 'zod';
 import { makeOnce } from '#src/platform/make-once.ts';
 import { readVersion } from '#src/platform/version.ts';
 
 const FOLDER = path.resolve(import.meta.dirname, '../../build');
 
-/** A file of `build/`, where `npm run build:assets` puts it. */
-interface ListedAsset {
-  readonly use: 'verifier' | 'verifierPage' | 'sdk';
-  readonly name: string;
-  readonly bytes: number;
-  /** In hex. */
-  readonly sha256: string;
-}
+/** `build/assets.json`, where `npm run build:assets` puts it, and what it says of each file beside it. */
+const listShape = z.object({
+  version: z.string(),
+  sources: z.string().describe('SHA-256 over everything that the assets are made of.'),
+  types: z.string().describe('SHA-256 of the types beside the sources of the SDK.'),
+  assets: z.array(
+    z.object({
+      use: z.enum(['verifier', 'verifierPage', 'sdk']),
+      name: z.string(),
+      bytes: z.int(),
+      sha256: z.string().describe('In hex.'),
+    }),
+  ),
+});
 
-/** `build/assets.json` */
-export interface AssetList {
-  readonly version: string;
-  /** SHA-256 over everything that the assets are made of. */
-  readonly sources: string;
-  /** SHA-256 of the types beside the sources of the SDK. */
-  readonly types: string;
-  readonly assets: readonly ListedAsset[];
-}
+export type AssetList = z.output<typeof listShape>;
+type ListedAsset = AssetList['assets'][number];
 
 export interface Asset extends ListedAsset {
   readonly content: Buffer<ArrayBuffer>;
@@ -42,14 +42,23 @@ async function read(name: string): Promise<Buffer<ArrayBuffer>> {
   try {
     return await readFile(path.join(FOLDER, name));
   } catch (fault) {
-    if (Reflect.get(Object(fault), 'code') === 'ENOENT') throw new AssetsMissing(`build/${name} is missing`);
-    throw fault;
+    const code = Reflect.get(Object(fault), 'code');
+    throw new AssetsMissing(`build/${name} ${code === 'ENOENT' ? 'is missing' : `cannot be read (${code})`}`);
+  }
+}
+
+async function readList(): Promise<AssetList> {
+  const text = (await read('assets.json')).toString();
+  try {
+    return listShape.parse(JSON.parse(text));
+  } catch {
+    throw new AssetsMissing('build/assets.json is not as it was built');
   }
 }
 
 /** The verifier and the SDK as they are served. @throws AssetsMissing */
 export const readAssets = makeOnce(async (): Promise<Assets> => {
-  const { version, assets }: AssetList = JSON.parse((await read('assets.json')).toString());
+  const { version, assets } = await readList();
   const ours = readVersion();
   if (version !== ours) throw new AssetsMissing(`build/ is of version ${version}, this is ${ours}`);
   const readAsset = async (use: ListedAsset['use']): Promise<Asset> => {

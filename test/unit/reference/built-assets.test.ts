@@ -3,6 +3,7 @@ import {
   appendFileSync,
   cpSync,
   existsSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -57,6 +58,29 @@ describe('the verifier and the SDK of a checkout', () => {
     expect([code, stdout]).toEqual([1, '']);
     expect(stderr).toMatch(/^Cannot start: build\/assets\.json is missing: run npm run build:assets.*\n$/);
     expect(existsSync(inCheckout('.data'))).toBe(false);
+  });
+
+  test.each(['', '{', 'null', '{"assets":[]}'])('are listed by %j: one line says what to run', async (list) => {
+    mkdirSync(inCheckout('build'), { recursive: true });
+    writeFileSync(inCheckout('build/assets.json'), list);
+    const { code, stderr } = await start('src/main.ts');
+    rmSync(inCheckout('build'), { recursive: true });
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(/^Cannot start: build\/assets\.json is not as it was built: run npm run build:assets.*\n$/),
+    ]);
+  });
+
+  test('are a file where a folder should be: one line says what to run', async () => {
+    writeFileSync(inCheckout('build'), '');
+    const { code, stderr } = await start('src/main.ts');
+    rmSync(inCheckout('build'));
+    expect([code, stderr]).toEqual([
+      1,
+      expect.stringMatching(
+        /^Cannot start: build\/assets\.json cannot be read \(ENOTDIR\): run npm run build:assets.*\n$/,
+      ),
+    ]);
   });
 
   test('have the same bytes wherever they are built, by several processes at once, too', async () => {
