@@ -1,6 +1,7 @@
 import type { OpenedLog } from './check-openings.ts';
 import { type Fields, fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
 import { sha256 } from './primitives.ts';
+import type { ReadLog } from './read-leaves.ts';
 import { type CountedRound, FINE, MILLION, type PositionTally, type Recount, recount } from './recount.ts';
 
 const PLACES = 11;
@@ -37,13 +38,13 @@ function differences(published: Fields, own: Recount, tally: PositionTally): str
   for (const row of rows) {
     const [id, name] = [textOf(row['id']), textOf(row['name'])];
     say(names.get(id) === name, `the name of ${name}`);
-    say(BigInt(Math.trunc(numberOf(row['votesWon']) || 0)) === own.votesWon.get(id), `the votes of ${name}`);
+    say(row['votesWon'] === Number(own.votesWon.get(id)), `the votes of ${name}`);
     say(toFine(textOf(row['weightWon'])) === own.weightWon.get(id), `the weight of ${name}`);
     say((row['winner'] === true) === own.winners.includes(id), `whether ${name} won`);
     say((row['tied'] === true) === own.tied.includes(id), `whether ${name} is tied`);
   }
   say(sortedJson(published['winners']) === sortedJson(own.winners), 'the winners');
-  say(BigInt(Math.trunc(numberOf(published['totalVotes']) || 0)) === own.totalVotes, 'the total');
+  say(published['totalVotes'] === Number(own.totalVotes), 'the total');
   say(numberOf(published['ballots']) === Number(tally.answered), 'the number of ballots');
   // Ballots do not show which voters of a group could have answered its position and did not.
   if (!position.grouped)
@@ -131,8 +132,20 @@ export function compareResults(opened: OpenedLog, results: Fields, by: CountedBy
   return [...extra, ...total, ...(first ?? [])];
 }
 
+/** Which voters are of a group the log does not say: no more than there are, each voted once. */
+function areOfThese(value: unknown, heads: number | undefined, ballots: number): boolean {
+  const groups = listOf(value).map(fieldsOf);
+  const sum = (name: string): number => groups.reduce((all, one) => all + numberOf(one[name]), 0);
+  const ids = new Set(groups.map(({ groupId }) => textOf(groupId)));
+  const sound = groups.every(
+    ({ voters, voted }) => numberOf(voted) >= 0 && (heads === undefined || numberOf(voted) <= numberOf(voters)),
+  );
+  const fits = sum('voted') <= ballots && (heads === undefined || sum('voters') <= heads);
+  return Array.isArray(value) && sound && fits && ids.size === groups.length;
+}
+
 /** The figures of all positions together, once each position agrees with its recount. */
-export function compareTotals(opened: OpenedLog, results: Fields): string[] {
+export function compareTotals(opened: OpenedLog, results: Fields, log: ReadLog): string[] {
   const stats = fieldsOf(results['stats']);
   const positions = listOf(results['positions']).map(fieldsOf);
   const sum = (name: string, of: readonly Fields[]): number => of.reduce((all, one) => all + numberOf(one[name]), 0);
@@ -142,6 +155,9 @@ export function compareTotals(opened: OpenedLog, results: Fields): string[] {
     ...(stats['abstentions'] === sum('abstentions', positions) ? [] : ['the abstentions']),
     ...(stats['entries'] === opened.entries ? [] : ['the number of all entries']),
     ...(fieldsOf(results['lot'])['seed'] === opened.tieSeed ? [] : ['the seed of the lot']),
+    ...(results['title'] === opened.title ? [] : ['the title']),
+    ...(sortedJson(fieldsOf(results['log'])['close']) === sortedJson(opened.close) ? [] : ['what opens the close']),
+    ...(areOfThese(results['byGroup'], log.roll?.heads, log.ballots) ? [] : ['the turnout of the groups']),
   ];
 }
 
@@ -153,8 +169,7 @@ export function compareAfterReversals(opened: OpenedLog, results: Fields, size: 
   if (numberOf(fieldsOf(results['log'])['size']) > size) return [];
   const left = opened.afterReversals;
   const published = results['afterReversals'];
-  if (left === undefined)
-    return published === null || published === undefined ? [] : ['reversals that the log does not hold'];
+  if (left === undefined) return published === null ? [] : ['reversals that the log does not hold'];
   const { ballots, positions } = fieldsOf(published);
   return compareResults({ ...opened, ...left }, { positions, stats: { ballots } }, by).map(
     (what) => `after reversals, ${what}`,
