@@ -1,6 +1,6 @@
 import { type ClosedFigures, compareWithClose, openClose } from './check-close.ts';
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
-import { compareAfterReversals, compareResults, compareTotals, weightText } from './check-results.ts';
+import { compareAfterReversals, compareResults, compareTotals, notCompared, weightText } from './check-results.ts';
 import { checkWitnesses, type Inclusion, readInclusion, type WitnessDemand } from './check-witnesses.ts';
 import { type Check, Checks, demand } from './checks.ts';
 import { type Fields, fieldsOf, numberOf } from './json.ts';
@@ -393,7 +393,7 @@ async function checkContent(
       ];
       demand(wrong.length === 0, `counted again, these differ: ${wrong.slice(0, 5).join('; ')}`);
     },
-    () => 'counted again, every figure and winner is as published',
+    () => `counted again, every figure and winner is as published. Not compared: ${notCompared(opened, results)}`,
   );
 }
 
