@@ -13,6 +13,8 @@ export interface OpenedLog {
   /** The same without the ballots that became void after the close; undefined where there is none. */
   readonly afterReversals: { readonly tallies: readonly PositionTally[]; readonly ballots: number } | undefined;
   readonly tieSeed: string;
+  /** The title of the event in the configuration. */
+  readonly title: unknown;
   /** What is said to open the `close` leaf. */
   readonly close: unknown;
   /** Root of the log before its `close` leaf, in hex. */
@@ -88,7 +90,7 @@ export async function checkOpenings(
   requireHash('the configuration', log.configHash, sha256(sortedJson(page['configuration'])));
   const definition = readBallotDefinition(page['configuration']);
   const { close } = page;
-  const { type } = fieldsOf(page['configuration']);
+  const { type, title } = fieldsOf(page['configuration']);
   if (type !== 'election' && type !== 'poll') throw new Unbelievable('the log is neither of an election nor of a poll');
   if ((type === 'election') !== (log.roll !== undefined))
     throw new Unbelievable('the log of an election has a roll, and that of a poll none');
@@ -126,7 +128,7 @@ export async function checkOpenings(
       const votes = readVotes(one['votes'], index);
       entries += votes.length;
       if (micro <= 0n) throw new Unbelievable(`the ballot at ${index} has no weight`);
-      requireRules(definition, votes, index, type === 'poll');
+      requireRules(definition, votes, index);
       takeIn(tallies, votes, micro, index);
       if (left !== undefined && !log.reversed.has(index)) takeIn(left, votes, micro, index);
     }
@@ -140,7 +142,7 @@ export async function checkOpenings(
   if (opened !== log.ballots) throw new Unbelievable(`${log.ballots - opened} ballots of the log were not opened`);
   const lotRoot = log.rootBeforeClose?.toString('hex') ?? '';
   const afterReversals = left === undefined ? undefined : { tallies: left, ballots: counted - log.reversed.size };
-  return { tallies, afterReversals, tieSeed, close, lotRoot, ballots: counted, entries, weight, whole, unit };
+  return { tallies, afterReversals, tieSeed, title, close, lotRoot, ballots: counted, entries, weight, whole, unit };
 }
 
 function takeIn(tallies: readonly PositionTally[], votes: readonly OpenedVote[], weight: bigint, index: number): void {
@@ -156,15 +158,10 @@ function takeIn(tallies: readonly PositionTally[], votes: readonly OpenedVote[],
 }
 
 /** @throws Unbelievable for a ballot that the service must not have taken */
-function requireRules(
-  definition: readonly BallotPosition[],
-  votes: readonly OpenedVote[],
-  index: number,
-  inPoll: boolean,
-): void {
+function requireRules(definition: readonly BallotPosition[], votes: readonly OpenedVote[], index: number): void {
   for (const position of definition) {
     const own = votes.filter(({ positionId }) => positionId === position.id);
-    const broken = brokenRule(position, own, inPoll);
+    const broken = brokenRule(position, own);
     if (broken !== undefined)
       throw new Unbelievable(`the ballot at ${index} breaks a rule of "${position.title}": ${broken}`);
   }

@@ -1,7 +1,17 @@
 import type { OpenedLog } from './check-openings.ts';
+import { decimalOf } from './further-figures.ts';
 import { type Fields, fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
 import { sha256 } from './primitives.ts';
-import { type CountedRound, FINE, MILLION, type PositionTally, type Recount, recount } from './recount.ts';
+import type { ReadLog } from './read-leaves.ts';
+import {
+  type CountedRound,
+  FINE,
+  highestFirst,
+  MILLION,
+  type PositionTally,
+  type Recount,
+  recount,
+} from './recount.ts';
 
 const PLACES = 11;
 
@@ -20,7 +30,7 @@ export interface CountedBy {
 }
 
 /** What of a published position does not agree with a recount, in words. */
-function differences(published: Fields, own: Recount, tally: PositionTally): string[] {
+function differences(published: Fields, own: Recount, tally: PositionTally, whole: boolean): string[] {
   const { position } = tally;
   const wrong: string[] = [];
   const say = (agrees: boolean, what: string): void => {
@@ -37,38 +47,35 @@ function differences(published: Fields, own: Recount, tally: PositionTally): str
   for (const row of rows) {
     const [id, name] = [textOf(row['id']), textOf(row['name'])];
     say(names.get(id) === name, `the name of ${name}`);
-    say(BigInt(Math.trunc(numberOf(row['votesWon']) || 0)) === own.votesWon.get(id), `the votes of ${name}`);
+    say(row['votesWon'] === Number(own.votesWon.get(id)), `the votes of ${name}`);
     say(toFine(textOf(row['weightWon'])) === own.weightWon.get(id), `the weight of ${name}`);
     say((row['winner'] === true) === own.winners.includes(id), `whether ${name} won`);
     say((row['tied'] === true) === own.tied.includes(id), `whether ${name} is tied`);
   }
   say(sortedJson(published['winners']) === sortedJson(own.winners), 'the winners');
-  say(BigInt(Math.trunc(numberOf(published['totalVotes']) || 0)) === own.totalVotes, 'the total');
+  say(published['totalVotes'] === Number(own.totalVotes), 'the total');
   say(numberOf(published['ballots']) === Number(tally.answered), 'the number of ballots');
   // Ballots do not show which voters of a group could have answered its position and did not.
-  if (!position.grouped)
-    say(numberOf(published['abstentions']) === Number(tally.ballots - tally.answered), 'the abstentions');
+  const [silent, shownSilent] = [Number(tally.ballots - tally.answered), numberOf(published['abstentions'])];
+  const mayBe = position.grouped && Number.isInteger(shownSilent) && shownSilent >= 0 && shownSilent < silent;
+  say(shownSilent === silent || mayBe, 'the abstentions');
   say((published['referendum'] === null) === (own.referendum === null), 'the referendum');
   if (own.referendum !== null) {
-    const { yes, no, abstain, met, outcome } = own.referendum;
+    const { yes, no, abstain, rules, outcome } = own.referendum;
     const shown = fieldsOf(published['referendum']);
     say(shown['outcome'] === outcome, 'the outcome');
     for (const [name, weight] of Object.entries({ yes, no, abstain }))
       say(toFine(textOf(shown[name])) === weight * FINE, `the weight of ${name}`);
-    const rules = listOf(shown['rules']).map((rule) => [fieldsOf(rule)['name'], fieldsOf(rule)['met']]);
-    say(sortedJson(rules) === sortedJson(met), 'the rules that are met');
+    say(sortedJson(shown['rules']) === sortedJson(rules), 'the rules that are met');
   }
+  for (const [name, value] of Object.entries(own.further))
+    say(sortedJson(published[name]) === sortedJson(value), `\`${name}\``);
   const isOmitted = areTooMany(own.rounds ?? []);
   say(published['roundsOmitted'] === isOmitted, 'whether rounds are left out');
-  say((published['rounds'] === null) === (own.rounds === null || isOmitted), 'the rounds');
-  if (own.rounds !== null && !isOmitted) {
-    const rounds = listOf(published['rounds']).map(fieldsOf);
-    const shape = rounds.map(({ round, elected, eliminated }) => ({ round, elected, eliminated }));
-    const ownShape = own.rounds.map(({ elected, eliminated }, index) => ({ round: index + 1, elected, eliminated }));
-    say(sortedJson(shape) === sortedJson(ownShape), 'the rounds');
-    for (const [index, round] of rounds.entries())
-      say(agreeInTallies(round, own.rounds[index]?.tallies), `the tallies of round ${index + 1}`);
-  }
+  const rounds = isOmitted ? null : (own.rounds?.map((round, index) => showRound(round, index, tally, whole)) ?? null);
+  for (const [index, round] of (rounds ?? []).entries())
+    say(sortedJson(listOf(published['rounds'])[index] ?? null) === sortedJson(round), `round ${index + 1}`);
+  say(sortedJson(published['rounds']) === sortedJson(rounds), 'the rounds');
   return wrong;
 }
 
@@ -79,14 +86,28 @@ const [MOST_LISTED, MOST_TALLIES] = [200, 2_000];
 export const areTooMany = (rounds: readonly CountedRound[]): boolean =>
   rounds.reduce((sum, { tallies }) => sum + Math.min(tallies.size, MOST_LISTED), 0) > MOST_TALLIES;
 
-function agreeInTallies(round: Fields, own: ReadonlyMap<string, bigint> | undefined): boolean {
-  const tallies = listOf(round['tallies']).map(fieldsOf);
-  const ids = new Set(tallies.map(({ candidateId }) => candidateId));
-  const isWhole = ids.size === tallies.length && (round['others'] !== null || ids.size === own?.size);
-  return (
-    isWhole &&
-    tallies.every(({ candidateId, weightWon }) => toFine(textOf(weightWon)) === own?.get(textOf(candidateId)))
-  );
+/** A round as results show it. */
+export function showRound(round: CountedRound, index: number, tally: PositionTally, whole: boolean): Fields {
+  const { elected, eliminated, tallies, heads, threshold, lost, transfers, tie } = round;
+  const ids = tally.position.candidates.map(({ id }) => id).filter((id) => tallies.has(id));
+  const listed = new Set(highestFirst(ids, (id) => tallies.get(id) ?? 0n).slice(0, MOST_LISTED));
+  const rest = ids.filter((id) => !listed.has(id));
+  const sum = (of: readonly string[], figures: ReadonlyMap<string, bigint>): bigint =>
+    of.reduce((all, id) => all + (figures.get(id) ?? 0n), 0n);
+  const figures = (of: readonly string[]): Fields => {
+    const [weight, ballots] = [sum(of, tallies), sum(of, heads)];
+    return {
+      votesWon: Number(whole ? weight / (MILLION * FINE) : ballots / FINE),
+      weightWon: decimalOf(weight, PLACES),
+    };
+  };
+  return {
+    ...{ round: index + 1, threshold: decimalOf(threshold, PLACES), elected, eliminated, transfers, tie },
+    tallies: ids.filter((id) => listed.has(id)).map((id) => ({ candidateId: id, ...figures([id]) })),
+    others: rest.length === 0 ? null : { candidates: rest.length, ...figures(rest) },
+    exhausted: decimalOf(tally.answeredWeight * FINE - sum(ids, tallies) - lost, PLACES),
+    ...{ roundingLoss: decimalOf(lost, PLACES), provisional: false },
+  };
 }
 
 /** The electorate of a referendum: that of the close, and in a position of a group a part of it. Undefined where it is neither. */
@@ -95,6 +116,14 @@ function electorateOf(published: Fields, grouped: boolean, { electorate }: Count
   if (shown === null || electorate === null) return shown === electorate ? null : undefined;
   const own = (toFine(textOf(shown)) ?? -1n) / FINE;
   return own === electorate || (grouped && own >= 0n && own < electorate) ? own : undefined;
+}
+
+/** Weight of the ballots that could answer a position: all of them, and in a position of a group a part of them. */
+function turnoutOf(published: Fields, { position, answeredWeight, ballotsWeight }: PositionTally): bigint {
+  const rules = listOf(fieldsOf(published['referendum'])['rules']).map(fieldsOf);
+  const rule = rules.find(({ name }) => name === 'turnout_quorum');
+  const shown = (toFine(textOf(rule?.['actual']).split('/', 1)[0] ?? '') ?? -1n) / FINE;
+  return position.grouped && shown >= answeredWeight && shown < ballotsWeight ? shown : ballotsWeight;
 }
 
 /**
@@ -111,7 +140,12 @@ export function compareResults(opened: OpenedLog, results: Fields, by: CountedBy
       const electorate = method === 'referendum' ? electorateOf(own, grouped, by) : null;
       if (electorate === undefined) return [`the electorate of "${title}"`];
       const lot = { seed: opened.tieSeed, root: opened.lotRoot };
-      return differences(own, recount(tally, { ...lot, whole, unit, electorate }), tally);
+      return differences(
+        own,
+        recount(tally, { ...lot, whole, unit, electorate, turnout: turnoutOf(own, tally) }),
+        tally,
+        whole,
+      );
     });
   const extra = published.size === opened.tallies.length ? [] : ['the number of positions'];
   const total = numberOf(fieldsOf(results['stats'])['ballots']) === opened.ballots ? [] : ['the number of all ballots'];
@@ -131,8 +165,32 @@ export function compareResults(opened: OpenedLog, results: Fields, by: CountedBy
   return [...extra, ...total, ...(first ?? [])];
 }
 
+/** Which voters are of a group the log does not say: no more than there are, each voted once. */
+function areOfThese(value: unknown, heads: number | undefined, ballots: number): boolean {
+  const groups = listOf(value).map(fieldsOf);
+  const sum = (name: string): number => groups.reduce((all, one) => all + numberOf(one[name]), 0);
+  const ids = new Set(groups.map(({ groupId }) => textOf(groupId)));
+  const sound = groups.every(
+    ({ voters, voted }) => numberOf(voted) >= 0 && (heads === undefined || numberOf(voted) <= numberOf(voters)),
+  );
+  const fits = sum('voted') <= ballots && (heads === undefined || sum('voters') <= heads);
+  return Array.isArray(value) && sound && fits && ids.size === groups.length;
+}
+
+/** What of results is not compared, by name: a verifier that passed over it in silence would seem to vouch for it. */
+export function notCompared({ tallies }: OpenedLog, results: Fields): string {
+  const ofGroups = tallies.filter(({ position }) => position.grouped).map(({ position }) => `"${position.title}"`);
+  const published = listOf(results['positions']).map(fieldsOf);
+  const omitted = published.filter((one) => one['roundsOmitted'] === true).map(({ title }) => `"${textOf(title)}"`);
+  return [
+    ...['`asOf`', '`stats.disclosure`', 'who belongs to a group (`byGroup`)'],
+    ...(ofGroups.length === 0 ? [] : [`abstentions, electorate and turnout of ${ofGroups.join(', ')}`]),
+    ...(omitted.length === 0 ? [] : [`rounds that stand apart, of ${omitted.join(', ')}`]),
+  ].join(', ');
+}
+
 /** The figures of all positions together, once each position agrees with its recount. */
-export function compareTotals(opened: OpenedLog, results: Fields): string[] {
+export function compareTotals(opened: OpenedLog, results: Fields, log: ReadLog): string[] {
   const stats = fieldsOf(results['stats']);
   const positions = listOf(results['positions']).map(fieldsOf);
   const sum = (name: string, of: readonly Fields[]): number => of.reduce((all, one) => all + numberOf(one[name]), 0);
@@ -142,6 +200,9 @@ export function compareTotals(opened: OpenedLog, results: Fields): string[] {
     ...(stats['abstentions'] === sum('abstentions', positions) ? [] : ['the abstentions']),
     ...(stats['entries'] === opened.entries ? [] : ['the number of all entries']),
     ...(fieldsOf(results['lot'])['seed'] === opened.tieSeed ? [] : ['the seed of the lot']),
+    ...(results['title'] === opened.title ? [] : ['the title']),
+    ...(sortedJson(fieldsOf(results['log'])['close']) === sortedJson(opened.close) ? [] : ['what opens the close']),
+    ...(areOfThese(results['byGroup'], log.roll?.heads, log.ballots) ? [] : ['the turnout of the groups']),
   ];
 }
 
@@ -153,8 +214,7 @@ export function compareAfterReversals(opened: OpenedLog, results: Fields, size: 
   if (numberOf(fieldsOf(results['log'])['size']) > size) return [];
   const left = opened.afterReversals;
   const published = results['afterReversals'];
-  if (left === undefined)
-    return published === null || published === undefined ? [] : ['reversals that the log does not hold'];
+  if (left === undefined) return published === null ? [] : ['reversals that the log does not hold'];
   const { ballots, positions } = fieldsOf(published);
   return compareResults({ ...opened, ...left }, { positions, stats: { ballots } }, by).map(
     (what) => `after reversals, ${what}`,
@@ -163,7 +223,4 @@ export function compareAfterReversals(opened: OpenedLog, results: Fields, size: 
 
 export const resultHash = (results: Fields): string => sha256(sortedJson(results['positions'])).toString('hex');
 
-export const weightText = (micro: bigint): string => {
-  const decimals = (micro % MILLION).toString().padStart(6, '0').replace(/0+$/, '');
-  return `${micro / MILLION}${decimals === '' ? '' : `.${decimals}`}`;
-};
+export const weightText = (micro: bigint): string => decimalOf(micro, 6);

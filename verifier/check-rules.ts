@@ -1,5 +1,5 @@
 import type { BallotPosition } from './ballot-definition.ts';
-import { numberOf } from './json.ts';
+import { isFields, numberOf } from './json.ts';
 import type { OpenedVote } from './recount.ts';
 
 const isWhole = (value: number | undefined): value is number => value !== undefined && Number.isSafeInteger(value);
@@ -8,16 +8,11 @@ const sum = (values: readonly number[]): number => values.reduce((total, value) 
 /**
  * Holds what a ballot says for one position against the rules of the configuration: how many may be chosen, marks, ranks and
  * budgets. A position that is left out breaks none.
- * @param inPoll a participant of a poll may have bought credits, so that a budget of credits is only the least there was
  * @returns the rule that is broken, in words
  */
-export function brokenRule(
-  position: BallotPosition,
-  votes: readonly OpenedVote[],
-  inPoll: boolean,
-): string | undefined {
+export function brokenRule(position: BallotPosition, votes: readonly OpenedVote[]): string | undefined {
   if (votes.length === 0) return undefined;
-  return brokenCount(position, votes.length) ?? brokenMarks(position, votes, inPoll);
+  return brokenCount(position, votes.length) ?? brokenMarks(position, votes);
 }
 
 function brokenCount({ settings, candidates }: BallotPosition, chosen: number): string | undefined {
@@ -31,7 +26,6 @@ function brokenCount({ settings, candidates }: BallotPosition, chosen: number): 
 function brokenMarks(
   { method, settings, candidates }: BallotPosition,
   votes: readonly OpenedVote[],
-  inPoll: boolean,
 ): string | undefined {
   const ranked = method === 'ranked_choice';
   const valued = method === 'score' || method === 'cumulative' || method === 'quadratic';
@@ -48,5 +42,7 @@ function brokenMarks(
   const points = numberOf(settings['cumulativePointBudget']);
   if (method === 'cumulative' && sum(values) > points) return `${sum(values)} points of ${points}`;
   const [spent, credits] = [sum(values.map((value) => value ** 2)), numberOf(settings['quadraticBaseCreditBudget'])];
-  return method === 'quadratic' && !inPoll && spent > credits ? `${spent} credits of ${credits}` : undefined;
+  // Where credits are sold, the budget is only the least there was.
+  const sold = isFields(settings['quadraticTopUp']);
+  return method === 'quadratic' && !sold && spent > credits ? `${spent} credits of ${credits}` : undefined;
 }

@@ -73,6 +73,7 @@ function readOptions() {
   const { 'base-url': baseUrl, event } = values;
   const key = values.key ?? process.env['VOTING_KEY'];
   if (values.help === true || baseUrl === undefined || event === undefined) return undefined;
+  if (!/^https?:\/\/[^/]/.test(baseUrl)) throw new Error('--base-url must begin with http:// or https://');
   const file = (path: string | undefined): string | undefined =>
     // A note ends with one line end; what was pasted into a file may have more or none.
     path === undefined ? undefined : `${readFileSync(path, 'utf8').trimEnd()}\n`;

@@ -34,6 +34,8 @@ export interface ReadLog {
   readonly end: RecordedEnd | undefined;
   /** Root of the log before its `close` leaf, which lots are drawn from. */
   readonly rootBeforeClose: Buffer | undefined;
+  /** Roots of the log with its `close` leaf, and with each reversal behind it, by size. */
+  readonly rootSinceClose: ReadonlyMap<number, Buffer>;
   /** The leaf of the ballot that was looked for; undefined where there is none. */
   readonly leafOfCode: number | undefined;
   /** The `close` leaf; nothing but `void` leaves stands behind it. */
@@ -300,6 +302,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
   const wanted = new Set(leafHashes.map((hash) => hash.toString('hex')));
   const found = new Set<string>();
   let rootBeforeClose: Buffer | undefined;
+  const rootSinceClose = new Map<number, Buffer>();
   let leafOfCode: number | undefined;
   const noteRoot = (): void => {
     if (sizes.includes(tree.size)) rootAt.set(tree.size, tree.root());
@@ -320,6 +323,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
       if (codeTag !== undefined && reader.last['t'] === 'ballot' && reader.last['h'] === codeTag)
         leafOfCode = tree.size;
       tree.add(hash);
+      if (reader.close !== undefined) rootSinceClose.set(tree.size, tree.root());
       noteRoot();
     }
     if (!tile.equals(Buffer.concat(hashes)))
@@ -339,6 +343,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
     },
     ...{ confirmed: reader.confirmed, end: reader.end },
     rootBeforeClose,
+    rootSinceClose,
     leafOfCode,
     commitmentOf: (index) => reader.commitmentOf(index),
   };

@@ -1,4 +1,5 @@
 import type { BallotCandidate, BallotPosition } from './ballot-definition.ts';
+import { decimalOf, fewest, figuresOfSums, marginOf, NO_FIGURES } from './further-figures.ts';
 import { type Fields, fieldsOf, isFields } from './json.ts';
 import { sha256 } from './primitives.ts';
 import { runOff } from './run-off.ts';
@@ -25,6 +26,8 @@ export interface Recount {
   readonly referendum: RecountedReferendum | null;
   /** Null where there are no rounds. */
   readonly rounds: readonly CountedRound[] | null;
+  /** Runner-up, margin and what else decides nothing, as results show it. */
+  readonly further: Fields;
 }
 
 export interface CountedRound {
@@ -32,6 +35,13 @@ export interface CountedRound {
   readonly eliminated: readonly string[];
   /** What each candidate that stands holds, scaled to 11 decimals. */
   readonly tallies: ReadonlyMap<string, bigint>;
+  /** The same in heads, scaled to 5 decimals. */
+  readonly heads: ReadonlyMap<string, bigint>;
+  readonly threshold: bigint;
+  /** What cutting down has lost before this round. */
+  readonly lost: bigint;
+  readonly transfers: readonly Fields[];
+  readonly tie: Fields | null;
 }
 
 /** Weights in millionths. */
@@ -39,8 +49,8 @@ export interface RecountedReferendum {
   readonly yes: bigint;
   readonly no: bigint;
   readonly abstain: bigint;
-  /** Whether each rule is met, by its name: the threshold first. */
-  readonly met: readonly (readonly [name: string, met: boolean])[];
+  /** As results show them: the threshold first. */
+  readonly rules: readonly Fields[];
   readonly outcome: string;
 }
 
@@ -55,6 +65,8 @@ export interface RecountOptions {
   readonly unit: boolean;
   /** Weight in millionths of the voters to whom the position is open. */
   readonly electorate: bigint | null;
+  /** The same of the ballots that could answer it; all of them unless given. */
+  readonly turnout?: bigint;
 }
 
 export const MILLION = 1_000_000n;
@@ -127,7 +139,7 @@ function byLot(ids: readonly string[], { seed, root }: Lot): string[] {
   return ids.toSorted((a, b) => (lot(a) < lot(b) ? -1 : 1));
 }
 
-const inOrderOf = (position: BallotPosition, ids: readonly string[]): string[] =>
+export const inOrderOf = (position: BallotPosition, ids: readonly string[]): string[] =>
   position.candidates.map(({ id }) => id).filter((id) => ids.includes(id));
 
 /** The order in which ties for a seat are broken: the lot's, or that of the candidates. */
@@ -155,9 +167,10 @@ export function recount(tally: PositionTally, options: RecountOptions): Recount 
     totalVotes: [...votesWon.values()].reduce((sum, votes) => sum + votes, 0n),
     rounds: null,
   };
-  return position.method === 'referendum'
-    ? { ...shared, ...decideReferendum(tally, options), tied: [] }
-    : { ...shared, ...fillSeats(tally, options), referendum: null };
+  if (position.method === 'referendum') return { ...shared, ...decideReferendum(tally, options), tied: [] };
+  const seats = fillSeats(tally, options);
+  const further = figuresOfSums(tally, seats, (id) => weightOf(tally, id), options);
+  return { ...shared, ...seats, further, referendum: null };
 }
 
 /** Marks were taken in as they are given; who is left out is worth the same on every ballot that answers. */
@@ -198,25 +211,46 @@ function reaches(part: bigint, whole: bigint, rule: Fields): boolean {
 
 function decideReferendum(
   tally: PositionTally,
-  { electorate }: RecountOptions,
-): { winners: string[]; referendum: RecountedReferendum } {
+  { electorate, unit, turnout = tally.ballotsWeight }: RecountOptions,
+): { winners: string[]; referendum: RecountedReferendum; further: Fields } {
   const { candidates, rules } = tally.position;
   const inRole = (role: string): BallotCandidate[] => candidates.filter((candidate) => candidate.role === role);
   const sum = (role: string): bigint => inRole(role).reduce((all, { id }) => all + (tally.weights.get(id) ?? 0n), 0n);
   const [yes, no, abstain] = [sum('yes'), sum('no'), sum('abstain')];
-  const base = fieldsOf(rules['threshold'])['base'];
-  const of = base === 'electorate' ? (electorate ?? 0n) : base === 'answers' ? yes + no + abstain : yes + no;
-  const quorum = (name: string, published: string, part: bigint): (readonly [string, boolean])[] =>
-    isFields(rules[name]) ? [[published, reaches(part, electorate ?? 0n, rules[name])]] : [];
-  const quorums = [
-    ...quorum('turnoutQuorum', 'turnout_quorum', tally.ballotsWeight),
-    ...quorum('approvalQuorum', 'approval_quorum', yes),
+  const { base } = fieldsOf(rules['threshold']);
+  const rule = (name: string, shown: string, part: bigint, whole: bigint): Fields[] => {
+    const { numerator, denominator } = fieldsOf(rules[name]);
+    const [required, actual] = [`${numerator}/${denominator}`, `${decimalOf(part, 6)}/${decimalOf(whole, 6)}`];
+    return isFields(rules[name]) ? [{ name: shown, required, actual, met: reaches(part, whole, rules[name]) }] : [];
+  };
+  const decide = (ayes: bigint, noes: bigint, others: bigint) => {
+    const voters = electorate ?? 0n;
+    const of = base === 'electorate' ? voters : base === 'answers' ? ayes + noes + others : ayes + noes;
+    const [passed] = rule('threshold', 'threshold', ayes, of);
+    const quorums = [
+      ...rule('turnoutQuorum', 'turnout_quorum', turnout, voters),
+      ...rule('approvalQuorum', 'approval_quorum', ayes, voters),
+    ];
+    const isQuorate = quorums.every(({ met }) => met === true);
+    const outcome = isQuorate ? (passed?.['met'] === true ? 'passed' : 'rejected') : 'no_quorum';
+    return { rules: [...(passed === undefined ? [] : [passed]), ...quorums], outcome };
+  };
+  const decided = decide(yes, no, abstain);
+  const { outcome } = decided;
+  const role = outcome === 'passed' ? 'yes' : 'no';
+  const won = outcome !== 'no_quorum' && tally.answered > 0n ? inRole(role).filter(({ withdrawn }) => !withdrawn) : [];
+  const least = (a: bigint, b: bigint): bigint => (a < b ? a : b);
+  const changes = [
+    ...fewest(yes, unit, (some) => decide(yes - some, no + some, abstain).outcome !== outcome),
+    ...fewest(no + abstain, unit, (some) => {
+      const fromNo = least(some, no);
+      return decide(yes + some, no - fromNo, abstain - some + fromNo).outcome !== outcome;
+    }),
   ];
-  const enough = quorums.every(([, met]) => met);
-  const passed = reaches(yes, of, fieldsOf(rules['threshold']));
-  const outcome = enough ? (passed ? 'passed' : 'rejected') : 'no_quorum';
-  const role = passed ? 'yes' : 'no';
-  const won = enough && tally.answered > 0n ? inRole(role).filter(({ withdrawn }) => !withdrawn) : [];
-  const met = [['threshold', passed] as const, ...quorums];
-  return { winners: won.map(({ id }) => id), referendum: { yes, no, abstain, met, outcome } };
+  const margin = tally.answered === 0n ? null : marginOf(changes, unit, true);
+  return {
+    winners: won.map(({ id }) => id),
+    referendum: { yes, no, abstain, ...decided },
+    further: { ...NO_FIGURES, margin },
+  };
 }

@@ -1,5 +1,9 @@
+import { decimalOf, figuresOfRankings, NO_FIGURES, NO_MARGIN, tieOf } from './further-figures.ts';
+import type { Fields } from './json.ts';
 import {
+  type CountedRound,
   FINE,
+  highestFirst,
   type Lot,
   MILLION,
   type PositionTally,
@@ -9,11 +13,16 @@ import {
   tieOrder,
 } from './recount.ts';
 
-interface OpenRound {
-  readonly elected: string[];
-  readonly eliminated: string[];
-  readonly tallies: ReadonlyMap<string, bigint>;
-}
+/** What a round shows of the votes that leave a candidate. @param moved weight by receiver; '' is exhausted */
+export const transfersOf = ({ position }: PositionTally, from: string, moved: ReadonlyMap<string, bigint>): Fields[] =>
+  [...position.candidates.map(({ id }) => id), ''].flatMap((to) => {
+    const weight = moved.get(to) ?? 0n;
+    return weight === 0n ? [] : { from, to: to === '' ? null : to, weight: decimalOf(weight, 11) };
+  });
+
+/** What decides a tie that cannot be shared. @param kept candidates who were level in all earlier rounds */
+export const policyOf = ({ position }: PositionTally, kept: readonly string[]): string =>
+  kept.length === 1 ? 'earlier_round' : position.tieBreak === 'candidate_order' ? 'candidate_order' : 'lot';
 
 /** The one of those with the lowest tally who goes out: earlier rounds first, then the last in the order of ties. */
 export function unluckiest(
@@ -21,9 +30,10 @@ export function unluckiest(
   lowest: readonly string[],
   history: readonly ReadonlyMap<string, bigint>[],
   lot: Lot,
-): string {
+): { out: string; tie: Fields | null } {
   const kept = pickByHistory(lowest, history, (a, b) => a < b);
-  return pickOrder(tally.position, kept, lot).at(-1) ?? '';
+  const out = pickOrder(tally.position, kept, lot).at(-1) ?? '';
+  return { out, tie: tieOf(tally.position, lowest, policyOf(tally, kept), lot) };
 }
 
 /** Goes back through earlier rounds, the latest first, keeping those who were best there. */
@@ -40,55 +50,95 @@ export function pickByHistory(
   return kept;
 }
 
-/** Instant runoff for one seat (docs/counting.md). */
-export function runOff(tally: PositionTally, { seed, root, whole }: RecountOptions): Recount {
+/** Instant runoff for one seat (docs/counting.md), counted on to the last two for the figures that decide nothing. */
+export function runOff(tally: PositionTally, options: RecountOptions): Recount {
+  const { seed, root, whole, unit } = options;
   const { position } = tally;
-  let standing = position.candidates.filter(({ withdrawn }) => !withdrawn).map(({ id }) => id);
+  const candidates = position.candidates.filter(({ withdrawn }) => !withdrawn).map(({ id }) => id);
+  let standing = candidates;
   const history: Map<string, bigint>[] = [];
-  const rounds: OpenRound[] = [];
+  const rounds: CountedRound[] = [];
   const weightWon = new Map(position.candidates.map(({ id }) => [id, 0n]));
   const headsWon = new Map(weightWon);
   let winners: string[] = [];
   let tied: string[] = [];
+  let finalTwo: [string, bigint, bigint][] = [];
   const piles = [...tally.piles.values()];
   const anybody = piles.some(({ ranking }) => ranking.some((id) => standing.includes(id)));
-  while (anybody && winners.length === 0) {
+  while (anybody) {
     const votes = new Map(standing.map((id) => [id, 0n]));
-    for (const id of standing) headsWon.set(id, 0n);
+    const counted = new Map(votes);
     for (const { ranking, weight, heads } of piles) {
       const holder = ranking.find((id) => votes.has(id));
       if (holder === undefined) continue;
       votes.set(holder, (votes.get(holder) ?? 0n) + weight);
-      headsWon.set(holder, (headsWon.get(holder) ?? 0n) + heads);
+      counted.set(holder, (counted.get(holder) ?? 0n) + heads);
     }
-    for (const [id, weight] of votes) weightWon.set(id, weight);
-    const tallies = new Map([...votes].map(([id, weight]) => [id, weight * FINE]));
-    const round: OpenRound = { elected: [], eliminated: [], tallies };
-    rounds.push(round);
+    const figure = (id: string): bigint => votes.get(id) ?? 0n;
     const active = [...votes.values()].reduce((sum, weight) => sum + weight, 0n);
-    const majority = standing.find((id) => (votes.get(id) ?? 0n) * 2n > active);
-    if (majority !== undefined) {
-      winners = [majority];
-    } else if (standing.length <= 2) {
-      tied = standing;
-      winners = position.tieBreak === 'joint' ? standing : tieOrder(position, standing, { seed, root }).slice(0, 1);
-    } else {
-      const least = [...votes.values()].reduce((a, b) => (b < a ? b : a));
-      const lowest = standing.filter((id) => votes.get(id) === least);
-      const out = unluckiest(tally, lowest, history, { seed, root });
-      round.eliminated.push(out);
-      standing = standing.filter((id) => id !== out);
-      history.push(votes);
+    const shown = winners.length === 0;
+    let tie: Fields | null = null;
+    if (shown) {
+      for (const id of standing) weightWon.set(id, figure(id));
+      for (const id of standing) headsWon.set(id, counted.get(id) ?? 0n);
+      const majority = standing.find((id) => figure(id) * 2n > active);
+      if (majority !== undefined) winners = [majority];
+      else if (standing.length <= 2) {
+        tied = standing;
+        winners = position.tieBreak === 'joint' ? standing : tieOrder(position, standing, { seed, root }).slice(0, 1);
+        tie = tieOf(position, tied, position.tieBreak, options);
+      }
     }
-    round.elected.push(...winners);
+    const elected = shown ? winners : [];
+    const step = whole ? MILLION : 1n;
+    const round = {
+      ...{ elected, tallies: inFine(votes), heads: inFine(counted), lost: 0n },
+      threshold: (active / (2n * step) + 1n) * step * FINE,
+    };
+    if (shown && winners.length > 0) rounds.push({ ...round, eliminated: [], transfers: [], tie });
+    if (winners.length > 0 && standing.length <= 2) {
+      const won = highestFirst(standing, (id) => (winners.includes(id) ? 1n : 0n) + figure(id) * 2n);
+      if (won.length === 2) finalTwo = won.map((id) => [id, figure(id), counted.get(id) ?? 0n]);
+      break;
+    }
+    const least = [...votes.values()].reduce((a, b) => (b < a ? b : a));
+    const lowest = standing.filter((id) => votes.get(id) === least);
+    const { out, tie: tieOut } = unluckiest(tally, lowest, history, { seed, root });
+    standing = standing.filter((id) => id !== out);
+    history.push(votes);
+    if (winners.length > 0) continue;
+    const moved = new Map<string, bigint>();
+    for (const { ranking, weight } of piles) {
+      if (ranking.find((id) => votes.has(id)) !== out) continue;
+      const to = ranking.find((id) => standing.includes(id)) ?? '';
+      moved.set(to, (moved.get(to) ?? 0n) + weight * FINE);
+    }
+    rounds.push({ ...round, eliminated: [out], transfers: transfersOf(tally, out, moved), tie: tieOut });
   }
+  const tallyOf = (candidateId: string, weight: bigint, heads: bigint): Fields => ({
+    ...{ candidateId, votesWon: Number(whole ? weight / MILLION : heads), weightWon: decimalOf(weight, 6) },
+  });
+  const [first, second] = finalTwo;
+  const apart = ((first?.[1] ?? 0n) - (second?.[1] ?? 0n)) / MILLION;
+  const upper = unit && second !== undefined ? { votes: `${(apart + 1n) / 2n}`, exact: false, bound: 'upper' } : null;
+  const further = {
+    ...{ ...NO_FIGURES, ...figuresOfRankings(tally, candidates, tallyOf) },
+    runnerUp: second !== undefined && !winners.includes(second[0]) && second[1] > 0n ? second[0] : null,
+    margin: tied.length > 0 ? NO_MARGIN : upper,
+    tie: tieOf(position, tied, position.tieBreak, options),
+    finalTwo: second === undefined ? null : finalTwo.map((one) => tallyOf(...one)),
+  };
   return {
     votesWon: new Map([...weightWon].map(([id, weight]) => [id, whole ? weight / MILLION : (headsWon.get(id) ?? 0n)])),
-    weightWon: new Map([...weightWon].map(([id, weight]) => [id, weight * FINE])),
+    weightWon: inFine(weightWon),
     winners,
     tied,
     totalVotes: whole ? tally.answeredWeight / MILLION : tally.answered,
     referendum: null,
     rounds,
+    further,
   };
 }
+
+const inFine = (votes: ReadonlyMap<string, bigint>): Map<string, bigint> =>
+  new Map([...votes].map(([id, weight]) => [id, weight * FINE]));

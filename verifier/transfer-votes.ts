@@ -1,4 +1,7 @@
+import { decimalOf, figuresOfRankings, NO_FIGURES, tieOf } from './further-figures.ts';
+import type { Fields } from './json.ts';
 import {
+  type CountedRound,
   FINE,
   highestFirst,
   type Lot,
@@ -10,7 +13,7 @@ import {
   type RecountOptions,
   tieOrder,
 } from './recount.ts';
-import { pickByHistory, unluckiest } from './run-off.ts';
+import { pickByHistory, policyOf, transfersOf, unluckiest } from './run-off.ts';
 
 /** A pile on its way through the rounds. */
 interface Carried {
@@ -19,6 +22,8 @@ interface Carried {
   value: bigint;
   holder: string | undefined;
 }
+
+type OpenRound = { -readonly [Name in keyof CountedRound]: CountedRound[Name] };
 
 /** The single transferable vote, weighted inclusive Gregory (docs/counting.md). Tallies have 11 decimals. */
 class Transfers {
@@ -33,7 +38,9 @@ class Transfers {
   readonly #reachingIsEnough: boolean;
   #standing: string[];
   readonly elected: string[] = [];
-  readonly rounds: { elected: string[]; eliminated: string[]; tallies: ReadonlyMap<string, bigint> }[] = [];
+  readonly rounds: OpenRound[] = [];
+  #lost = 0n;
+  #lastOut: string | undefined;
   readonly weightWon: Map<string, bigint>;
   readonly headsWon: Map<string, bigint>;
   tied: string[] = [];
@@ -76,20 +83,51 @@ class Transfers {
 
   #elect(ids: readonly string[]): void {
     this.elected.push(...ids);
-    this.rounds.at(-1)?.elected.push(...ids);
+    const round = this.#last;
+    round.elected = [...round.elected, ...ids];
     this.#standing = this.#standing.filter((id) => !ids.includes(id));
+  }
+
+  get #last(): OpenRound {
+    const round = this.rounds.at(-1);
+    if (round === undefined) throw new Error('no round is open');
+    return round;
+  }
+
+  /** The highest of the candidates without a seat at the end; where all are elected or out, who was eliminated last. */
+  get runnerUp(): string | null {
+    const figure = (id: string): bigint => this.weightWon.get(id) ?? 0n;
+    const nearest = highestFirst(this.#standing, figure)[0] ?? this.#lastOut;
+    return nearest !== undefined && figure(nearest) > 0n ? nearest : null;
+  }
+
+  /** Passes votes on at the value they have. */
+  #pass(from: string, own: readonly Carried[]): bigint {
+    const moved = new Map<string, bigint>();
+    for (const one of own) {
+      one.holder = this.#nextOf(one.pile);
+      const to = one.holder ?? '';
+      moved.set(to, (moved.get(to) ?? 0n) + one.pile.weight * one.value);
+    }
+    this.#last.transfers = transfersOf(this.#tally, from, moved);
+    return [...moved.values()].reduce((sum, weight) => sum + weight, 0n);
   }
 
   /** One round; false when the count is over. */
   #round(): boolean {
     const { seats } = this.#tally.position;
     const votes = new Map<string, bigint>();
-    this.rounds.push({ elected: [], eliminated: [], tallies: votes });
+    const counted = new Map<string, bigint>();
+    this.rounds.push({
+      ...{ elected: [], eliminated: [], tallies: votes, heads: counted, transfers: [], tie: null },
+      ...{ threshold: this.#numerator / this.#denominator, lost: this.#lost },
+    });
     for (const id of [...this.#standing, ...this.elected]) {
       const { weight, heads } = this.#held(id);
       votes.set(id, weight);
       this.weightWon.set(id, weight);
       this.headsWon.set(id, heads);
+      counted.set(id, heads);
     }
     const figure = (id: string): bigint => votes.get(id) ?? 0n;
     this.#elect(
@@ -113,13 +151,13 @@ class Transfers {
     const kept = pickByHistory(equal, this.#history, (a, b) => a > b);
     const from = pickOrder(this.#tally.position, kept, this.#lot)[0] ?? '';
     const { weight, heads } = this.#held(from);
-    let passed = 0n;
-    for (const one of this.#carried.filter(({ holder }) => holder === from)) {
-      one.value = (one.value * this.#surplus(weight)) / (weight * this.#denominator);
-      one.holder = this.#nextOf(one.pile);
-      passed += one.value * one.pile.heads;
-    }
-    this.#settled.set(from, { weight: this.#numerator / this.#denominator, heads: heads - passed });
+    const own = this.#carried.filter(({ holder }) => holder === from);
+    for (const one of own) one.value = (one.value * this.#surplus(weight)) / (weight * this.#denominator);
+    const passed = own.reduce((sum, { pile, value }) => sum + value * pile.heads, 0n);
+    const { threshold } = this.#last;
+    this.#last.tie = tieOf(this.#tally.position, equal, policyOf(this.#tally, kept), this.#lot);
+    this.#lost += weight - threshold - this.#pass(from, own);
+    this.#settled.set(from, { weight: threshold, heads: heads - passed });
   }
 
   /** False where a tie for the last seat is shared by all. */
@@ -128,23 +166,32 @@ class Transfers {
     const least = this.#standing.map(figure).reduce((a, b) => (b < a ? b : a));
     const lowest = this.#standing.filter((id) => figure(id) === least);
     const forSeat = this.#standing.length === seats - this.elected.length + 1 && lowest.length > 1;
-    if (forSeat) this.tied = lowest;
+    const tie = tieOf(position, lowest, position.tieBreak, this.#lot);
+    if (forSeat) [this.tied, this.#last.tie] = [lowest, tie];
     if (forSeat && position.tieBreak === 'joint') {
       this.#elect(highestFirst(this.#standing, figure));
       return false;
     }
-    const out = forSeat
-      ? (tieOrder(position, lowest, this.#lot).at(-1) ?? '')
+    const picked = forSeat
+      ? { out: tieOrder(position, lowest, this.#lot).at(-1) ?? '', tie }
       : unluckiest(this.#tally, lowest, this.#history, this.#lot);
-    this.rounds.at(-1)?.eliminated.push(out);
+    const { out } = picked;
+    [this.#last.eliminated, this.#last.tie, this.#lastOut] = [[out], picked.tie, out];
     this.#standing = this.#standing.filter((id) => id !== out);
-    for (const one of this.#carried.filter(({ holder }) => holder === out)) one.holder = this.#nextOf(one.pile);
+    this.#pass(
+      out,
+      this.#carried.filter(({ holder }) => holder === out),
+    );
     return true;
   }
 }
 
 export function transferVotes(tally: PositionTally, { seed, root, whole, unit }: RecountOptions): Recount {
   const count = new Transfers(tally, { seed, root }, unit);
+  const standing = tally.position.candidates.filter(({ withdrawn }) => !withdrawn).map(({ id }) => id);
+  const tallyOf = (candidateId: string, weight: bigint, heads: bigint): Fields => ({
+    ...{ candidateId, votesWon: Number(whole ? weight / MILLION : heads), weightWon: decimalOf(weight, 6) },
+  });
   const inVotes = ([id, weight]: [string, bigint]): [string, bigint] => [
     id,
     whole ? weight / (MILLION * FINE) : (count.headsWon.get(id) ?? 0n) / FINE,
@@ -157,5 +204,9 @@ export function transferVotes(tally: PositionTally, { seed, root, whole, unit }:
     totalVotes: whole ? tally.answeredWeight / MILLION : tally.answered,
     referendum: null,
     rounds: count.rounds,
+    further: {
+      ...{ ...NO_FIGURES, ...figuresOfRankings(tally, standing, tallyOf), runnerUp: count.runnerUp },
+      tie: tieOf(tally.position, count.tied, tally.position.tieBreak, { seed, root }),
+    },
   };
 }

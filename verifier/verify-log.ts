@@ -1,6 +1,6 @@
 import { type ClosedFigures, compareWithClose, openClose } from './check-close.ts';
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
-import { compareAfterReversals, compareResults, compareTotals, weightText } from './check-results.ts';
+import { compareAfterReversals, compareResults, compareTotals, notCompared, weightText } from './check-results.ts';
 import { checkWitnesses, type Inclusion, readInclusion, type WitnessDemand } from './check-witnesses.ts';
 import { type Check, Checks, demand } from './checks.ts';
 import { type Fields, fieldsOf, numberOf } from './json.ts';
@@ -95,6 +95,14 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     if (options.witnesses === undefined) checks.notAsked('witnesses', 'no key of a witness was given');
     if (inclusion !== undefined) await checkWitnesses(checks, log, head, inclusion, options.witnesses);
     const results = await readResults(options.read, options.event);
+    const readAgain = () => requireBytes(options.read, `${base}/checkpoint`, MOST_BYTES.note);
+    if (results !== undefined)
+      await checkDisputes(
+        checks,
+        log,
+        results,
+        async () => readHead(String(await readAgain()), logKey, options.event).size,
+      );
     rollAfterOpening = readRollChanges(log, results);
     await checkContent(options, checks, base, log, results);
   } catch (fault) {
@@ -345,7 +353,6 @@ async function checkContent(
   const { close } = log;
   const published = fieldsOf(results?.['log'])['close'];
   let figures: ClosedFigures | undefined;
-  if (results !== undefined) await checkDisputes(checks, log, results);
   if (close === undefined) await checkDue(options, checks, log);
   else if (results !== undefined) figures = await checkClose(checks, log, close, results, published);
   const opened = await checks.run<OpenedLog | undefined>(
@@ -381,12 +388,12 @@ async function checkContent(
       const by = { electorate: figures?.electorate ?? null };
       const wrong = [
         ...compareResults(opened, results, by),
-        ...compareTotals(opened, results),
+        ...compareTotals(opened, results, log),
         ...compareAfterReversals(opened, results, log.size, by),
       ];
       demand(wrong.length === 0, `counted again, these differ: ${wrong.slice(0, 5).join('; ')}`);
     },
-    () => 'counted again, every figure and winner is as published',
+    () => `counted again, every figure and winner is as published. Not compared: ${notCompared(opened, results)}`,
   );
 }
 
@@ -405,18 +412,32 @@ async function checkDue({ nowMs }: VerifyOptions, checks: Checks, { end }: ReadL
   );
 }
 
-/** What the service says of the result must not be that it is in doubt, nor that it is final where the log is not closed. */
-async function checkDisputes(checks: Checks, log: ReadLog, results: Fields): Promise<void> {
+/**
+ * What the service says of the result must not be that it is in doubt, nor that it is final where the log is not closed.
+ * @param readSize of the log that is signed by now: it may have grown since it was read
+ */
+async function checkDisputes(
+  checks: Checks,
+  log: ReadLog,
+  results: Fields,
+  readSize: () => Promise<number>,
+): Promise<void> {
   const { disputed, final } = results;
-  const isOfThisLog = numberOf(fieldsOf(results['log'])['size']) <= log.size;
+  const { size, close } = fieldsOf(results['log']);
+  const isEnded = final === true || close !== null;
+  const isLonger = isEnded && numberOf(size) > log.size;
+  const signed = isLonger ? await readSize() : log.size;
   await checks.runAlone(
     'not disputed',
     () => {
       demand(disputed === false, 'the service itself says that the ballots or their log are not what was signed');
-      demand(log.close !== undefined || final !== true || !isOfThisLog, 'the result is called final without a close');
+      demand(!isEnded || numberOf(size) <= signed, 'the result is of a longer log than the service signs');
+      demand(isLonger || log.close !== undefined || !isEnded, 'the result is called final without a close');
     },
     () => 'the service finds ballots and log in agreement',
   );
+  if (isLonger && numberOf(size) <= signed)
+    checks.leaveOut('results', 'the log grew while it was read: run this again');
 }
 
 async function readResults(read: Read, event: string): Promise<Fields | undefined> {

@@ -18,14 +18,7 @@ export const configurationView = z
     ballot: votingEventView.shape.ballot.omit({ candidateOrder: true }),
     repeatVotes: z.boolean(),
     positions: listShape(
-      positionView.omit({
-        votingEventId: true,
-        description: true,
-        sortOrder: true,
-        quadraticTopUp: true,
-        createdAt: true,
-        updatedAt: true,
-      }),
+      positionView.omit({ votingEventId: true, description: true, sortOrder: true, createdAt: true, updatedAt: true }),
     ),
     candidates: listShape(
       candidateView.pick({
@@ -65,6 +58,7 @@ export const configurationView = z
             scoreMax: null,
             cumulativePointBudget: null,
             quadraticBaseCreditBudget: null,
+            quadraticTopUp: null,
             tieBreak: 'joint',
             rules: null,
             majorityRequired: null,
@@ -119,6 +113,7 @@ export function configurationOf(definition: BallotDefinition): LogConfiguration 
       scoreMax: position.scoreMax,
       cumulativePointBudget: position.cumulativePointBudget,
       quadraticBaseCreditBudget: position.quadraticBaseCreditBudget,
+      quadraticTopUp: position.quadraticTopUp,
       tieBreak: position.tieBreak,
       rules: position.rules === null ? null : { ...position.rules },
       majorityRequired: position.majorityRequired,

@@ -22,7 +22,13 @@ function definitionOf(title: string, positions: number, candidates: number): Bal
     maxSelections: null,
     rules: null,
   };
-  const bounds = { scoreMin: null, scoreMax: null, cumulativePointBudget: null, quadraticBaseCreditBudget: null };
+  const bounds = {
+    scoreMin: null,
+    scoreMax: null,
+    cumulativePointBudget: null,
+    quadraticBaseCreditBudget: null,
+    quadraticTopUp: null,
+  };
   const rows = {
     positions: Array.from({ length: positions }, (_, number) => ({
       ...{ id: `pos_${number}`, number, title, ...plain, ...bounds, tieBreak: 'lot', majorityRequired: null },

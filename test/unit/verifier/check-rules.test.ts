@@ -36,7 +36,7 @@ const choose = (...marks: Partial<OpenedVote>[]): OpenedVote[] =>
   marks.map((mark, index) => ({ positionId: 'pos_1', candidateId: CANDIDATES[index] ?? '', ...mark }));
 
 test('a position that is left out breaks no rule, whatever it asks for', () => {
-  expect(brokenRule(positionOf({ votingMethod: 'approval', minSelections: 2 }), [], false)).toBeUndefined();
+  expect(brokenRule(positionOf({ votingMethod: 'approval', minSelections: 2 }), [])).toBeUndefined();
 });
 
 test.each([
@@ -70,15 +70,18 @@ test.each([
   ],
 ] as [string, object, OpenedVote[][], OpenedVote[][]][])('%s', (votingMethod, settings, kept, broken) => {
   const position = positionOf({ votingMethod, ...settings });
-  for (const votes of kept) expect([votes, brokenRule(position, votes, false)]).toEqual([votes, undefined]);
-  for (const votes of broken) expect([votes, typeof brokenRule(position, votes, false)]).toEqual([votes, 'string']);
+  for (const votes of kept) expect([votes, brokenRule(position, votes)]).toEqual([votes, undefined]);
+  for (const votes of broken) expect([votes, typeof brokenRule(position, votes)]).toEqual([votes, 'string']);
 });
 
-test('credits of a poll may have been bought, and a limit shrinks with those who withdraw', () => {
-  const quadratic = positionOf({ votingMethod: 'quadratic', quadraticBaseCreditBudget: 10 });
-  expect(brokenRule(quadratic, choose({ value: 9 }), true)).toBeUndefined();
+test('credits may have been bought where they are sold, and a limit shrinks with those who withdraw', () => {
+  const sold = { pricingModel: 'ratio', currency: 'EUR', pricePerCreditMinor: 1, minCredits: 1, maxCredits: 9 };
+  const quadratic = (quadraticTopUp: object | null) =>
+    positionOf({ votingMethod: 'quadratic', quadraticBaseCreditBudget: 10, quadraticTopUp });
+  expect(brokenRule(quadratic(sold), choose({ value: 9 }))).toBeUndefined();
+  expect(brokenRule(quadratic(null), choose({ value: 9 }))).toBe('81 credits of 10');
   const approval = positionOf({ votingMethod: 'approval', maxSelections: 2 }, ['cnd_c']);
-  expect(brokenRule(approval, choose({}, {}, {}), false)).toBeUndefined();
+  expect(brokenRule(approval, choose({}, {}, {}))).toBeUndefined();
 });
 
 test('a ballot that breaks a rule is found, though the service signs it', async () => {

@@ -78,6 +78,7 @@ export type Type = 'election' | 'poll';
 const configurationOf = (type: Type) => ({
   v: 2,
   type,
+  title: 'The board',
   positions: POSITIONS.map((position) => ({
     ...{ ...position, groupId: null, minSelections: 1 },
     maxSelections: position.votingMethod === 'ranked_choice' || position.votingMethod === 'score' ? 3 : 1,
