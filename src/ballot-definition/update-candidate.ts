@@ -21,7 +21,7 @@ import type { Candidate } from './types.ts';
 
 type Body = z.output<typeof updateCandidateBody>;
 
-/** What voters choose by, and what counts: frozen with the first ballot of a candidate that is or was on it (completions 3.4). */
+/** What voters choose by, and what counts: frozen with the first ballot of a candidate that is or was on it (completions 3, rule 4). */
 const SHOWN: ReadonlySet<keyof Body> = new Set([
   ...(['name', 'positionIds', 'referendumRole', 'groupId', 'avatarUrl', 'sortOrder'] as const),
 ]);

@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
-import { fillBox, fillEvent } from '#test/harness/largest-event.ts';
+import { demand, finishEvent, sealBallots, votePoll } from '#test/harness/elections.ts';
+import { fillEvent, votesOf } from '#test/harness/largest-event.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 let eventId: string;
@@ -16,8 +16,8 @@ beforeAll(async () => {
   eventId = event.id;
   await fillEvent($client, eventId, SIZE);
   demand(await account.patch(`/voting-events/${eventId}`, { status: 'open' }), 200);
+  for (let kind = 0; kind < 2; kind += 1) await votePoll(service, account, event, votesOf(kind, SIZE, 33));
   await sealBallots(service, eventId);
-  await fillBox($client, eventId, SIZE, 2, 40);
 }, 120_000);
 
 const read = (path: string) => account.get(`/voting-events/${eventId}${path}`);

@@ -31,19 +31,30 @@ const INSERTED_TOGETHER = 2_000;
 /** Different ballots of a box; each is there as often as the others. */
 const KINDS = 2_000;
 
-/** A ballot that ranks so many candidates in every position. */
+/** The number of the candidate that a kind of ballot ranks. Steps without a common factor with their number name nobody twice. */
+const rankedBy = (kind: number, position: number, rank: number, candidates: number): number =>
+  ((kind * 37 + position * 11 + rank * 7) % candidates) + 1;
+
+/** A ballot that ranks so many candidates in every position, as the box has it. */
 function ballotOf(kind: number, { positions, candidates }: EventSize, ranked: number): Buffer {
   return packEntries(
     Array.from({ length: positions }, (_, position) => ({
       position: position + 1,
       entries: Array.from({ length: ranked }, (__, rank) => ({
-        // Steps without a common factor with the number of candidates name nobody twice.
-        candidate: ((kind * 37 + position * 11 + rank * 7) % candidates) + 1,
+        candidate: rankedBy(kind, position, rank, candidates),
         value: rank + 1,
       })),
     })),
   );
 }
+
+/** The same ballot, as a voter casts it. */
+export const votesOf = (kind: number, { positions, candidates }: EventSize, ranked: number): object[] =>
+  Array.from({ length: positions * ranked }, (_, at) => {
+    const [position, rank] = [Math.floor(at / ranked), at % ranked];
+    const candidateId = `cnd_l_${rankedBy(kind, position, rank, candidates)}`;
+    return { positionId: `pos_l_${position + 1}`, candidateId, rank: rank + 1 };
+  });
 
 /** Puts ballots into the box of an event whose log has opened, as if they had been sealed. */
 export async function fillBox(
