@@ -1,5 +1,13 @@
 import type { Pool } from 'pg';
+import { recordCheckpoint } from '#src/ballot-log/checkpoint.ts';
+import { leafDataOf } from '#src/ballot-log/leaf-of-ballot.ts';
+import { lockHead, updateHead, waitForSequencer } from '#src/ballot-log/repository.ts';
+import { appendLeaves } from '#src/ballot-log/tree-store.ts';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
+import { inTransaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { MICRO } from '#src/platform/decimal.ts';
+import { sha256 } from '#src/platform/secrets.ts';
 import { putIntoBox } from './sealed-box.ts';
 
 /** How large an event is made, below the API: a hundred thousand rows of candidates take minutes through it. */
@@ -56,24 +64,39 @@ export const votesOf = (kind: number, { positions, candidates }: EventSize, rank
     return { positionId: `pos_l_${position + 1}`, candidateId, rank: rank + 1 };
   });
 
-/** Puts ballots into the box of an event whose log has opened, as if they had been sealed. */
+const SALT = Buffer.alloc(32);
+
+/** Puts ballots into the box of an event whose log has opened, and their leaves into its log, as if they had been sealed. */
 export async function fillBox(
-  pool: Pool,
+  deps: Deps,
   eventId: string,
   size: EventSize,
   ballots: number,
   ranked: number,
 ): Promise<void> {
   const kinds = Array.from({ length: Math.min(KINDS, ballots) }, (_, kind) => ballotOf(kind, size, ranked));
-  for (let from = 0; from < ballots; from += INSERTED_TOGETHER) {
-    const count = Math.min(INSERTED_TOGETHER, ballots - from);
-    await pool.query(
-      putIntoBox(`SELECT $2::integer + n AS leaf_index, 'bal_' || ($2::integer + n) AS id,
-          sha256(convert_to($1 || ($2::integer + n), 'UTF8')) AS code_tag, entries, 1000000 AS weight_micro, '\\x00'::bytea AS salt,
-          '\\x00'::bytea AS sealed_time
-        FROM unnest($3::bytea[]) WITH ORDINALITY AS one(entries, n)`),
-      [eventId, from, Array.from({ length: count }, (_, at) => kinds[(from + at) % kinds.length])],
-    );
-  }
-  await pool.query('UPDATE ballot_logs SET ballots = $2 WHERE voting_event_id = $1', [eventId, ballots]);
+  await inTransaction(deps.db, async (tx) => {
+    await waitForSequencer(tx, eventId);
+    const definition = await deps.definitions.getForUpdate(tx, eventId);
+    const head = await lockHead(tx, eventId);
+    if (definition === undefined || head === undefined) throw new Error('the log has not opened');
+    const { frontier } = head;
+    const first = frontier.size;
+    for (let from = 0; from < ballots; from += INSERTED_TOGETHER) {
+      const rows = Array.from({ length: Math.min(INSERTED_TOGETHER, ballots - from) }, (_, at) => ({
+        codeTag: sha256(`${eventId}${from + at}`),
+        entries: kinds[(from + at) % kinds.length] ?? SALT,
+      }));
+      const leaves = rows.map((row) => leafDataOf(definition, { ...row, salt: SALT, weightMicro: MICRO }));
+      await appendLeaves(tx, eventId, frontier, leaves);
+      await deps.db.$client.query(
+        putIntoBox(`SELECT $2::integer + n - 1 AS leaf_index, 'bal_' || ($2::integer + n) AS id, code_tag, entries,
+            1000000 AS weight_micro, $5::bytea AS salt, '\\x00'::bytea AS sealed_time
+          FROM unnest($3::bytea[], $4::bytea[]) WITH ORDINALITY AS one(entries, code_tag, n)`),
+        [eventId, first + from, rows.map(({ entries }) => entries), rows.map(({ codeTag }) => codeTag), SALT],
+      );
+    }
+    await updateHead(tx, eventId, { ...head, ballots });
+    await recordCheckpoint(tx, deps, definition.event, frontier, ballots);
+  });
 }

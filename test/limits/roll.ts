@@ -128,7 +128,7 @@ async function measureCleanUp(world: World, id: string, small: string): Promise<
   );
   const size = { positions: 1, candidates: 3 };
   const voted = await openEvent(world, size);
-  await fillBox(world.pool, voted, size, rows, 3);
+  await fillBox(world.deps, voted, size, rows, 3);
   for (const [what, event] of [
     [`an event of ${voters} voters`, id],
     [`an event of ${rows} ballots`, voted],

@@ -42,7 +42,7 @@ async function measure(world: World, size: EventSize, ballots: number): Promise<
   process.stdout.write(`\n${name}\n`);
   const id = await openEvent(world, size);
   const other = await openEvent(world, { positions: 1, candidates: 3 });
-  await fillBox(world.pool, id, size, ballots, ballots < 1_000 ? 40 : 5);
+  await fillBox(world.deps, id, size, ballots, ballots < 1_000 ? 40 : 5);
   let bytes = 0;
   const results = `/voting-events/${id}/results`;
   await timed(world, 'results, counted from the first ballot', BOUNDS.resultsMs, async () => {

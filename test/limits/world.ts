@@ -9,6 +9,7 @@ import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { readConfig } from '#src/config.ts';
 import { migrate } from '#src/database/migrate.ts';
+import type { Deps } from '#src/deps.ts';
 import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
@@ -62,6 +63,7 @@ class HealthWatch {
 export interface World {
   readonly base: string;
   readonly key: string;
+  readonly deps: Deps;
   readonly pool: import('pg').Pool;
   readonly health: HealthWatch;
   readonly server: ChildProcess;
@@ -177,7 +179,7 @@ export async function withWorld(work: (world: World) => Promise<void>): Promise<
       await delay(200);
     }
     const health = new HealthWatch(base);
-    const world: World = { base, key, pool: deps.db.$client, health, server };
+    const world: World = { base, key, deps, pool: deps.db.$client, health, server };
     await work(world);
     await health.stop();
   } finally {
