@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 3685,
   credits: 721,
   ballots: 3081,
-  'ballot-log': 3775,
+  'ballot-log': 3770,
   'service-log': 724,
   tally: 2858,
   results: 5591,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4544,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 60_515;
+const LINES_OF_ALL = 60_510;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
