@@ -110,11 +110,11 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
   });
   await copyRows(bench.databaseUrl, {
     table: 'voter_keys',
-    columns: ['voting_event_id', 'voter_id', 'key_hash', 'created_at'],
+    columns: ['voting_event_id', 'voter_id', 'key_hash'],
     rows,
     row(index) {
       const id = voterRowIdOf(from + index);
-      return [eventId, id, hashStoredKey(secrets, eventId, id, VOTER_KEY), now];
+      return [eventId, id, hashStoredKey(secrets, eventId, id, VOTER_KEY)];
     },
   });
   await bench.pool.query('UPDATE voting_events SET voter_count = voter_count + $2 WHERE id = $1', [eventId, rows]);
