@@ -10,7 +10,7 @@ const END_MS = 10_000;
 const LOOK_EVERY_MS = 100;
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Sessions of the service by the name that `requireSchemaNumber` gives them; those that only look or migrate have others. */
+/** Database sessions of serving processes: `requireSchemaNumber` names them so. Migrations and commands that only read use other names. */
 const SESSIONS = `
   FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'voting-service%'`;
 

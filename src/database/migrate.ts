@@ -140,7 +140,7 @@ async function replaceBuild(client: pg.Client, apply: () => Promise<void>, say: 
   );
 }
 
-/** Waits until no other process migrates the database, and ends the session of one that is silent. */
+/** Waits for other migrations of the database, says so after half a second, and ends the session of one that is silent. */
 async function takeTurn(client: pg.Client, say: (line: string) => void): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     const { rows } = await client.query<{ got: boolean }>('SELECT pg_try_advisory_lock($1) AS got', [MIGRATION_LOCK]);
@@ -152,7 +152,7 @@ async function takeTurn(client: pg.Client, say: (line: string) => void): Promise
          AND a.state LIKE 'idle%' AND a.state_change < clock_timestamp() - $2 * interval '1 ms'`,
       [MIGRATION_LOCK, SILENT_MS],
     );
-    if (silent.length > 0) say('It did nothing for 30 s, and its database session is ended.');
+    if (silent.length > 0) say(`It did nothing for ${SILENT_MS / 1_000} s, and its database session is ended.`);
     await delay(LOOK_EVERY_MS);
   }
 }

@@ -48,7 +48,7 @@ export const LIFE = {
   change_words: row('yes', 'yes', 'yes', 'yes', 'yes', 'yes'),
   /** Everything of positions but their description; of candidates that are or were on the ballot all but description and status; deletions. */
   change_ballot_rules: NO_BALLOTS_YET,
-  /** The status of candidates, new ones, what those that never were on the ballot say; names of groups. */
+  /** A candidate's status, new candidates, every field of a candidate who never was on the ballot, and names of groups. */
   change_names: row('yes', 'yes', 'yes', 'yes', 'yes', 'results_final'),
   add_voters: row('yes', 'yes', 'yes', 'yes', 'event_closed', 'event_closed'),
   /** Mails to many voters. */

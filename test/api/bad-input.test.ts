@@ -14,7 +14,7 @@ const PLANS: readonly PositionPlan[] = [
 ];
 const NAMES = ['', 'score', 'cumulative', 'quadratic', 'ranked'];
 
-// Private receivers are refused, as they are wherever nobody allows them.
+// Webhooks to private addresses are refused, which is the default of the service.
 const { service } = await usePaidService({ webhookAllowPrivate: false });
 beforeAll(async () => {
   const account = await service.account();

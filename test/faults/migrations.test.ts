@@ -1,7 +1,16 @@
 import type { ChildProcess } from 'node:child_process';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { withClient } from '#test/harness/empty-database.ts';
-import { expectReplaced, IS_AT, MIGRATES, NEXT, OWN, type Releases, startReleases } from '#test/harness/releases.ts';
+import {
+  expectReplaced,
+  IS_AT,
+  MIGRATES,
+  NEXT,
+  OWN,
+  type ReleaseDatabase,
+  type Releases,
+  startReleases,
+} from '#test/harness/releases.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
 let releases: Releases;
@@ -54,6 +63,18 @@ describe('a release with a higher schema number', () => {
   }, 60_000);
 });
 
+/** Begins a migration that lies in the middle of its statements, for so many seconds, when this returns. */
+async function migrateHalfway(on: ReleaseDatabase, seconds: number) {
+  const started = Promise.withResolvers<ChildProcess>();
+  const sleeping = releases.copy({ statements: `SELECT pg_sleep(${seconds});` });
+  const ended = on.cli(['migrate'], sleeping, started.resolve);
+  await eventually(
+    async () =>
+      (await on.query("SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'")).length > 0 || undefined,
+  );
+  return { child: await started.promise, ended };
+}
+
 describe('a migration', () => {
   test('waits for locks of other programs without holding any, and survives a deadlock', async () => {
     const on = await releases.database();
@@ -101,17 +122,9 @@ describe('a migration', () => {
 
   test('that is killed halfway is done again by the next one; the release before refuses until its operator insists', async () => {
     const on = await releases.database();
-    const sleeping = releases.copy({ statements: 'SELECT pg_sleep(4);' });
-    let child: ChildProcess | undefined;
-    const killed = on.cli(['migrate'], sleeping, (process) => {
-      child = process;
-    });
-    await eventually(
-      async () =>
-        (await on.query("SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'")).length > 0 || undefined,
-    );
-    child?.kill('SIGKILL');
-    await killed;
+    const { child, ended } = await migrateHalfway(on, 4);
+    child.kill('SIGKILL');
+    await ended;
     expect(await on.schemaNumber()).toEqual({ number: OWN, next: NEXT, migrating: true });
     expect(await on.refusedStart()).toMatch(new RegExp(`^Cannot start: ${MIGRATES.source}\\n$`));
     expect((await on.cli(['accounts', 'list'])).stderr).toMatch(MIGRATES);
@@ -125,24 +138,16 @@ describe('a migration', () => {
 
 test('a migration that is stopped halfway stands in the way of no other: its session is ended, and it says so in one line', async () => {
   const on = await releases.database();
-  const sleeping = releases.copy({ statements: 'SELECT pg_sleep(2);' });
-  let child: ChildProcess | undefined;
-  const stopped = on.cli(['migrate'], sleeping, (process) => {
-    child = process;
-  });
-  await eventually(
-    async () =>
-      (await on.query("SELECT 1 FROM pg_stat_activity WHERE query LIKE 'SELECT pg_sleep%'")).length > 0 || undefined,
-  );
-  child?.kill('SIGSTOP');
+  const { child, ended } = await migrateHalfway(on, 2);
+  child.kill('SIGSTOP');
   const next = await on.cli(['migrate'], releases.next);
   expect(next).toMatchObject({
     code: 0,
     stderr: expect.stringContaining('Another process is migrating this database'),
   });
   expect(await on.schemaNumber()).toEqual({ number: NEXT, next: null, migrating: false });
-  child?.kill('SIGCONT');
-  expect(await stopped).toMatchObject({
+  child.kill('SIGCONT');
+  expect(await ended).toMatchObject({
     code: 1,
     stderr: expect.stringMatching(/^(?:Processes [^\n]+\n)?Refused: [^\n]+run `migrate` again\.\n$/),
   });

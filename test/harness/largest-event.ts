@@ -39,7 +39,7 @@ const INSERTED_TOGETHER = 2_000;
 /** Different ballots of a box; each is there as often as the others. */
 const KINDS = 2_000;
 
-/** The number of the candidate that a kind of ballot ranks. Steps without a common factor with their number name nobody twice. */
+/** The number of the candidate at a rank of a ballot. A ballot names nobody twice: 7 shares no factor with the number of candidates. */
 const rankedBy = (kind: number, position: number, rank: number, candidates: number): number =>
   ((kind * 37 + position * 11 + rank * 7) % candidates) + 1;
 

@@ -67,7 +67,7 @@ export interface TestAccount {
   delete(target: string): Promise<TestAnswer>;
   /** What a page of voters asks with the key that votes, below the event: a GET where it sends nothing. */
   page(event: { readonly id: string }, path: string, body?: unknown): Promise<TestAnswer>;
-  /** Creates an event, an open poll by plurality unless told otherwise. */
+  /** Creates an event: by default an open poll by plurality. */
   event(...plan: EventPlan): Promise<TestEvent>;
 }
 

@@ -120,10 +120,10 @@ function rightBy({ order, ends }: Ordered, truth: readonly boolean[]): number {
 export interface MeasureReport {
   readonly measures: number;
   readonly voters: number;
-  /** Ballots that the best of all measures tells. */
+  /** Ballots that the best measure guesses right. */
   readonly right: number;
   readonly by: string;
-  /** What the best of all measures tells of ballots that are dealt out to the voters by chance: of 200 deals, the best but one. */
+  /** The same where ballots are dealt to voters at random: the second best of 200 deals. */
   readonly byChance: number;
 }
 

@@ -99,7 +99,7 @@ async function expectChance(): Promise<void> {
     `${report.measures} measures of ${report.voters} voters: at best ${report.right} right (${report.by}); by chance up to ${report.byChance}`,
   );
   expect(report.measures).toBeGreaterThan(250);
-  // One run of a hundred passes what chance gives by a ballot or two; a value that tells one voter of ten passes it by far.
+  // About one honest run in a hundred is a ballot or two above chance. A leak of one voter in ten is far above it.
   expect(report.right, report.by).toBeLessThanOrEqual(report.byChance + 0.03 * report.voters);
 }
 
@@ -113,7 +113,7 @@ describe(`who measures every value of a copy of ${ROLLS.reduce((sum, roll) => su
     await expectChance();
     for (const { election, confirmationCode } of codes)
       demand(await postAbout(election, 'log/proof', { confirmationCode }, randomUUID()), 200);
-    // A proof is the longer the more leaves there are, and says where the leaf is: its length told whose leaf it was.
+    // The length of a proof depends on the place of the leaf: stored in the order of the votes, it showed whose leaf it was.
     const { rows } = await service.deps.db.$client.query(
       'SELECT count(*)::int AS claims, count(body)::int AS answers FROM idempotency_keys',
     );
