@@ -17,6 +17,9 @@ import { idempotencyKeys } from './tables.ts';
 const TOKEN_BYTES = 16;
 const NO_LOCK = Buffer.alloc(8);
 const STORED_ERRORS = new Set([403, 404, 409, 422]);
+/** Every refusal that is kept about a secret event is as long as this before it is sealed, and stands under one status. */
+const SECRET_REFUSAL_BYTES = 2_048;
+const SECRET_REFUSAL_STATUS = 409;
 
 export interface StoredAnswer {
   readonly status: number;
@@ -38,9 +41,9 @@ export interface IdempotentRequest {
 }
 
 /**
- * How a claim about a secret event is kept. It says that the request is done, and nothing that a choice could change the length of: the
- * answer is made again. Its fingerprint stands under the key of the event, and it goes when the result is final. The name under which
- * it is found stays that of every other claim, so that no Idempotency-Key is used for two requests.
+ * How a claim about a secret event is kept. A choice changes the length of nothing in it: an answer that succeeded is made again, and a
+ * refusal is sealed at one length. Its fingerprint stands under the key of the event, and it goes when the result is final. The name
+ * under which it is found stays that of every other claim, so that no Idempotency-Key is used for two requests.
  */
 export interface SecretKeeping {
   readonly eventId: string;
@@ -121,7 +124,7 @@ export class IdempotencyStore {
   ): StoredAnswer | undefined {
     if (!this.#fingerprints(request).some((own) => own.equals(fingerprint))) throw mismatch();
     if (status === null) throw inProgress();
-    if (body !== null) return { status, body: this.#open(request, body) };
+    if (body !== null) return this.#open(request, status, body);
     return status < 300 ? request.secret?.remake?.(claim) : undefined;
   }
 
@@ -169,7 +172,7 @@ export class IdempotencyStore {
     const [name] = this.#names(request);
     const { rowCount } = await executor.execute(sql`
       SELECT 1 FROM claim_requests(ARRAY[${request.apiKeyId}], ARRAY[${name}], ARRAY[${this.#fingerprint(request)}]::bytea[],
-        ARRAY[${this.#newToken()}]::bytea[], ${status}, ARRAY[${this.#seal(request, body)}], ARRAY[NULL], '{}')`);
+        ARRAY[${this.#newToken()}]::bytea[], ${status}, ARRAY[${this.#kept(request, status, body).body}], ARRAY[NULL], '{}')`);
     return rowCount === 1;
   }
 
@@ -236,7 +239,7 @@ export class IdempotencyStore {
         key: this.#names(request)[0] ?? '',
         fingerprint,
         token,
-        sealedAnswer: this.#keptBody(request, bodyText(answer)),
+        sealedAnswer: this.#kept(request, answer.status, bodyText(answer)).body,
         secretEventId: request.secret?.eventId ?? null,
       }),
       claimed(withAnswer) {
@@ -282,8 +285,7 @@ export class IdempotencyStore {
       const { rowCount } = await executor
         .update(idempotencyKeys)
         .set({
-          status,
-          body: this.#keptBody(request, body),
+          ...this.#kept(request, status, body),
           expiresAt: sql`${nowMs} + coalesce(${keepMs ?? null}::bigint, idempotency_kept_ms())`,
         })
         .where(held());
@@ -349,16 +351,24 @@ export class IdempotencyStore {
     return { table: 'idempotency_keys', column: 'body', row: `${request.apiKeyId}/${request.key}` };
   }
 
-  #keptBody(request: IdempotentRequest, body: string): string | null {
-    return request.secret === undefined ? this.#seal(request, body) : null;
+  /** An answer as it is stored; without a body where it is made again, or is a refusal too long for the one length. */
+  #kept(request: IdempotentRequest, status: number, body: string): { status: number; body: string | null } {
+    if (request.secret === undefined) return { status, body: this.#seal(request, body) };
+    if (status < 400) return { status, body: null };
+    const text = Buffer.from(`${status} ${body}`);
+    if (text.length > SECRET_REFUSAL_BYTES) return { status: SECRET_REFUSAL_STATUS, body: null };
+    const padded = Buffer.concat([text, Buffer.alloc(SECRET_REFUSAL_BYTES - text.length, ' ')]);
+    return { status: SECRET_REFUSAL_STATUS, body: this.#seal(request, padded.toString('utf8')) };
   }
 
   #seal(request: IdempotentRequest, body: string): string {
     return this.#secretsOf(request).seal(body, this.#place(request));
   }
 
-  #open(request: IdempotentRequest, sealed: string): string {
-    return this.#secretsOf(request).open(sealed, this.#place(request)).toString('utf8');
+  #open(request: IdempotentRequest, status: number, sealed: string): StoredAnswer {
+    const text = this.#secretsOf(request).open(sealed, this.#place(request)).toString('utf8');
+    if (request.secret === undefined) return { status, body: text };
+    return { status: Number(text.slice(0, 3)), body: text.slice(4).trimEnd() };
   }
 }
 
