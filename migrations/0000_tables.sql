@@ -142,12 +142,6 @@ CREATE TABLE "checkpoint_queue" (
 	CONSTRAINT "checkpoint_queue_voting_event_id_size_pk" PRIMARY KEY("voting_event_id","size")
 );
 
-CREATE TABLE "log_alarms" (
-	"voting_event_id" text PRIMARY KEY NOT NULL,
-	"alarm" text NOT NULL,
-	"found_at" bigint NOT NULL
-);
-
 CREATE TABLE "log_checkpoints" (
 	"voting_event_id" text NOT NULL,
 	"size" bigint NOT NULL,
@@ -389,6 +383,7 @@ CREATE TABLE "participation" (
 	"voting_event_id" text NOT NULL,
 	"participant" text NOT NULL,
 	"exclusive" boolean DEFAULT true NOT NULL,
+	"tag" "bytea",
 	CONSTRAINT "participation_voting_event_id_participant_pk" PRIMARY KEY("voting_event_id","participant")
 );
 
@@ -448,6 +443,8 @@ CREATE TABLE "voters" (
 	"source" text NOT NULL,
 	"key_status" text NOT NULL,
 	"confirm_by" bigint,
+	"key_generation" integer DEFAULT 0 NOT NULL,
+	"tag" "bytea",
 	"approved_by_key" boolean DEFAULT false NOT NULL,
 	"before_rehearsal" jsonb,
 	"deleted_at" bigint,
@@ -534,6 +531,7 @@ CREATE TABLE "voting_events" (
 	"rehearsal_number" integer DEFAULT 0 NOT NULL,
 	"rehearsal_ballots" bigint DEFAULT 0 NOT NULL,
 	"ballot_key" text,
+	"alarm" text,
 	"deleted_at" bigint,
 	"created_at" bigint NOT NULL,
 	"updated_at" bigint NOT NULL
@@ -592,7 +590,6 @@ ALTER TABLE "positions" ADD CONSTRAINT "positions_voting_event_id_voting_events_
 ALTER TABLE "sponsors" ADD CONSTRAINT "sponsors_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "ballot_logs" ADD CONSTRAINT "ballot_logs_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "checkpoint_queue" ADD CONSTRAINT "checkpoint_queue_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
-ALTER TABLE "log_alarms" ADD CONSTRAINT "log_alarms_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "log_checkpoints" ADD CONSTRAINT "log_checkpoints_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "log_leaves" ADD CONSTRAINT "log_leaves_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "log_tiles" ADD CONSTRAINT "log_tiles_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
@@ -654,6 +651,7 @@ CREATE INDEX "voting_events_deleted" ON "voting_events" USING btree ("id") WHERE
 CREATE INDEX "voting_events_account" ON "voting_events" USING btree ("account_id","id");
 CREATE INDEX "voting_events_timed" ON "voting_events" USING btree ("id") WHERE starts_at IS NOT NULL OR ends_at IS NOT NULL;
 CREATE INDEX "voting_events_rehearsed" ON "voting_events" USING btree ("id") WHERE rehearsal_since IS NOT NULL;
+CREATE INDEX "voting_events_alarmed" ON "voting_events" USING btree ("id") WHERE alarm IS NOT NULL;
 CREATE INDEX "voting_events_to_open" ON "voting_events" USING btree ("starts_at") WHERE opened_at IS NULL AND starts_at IS NOT NULL;
 CREATE INDEX "webhook_deliveries_due" ON "webhook_deliveries" USING btree ("endpoint_id","next_try_at") WHERE status = 'pending';
 CREATE INDEX "webhook_endpoints_account" ON "webhook_endpoints" USING btree ("account_id","id");

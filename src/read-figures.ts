@@ -25,7 +25,7 @@ export async function readFigures(
     SELECT (SELECT count(*) FROM due)::text AS webhooks,
       (SELECT coalesce(now_ms() - min(next_try_at), 0) FROM due)::text AS webhook,
       (SELECT count(*) FROM ballot_queue)::text AS ballots,
-      (SELECT count(*) FROM log_alarms)::text AS alarms`);
+      (SELECT count(*) FROM voting_events WHERE alarm IS NOT NULL AND deleted_at IS NULL)::text AS alarms`);
   const { rows: due } = await db.$client.query<{ task: string; seconds: string }>(`
     SELECT task_identifier AS task, extract(epoch FROM now() - min(run_at))::text AS seconds FROM graphile_worker.jobs
     WHERE run_at <= now() AND locked_at IS NULL AND attempts < max_attempts GROUP BY 1`);

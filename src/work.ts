@@ -1,6 +1,6 @@
 import { forgetMailQuotas } from '#src/accounts/take-mail.ts';
 import { removeDeletedRowsJob } from '#src/ballot-definition/delete-rows.ts';
-import { checkLogs } from '#src/ballot-log/check-log.ts';
+import { checkLogs, noteForgedRowsJob } from '#src/ballot-log/check-log.ts';
 import { removeDeadRowsJob } from '#src/ballot-log/rewrite-roll.ts';
 import { type SealDeps, sequenceLogJob, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
@@ -57,6 +57,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     removeDeletedVotersJob(deletions),
     sendVoterKeyJob(mails),
     copyRollJob(deps),
+    noteForgedRowsJob(deps),
     listNotifiedVotersJob(deps.db),
     mailNotifiedVoterJob(mails),
     mailRegistrationJob(mails),

@@ -49,33 +49,33 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1454,
+  platform: 1456,
   'payment-providers': 2031,
   database: 1840,
   'embedded-postgres': 1084,
-  http: 3797,
+  http: 3813,
   server: 766,
   reference: 2901,
   jobs: 613,
   mail: 551,
   accounts: 874,
   webhooks: 2620,
-  'voting-events': 4206,
+  'voting-events': 4230,
   'ballot-definition': 4004,
-  voters: 4974,
+  voters: 5333,
   payments: 3685,
   credits: 721,
-  ballots: 3081,
-  'ballot-log': 3770,
+  ballots: 3221,
+  'ballot-log': 3782,
   'service-log': 724,
   tally: 2858,
   results: 5591,
   console: 1262,
-  demo: 493,
-  commands: 4544,
+  demo: 488,
+  commands: 4549,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 60_510;
+const LINES_OF_ALL = 61_064;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

@@ -2,10 +2,16 @@ import { setImmediate } from 'node:timers/promises';
 import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { BlockSpoilt, findWrongHeads, type PlacedBallot, readSealedBallots } from '#src/ballots/box.ts';
 import { type Database, inTransaction } from '#src/database/client.ts';
+import { defineJob, type Job } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
-import { findEventById } from '#src/voting-events/repository.ts';
-import { deleteAlarm, findTileRow, findUnaccounted, raiseAlarm } from './check-repository.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { findForged } from '#src/voters/check-roll.ts';
+import { NOTE_FORGED_ROWS } from '#src/voters/forged-rows.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import { clearDispute, findEventById } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { findTileRow, findUnaccounted, raiseAlarm } from './check-repository.ts';
 import { openCheckpoint, parseCheckpointBody } from './checkpoint.ts';
 import type { CheckpointMemory, Remembered } from './checkpoint-memory.ts';
 import { listLogs } from './due-repository.ts';
@@ -29,6 +35,8 @@ export interface CheckDeps {
   readonly definitions: BallotDefinitionCache;
   readonly logKey: NoteVerifier;
   readonly checkpoints: Pick<CheckpointMemory, 'recall'>;
+  readonly secrets: Secrets;
+  readonly ballotKeys: BallotKeys;
 }
 
 /** Leaves that are held at a time, whatever the size of the log: few enough not to keep requests waiting while they are hashed. */
@@ -43,7 +51,7 @@ export async function checkLogs(deps: CheckDeps, sinceMs: number): Promise<void>
   for (const eventId of await listLogs(deps.db, sinceMs)) {
     try {
       const reason = await checkLog(deps, eventId);
-      if (reason === undefined) await deleteAlarm(deps.db, eventId);
+      if (reason === undefined) await clearDispute(deps.db, eventId);
       else await raiseAlarm(deps, eventId, { alarm: 'ballot_log_changed', reason });
     } catch (fault) {
       deps.log.error({ event: eventId, fault: summariseFault(fault) }, 'a ballot log could not be checked');
@@ -73,9 +81,26 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
   }
   if (!equalHashes(replay.frontier.root(), head.frontier.root())) return 'the head has another root than its leaves';
   const unaccounted = await findUnaccounted(deps.db, eventId);
-  if (unaccounted !== undefined) return unaccounted;
-  return checkSigned(deps, eventId);
+  return unaccounted ?? (await checkRoll(deps, definition.event, head)) ?? (await checkSigned(deps, eventId));
 }
+
+/** The roll of an election, until its log is closed: nothing depends on it from then on. */
+async function checkRoll(
+  { db, secrets, ballotKeys }: CheckDeps,
+  event: VotingEvent,
+  { closedSize }: LogHead,
+): Promise<string | undefined> {
+  if (event.type === 'poll' || closedSize !== null) return undefined;
+  const own = await ballotKeys.find(event);
+  return own === undefined ? undefined : findForged(db, secrets, own, event);
+}
+
+/** Marks an election as disputed where a request met a row that the service did not write. */
+export const noteForgedRowsJob = (deps: Parameters<typeof raiseAlarm>[0]): Job<{ readonly eventId: string }> =>
+  defineJob({
+    ...NOTE_FORGED_ROWS,
+    work: ({ eventId }) => raiseAlarm(deps, eventId, { alarm: 'rows_disagree' }),
+  });
 
 /** What was changed by hand may not even be readable: that is a finding, and no failure of the check. */
 function unlessSpoilt<T>(read: () => T): T | undefined {

@@ -1,21 +1,24 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { blockSums } from '#src/ballots/box.ts';
 import type { Database, Executor } from '#src/database/client.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import type { Log } from '#src/platform/log.ts';
-import { logAlarms, logTiles } from './tables.ts';
+import { markDisputed } from '#src/voting-events/repository.ts';
+import { logTiles } from './tables.ts';
 
 /**
- * Says that a log is not what was signed: a line of level error with the field `alarm`, and a row that the metric
- * `ballot_log_alarms` counts in every process, until a check finds the log well again.
+ * Says that a log or the rows that it depends on are not what the service wrote: a line of level error with the field `alarm`, and the
+ * event is `disputed` and counted by the metric `ballot_log_alarms`, until a check finds it well again.
  */
 export async function raiseAlarm(
-  deps: { readonly db: Database; readonly clock: Clock; readonly log: Log },
+  deps: { readonly db: Database; readonly log: Log },
   eventId: string,
-  finding: { readonly alarm: 'ballot_log_changed' | 'ballot_log_set_back'; readonly [detail: string]: unknown },
+  finding: {
+    readonly alarm: 'ballot_log_changed' | 'ballot_log_set_back' | 'rows_disagree';
+    readonly [detail: string]: unknown;
+  },
 ): Promise<void> {
   deps.log.error({ event: eventId, ...finding }, 'a ballot log is not what was signed');
-  await insertAlarm(deps.db, eventId, finding.alarm, deps.clock.now());
+  await markDisputed(deps.db, eventId, finding.alarm);
 }
 
 /** A stored tile with the root above it. */
@@ -81,13 +84,4 @@ export async function findUnaccounted(executor: Executor, eventId: string): Prom
     CROSS JOIN LATERAL ${boxOf(eventId)} AS box CROSS JOIN LATERAL ${turnoutOf(eventId)} AS turnout
     WHERE l.voting_event_id = ${eventId}`);
   return rows[0]?.fault ?? undefined;
-}
-
-/** Notes that a log is not what was signed; the first finding stands until a check finds the log well. */
-async function insertAlarm(executor: Executor, eventId: string, alarm: string, nowMs: number): Promise<void> {
-  await executor.insert(logAlarms).values({ votingEventId: eventId, alarm, foundAt: nowMs }).onConflictDoNothing();
-}
-
-export async function deleteAlarm(executor: Executor, eventId: string): Promise<void> {
-  await executor.delete(logAlarms).where(eq(logAlarms.votingEventId, eventId));
 }

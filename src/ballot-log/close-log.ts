@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
@@ -37,7 +37,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
   if (definition === undefined || (await isLogClosed(deps.db, event.id))) return;
   // Another process is about to open it: the next turn closes.
   const head = await findHead(deps.db, event.id);
-  if (head === undefined) return;
+  if (head === undefined || !(await isReadyToClose(deps.db, event, await readNow(deps.db)))) return;
   // What is signed for from here on is counted by names and rules of today: every ballot must still be the one that its leaf commits to.
   const fault = await checkLog(deps, event.id);
   if (fault !== undefined) throw new LogSetBack('ballot_log_changed', head.frontier.size, undefined, fault);
@@ -72,10 +72,10 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
 }
 
 /** Whether the log of an event has everything but its end: no ballot can come any more, and void ones have their leaves. */
-async function isReadyToClose(tx: Transaction, event: VotingEvent, nowMs: number): Promise<boolean> {
-  if (!isFinalAt(event, nowMs) || (await isLogClosed(tx, event.id))) return false;
+async function isReadyToClose(executor: Executor, event: VotingEvent, nowMs: number): Promise<boolean> {
+  if (!isFinalAt(event, nowMs) || (await isLogClosed(executor, event.id))) return false;
   // Void ballots are out of the count; their leaves come first.
-  return (await countQueue(tx, event.id)) === 0 && (await listVoidsToLog(tx, event.id, 1)).length === 0;
+  return (await countQueue(executor, event.id)) === 0 && (await listVoidsToLog(executor, event.id, 1)).length === 0;
 }
 
 /** @throws LogSetBack where ballots, participants and roll of an election do not agree: its result stays provisional */

@@ -92,13 +92,6 @@ export const checkpointQueue = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.size] })],
 );
 
-/** Logs that are not what was signed, as the checks found them: the service's metrics show them until a check finds them well. */
-export const logAlarms = pgTable('log_alarms', {
-  votingEventId: eventId().primaryKey(),
-  alarm: text().notNull(),
-  foundAt: timeMs('found_at').notNull(),
-});
-
 /** Ballots that no longer count because their payment was reversed. Each gets a `void` leaf once its own leaf stands. */
 export const voidedBallots = pgTable(
   'voided_ballots',

@@ -1,5 +1,5 @@
 import { and, eq, sql } from 'drizzle-orm';
-import type { Transaction } from '#src/database/client.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import { voidedBallots } from './tables.ts';
 
 /**
@@ -30,11 +30,11 @@ export async function voidBallot(tx: Transaction, eventId: string, codeTag: Buff
 
 /** Void ballots whose own leaf stands, and whose `void` leaf does not. */
 export async function listVoidsToLog(
-  tx: Transaction,
+  executor: Executor,
   eventId: string,
   limit: number,
 ): Promise<{ codeTag: Buffer; leafIndex: number }[]> {
-  const { rows } = await tx.execute<{ code_tag: Buffer; leaf_index: string }>(sql`
+  const { rows } = await executor.execute<{ code_tag: Buffer; leaf_index: string }>(sql`
     SELECT v.code_tag, b.leaf_index FROM voided_ballots v
     CROSS JOIN LATERAL find_sealed(v.voting_event_id, v.code_tag) AS b
     WHERE v.voting_event_id = ${eventId} AND v.leaf_index IS NULL AND b.leaf_index IS NOT NULL ORDER BY b.leaf_index LIMIT ${limit}`);

@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { requireFeature } from '#src/accounts/plans.ts';
 import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
-import type { Database } from '#src/database/client.ts';
+import { type Database, inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, created } from '#src/http/answer.ts';
 import { claimFirst, claimWithin } from '#src/http/answer-once.ts';
@@ -19,8 +19,12 @@ import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
+import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
+import { refuseForged } from '#src/voters/forged-rows.ts';
+import { dropUnconfirmed } from '#src/voters/voter-key-repository.ts';
+import { isGenuine, taggedVoter } from '#src/voters/voter-tag.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
@@ -83,6 +87,7 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
         'not_in_group',
         'insufficient_credits',
         'ballot_key_unavailable',
+        'rows_disagree',
         ...SECOND_CALL_REFUSALS,
       ],
       bodies: {
@@ -134,6 +139,7 @@ interface CastDeps {
   readonly secrets: Secrets;
   readonly definitions: BallotDefinitionCache;
   readonly ballots: BallotWriter;
+  readonly log: Log;
 }
 
 interface CastAnswer {
@@ -181,12 +187,18 @@ export async function castBallot(
     const code = await codeFor(deps, definition.event, claim);
     const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastAnswer);
     const row = await prepareBallot(deps, definition, body, code, caller.keyId, deps.db, weight);
-    const { verdict, shortage, stored, weightMicro } = await deps.ballots.cast({
+    const { verdict, shortage, stored, weightMicro, tagged } = await deps.ballots.cast({
       row,
       claim: claim?.valuesFor(answer),
     });
     if (stored !== undefined && claim !== undefined) return claim.replay(stored);
-    claim?.claimed(verdict === 'cast');
+    const forged = tagged !== undefined && !isGenuine(deps.secrets, definition.event, taggedVoter(event.id, tagged));
+    claim?.claimed(verdict === 'cast' && !forged);
+    if (forged) {
+      // No caller has the code of this one.
+      await inTransaction(deps.db, (tx) => dropUnconfirmed(tx, event.id, [tagged[0]]));
+      throw await refuseForged(deps, event.id, tagged[0]);
+    }
     if (verdict === 'cast') return answer;
     if (verdict === OTHER_WEIGHT && weightMicro !== undefined) {
       weight = weightMicro;

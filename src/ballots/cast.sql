@@ -9,7 +9,7 @@ CREATE OR REPLACE FUNCTION cast_ballots_together(
   p_country text[], p_credits jsonb[], p_sealed_weight bigint[], p_secret_event text[]
 ) RETURNS TABLE (
   place integer, verdict text, short_position text, required bigint, available bigint, stored_fingerprint bytea,
-  stored_claim bytea, stored_status smallint, stored_answer text, voter_weight bigint
+  stored_claim bytea, stored_status smallint, stored_answer text, voter_weight bigint, tagged jsonb
 ) LANGUAGE plpgsql
 -- Planning takes longer than all the rest, so the plan is kept, from when the tables were empty even: it must look every row up
 -- by its key all the same. Where several indexes begin alike, a look-up says by its order which one is meant.
@@ -25,6 +25,7 @@ DECLARE
   stored_under text[];
   exclusives boolean[];
   weights bigint[];
+  tagged_rows jsonb[];
   first_events text[];
   first_voters text[];
   short record;
@@ -51,9 +52,9 @@ BEGIN
   -- Apart, so that the plan leaves out what a null rules out.
   IF election THEN
     SELECT array_agg(CASE WHEN j.free THEN j.verdict ELSE 'claimed_before' END), array_agg(j.participant), array_agg(j.exclusive),
-      array_agg(j.weight_micro), array_agg(j.participant) FILTER (WHERE j.free AND j.first_use),
+      array_agg(j.weight_micro), array_agg(j.tagged), array_agg(j.participant) FILTER (WHERE j.free AND j.first_use),
       array_agg(j.event) FILTER (WHERE j.free AND j.first_use)
-    INTO verdicts, stored_under, exclusives, weights, first_voters, first_events FROM (
+    INTO verdicts, stored_under, exclusives, weights, tagged_rows, first_voters, first_events FROM (
       SELECT r.event, r.idempotency_key IS NULL OR coalesce(r.claim = ANY (claims), false) AS free, j.*
       FROM unnest(p_idempotency_key, p_claim, p_event, p_paper_version, p_voter, p_key_hash, p_expected_group)
         WITH ORDINALITY AS r (idempotency_key, claim, event, paper_version, voter, key_hash, expected_group, place)
@@ -120,6 +121,7 @@ BEGIN
     place := i;
     verdict := verdicts[i];
     voter_weight := CASE WHEN verdict = 'other_weight' THEN weights[i] END;
+    tagged := tagged_rows[i];
     IF priced THEN
       short_position := shortages -> i::text ->> 'short_position';
       required := shortages -> i::text ->> 'required';

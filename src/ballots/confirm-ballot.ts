@@ -16,8 +16,11 @@ import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { type Clock, DAY_MS, monotonicMs } from '#src/platform/clock.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
+import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
+import { refuseForged } from '#src/voters/forged-rows.ts';
+import { isCastFor, isGenuine, taggedVoter, tagOfParticipation } from '#src/voters/voter-tag.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { CONFIRM_GRACE_MS, isFinalAt, notOpen, secrecyOf } from '#src/voting-events/lifecycle.ts';
@@ -27,7 +30,13 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { type ConfirmationView, confirmationView, confirmBody } from './ballot.ts';
 import { unpackEntries } from './ballot-encoding.ts';
 import type { LogReceipts } from './log-receipts.ts';
-import { type BallotWriter, type ConfirmRow, type ConfirmVerdict, confirmBallotIn } from './repository.ts';
+import {
+  type BallotWriter,
+  type ConfirmRow,
+  type ConfirmVerdict,
+  confirmBallotIn,
+  type WaitingVoter,
+} from './repository.ts';
 import {
   codeTagOf,
   normaliseCode,
@@ -62,6 +71,7 @@ export function confirmBallotRouter(deps: Deps, rateLimiter: RateLimiter, receip
         'voter_pending',
         'voter_key_invalid',
         'ballot_key_unavailable',
+        'rows_disagree',
       ],
       example: { confirmationCode: EXAMPLE.confirmationCode },
     }),
@@ -87,6 +97,7 @@ interface ConfirmDeps {
   readonly secrets: Secrets;
   readonly receipts: LogReceipts;
   readonly ballots: BallotWriter;
+  readonly log: Log;
 }
 
 const SALT_BYTES = 32;
@@ -102,6 +113,8 @@ const PROMISE_SLACK_MS = DAY_MS;
 const END_MOVED = 'end_moved';
 /** Answered by `confirm_ballot` when a rehearsal began or ended since the caller read the event. Nothing is done. */
 const OTHER_WORLD = 'changed';
+/** The rows of ballot or voter are not those that the service wrote. Nothing is done. */
+const ROWS_DISAGREE = 'rows_disagree';
 /** Raised by `confirm_ballot`, so that everything it did is undone. */
 const ALREADY_VOTED = 'VS001';
 
@@ -132,6 +145,7 @@ export async function confirmVotes(
   }
   if (verdict === 'unknown') throw notFoundHere();
   if (verdict === OTHER_WORLD) throw worldChanged();
+  if (verdict === ROWS_DISAGREE) throw await refuseForged(deps, event.id);
   if (isRefusal(verdict)) throw refusalError(verdict);
   if (answer === undefined) throw new Error(`confirm_ballot answered ${verdict}`);
   if (verdict === 'confirmed') deps.receipts.confirmed(event.id);
@@ -192,7 +206,7 @@ function promisedDate(endsAt: number | null, nowMs: number): number {
 function confirmRow(
   deps: ConfirmDeps,
   { id: eventId, endsAt, rehearsalSince, rehearsalNumber }: Promised,
-  { code, tag, secrets }: Sought,
+  { definition, code, tag, secrets }: Sought,
 ): ConfirmRow {
   const nowMs = deps.clock.now();
   const leafTag = codeTagOf(code);
@@ -210,7 +224,24 @@ function confirmRow(
     newVoterId: deps.ids.sortable('vtr'),
     endsAt,
     rehearsal: rehearsalSince === null ? null : rehearsalNumber,
+    admit: secret ? (waiting) => admitVoter(deps, definition.event, secrets, tag, waiting) : undefined,
   };
+}
+
+/** The tag of the participation of a voter whose ballot waits; undefined where the two rows are not those that the service wrote. */
+function admitVoter(
+  deps: ConfirmDeps,
+  event: VotingEvent,
+  secrets: Secrets,
+  tag: Buffer,
+  { participant, entries, tagged }: WaitingVoter,
+): Buffer | undefined {
+  const voter = taggedVoter(event.id, tagged);
+  if (!isGenuine(deps.secrets, event, voter)) return undefined;
+  const { sealed } = openBallot(secrets, event, tag, entries);
+  return sealed !== undefined && isCastFor(secrets, voter, sealed.voter)
+    ? tagOfParticipation(secrets, event.id, participant)
+    : undefined;
 }
 
 function shapeConfirmation(

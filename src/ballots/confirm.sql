@@ -5,10 +5,27 @@ CREATE OR REPLACE FUNCTION waiting_ballot(p_event text, p_code_tag bytea) RETURN
   WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY p.code_tag LIMIT 1;
 $$;
 
+-- What waits under the codes of elections, and the row of its voter as its tag binds it: the caller confirms for that voter alone.
+CREATE OR REPLACE FUNCTION waiting_voters(p_event text[], p_code_tag bytea[])
+RETURNS TABLE (place integer, participant text, entries bytea, tagged jsonb) LANGUAGE plpgsql STABLE
+-- Kept plans, by keys alone: see `cast_ballots_together`.
+SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
+SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
+BEGIN
+  RETURN QUERY SELECT r.place::integer, b.participant, b.entries, v.tagged
+  FROM unnest(p_event, p_code_tag) WITH ORDINALITY AS r (event, code_tag, place)
+  CROSS JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b
+  LEFT JOIN LATERAL (
+    SELECT tagged_voter(w) AS tagged, w.deleted_at FROM voters w
+    WHERE w.voting_event_id = r.event AND w.id BETWEEN b.participant AND b.participant ORDER BY w.id LIMIT 1
+  ) AS v ON v.deleted_at IS NULL;
+END $$;
+
 -- Moves pending ballots into the box's queue and marks their voters as having taken part, in one statement, however many. Voter and
 -- ballot part here for good: the rows written share nothing but the event. A ballot of an election is found by another tag while
 -- it waits (p_code_tag) than in the box (p_leaf_tag), so that no copy of the queue can be joined with the log. The caller says
--- which end of the event it promises by (p_ends_at, 0 for none; in a rehearsal -2 less its number). What waits is
+-- which end of the event it promises by (p_ends_at, 0 for none; in a rehearsal -2 less its number), and in an election for which voter
+-- (p_participant, as `waiting_voters` gave it, with the tag of the participation). What waits is
 -- due in the log at the end and its 15 minutes as they stand now, or a day from now. No two of them have one code.
 --
 -- The rows of the queue are inserted in a block with an EXCEPTION clause, which only raises the fault again. Never remove it: the
@@ -16,7 +33,7 @@ $$;
 -- participation of its voter would bear the same transaction ID (`xmin`), and a copy of the database would join them by it.
 CREATE OR REPLACE FUNCTION confirm_ballots_together(
   p_event text[], p_code_tag bytea[], p_ballot text[], p_salt bytea[], p_sealed_time bytea[], p_at bigint[], p_new_voter text[],
-  p_leaf_tag bytea[], p_ends_at bigint[]
+  p_leaf_tag bytea[], p_ends_at bigint[], p_participant text[], p_participation_tag bytea[]
 ) RETURNS TABLE (
   place integer, verdict text, entries bytea, weight_micro bigint, sealed_time bytea, salt bytea, status text
 ) LANGUAGE plpgsql
@@ -75,10 +92,12 @@ BEGIN
         WHEN v.status IS NULL THEN 'voter_key_invalid'
         WHEN v.status = 'rejected' THEN 'voter_rejected'
         WHEN v.status = 'pending' THEN 'voter_pending'
+        WHEN r.participant IS DISTINCT FROM b.participant THEN 'changed'
         ELSE 'confirmed' END AS verdict,
       s.status, b.entries, b.weight_micro, b.participant, e.type <> 'poll' AS secret, NOT e.repeat_votes AS exclusive,
       cardinality(b.participants) AS participants
-    FROM unnest(p_event, p_code_tag, p_ends_at, held) WITH ORDINALITY AS r (event, code_tag, ends_at, held, place)
+    FROM unnest(p_event, p_code_tag, p_ends_at, p_participant, held) WITH ORDINALITY
+      AS r (event, code_tag, ends_at, participant, held, place)
     LEFT JOIN voting_events e ON e.id = r.event
     -- Asked once, however often the answer is used.
     LEFT JOIN LATERAL (SELECT event_status(e, at) AS status OFFSET 0) AS s ON e.id IS NOT NULL
@@ -91,10 +110,10 @@ BEGIN
   IF 'confirmed' = ANY (verdicts) THEN
     -- In the order of their names: nothing of the order in which they came, or in which their ballots wait, is left.
     WITH added AS (
-      INSERT INTO participation (voting_event_id, participant, exclusive)
-      SELECT x.event, x.participant, x.exclusive FROM (
-        SELECT e.id AS event, unnest(b.participants) AS participant, NOT e.repeat_votes AS exclusive
-        FROM unnest(p_event, p_code_tag, held, verdicts) AS r (event, code_tag, held, verdict)
+      INSERT INTO participation (voting_event_id, participant, exclusive, tag)
+      SELECT x.event, x.participant, x.exclusive, x.tag FROM (
+        SELECT e.id AS event, unnest(b.participants) AS participant, NOT e.repeat_votes AS exclusive, r.tag
+        FROM unnest(p_event, p_code_tag, p_participation_tag, held, verdicts) AS r (event, code_tag, tag, held, verdict)
         JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
         JOIN voting_events e ON e.id = b.voting_event_id
         WHERE r.verdict = 'confirmed'
@@ -182,7 +201,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- One ballot, in a transaction that stores the answer too.
+-- One ballot of a poll, in a transaction that stores the answer too.
 CREATE OR REPLACE FUNCTION confirm_ballot(
   p_event text, p_code_tag bytea, p_ballot text, p_salt bytea, p_sealed_time bytea, p_at bigint, p_new_voter text,
   p_leaf_tag bytea, p_ends_at bigint, OUT verdict text, OUT entries bytea, OUT weight_micro bigint,
@@ -190,5 +209,5 @@ CREATE OR REPLACE FUNCTION confirm_ballot(
 ) RETURNS record LANGUAGE sql AS $$
   SELECT c.verdict, c.entries, c.weight_micro, c.sealed_time, c.salt, c.status FROM confirm_ballots_together(
     ARRAY[p_event], ARRAY[p_code_tag], ARRAY[p_ballot], ARRAY[p_salt], ARRAY[p_sealed_time], ARRAY[p_at], ARRAY[p_new_voter],
-    ARRAY[p_leaf_tag], ARRAY[p_ends_at]) AS c;
+    ARRAY[p_leaf_tag], ARRAY[p_ends_at], ARRAY[NULL], ARRAY[NULL::bytea]) AS c;
 $$;

@@ -18,6 +18,7 @@ import {
   verifyVoter,
 } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
+import { tagOfIdentity } from '#src/voters/voter-tag.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import { worldChanged } from '#src/voting-events/rehearsal.ts';
@@ -70,6 +71,13 @@ export async function prepareBallot(
   // Its key goes when no ballot can come any more; before that, it is a rehearsal's that ended meanwhile.
   if (secrets === undefined) throw isFinalAt(event, deps.clock.now()) ? notOpen('closed') : worldChanged();
   const tag = waitingTag(secrets, event, code);
+  const entries =
+    identity === undefined
+      ? sealEntries(secrets, event.id, tag, packed)
+      : sealSecretBallot(secrets, event.id, tag, {
+          ...{ codeTag: codeTagOf(code), packed, room: roomOf(definition), weightMicro: expectedWeight },
+          voter: tagOfIdentity(secrets, event.id, identity),
+        });
   return {
     eventId: event.id,
     definitionVersion: event.definitionVersion,
@@ -77,11 +85,7 @@ export async function prepareBallot(
     expectedGroup: group === undefined ? undefined : (group ?? ''),
     participants,
     codeTag: tag,
-    entries: isPoll
-      ? sealEntries(secrets, event.id, tag, packed)
-      : sealSecretBallot(secrets, event.id, tag, {
-          ...{ codeTag: codeTagOf(code), packed, room: roomOf(definition), weightMicro: expectedWeight },
-        }),
+    entries,
     sealedWeight: isPoll ? undefined : expectedWeight,
     visitorId: body.visitorId ?? null,
     voterId: body.voterId ?? null,

@@ -8,6 +8,7 @@ import type { ClaimValues, StoredClaim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import type { Identity } from '#src/voters/voter-identity.ts';
+import type { TaggedArray } from '#src/voters/voter-tag.ts';
 
 export interface CastRow {
   readonly eventId: string;
@@ -51,6 +52,8 @@ export interface CastVerdict {
   readonly stored: StoredClaim | undefined;
   /** What the voter weighs, in millionths, where the ballot was sealed with another weight. */
   readonly weightMicro: bigint | undefined;
+  /** The row of an election's voter whose key was right. */
+  readonly tagged: TaggedArray | undefined;
 }
 
 /** A ballot to be cast, and the idempotent request that it came with. */
@@ -141,6 +144,7 @@ type VerdictRow = {
   stored_status?: number | null;
   stored_answer?: string | null;
   voter_weight?: string | null;
+  tagged?: TaggedArray | null;
 };
 
 /** The shortage in the row of a verdict, where there is one. */
@@ -158,7 +162,7 @@ function castVerdict(row: VerdictRow | undefined): CastVerdict {
       ? undefined
       : { fingerprint, token, status: status ?? null, sealedAnswer: answer ?? null };
   const weightMicro = row.voter_weight == null ? undefined : BigInt(row.voter_weight);
-  return { verdict: row.verdict, shortage, stored, weightMicro };
+  return { verdict: row.verdict, shortage, stored, weightMicro, tagged: row.tagged ?? undefined };
 }
 
 /** Stores pending ballots, of elections or of polls, in one statement, or says of each why not. All or none of it is committed. */
@@ -222,6 +226,18 @@ export interface ConfirmRow {
   readonly endsAt: number | null;
   /** The number of the rehearsal that it is confirmed in; null outside of one. */
   readonly rehearsal: number | null;
+  /**
+   * Elections: the tag of the participation of the voter for whom the ballot waits; undefined where the rows of ballot and voter are not
+   * those that the service wrote.
+   */
+  readonly admit: ((waiting: WaitingVoter) => Buffer | undefined) | undefined;
+}
+
+/** A ballot of an election that waits to be confirmed, with the row of its voter. */
+export interface WaitingVoter {
+  readonly participant: string;
+  readonly entries: Buffer;
+  readonly tagged: TaggedArray;
 }
 
 export interface ConfirmVerdict {
@@ -267,13 +283,50 @@ const CONFIRM_COLUMNS: readonly Column[] = [
   'new_voter text',
   'leaf_tag bytea',
   'ends_at bigint',
+  'participant text',
+  'participation_tag bytea',
 ];
 const CONFIRM = withAllRows('confirm_ballots_together', CONFIRM_COLUMNS);
 
-function confirmColumns(row: ConfirmRow): ArrayElement[] {
+function confirmColumns(row: ConfirmRow, admitted?: Admitted): ArrayElement[] {
   const { eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, endsAt, rehearsal } = row;
   const promisedBy = rehearsal === null ? (endsAt ?? 0) : -2 - rehearsal;
-  return [eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, promisedBy];
+  const { participant = null, tag = null } = admitted ?? {};
+  return [eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, promisedBy, participant, tag];
+}
+
+/** The voter for whom a ballot is confirmed, and the tag of the participation. */
+interface Admitted {
+  readonly participant: string;
+  readonly tag: Buffer;
+}
+
+const FORGED: ConfirmResult = {
+  ...{ verdict: 'rows_disagree', entries: null, weight_micro: null, sealed_time: null, salt: null, status: null },
+};
+
+/** For whom the ballots of elections wait; `forged` where a row is not the one that the service wrote. */
+async function admitVoters(pool: Pool, rows: readonly ConfirmRow[]): Promise<Map<ConfirmRow, Admitted | 'forged'>> {
+  const asked = rows.filter(({ admit }) => admit !== undefined);
+  if (asked.length === 0) return new Map();
+  const found = await runNamed<{ place: number } & Omit<WaitingVoter, 'tagged'> & { tagged: TaggedArray | null }>(
+    pool,
+    'waiting_voters',
+    'SELECT * FROM waiting_voters($1::text[], $2::bytea[])',
+    arraysOf(
+      ['event text', 'code_tag bytea'],
+      asked.map(({ eventId, codeTag }) => [eventId, codeTag]),
+    ),
+  );
+  return new Map(
+    found.flatMap(({ place, participant, entries, tagged }): [ConfirmRow, Admitted | 'forged'][] => {
+      const row = asked[place - 1];
+      // A voter who is gone: the statement refuses.
+      if (row?.admit === undefined || tagged === null) return [];
+      const tag = row.admit({ participant, entries, tagged });
+      return [[row, tag === undefined ? 'forged' : { participant, tag }]];
+    }),
+  );
 }
 
 /**
@@ -281,14 +334,26 @@ function confirmColumns(row: ConfirmRow): ArrayElement[] {
  * @throws SQLSTATE `VS001` where a participant has voted: it undoes what the statement did for the others too
  */
 export async function confirmBallots(pool: Pool, rows: readonly ConfirmRow[]): Promise<ConfirmVerdict[]> {
-  const values = arraysOf(CONFIRM_COLUMNS, rows.map(confirmColumns));
-  return (await runNamed<ConfirmResult>(pool, 'confirm_ballots', CONFIRM, values)).map(confirmVerdict);
+  const admitted = await admitVoters(pool, rows);
+  const sound = rows.flatMap((row) => {
+    const voter = admitted.get(row);
+    return voter === 'forged' ? [] : [{ row, columns: confirmColumns(row, voter) }];
+  });
+  const values = arraysOf(
+    CONFIRM_COLUMNS,
+    sound.map(({ columns }) => columns),
+  );
+  const results = sound.length === 0 ? [] : await runNamed<ConfirmResult>(pool, 'confirm_ballots', CONFIRM, values);
+  const resultOf = new Map(sound.map(({ row }, place) => [row, results[place]]));
+  return rows.map((row) => confirmVerdict(admitted.get(row) === 'forged' ? FORGED : resultOf.get(row)));
 }
 
-/** The same for one ballot within a transaction, which also stores the answer of an idempotent request. */
+/** The same for one ballot of a poll within a transaction, which also stores the answer of an idempotent request. */
 export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise<ConfirmVerdict> {
   const parameters = sql.join(
-    confirmColumns(row).map((value) => sql`${value}`),
+    confirmColumns(row)
+      .slice(0, -2)
+      .map((value) => sql`${value}`),
     sql`, `,
   );
   const { rows } = await tx.execute<ConfirmResult>(sql`SELECT * FROM confirm_ballot(${parameters})`);

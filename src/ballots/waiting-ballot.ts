@@ -52,8 +52,8 @@ export function waitingTag(secrets: Secrets, event: Pick<VotingEvent, 'id' | 'ty
  *   3   an election's, under the key of its event (`ballot-keys.ts`): everything of it that will be public one day
  *
  * Both go on with 4 bytes, the ID of the key, then nonce, ciphertext and tag. What an election's seals is the tag of the code
- * (32 bytes), the salt (32), the weight (8, millionths, big-endian), the length of the packed entries (4, big-endian), the packed
- * entries, and zeros up to the length of the largest ballot of the definition (`roomOf`), so that the length shows nothing of the
+ * (32 bytes), the salt (32), whom it was cast for (16, `voter-tag.ts`), the weight (8, millionths, big-endian), the length of the packed
+ * entries (4, big-endian), the packed entries, and zeros up to the length of the largest ballot of the definition (`roomOf`), so that the length shows nothing of the
  * choice. Tag and salt stand in the log and in its openings: a copy of the queue that held them in clear would be joined with those
  * later.
  */
@@ -61,7 +61,9 @@ const POLL_FORM = 2;
 const SECRET_FORM = 3;
 const KEY_ID_BYTES = 4;
 const HASH_BYTES = 32;
-const WEIGHT_AT = 2 * HASH_BYTES;
+const VOTER_AT = 2 * HASH_BYTES;
+const VOTER_BYTES = 16;
+const WEIGHT_AT = VOTER_AT + VOTER_BYTES;
 const LENGTH_AT = WEIGHT_AT + 8;
 const ENTRIES_AT = LENGTH_AT + 4;
 
@@ -91,6 +93,8 @@ interface SecretBallot {
   /** Bytes that the packed entries of any ballot of the definition fit into. */
   readonly room: number;
   readonly weightMicro: bigint;
+  /** Whom it is cast for, as `tagOfIdentity` names them. */
+  readonly voter: Uint8Array;
 }
 
 /** Seals a secret ballot with a salt that is drawn here. @param tag what the row is found by, which reveals nothing of `codeTag` */
@@ -98,12 +102,13 @@ export function sealSecretBallot(
   secrets: Secrets,
   eventId: string,
   tag: Uint8Array,
-  { codeTag, packed, room, weightMicro }: SecretBallot,
+  { codeTag, packed, room, weightMicro, voter }: SecretBallot,
 ): Buffer {
   if (packed.length > room) throw new RangeError(`a ballot of ${packed.length} bytes has no room in ${room}`);
   const plain = Buffer.alloc(ENTRIES_AT + room);
   plain.set(codeTag);
   plain.set(takeRandomBytes(HASH_BYTES), HASH_BYTES);
+  plain.set(voter, VOTER_AT);
   plain.writeBigInt64BE(weightMicro, WEIGHT_AT);
   plain.writeUInt32BE(packed.length, LENGTH_AT);
   plain.set(packed, ENTRIES_AT);
@@ -122,6 +127,7 @@ interface OpenedBallot {
         readonly salt: Buffer;
         /** What it weighs, whatever its row says. */
         readonly weightMicro: bigint;
+        readonly voter: Buffer;
       }
     | undefined;
 }
@@ -145,10 +151,11 @@ export function openWaiting(
   const plain = open(secrets, placeOf('entries', eventId, tag), stored.subarray(1));
   if (type === 'poll') return { entries: plain, sealed: undefined };
   const codeTag = plain.subarray(0, HASH_BYTES);
-  const salt = plain.subarray(HASH_BYTES, WEIGHT_AT);
+  const salt = plain.subarray(HASH_BYTES, VOTER_AT);
+  const voter = plain.subarray(VOTER_AT, WEIGHT_AT);
   const weightMicro = plain.readBigInt64BE(WEIGHT_AT);
   const entries = plain.subarray(ENTRIES_AT, ENTRIES_AT + plain.readUInt32BE(LENGTH_AT));
-  return { entries, sealed: { id: ballotIdOf(salt, codeTag), codeTag, salt, weightMicro } };
+  return { entries, sealed: { id: ballotIdOf(salt, codeTag), codeTag, salt, weightMicro, voter } };
 }
 
 /** Opens a confirmed ballot, in the box or on its way. @throws Error as `openWaiting` does */

@@ -5,6 +5,7 @@ import type { Database } from '#src/database/client.ts';
 import { credentialsPlace } from '#src/payments/business-repository.ts';
 import { answerPlace, confirmationCodePlace } from '#src/payments/payment.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
+import { countTagged, retagVoters } from '#src/voters/retag-voters.ts';
 import { wrappedKeyPlace } from '#src/voting-events/ballot-keys.ts';
 import { endpointSecretPlace } from '#src/webhooks/signature.ts';
 
@@ -72,7 +73,8 @@ const PASSING: readonly { readonly name: string; readonly count: string }[] = [
   },
   {
     name: 'stored answers of repeated requests',
-    count: `SELECT count(*) FROM idempotency_keys WHERE body IS NOT NULL AND expires_at > now_ms() AND split_part(body, '.', 1) <> $1`,
+    count: `SELECT count(*) FROM idempotency_keys WHERE body IS NOT NULL AND voting_event_id IS NULL AND expires_at > now_ms()
+      AND split_part(body, '.', 1) <> $1`,
   },
 ];
 
@@ -111,6 +113,8 @@ export async function countSealed({ $client: pool }: Database, secrets: Secrets)
       underEarlierKeys: await count(pool, text, [secrets.id]),
       resealable: false,
     });
+  const { present, earlier } = await countTagged(pool, secrets);
+  counts.push({ what: 'rows of voters', underPresentKey: present, underEarlierKeys: earlier, resealable: true });
   // A voter key is kept as a hash, which does not say of which secret key it is.
   const voterKeys = await count(
     pool,
@@ -195,6 +199,7 @@ export async function resealSecrets(
 ): Promise<number> {
   let unreadable = 0;
   for (const kept of KEPT) unreadable += await resealColumn(pool, secrets, kept, onProgress);
+  unreadable += await retagVoters(pool, secrets, onProgress);
   await resealEarlierWebhookSecrets(pool, secrets);
   return unreadable;
 }

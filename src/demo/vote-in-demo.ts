@@ -98,15 +98,10 @@ export async function voteInDemo(
 async function giveKeys(deps: Deps, { election, voters }: EmptyDemo): Promise<string[]> {
   return inTransaction(deps.db, async (tx) => {
     const keys: string[] = [];
-    for (const { id, email } of voters) {
+    for (const voter of voters) {
       const key = makeVoterKey(deps.secrets, generateKeySeed());
-      const stored = await insertVoterKey(
-        tx,
-        election,
-        id,
-        email ?? '',
-        hashStoredKey(deps.secrets, election.id, id, key),
-      );
+      const keyHash = hashStoredKey(deps.secrets, voter, key);
+      const stored = await insertVoterKey(tx, election, voter, voter.email ?? '', keyHash);
       if (!stored) throw new Error('a voter of the demo got no key');
       keys.push(key);
     }

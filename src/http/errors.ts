@@ -8,7 +8,7 @@ const RETRY_SECONDS = 1;
 
 /**
  * Whatever was thrown, as an error of the table. Faults that are not ours say nothing of themselves. Each `internal` says
- * when to come again (completions 1.6).
+ * when to come again, but for those whose reason no repeat ends (completions 1.6).
  */
 export function toApiError(fault: unknown): ApiError {
   if (!(fault instanceof ApiError))
@@ -18,7 +18,8 @@ export function toApiError(fault: unknown): ApiError {
       undefined,
       RETRY_SECONDS,
     );
-  if (fault.code !== 'internal' || fault.retryAfterSeconds !== undefined) return fault;
+  const isSaid = fault.retryAfterSeconds !== undefined || fault.details?.['reason'] !== undefined;
+  if (fault.code !== 'internal' || isSaid) return fault;
   return new ApiError(fault.code, fault.message, fault.details, RETRY_SECONDS);
 }
 

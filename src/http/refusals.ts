@@ -187,6 +187,11 @@ export const REFUSALS = {
     when: 'The key under which ballots of the event wait cannot be read or written: nothing was done, and the call may be repeated after `Retry-After`.',
     retryAfterSeconds: 5,
   },
+  rows_disagree: {
+    code: 'internal',
+    says: 'A row of this election was changed from outside of the service, and is not used. The operator was alarmed.',
+    when: 'A row that decides who votes was changed in the database from outside of the service. It is not used; the alarm is raised and the event is `disputed`. To mend a voter, delete it and add it again.',
+  },
   overloaded: {
     code: 'internal',
     says: 'Too many requests arrive at once. Retry.',

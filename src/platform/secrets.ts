@@ -56,6 +56,7 @@ type SecretPurpose =
   | 'mask'
   | 'invite'
   | 'ballot-tag'
+  | 'row-tag'
   | 'confirmation-code'
   | 'log-signing'
   | 'count-snapshot'
@@ -121,6 +122,7 @@ const PURPOSES: readonly SecretPurpose[] = [
   'mask',
   'invite',
   'ballot-tag',
+  'row-tag',
   'confirmation-code',
   'log-signing',
   'count-snapshot',

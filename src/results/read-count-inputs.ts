@@ -91,7 +91,7 @@ const BASE = `
   UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballot_queue')}) b
     WHERE v.voting_event_id = $1
   UNION ALL SELECT 'log', '0', lot_seed, frontier, lot_root FROM ballot_logs WHERE voting_event_id = $1
-  UNION ALL SELECT 'disputed', '0', '0', NULL, NULL FROM log_alarms WHERE voting_event_id = $1
+  UNION ALL SELECT 'disputed', '0', '0', NULL, NULL FROM voting_events WHERE id = $1 AND alarm IS NOT NULL
   UNION ALL SELECT 'close', '0', close_content, close_salt, NULL FROM ballot_logs WHERE voting_event_id = $1 AND close_salt IS NOT NULL
   UNION ALL SELECT 'electorate', count(*)::text, coalesce(sum(weight_micro), 0)::text, NULL, NULL
     FROM electorate_changes WHERE voting_event_id = $1

@@ -3,6 +3,7 @@ import { runNamed } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Identity } from './voter-identity.ts';
 import { hashSentKey } from './voter-key.ts';
+import type { TaggedArray } from './voter-tag.ts';
 
 /** The participant who asks to cast: a voter of an election by its key, or a participant of a poll by all its identities. */
 export type Participant =
@@ -19,13 +20,13 @@ export async function checkCast(
   secrets: Secrets,
   eventId: string,
   participant: Participant | undefined,
-): Promise<string> {
+): Promise<{ readonly verdict: string; readonly tagged: TaggedArray | null }> {
   const voter = participant !== undefined && 'identity' in participant ? participant : undefined;
   const identities = participant !== undefined && 'identities' in participant ? participant.identities : null;
-  const [row] = await runNamed<{ verdict: string }>(
+  const [row] = await runNamed<{ verdict: string; tagged: TaggedArray | null }>(
     pool,
     'check_cast',
-    'SELECT check_cast($1, $2, $3, $4) AS verdict',
+    'SELECT * FROM check_cast($1, $2, $3, $4)',
     [
       eventId,
       voter === undefined ? null : JSON.stringify({ kind: voter.identity.kind, identity: voter.identity.key }),
@@ -34,5 +35,5 @@ export async function checkCast(
     ],
   );
   if (row === undefined) throw new Error('check_cast answers with one row');
-  return row.verdict;
+  return row;
 }

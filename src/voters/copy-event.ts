@@ -19,14 +19,17 @@ import { refuse } from '#src/http/refusals.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { ApiError } from '#src/platform/errors.ts';
+import type { Log } from '#src/platform/log.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
 import { createEvent, type EventDeps } from '#src/voting-events/create-event.ts';
 import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
-import { lockEvent, updateEvent } from '#src/voting-events/repository.ts';
+import { findEventById, lockEvent, updateEvent } from '#src/voting-events/repository.ts';
 import { type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
 import { insertVoters, newVoter, recordVoters, type VoterDeps } from './create-voters.ts';
+import { reportForged } from './forged-rows.ts';
 import { rollCopies, voters } from './tables.ts';
 import { takeRoomForVoters } from './voter-places.ts';
+import { isGenuine } from './voter-tag.ts';
 
 /** A copy of an event. */
 const copyEventBody = z.strictObject({
@@ -186,8 +189,10 @@ async function insertRollCopy(tx: Transaction, row: typeof rollCopies.$inferInse
   await tx.insert(rollCopies).values(row);
 }
 
+type CopyDeps = VoterDeps & { readonly db: Database; readonly log: Log };
+
 /** Copies the voters of an event into its copy, chunk by chunk: cut off at any point, it goes on where it was. */
-export function copyRollJob(deps: VoterDeps & { readonly db: Database }): Job<z.output<typeof payload>> {
+export function copyRollJob(deps: CopyDeps): Job<z.output<typeof payload>> {
   return defineJob({
     ...COPY_ROLL,
     async work({ eventId }) {
@@ -203,7 +208,7 @@ export function copyRollJob(deps: VoterDeps & { readonly db: Database }): Job<z.
 }
 
 /** @returns whether there is more to copy */
-async function copyChunk(tx: Transaction, deps: VoterDeps, eventId: string): Promise<boolean> {
+async function copyChunk(tx: Transaction, deps: CopyDeps, eventId: string): Promise<boolean> {
   const event = await lockEvent(tx, eventId);
   const [copy] = await tx.select().from(rollCopies).where(eq(rollCopies.votingEventId, eventId));
   if (event === undefined || copy === undefined) return false;
@@ -218,7 +223,10 @@ async function copyChunk(tx: Transaction, deps: VoterDeps, eventId: string): Pro
     await endCopy(tx, eventId);
     return false;
   }
-  await insertCopies(tx, deps, event, copy, page);
+  const source = await findEventById(tx, copy.sourceId);
+  const genuine = page.filter((row) => source !== undefined && isGenuine(deps.secrets, source, row));
+  if (source !== undefined && genuine.length < page.length) await reportForged(deps, source.id);
+  await insertCopies(tx, deps, event, copy, genuine);
   await tx.update(rollCopies).set({ copiedTo: last.id }).where(eq(rollCopies.votingEventId, eventId));
   // Voters who were approved meanwhile are copied, too.
   const done = (event.copyDone ?? 0) + page.length;

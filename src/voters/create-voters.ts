@@ -22,6 +22,7 @@ import { MICRO } from '#src/platform/decimal.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { type ApiError, type Issue, notFound, validationError } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
@@ -38,11 +39,13 @@ import {
 } from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
 import { takeRoomForVoters } from './voter-places.ts';
+import { tagOfVoter } from './voter-tag.ts';
 
 export interface VoterDeps {
   readonly ids: Ids;
   readonly clock: Clock;
   readonly plans: Plans;
+  readonly secrets: Secrets;
 }
 
 /** How a field of row `index` is called in an answer: `voters[3].email` in a batch, `email` alone. */
@@ -151,7 +154,7 @@ export async function groupsFor(
 /** The row that a voter becomes. */
 export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput, { source, status }: NewVoterSource) {
   const nowMs = deps.clock.now();
-  return {
+  const row = {
     votingEventId: event.id,
     id: deps.ids.sortable('vtr'),
     name: input.name,
@@ -164,9 +167,11 @@ export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput,
     status: input.status ?? status,
     source,
     keyStatus: 'none',
+    keyGeneration: 0,
     createdAt: nowMs,
     updatedAt: nowMs,
   } satisfies NewVoter;
+  return { ...row, tag: tagOfVoter(deps.secrets, row) };
 }
 
 /**
@@ -181,16 +186,22 @@ export async function insertVoters(tx: Transaction, rows: readonly NewVoter[]): 
         rows.map((row) => value(row) ?? null),
       ),
     )}::text[]`;
+  const tags = sql`${sql.param(
+    binaryArray(
+      'bytea',
+      rows.map((row) => row.tag ?? null),
+    ),
+  )}::bytea[]`;
   const numbers = (value: (row: NewVoter) => number | bigint) =>
     sql`${sql.param(binaryArray('bigint', rows.map(value)))}::bigint[]`;
   const { rows: inserted } = await tx.execute<{ id: string }>(sql`
     INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, group_id, weight_micro, status,
-      source, key_status, created_at, updated_at)
+      source, key_status, created_at, updated_at, tag)
     SELECT * FROM unnest(${texts((row) => row.votingEventId)}, ${texts((row) => row.id)}, ${texts((row) => row.name)},
       ${texts((row) => row.email)}, ${texts((row) => row.emailKey)}, ${texts((row) => row.voterId)},
       ${texts((row) => row.voterIdKey)}, ${texts((row) => row.groupId)}, ${numbers((row) => row.weightMicro)},
       ${texts((row) => row.status)}, ${texts((row) => row.source)}, ${texts((row) => row.keyStatus)},
-      ${numbers((row) => row.createdAt)}, ${numbers((row) => row.updatedAt)})
+      ${numbers((row) => row.createdAt)}, ${numbers((row) => row.updatedAt)}, ${tags})
     ON CONFLICT DO NOTHING RETURNING id`);
   return new Set(inserted.map((row) => row.id));
 }
@@ -289,12 +300,7 @@ async function publishVoters(
   event: VotingEvent,
   rows: readonly ReturnType<typeof newVoter>[],
 ): Promise<Voter[]> {
-  const voters = rows.map(({ emailKey: _email, voterIdKey: _id, ...row }) => ({
-    ...row,
-    hasVoted: false,
-    approvedByKey: false,
-    disclosed: true,
-  }));
+  const voters = rows.map((row) => ({ ...row, hasVoted: false, approvedByKey: false, disclosed: true }));
   const about = { accountId: event.accountId, votingEventId: event.id };
   await publish(tx, deps, about, 'voter.created', voters.map(viewVoter));
   return voters;

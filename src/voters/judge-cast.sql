@@ -1,19 +1,26 @@
 -- The stored forms that a key may have for a voter, one for each of the service's secret keys (32 bytes one after the other).
-CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text) RETURNS bytea[] LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT array_agg(sha256(substr(p_key_hash, i, 32) || convert_to(p_voter, 'UTF8')))
+CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text, p_generation integer) RETURNS bytea[]
+LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
+  SELECT array_agg(sha256(substr(p_key_hash, i, 32) || convert_to(p_voter || chr(10) || p_generation, 'UTF8')))
   FROM generate_series(1, length(p_key_hash), 32) AS i;
+$$;
+
+-- The columns of a voter that its tag binds, and the tag.
+CREATE OR REPLACE FUNCTION tagged_voter(v voters) RETURNS jsonb LANGUAGE sql STABLE AS $$
+  SELECT jsonb_build_array(v.id, v.email, v.email_key, v.voter_id_key, v.group_id, v.weight_micro::text, v.status, v.key_generation,
+    encode(v.tag, 'hex'));
 $$;
 
 -- Judges a voter key: `eligible`, or what stands against the voter. p_voter: {"kind": "email" or "voter_id", "identity"}. A
 -- known and an unknown voter take the same path. `first_use` says that this key is the first one that the voter used, which
--- approves the voter where approval is automatic: `use_keys` writes it down. A set of one row, so that it becomes part of the
--- statement that asks for many voters.
+-- approves the voter where approval is automatic: `use_keys` writes it down. `tagged` is what the caller holds the row's tag against
+-- (`voter-tag.ts`). A set of one row, so that it becomes part of the statement that asks for many voters.
 --
 -- A table has several indexes that begin with the event. Where the planner takes the table for tiny, all of them look alike to
 -- it, and a plan that is kept from then goes on reading all rows of the event. So a look-up by one of them asks for the first
 -- row from its key on, in the order of that index: no other index gives it for less.
 CREATE OR REPLACE FUNCTION judge_voter(p_event text, p_voter jsonb, p_key_hash bytea, p_approval text)
-RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, first_use boolean) LANGUAGE sql STABLE AS $$
+RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, first_use boolean, tagged jsonb) LANGUAGE sql STABLE AS $$
   SELECT CASE
       WHEN NOT key.genuine THEN 'voter_key_invalid'
       WHEN v.status = 'rejected' THEN 'voter_rejected'
@@ -21,20 +28,23 @@ RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, 
       WHEN key.voted THEN 'already_voted'
       ELSE 'eligible' END,
     v.id, v.weight_micro, v.group_id,
-    key.genuine AND (v.status = 'approved' AND v.key_status <> 'used' OR v.status = 'pending' AND p_approval = 'automatic')
+    key.genuine AND (v.status = 'approved' AND v.key_status <> 'used' OR v.status = 'pending' AND p_approval = 'automatic'),
+    CASE WHEN key.genuine THEN v.tagged END
   FROM (SELECT p_voter ->> 'kind' AS kind, p_voter ->> 'identity' AS identity) AS asked
   LEFT JOIN LATERAL (
     SELECT * FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.email_key BETWEEN asked.identity AND asked.identity ORDER BY w.email_key LIMIT 1
+      SELECT w.*, tagged_voter(w) AS tagged FROM voters w
+      WHERE w.voting_event_id = p_event AND w.email_key BETWEEN asked.identity AND asked.identity ORDER BY w.email_key LIMIT 1
     ) AS w WHERE asked.kind = 'email'
     UNION ALL
     SELECT * FROM (
-      SELECT * FROM voters w WHERE w.voting_event_id = p_event AND w.voter_id_key BETWEEN asked.identity AND asked.identity ORDER BY w.voter_id_key LIMIT 1
+      SELECT w.*, tagged_voter(w) AS tagged FROM voters w
+      WHERE w.voting_event_id = p_event AND w.voter_id_key BETWEEN asked.identity AND asked.identity ORDER BY w.voter_id_key LIMIT 1
     ) AS w WHERE asked.kind <> 'email'
   ) AS v ON v.deleted_at IS NULL
   CROSS JOIN LATERAL (
     SELECT p_voter IS NOT NULL AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')
-        AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, ''))) OFFSET 0) AS genuine,
+        AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, ''), coalesce(v.key_generation, 0))) OFFSET 0) AS genuine,
       EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = v.id OFFSET 0) AS voted
     -- Asked once, however often the answer is used.
     OFFSET 0
@@ -70,7 +80,8 @@ CREATE OR REPLACE FUNCTION judge_cast(
   p_event text, p_at bigint, p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text,
   p_participants text[], p_attempt text, p_paid_at bigint
 ) RETURNS TABLE (
-  verdict text, participant text, participants text[], exclusive boolean, weight_micro bigint, cast_at bigint, first_use boolean
+  verdict text, participant text, participants text[], exclusive boolean, weight_micro bigint, cast_at bigint, first_use boolean,
+  tagged jsonb
 ) LANGUAGE sql STABLE AS $$
   SELECT CASE
       WHEN e.id IS NULL THEN 'event_gone'
@@ -88,7 +99,8 @@ CREATE OR REPLACE FUNCTION judge_cast(
     p_voter IS NOT NULL OR NOT e.repeat_votes,
     CASE WHEN p_voter IS NOT NULL THEN v.weight_micro ELSE 1000000 END,
     least(p_at, e.closed_at, e.ends_at),
-    coalesce(v.first_use AND s.status = 'open' AND (p_paper_version IS NULL OR e.paper_version = p_paper_version), false)
+    coalesce(v.first_use AND s.status = 'open' AND (p_paper_version IS NULL OR e.paper_version = p_paper_version), false),
+    v.tagged
   FROM (SELECT 1) AS one
   LEFT JOIN voting_events e ON e.id = p_event
   LEFT JOIN LATERAL (
@@ -104,8 +116,8 @@ $$;
 
 -- Whether a participant could cast a ballot now: `cast`, or what stands against it. A key that is used for the first time
 -- counts as used.
-CREATE OR REPLACE FUNCTION check_cast(p_event text, p_voter jsonb, p_key_hash bytea, p_participants text[])
-RETURNS text LANGUAGE plpgsql
+CREATE OR REPLACE FUNCTION check_cast(p_event text, p_voter jsonb, p_key_hash bytea, p_participants text[], OUT verdict text, OUT tagged jsonb)
+RETURNS record LANGUAGE plpgsql
 -- Kept plans, by keys alone: see `cast_ballots_together`.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
@@ -114,5 +126,6 @@ DECLARE
 BEGIN
   SELECT * INTO judged FROM judge_cast(p_event, now_ms(), NULL, p_voter, p_key_hash, NULL, p_participants, NULL, NULL);
   IF judged.first_use THEN PERFORM use_keys(ARRAY[p_event], ARRAY[judged.participant]); END IF;
-  RETURN judged.verdict;
+  verdict := judged.verdict;
+  tagged := judged.tagged;
 END $$;

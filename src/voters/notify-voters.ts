@@ -10,6 +10,7 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publishMailFailure } from './deliver-voter-mail.ts';
+import { reportForged } from './forged-rows.ts';
 import {
   countWaitingMails,
   endMail,
@@ -26,6 +27,7 @@ import { keyMail, type SendVoterKeyDeps } from './send-voter-key.ts';
 import type { Voter } from './voter.ts';
 import { hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { deleteVoterKey, insertVoterKey, noteBeforeRehearsal, storeKeyMailEnd } from './voter-key-repository.ts';
+import { isGenuine } from './voter-tag.ts';
 
 const listPayload = z.strictObject({ eventId: z.string(), notificationId: z.string() });
 export type ListNotified = z.output<typeof listPayload>;
@@ -100,6 +102,10 @@ async function mailNotifiedVoter(deps: SendVoterKeyDeps, request: MailNotified, 
   const nowMs = await readNow(deps.db);
   if (voter === undefined || voter.email === null || voter.status !== 'approved') return end('skipped');
   if (statusAt(event, nowMs) === 'closed') return end('skipped');
+  if (!isGenuine(deps.secrets, event, voter)) {
+    await reportForged(deps, event.id, voter.id);
+    return end('skipped');
+  }
   if (!(await takeMailOnce(deps, run, event, voter.email))) return end('skipped');
   return end(await deliver(deps, { event, notification, voter, email: voter.email }, nowMs, run, end));
 }
@@ -118,10 +124,10 @@ async function deliver(
   end: (how: MailEnd) => Promise<void>,
 ): Promise<MailEnd> {
   const key = makeVoterKey(deps.secrets, `${notification.id}/${voter.id}`);
-  const keyHash = hashStoredKey(deps.secrets, event.id, voter.id, key);
+  const keyHash = hashStoredKey(deps.secrets, voter, key);
   // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
   const isStored = await inTransaction(deps.db, async (tx) => {
-    if (!(await insertVoterKey(tx, event, voter.id, email, keyHash))) return false;
+    if (!(await insertVoterKey(tx, event, voter, email, keyHash))) return false;
     if (!isTold(notification)) await showKeyMail(tx, event.id, voter.id, 'sent');
     return true;
   });

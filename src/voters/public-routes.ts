@@ -10,12 +10,14 @@ import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
+import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { checkCast, type Participant } from './check-cast.ts';
 import { reasonOf } from './eligibility.ts';
+import { reportForged } from './forged-rows.ts';
 import { registerVoter, registrationIssues } from './register-voter.ts';
 import { requestVoterKey } from './request-voter-key.ts';
 import {
@@ -27,10 +29,12 @@ import {
   viewRegisteredVoter,
 } from './voter.ts';
 import { checkElectionBody, checkPollBody, countWrongKey, identityOf, participantsOf } from './voter-identity.ts';
+import { isGenuine, taggedVoter } from './voter-tag.ts';
 
 interface EligibilityDeps {
   readonly db: Database;
   readonly secrets: Secrets;
+  readonly log: Log;
 }
 
 type Eligibility = { readonly eligible: true } | { readonly eligible: false; readonly reason: string };
@@ -52,7 +56,10 @@ export async function checkVoter(
   },
 ): Promise<Eligibility> {
   const participant = participantOf(event, sent);
-  const verdict = await checkCast(deps.db.$client, deps.secrets, event.id, participant);
+  const { verdict: judged, tagged } = await checkCast(deps.db.$client, deps.secrets, event.id, participant);
+  const forged = tagged !== null && !isGenuine(deps.secrets, event, taggedVoter(event.id, tagged));
+  if (forged) await reportForged(deps, event.id, tagged[0]);
+  const verdict = forged ? 'voter_key_invalid' : judged;
   if (verdict === 'voter_key_invalid' && participant !== undefined && 'identity' in participant) {
     const { identity } = participant;
     const { wrong } = await countWrongKey(deps.db.$client, deps.secrets, event.id, identity, caller.keyId);

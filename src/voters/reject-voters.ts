@@ -1,5 +1,6 @@
 import { recordChange } from '#src/accounts/changes.ts';
 import type { Transaction } from '#src/database/client.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { validationError } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange, strangerIssues } from '#src/voting-events/guard-change.ts';
@@ -8,10 +9,11 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChange } from '#src/voting-events/repository.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
-import { listVotersByIds, updateVoters } from './repository.ts';
+import { listVotersByIds, storeTags, updateVoters } from './repository.ts';
 import { type Voter, viewVoter } from './voter.ts';
-import { deleteVoterKeys } from './voter-key-repository.ts';
+import { endKeys } from './voter-key-repository.ts';
 import { keepRejected, placeOf } from './voter-places.ts';
+import { isGenuine, tagOfVoter } from './voter-tag.ts';
 
 /** @throws ApiError 422 naming each ID that is not a voter of the event */
 export async function requireVoters(tx: Transaction, eventId: string, ids: readonly string[]): Promise<Voter[]> {
@@ -37,9 +39,17 @@ export async function rejectVoters(
   if (rows.length === 0) return 0;
   await requirePhase('change_standing', event, event.lockedAt, async () => rows.some(({ hasVoted }) => hasVoted));
   const changed = rows.map(({ id }) => id);
-  await deleteVoterKeys(tx, event.id, changed);
+  // What SQL wrote would become the service's own word.
+  if (!rows.every((row) => isGenuine(deps.secrets, event, row))) throw refuse('rows_disagree');
+  await endKeys(tx, event.id, changed);
   const change = { status: 'rejected', keyStatus: 'none', updatedAt: event.lockedAt } as const;
   await updateVoters(tx, event.id, changed, change);
+  const renewed = rows.map((row) => ({ ...row, ...change, keyGeneration: row.keyGeneration + 1 }));
+  await storeTags(
+    tx,
+    event.id,
+    renewed.map((row) => ({ ...row, tag: tagOfVoter(deps.secrets, row) })),
+  );
   const registrations = rows.filter((row) => placeOf(row) === 'registration').length;
   if (registrations > 0) await keepRejected(tx, event.id, registrations);
   const status = statusAt(event, event.lockedAt);

@@ -29,13 +29,17 @@ const columnsIn = (eventId: string) => ({
   votingEventId: voters.votingEventId,
   name: voters.name,
   email: voters.email,
+  emailKey: voters.emailKey,
   voterId: voters.voterId,
+  voterIdKey: voters.voterIdKey,
   groupId: voters.groupId,
   weightMicro: voters.weightMicro,
   status: voters.status,
   source: voters.source,
   keyStatus: voters.keyStatus,
   approvedByKey: voters.approvedByKey,
+  keyGeneration: voters.keyGeneration,
+  tag: voters.tag,
   createdAt: voters.createdAt,
   updatedAt: voters.updatedAt,
   vote,
@@ -173,6 +177,20 @@ export async function updateVoters(
     .update(voters)
     .set(changes)
     .where(and(eq(voters.votingEventId, eventId), inArray(voters.id, [...ids])));
+}
+
+/** Stores the generation of keys and the tag of each of these voters. */
+export async function storeTags(
+  tx: Transaction,
+  eventId: string,
+  rows: readonly Pick<Voter, 'id' | 'keyGeneration' | 'tag'>[],
+): Promise<void> {
+  const column = (value: (row: (typeof rows)[number]) => unknown) => sql.param(rows.map(value));
+  await tx.execute(sql`
+    UPDATE voters v SET key_generation = r.generation, tag = r.tag
+    FROM unnest(${column(({ id }) => id)}::text[], ${column(({ keyGeneration }) => keyGeneration)}::integer[], ${column(({ tag }) => tag)}::bytea[])
+      AS r (id, generation, tag)
+    WHERE v.voting_event_id = ${eventId} AND v.id = r.id`);
 }
 
 /** @throws a unique violation of `voters_email` or `voters_voter_id` */

@@ -7,6 +7,7 @@ import type { MailPart } from '#src/mail/compose-mail.ts';
 import { MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { MailWords } from '#src/mail/mail-words.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
+import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { eventMail, votingTimes } from '#src/voting-events/event-mail.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
@@ -15,10 +16,12 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { voterPageUrl } from '#src/voting-events/voting-page.ts';
 import { deliverVoterMail } from './deliver-voter-mail.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
+import { reportForged } from './forged-rows.ts';
 import { findVoter } from './repository.ts';
 import type { Voter } from './voter.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { deleteVoterKey, insertVoterKey } from './voter-key-repository.ts';
+import { isGenuine } from './voter-tag.ts';
 
 /** Why a key is mailed: it was asked for, or the organizer reminds voters of the event. */
 type KeyMailKind = 'key' | 'reminder';
@@ -82,6 +85,7 @@ export const SEND_VOTER_KEY = { name: 'send_voter_key', maxAttempts: MAIL_ATTEMP
 export interface SendVoterKeyDeps extends ExpiryDeps {
   readonly secrets: Secrets;
   readonly mailer: Mailer;
+  readonly log: Log;
 }
 
 /** What to enqueue for a key of a voter, or of an unknown person. */
@@ -103,6 +107,7 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: 
   const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
   if (event === undefined || voter === undefined || voter.email === null) return;
   if (event.rehearsalSince !== request.rehearsalSince) return;
+  if (!isGenuine(deps.secrets, event, voter)) return reportForged(deps, event.id, voter.id);
   const nowMs = await readNow(deps.db);
   if (statusAt(event, nowMs) === 'closed') return;
   if (!(await takeMailOnce(deps, run, event, voter.email))) return;
@@ -122,9 +127,9 @@ async function mailKey(
   mail: KeyMail,
   run: JobRun,
 ): Promise<void> {
-  const keyHash = hashStoredKey(deps.secrets, event.id, voter.id, mail.key);
+  const keyHash = hashStoredKey(deps.secrets, voter, mail.key);
   // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
-  if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event, voter.id, mail.to, keyHash)))) return;
+  if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event, voter, mail.to, keyHash)))) return;
   const outcome = await deliverVoterMail(deps, run, event, voter, { ...keyMail(event, voter, mail), holdsKey: true });
   if (outcome === 'sent') return;
   // The mail of an earlier attempt may have left: a key that arrives must be valid.

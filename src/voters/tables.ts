@@ -26,6 +26,10 @@ export const voters = pgTable(
     keyStatus: text('key_status').$type<KeyStatus>().notNull(),
     /** When the registration expires unless the link in its mail is used; null where none was mailed, 0 once the address is confirmed. */
     confirmBy: timeMs('confirm_by'),
+    /** Raised when all keys of the voter end: those that were mailed before open nothing any more, wherever their rows are put. */
+    keyGeneration: integer('key_generation').notNull().default(0),
+    /** What binds the row to the service's keys (`voter-tag.ts`); null in polls, whose participants follow from their ballots. */
+    tag: bytes(),
     /** Approved by the first use of a key: shown as pending until the vote is disclosed. */
     approvedByKey: boolean('approved_by_key').notNull().default(false),
     /**
@@ -87,6 +91,8 @@ export const participation = pgTable(
     participant: text().notNull(),
     /** False where repeat votes are allowed: the row then only says that somebody took part. */
     exclusive: boolean().notNull().default(true),
+    /** What binds the row to the key of its election (`voter-tag.ts`); null in polls. */
+    tag: bytes(),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.participant] })],
 );

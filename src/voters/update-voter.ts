@@ -20,16 +20,17 @@ import { countRollChange, findEventById, type LockedEvent } from '#src/voting-ev
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
-import { findVoter, hasBallot, type NewVoter, storeVoter } from './repository.ts';
+import { findVoter, hasBallot, storeVoter } from './repository.ts';
 import { shownStatusOf, type updateVoterBody, type Voter, viewVoter } from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
-import { deleteVoterKeys } from './voter-key-repository.ts';
+import { dropUnconfirmed, endKeys } from './voter-key-repository.ts';
 import { giveVotersBack, keepRejected, placeOf, takeRoomForVoters } from './voter-places.ts';
+import { isGenuine, tagOfVoter } from './voter-tag.ts';
 
 type Body = z.output<typeof updateVoterBody>;
 type Changed = Partial<Body>;
 
-function columnsOf({ name, email, voterId, groupId, weight, status }: Changed): Partial<NewVoter> {
+function columnsOf({ name, email, voterId, groupId, weight, status }: Changed) {
   return {
     ...(name === undefined ? {} : { name }),
     ...(email === undefined ? {} : { email, emailKey: email === null ? null : emailKey(email) }),
@@ -119,10 +120,10 @@ async function movePlace(
   await takeRoomForVoters(tx, deps, event, ownerPlan, 'registration', 1);
 }
 
-/** Changes a voter. @throws ApiError 404; 422; 409 `event_has_ballots`, `event_closed`, `results_final`; 409 for a duplicate; 422 `plan_limit` */
+/** Changes a voter. @throws ApiError 500 `rows_disagree`; 404; 422; 409 `event_has_ballots`, `event_closed`, `results_final`; 409 for a duplicate; 422 `plan_limit` */
 export async function updateVoter(
   tx: Transaction,
-  deps: VoterDeps & { readonly secrets: Secrets },
+  deps: VoterDeps,
   organizer: Organizer,
   id: string,
   body: Body,
@@ -135,11 +136,17 @@ export async function updateVoter(
   if (issues.length > 0) throw validationError(issues);
   if (Object.keys(changed).length === 0) return before;
   await guardVoter(tx, event, before, changed);
+  // What SQL wrote would become the service's own word.
+  if (!isGenuine(deps.secrets, event, before)) throw refuse('rows_disagree');
   const ended = endsKeys(before, changed);
-  if (ended) await deleteVoterKeys(tx, event.id, [id]);
+  if (ended) await endKeys(tx, event.id, [id]);
+  // It was cast for the voter as the row named the voter then.
+  if (ended && changed.status !== 'rejected') await dropUnconfirmed(tx, event.id, [id]);
   try {
-    const keyStatus = ended ? ({ keyStatus: 'none' } as const) : {};
-    await storeVoter(tx, event.id, id, { ...columnsOf(changed), ...keyStatus, updatedAt: event.lockedAt });
+    const keys = ended ? ({ keyStatus: 'none', keyGeneration: before.keyGeneration + 1 } as const) : {};
+    const columns = { ...columnsOf(changed), ...keys };
+    const tag = tagOfVoter(deps.secrets, { ...before, ...columns });
+    await storeVoter(tx, event.id, id, { ...columns, tag, updatedAt: event.lockedAt });
   } catch (fault) {
     const constraint = violatedConstraint(fault);
     if (constraint !== 'voters_email' && constraint !== 'voters_voter_id') throw fault;

@@ -5,16 +5,18 @@ import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { stopConfirmation } from './registration-repository.ts';
 import { voterKeys, voters } from './tables.ts';
+import type { Voter } from './voter.ts';
 
 /**
  * Stores a key's hash beside the earlier ones, which stay valid, unless an earlier attempt at its mail has stored it.
  * @param read the event as the mail was written for it
+ * @param voter for whose present generation of keys it was made
  * @returns false when the voter has another address by now, or none, or when a rehearsal began or ended meanwhile
  */
 export async function insertVoterKey(
   tx: Transaction,
   read: VotingEvent,
-  voterId: string,
+  { id: voterId, keyGeneration }: Pick<Voter, 'id' | 'keyGeneration'>,
   email: string,
   keyHash: Buffer,
 ): Promise<boolean> {
@@ -27,6 +29,7 @@ export async function insertVoterKey(
     SELECT v.voting_event_id, v.id, ${keyHash}, ${event.rehearsalSince !== null}, (SELECT coalesce(max(number), 0) + 1 FROM voter_keys k
       WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)
     FROM voters v WHERE v.voting_event_id = ${eventId} AND v.id = ${voterId} AND v.email = ${email}
+      AND v.key_generation = ${keyGeneration}
       AND v.status <> 'rejected' AND v.deleted_at IS NULL
     ON CONFLICT (voting_event_id, voter_id, key_hash) DO UPDATE SET number = voter_keys.number`);
   if (rowCount !== 1) return false;
@@ -53,8 +56,14 @@ export async function noteBeforeRehearsal(tx: Transaction, eventId: string, vote
   await tx.execute(sql`SELECT note_before_rehearsal(${eventId}, ${voterId})`);
 }
 
-/** Ends every key of these voters. */
-export async function deleteVoterKeys(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
+/** Drops what these voters cast and did not confirm. */
+export async function dropUnconfirmed(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
+  await tx.execute(sql`SELECT drop_pending_ballot(b.voting_event_id, b.code_tag) FROM pending_ballots b
+    WHERE b.voting_event_id = ${eventId} AND b.participant = ANY (${sql.param([...voterIds])}::text[])`);
+}
+
+/** Ends every key of these voters. Their rows need a new generation. */
+export async function endKeys(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
   await tx
     .delete(voterKeys)
     .where(and(eq(voterKeys.votingEventId, eventId), inArray(voterKeys.voterId, [...voterIds])));

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { readTyped } from '#src/platform/typed-text.ts';
+import type { Voter } from './voter.ts';
 
 const KEY_CHARACTERS = 16;
 
@@ -27,8 +28,15 @@ export function hashSentKey(secrets: Secrets, eventId: string, key: string): Buf
   return Buffer.concat(secrets.macs('voter-key', `${eventId}\n${readTyped(key)}`));
 }
 
-/** What is stored of a key: it binds event, voter and key, so that a copied row opens nothing for another voter. */
-export function hashStoredKey(secrets: Secrets, eventId: string, voterId: string, key: string): Buffer {
-  const mac = secrets.mac('voter-key', `${eventId}\n${readTyped(key)}`);
-  return sha256(Buffer.concat([mac, Buffer.from(voterId)]));
+/**
+ * What is stored of a key: it binds event, voter, generation and key. A row that is copied opens nothing for another voter, and one that
+ * is put back nothing once the voter's keys ended.
+ */
+export function hashStoredKey(
+  secrets: Secrets,
+  { votingEventId, id, keyGeneration }: Pick<Voter, 'votingEventId' | 'id' | 'keyGeneration'>,
+  key: string,
+): Buffer {
+  const mac = secrets.mac('voter-key', `${votingEventId}\n${readTyped(key)}`);
+  return sha256(Buffer.concat([mac, Buffer.from(`${id}\n${keyGeneration}`)]));
 }

@@ -34,6 +34,7 @@ import {
   updateVoterBody,
   type Voter,
   type VoterView,
+  viewStoredVoter,
   viewVoter,
   voterView,
 } from './voter.ts';
@@ -99,7 +100,10 @@ function addList(router: Hono<Env>, deps: Deps): void {
         const hasVoted = voted === undefined ? undefined : voted === 'true';
         const page = await listVoters(deps.reads, row.id, { ...wanted, voted: hasVoted }, limit);
         const nextCursor = page.after === null ? null : encodeCursor(deps.secrets, name, page.after);
-        return list(page.voters.map(viewVoter), nextCursor);
+        return list(
+          page.voters.map((voter) => viewStoredVoter(deps, row, voter)),
+          nextCursor,
+        );
       };
       const isCostly = search !== undefined || voted !== undefined;
       return isCostly ? costly(c, c.get('caller').accountId, read) : answer(c, await read());
@@ -163,7 +167,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
       description:
         'What would be refused for one of them refuses them all. An unknown ID is named as `voterIds[<index>]`. Rejected registrations free their place under the ceiling.',
       answers: answersBulkChange('How many voters were changed: those that were rejected before stay as they are.'),
-      refusals: ['event_has_ballots', 'roll_closed'],
+      refusals: ['event_has_ballots', 'roll_closed', 'rows_disagree'],
       example: { action: 'reject', voterIds: [EXAMPLE.voter] },
     }),
     event,
@@ -212,7 +216,7 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
       answers: answersOne(voterView, 'The voter.'),
     }),
     voter,
-    async (c) => answer(c, ok(viewVoter(c.get('target').row))),
+    async (c) => answer(c, ok(viewStoredVoter(deps, c.get('target').event, c.get('target').row))),
   );
   router.on(
     ...operation({
@@ -221,9 +225,10 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
       method: 'PATCH',
       path: '/:id',
       scope: 'write',
-      description: 'Weight and group of somebody who voted are frozen.',
+      description:
+        'Weight and group of somebody who voted are frozen. Another address or voter ID ends the keys that were mailed, and drops a ballot that was cast and is not confirmed.',
       answers: answersOne(voterView, 'The voter as it is now.'),
-      refusals: ['voter_exists', 'event_has_ballots', 'roll_closed', 'results_final', 'plan_limit'],
+      refusals: ['voter_exists', 'event_has_ballots', 'roll_closed', 'results_final', 'plan_limit', 'rows_disagree'],
       example: { status: 'approved', name: 'Vera Okafor-Lind' },
     }),
     voter,

@@ -11,8 +11,13 @@ import {
   uniqueIdsField,
   voterIdField,
 } from '#src/http/fields.ts';
+import type { Clock } from '#src/platform/clock.ts';
 import { microToNumber, numberToMicro } from '#src/platform/decimal.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { isFinalAt } from '#src/voting-events/lifecycle.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { voters } from './tables.ts';
+import { isGenuine } from './voter-tag.ts';
 
 const VOTER_STATUSES = ['pending', 'approved', 'rejected'] as const;
 export type VoterStatus = (typeof VOTER_STATUSES)[number];
@@ -22,12 +27,9 @@ export type VoterSource = (typeof VOTER_SOURCES)[number];
 const KEY_STATUSES = ['none', 'sent', 'failed', 'used'] as const;
 export type KeyStatus = (typeof KEY_STATUSES)[number];
 
-/** A voter as organizers see it: without the forms by which identities are compared, and what only clean-up asks for. */
+/** A voter without what only clean-up asks for. */
 export type Voter = Readonly<
-  Omit<
-    typeof voters.$inferSelect,
-    'emailKey' | 'voterIdKey' | 'confirmBy' | 'beforeRehearsal' | 'deletedAt' | 'erasedAt'
-  > & {
+  Omit<typeof voters.$inferSelect, 'confirmBy' | 'beforeRehearsal' | 'deletedAt' | 'erasedAt'> & {
     hasVoted: boolean;
     /** Whether status, vote and key may be shown as they are (completions 5.6). */
     disclosed: boolean;
@@ -154,6 +156,10 @@ export const voterView = z
     keyStatus: z.enum(KEY_STATUSES).meta({ description: 'What became of the last voter key.' }),
     createdAt: timeShape(),
     updatedAt: timeShape(),
+    disputed: z
+      .literal(true)
+      .optional()
+      .meta({ description: 'Where the row was changed from outside of the service: it is not used.' }),
   })
   .meta({
     id: 'Voter',
@@ -197,6 +203,16 @@ export const importedRollView = z
       },
     ],
   });
+
+/** The same as it is read: with a mark where the row is not the one that the service wrote, as long as something depends on it. */
+export function viewStoredVoter(
+  deps: { readonly secrets: Secrets; readonly clock: Clock },
+  event: VotingEvent,
+  voter: Voter,
+): VoterView {
+  const trusted = isFinalAt(event, deps.clock.now()) || isGenuine(deps.secrets, event, voter);
+  return { ...viewVoter(voter), ...(trusted ? {} : { disputed: true as const }) };
+}
 
 /** What a voter's own server gets back after registering (contract, "Registered voter"). */
 export const registeredVoterView = z

@@ -42,7 +42,7 @@ BEGIN
     ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'),
     ('undisclosed_ballots', 'true'),
     ('voided_ballots', 'true'), ('log_leaves', 'true'), ('log_tiles', 'true'), ('log_checkpoints', 'true'),
-    ('ballot_logs', 'true'), ('log_alarms', 'true'), ('checkpoint_queue', 'true'), ('participation', 'true'),
+    ('ballot_logs', 'true'), ('checkpoint_queue', 'true'), ('participation', 'true'),
     ('undisclosed_voters', 'true'), ('count_snapshots', 'true'), ('ballot_announcements', 'true'),
     ('credit_entries', 'true'), ('credit_balances', 'true'), ('voter_key_requests', 'true'), ('voter_key_failures', 'true'),
     -- Others were there before: those of the rehearsal are marked.
@@ -105,7 +105,7 @@ BEGIN
   WHERE voting_event_id = p_event AND (voted <> 0 OR voted_weight_micro <> 0);
   PERFORM fold_roll_figures(p_event);
   PERFORM fold_electorate(p_event);
-  UPDATE voting_events v SET rehearsal_since = NULL, identity_changes = 0, roll_changes = 0, paid_votes = false,
+  UPDATE voting_events v SET rehearsal_since = NULL, identity_changes = 0, roll_changes = 0, paid_votes = false, alarm = NULL,
     last_candidate_number = coalesce((SELECT max(c.number) FROM candidates c WHERE c.voting_event_id = p_event), 0),
     paper_version = v.paper_version + 1
   WHERE v.id = p_event;

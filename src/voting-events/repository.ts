@@ -1,4 +1,4 @@
-import { and, asc, eq, getTableColumns, gt, isNull, type SQL, sql } from 'drizzle-orm';
+import { and, asc, eq, getTableColumns, gt, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { unionAll } from 'drizzle-orm/pg-core';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
@@ -71,6 +71,21 @@ export async function updateEvent(tx: Transaction, id: string, changes: Partial<
     .returning();
   if (row === undefined) throw new Error('a locked event is gone');
   return row;
+}
+
+/** Marks an event as disputed; the first finding stands until a check finds it well. @param alarm what is wrong, by the alarm's name */
+export async function markDisputed(executor: Executor, id: string, alarm: string): Promise<void> {
+  await executor
+    .update(votingEvents)
+    .set({ alarm })
+    .where(and(eq(votingEvents.id, id), isNull(votingEvents.alarm)));
+}
+
+export async function clearDispute(executor: Executor, id: string): Promise<void> {
+  await executor
+    .update(votingEvents)
+    .set({ alarm: null })
+    .where(and(eq(votingEvents.id, id), isNotNull(votingEvents.alarm)));
 }
 
 /** Stores that a status was published; undefined when it was already. Nothing that a ballot depends on changes. */

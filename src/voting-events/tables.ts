@@ -91,6 +91,8 @@ export const votingEvents = pgTable(
     rehearsalBallots: bigint('rehearsal_ballots', { mode: 'number' }).notNull().default(0),
     /** Names the key that its ballots wait under (`ballot-keys.ts`); null in polls, and where ballots wait under the secret key. */
     ballotKey: text('ballot_key'),
+    /** The alarm by which its log, or rows that it depends on, are not what the service wrote; null for nothing. */
+    alarm: text(),
     /** When it was deleted: it is invisible since, and its rows are removed in the background. */
     deletedAt: timeMs('deleted_at'),
     createdAt: timeMs('created_at').notNull(),
@@ -102,6 +104,7 @@ export const votingEvents = pgTable(
     index('voting_events_account').on(table.accountId, table.id),
     index('voting_events_timed').on(table.id).where(sql`starts_at IS NOT NULL OR ends_at IS NOT NULL`),
     index('voting_events_rehearsed').on(table.id).where(sql`rehearsal_since IS NOT NULL`),
+    index('voting_events_alarmed').on(table.id).where(sql`alarm IS NOT NULL`),
     index('voting_events_to_open').on(table.startsAt).where(sql`opened_at IS NULL AND starts_at IS NOT NULL`),
   ],
 );

@@ -130,6 +130,10 @@ export const votingEventView = z
     language: z.enum(LANGUAGES).meta({ description: 'The language of the mails of the event.' }),
     logoUrl: z.string().nullable(),
     finalAt: timeShape().nullable().meta({ description: 'When the result became final; null before.' }),
+    disputed: z.boolean().meta({
+      description:
+        'Whether the log, or rows that it depends on, are not what the service wrote: the operator was alarmed.',
+    }),
     payments: z.object(payments),
     paymentBusinessId: z.string().nullable(),
     secrecy,
@@ -163,6 +167,7 @@ export const votingEventView = z
         language: 'en',
         logoUrl: null,
         finalAt: null,
+        disputed: false,
         payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
         paymentBusinessId: null,
         secrecy: 'secret',
@@ -283,6 +288,7 @@ export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): V
     language: event.language,
     logoUrl: event.logoUrl,
     finalAt: event.finalAt,
+    disputed: event.alarm !== null,
     payments: {
       payToVote: event.payToVote,
       payToRegisterCandidate: event.payToRegisterCandidate,

@@ -122,6 +122,7 @@ export function ownCastScript(bench: Bench, { election, voters, votes }: Casting
     packed,
     room: packed.length,
     weightMicro: UNIT,
+    voter: Buffer.alloc(16),
   });
   const keyHash = hashSentKey(secrets, election.id, VOTER_KEY);
   const bytea = (bytes: Buffer): string => `'\\x${bytes.toString('hex')}'::bytea`;

@@ -37,8 +37,9 @@ async function untilSealed(bench: Bench, eventId: string): Promise<void> {
 function ownConfirmScript(eventId: string): string {
   return `\\set i :i + ${CLIENTS}
 \\set n :first + :i + :client_id
-SELECT verdict FROM confirm_ballot('${eventId}', sha256(convert_to('code' || lpad(:n::text, 26, '0'), 'UTF8')),
-  'bal_' || left(md5(:n::text), 26), ''::bytea, sha256(int8send(:n)), 0, 'vtr_none', sha256(int8send(:n)), 0);
+SELECT verdict FROM confirm_ballots_together(ARRAY['${eventId}'], ARRAY[sha256(convert_to('code' || lpad(:n::text, 26, '0'), 'UTF8'))],
+  ARRAY['bal_' || left(md5(:n::text), 26)], ARRAY[''::bytea], ARRAY[sha256(int8send(:n))], ARRAY[0::bigint], ARRAY['vtr_none'],
+  ARRAY[sha256(int8send(:n))], ARRAY[0::bigint], ARRAY['vtr_' || lpad(:n::text, 22, '0')], ARRAY[decode(left(md5(:n::text), 32), 'hex')]);
 `;
 }
 

@@ -5,6 +5,7 @@ import { ballotIdOf, codeTagOf, sealSecretBallot, sealWaitingTime, waitingTag } 
 import { inTransaction } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { hashStoredKey } from '#src/voters/voter-key.ts';
+import { tagOfIdentity, tagOfVoter } from '#src/voters/voter-tag.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { Bench } from './bench-service.ts';
 import { copyRows } from './copy-rows.ts';
@@ -98,14 +99,23 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
   await copyRows(bench.databaseUrl, {
     table: 'voters',
     columns:
-      'voting_event_id id name email email_key voter_id voter_id_key weight_micro status source key_status created_at updated_at'.split(
+      'voting_event_id id name email email_key voter_id voter_id_key weight_micro status source key_status created_at updated_at tag'.split(
         ' ',
       ),
     rows,
     row(index) {
       const [id, email] = [voterIdOf(from + index), `voter${from + index}@bench.example`];
-      const rest = [email, email, id, id, 1_000_000, 'approved', 'organizer', 'used', now, now];
-      return [eventId, voterRowIdOf(from + index), `Voter ${from + index}`, ...rest];
+      const deciding = {
+        votingEventId: eventId,
+        id: voterRowIdOf(from + index),
+        email,
+        emailKey: email,
+        voterIdKey: id,
+      };
+      const standing = { groupId: null, weightMicro: UNIT, status: 'approved', keyGeneration: 0 } as const;
+      const tag = tagOfVoter(secrets, { ...deciding, ...standing });
+      const rest = [email, email, id, id, 1_000_000, 'approved', 'organizer', 'used', now, now, tag];
+      return [eventId, deciding.id, `Voter ${from + index}`, ...rest];
     },
   });
   await copyRows(bench.databaseUrl, {
@@ -114,13 +124,17 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
     rows,
     row(index) {
       const id = voterRowIdOf(from + index);
-      return [eventId, id, hashStoredKey(secrets, eventId, id, VOTER_KEY)];
+      return [eventId, id, hashStoredKey(secrets, { votingEventId: eventId, id, keyGeneration: 0 }, VOTER_KEY)];
     },
   });
   await bench.pool.query('UPDATE voting_events SET voter_count = voter_count + $2 WHERE id = $1', [eventId, rows]);
   // What the triggers of the roll would have noted.
   await bench.pool.query('SELECT note_electorate($1, $2, $2::bigint * 1000000)', [eventId, rows]);
 }
+
+/** What is sealed with a ballot of whom it was cast for. */
+const castFor = ({ secrets, id }: BenchElection, voter: number): Buffer =>
+  tagOfIdentity(secrets, id, { kind: 'voter_id', key: voterIdOf(voter) });
 
 /**
  * Ballots that were cast and wait for their confirmation, of the voters `from` to before `to`; the code of each is `codeOf`
@@ -149,6 +163,7 @@ export async function addPendingBallots(
         packed,
         room: packed.length,
         weightMicro: UNIT,
+        voter: castFor(election, from + index),
       });
       return [election.id, participant, `{${participant}}`, tag, entries, 1_000_000, Date.now()];
     },
@@ -195,6 +210,7 @@ export async function addQueuedBallots(bench: Bench, election: BenchElection, ro
         packed,
         room: packed.length,
         weightMicro: UNIT,
+        voter: castFor(election, index),
       });
       const time = sealWaitingTime(secrets, election.id, tag, tag.subarray(0, 6));
       return [election.id, `bal_${tag.toString('hex', 0, 13)}`, tag, sealed, 1_000_000, NOTHING, time, Date.now()];

@@ -38,7 +38,7 @@ class UngatheredWriter extends BallotWriter {
 /** Accepts every ballot and stores none: what the rest of the path costs. */
 class ForgetfulWriter extends BallotWriter {
   override async cast(): Promise<CastVerdict> {
-    return { verdict: 'cast', shortage: undefined, stored: undefined, weightMicro: undefined };
+    return { verdict: 'cast', shortage: undefined, stored: undefined, weightMicro: undefined, tagged: undefined };
   }
 }
 

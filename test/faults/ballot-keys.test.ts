@@ -352,14 +352,20 @@ describe('where processes share no folder', () => {
   });
 });
 
-test('a secret key that is replaced, without the earlier one beside it, opens what waits under the key of the election', async () => {
+test('a secret key that is replaced without the earlier one beside it confirms nothing, and loses nothing', async () => {
   const election = await createKeyedElection(service, account, UNIT_WEIGHTS);
   const { confirmationCode } = demand(await cast(service, election, 0), 201);
-  const other = await service.under(randomBytes(32).toString('base64'));
+  const replaced = randomBytes(32).toString('base64');
+  const other = await service.under(replaced);
+  // The roll is bound to the earlier key: who may vote cannot be told from what SQL wrote.
+  const refused = await confirm(other, election, confirmationCode);
+  await other.stop();
+  expect([refused.status, refused.body.error.details.reason]).toEqual([500, 'rows_disagree']);
+  const both = await service.under(`${replaced},${service.secretKey}`);
   try {
-    demand(await confirm(other, election, confirmationCode), 200);
+    demand(await confirm(both, election, confirmationCode), 200);
   } finally {
-    await other.stop();
+    await both.stop();
   }
   expect(existsSync(path.join(main, keyFiles(main, election.id)[0] ?? ''))).toBe(true);
 });

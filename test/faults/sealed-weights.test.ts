@@ -64,7 +64,7 @@ test('weights that are swapped between two waiting ballots are found when these 
   const { rows } = await query(
     `SELECT (SELECT count(*)::int FROM sealed_ballots($1)) AS sealed,
        (SELECT count(*)::int FROM ballot_queue WHERE voting_event_id = $1) AS waiting,
-       (SELECT count(*)::int FROM log_alarms WHERE voting_event_id = $1) AS alarms`,
+       (SELECT count(alarm)::int FROM voting_events WHERE id = $1) AS alarms`,
     [election.id],
   );
   expect(rows).toEqual([{ sealed: 0, waiting: 5, alarms: 1 }]);

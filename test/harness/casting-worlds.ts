@@ -204,7 +204,13 @@ function rollRows(world: World, voting_event_id: string, secrets: Secrets, now: 
     })),
     voter_keys: world.people.map((_, index) => ({
       ...{ voting_event_id, voter_id: `vtr_${index}`, number: 1 },
-      key_hash: hex(hashStoredKey(secrets, voting_event_id, `vtr_${index}`, voterKey(index))),
+      key_hash: hex(
+        hashStoredKey(
+          secrets,
+          { votingEventId: voting_event_id, id: `vtr_${index}`, keyGeneration: 0 },
+          voterKey(index),
+        ),
+      ),
     })),
   };
 }

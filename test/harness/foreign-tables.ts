@@ -44,7 +44,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   results: [
     {
       tables: [
-        ...['ballot_blocks', 'ballot_logs', 'ballot_queue', 'log_alarms', 'pending_ballots'],
+        ...['ballot_blocks', 'ballot_logs', 'ballot_queue', 'pending_ballots'],
         ...['undisclosed_ballots', 'voided_ballots'],
       ],
       reason:

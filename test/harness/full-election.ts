@@ -6,6 +6,7 @@ import { codeTagOf, sealSecretBallot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
+import { tagOfIdentity, tagOfParticipation } from '#src/voters/voter-tag.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { createTestEvent, type TestEvent } from './elections.ts';
@@ -77,7 +78,7 @@ export class FullElection {
       SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), 'Voter ' || n, 'v' || n || '@example.org', 'v' || n || '@example.org', 'ID' || n, 'ID' || n,
         1000000, 'approved', 'organizer', 'used', 0, 0 FROM generate_series(1, ${voters}) AS n`);
     await fill(
-      `INSERT INTO voter_keys SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), sha256($2::bytea || convert_to('vtr_' || lpad(n::text, 8, '0'), 'UTF8')), 0, false FROM generate_series(1, ${voters}) AS n`,
+      `INSERT INTO voter_keys SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), sha256($2::bytea || convert_to('vtr_' || lpad(n::text, 8, '0') || chr(10) || '0', 'UTF8')), 0, false FROM generate_series(1, ${voters}) AS n`,
       hashSentKey(this.service.deps.secrets, this.event.id, KEY),
     );
     const voted = voters * 0.6;
@@ -125,6 +126,7 @@ export class FullElection {
           packed: entries,
           room: entries.length,
           weightMicro: MICRO,
+          voter: tagOfIdentity(secrets, event.id, identity),
         }),
         sealedWeight: MICRO,
         ...{ visitorId: null, voterId: null, email: identity.key, name: null, countryCode: null, credits: undefined },
@@ -144,6 +146,8 @@ export class FullElection {
       ...{ eventId: this.event.id, codeTag: codeTagOf(codeOf(ballot)), leafTag: codeTagOf(codeOf(ballot)) },
       ...{ ballotId: `bal_new_${ballot}`, salt: Buffer.alloc(32) },
       ...{ sealedTime: Buffer.alloc(6), atMs: Date.now(), newVoterId: 'vtr_none', endsAt: null, rehearsal: null },
+      // Its ballots and their statements are looked at, and not whose they are.
+      admit: ({ participant }) => tagOfParticipation(this.service.deps.secrets, this.event.id, participant),
     };
   }
 }

@@ -38,7 +38,9 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
     [
       event.id,
       voters.map(({ id }) => id),
-      voters.map(({ id, voterKey }) => hashStoredKey(service.deps.secrets, event.id, id, voterKey)),
+      voters.map(({ id, voterKey }) =>
+        hashStoredKey(service.deps.secrets, { votingEventId: event.id, id, keyGeneration: 0 }, voterKey),
+      ),
     ],
   );
   const voting = voters.slice(DELETED);

@@ -22,6 +22,7 @@ const rotated = createSecrets([newer, older]);
 const ELECTION = { id: 'evt_1', type: 'election' } as const;
 const POLL = { id: 'evt_1', type: 'poll' } as const;
 const weightMicro = 1_000_000n;
+const voter = randomBytes(16);
 const code = generateConfirmationCode();
 const codeTag = codeTagOf(code);
 const packed = packEntries([{ position: 1, entries: [{ candidate: 2, value: 1 }] }]);
@@ -36,10 +37,16 @@ describe('a ballot of an election that waits', () => {
 
   test('brings its entries, its weight and its times along', () => {
     const tag = waitingTag(before, ELECTION, code);
-    const stored = sealSecretBallot(before, 'evt_1', tag, { codeTag, packed, room: 64, weightMicro: 7_250_000n });
+    const stored = sealSecretBallot(before, 'evt_1', tag, {
+      codeTag,
+      packed,
+      room: 64,
+      weightMicro: 7_250_000n,
+      voter,
+    });
     expect(openWaiting(before, ELECTION, tag, stored)).toMatchObject({
       entries: packed,
-      sealed: { codeTag, weightMicro: 7_250_000n },
+      sealed: { codeTag, weightMicro: 7_250_000n, voter },
     });
     const times = { confirmedMs: 1_234, promisedMs: 5_678 };
     const time = sealWaitingTime(before, 'evt_1', tag, sealTimes(code, times));
@@ -48,7 +55,7 @@ describe('a ballot of an election that waits', () => {
 
   test('brings a salt of its own, and an ID that is the same each time it is opened', () => {
     const stored = [0, 1].map(() =>
-      sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, room: 64, weightMicro }),
+      sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, room: 64, weightMicro, voter }),
     );
     const opened = stored.map((one) => openWaiting(before, ELECTION, codeTag, one).sealed);
     expect(opened[0]?.salt.equals(opened[1]?.salt ?? Buffer.alloc(0))).toBe(false);
@@ -61,13 +68,14 @@ describe('a ballot of an election that waits', () => {
     const lengths = [0, 1, 5, 12].map((entries) => {
       const chosen = Array.from({ length: entries }, (_, at) => ({ candidate: at + 1, value: at + 1 }));
       const ballot = packEntries([{ position: 1, entries: chosen }]);
-      return sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed: ballot, room: 64, weightMicro }).length;
+      return sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed: ballot, room: 64, weightMicro, voter })
+        .length;
     });
     expect(new Set(lengths).size).toBe(1);
   });
 
   test('does not open when it was changed, or put in the place of another one', () => {
-    const stored = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, room: 64, weightMicro });
+    const stored = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, room: 64, weightMicro, voter });
     for (const byte of [5, 20, stored.length - 1]) {
       const changed = Buffer.from(stored);
       changed[byte] = (changed[byte] ?? 0) ^ 1;
@@ -80,7 +88,7 @@ describe('a ballot of an election that waits', () => {
 });
 
 test('a waiting ballot opens in the one form of its event: neither in clear, nor as one of the other kind', () => {
-  const ofElection = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, room: 64, weightMicro });
+  const ofElection = sealSecretBallot(before, 'evt_1', codeTag, { codeTag, packed, room: 64, weightMicro, voter });
   const ofPoll = sealEntries(before, 'evt_1', codeTag, packed);
   for (const [event, stored] of [
     [ELECTION, packed],

@@ -1,0 +1,50 @@
+import type pg from 'pg';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { isGenuine, type TaggedArray, taggedVoter, tagOfVoter } from './voter-tag.ts';
+
+const PAGE = 500;
+/** Voters on whose rows something still depends. $1: the ID of the present secret key. */
+const TAGGED = `FROM voters v JOIN voting_events e ON e.id = v.voting_event_id
+  WHERE e.type = 'election' AND e.final_at IS NULL AND v.deleted_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
+
+/** How many rows of voters are bound to the present secret key, and how many to an earlier one. */
+export async function countTagged(pool: pg.Pool, secrets: Secrets): Promise<{ present: number; earlier: number }> {
+  const count = async (compared: string): Promise<number> => {
+    const text = `SELECT count(*) ${TAGGED} ${compared} decode($1, 'hex')`;
+    return Number((await pool.query<{ count: string }>(text, [secrets.id])).rows[0]?.count ?? 0);
+  };
+  return { present: await count('='), earlier: await count('<>') };
+}
+
+/** Binds rows of voters to the present secret key that are bound to an earlier one. @returns how many no listed key has bound as they stand */
+export async function retagVoters(
+  pool: pg.Pool,
+  secrets: Secrets,
+  onProgress: (resealed: number) => void,
+): Promise<number> {
+  let after: readonly string[] = ['', ''];
+  let foreign = 0;
+  for (;;) {
+    const { rows } = await pool.query<{ event: string; approval: VotingEvent['voterApproval']; tagged: TaggedArray }>(
+      `SELECT e.id AS event, e.voter_approval AS approval, tagged_voter(v) AS tagged ${TAGGED} <> decode($1, 'hex')
+         AND (v.voting_event_id, v.id) > ($2, $3) ORDER BY v.voting_event_id, v.id LIMIT ${PAGE}`,
+      [secrets.id, ...after],
+    );
+    for (const { event, approval, tagged } of rows) {
+      const row = taggedVoter(event, tagged);
+      after = [event, row.id];
+      if (!isGenuine(secrets, { type: 'election', voterApproval: approval }, row)) {
+        foreign += 1;
+        continue;
+      }
+      // Only where it was not replaced meanwhile.
+      const { rowCount } = await pool.query(
+        'UPDATE voters SET tag = $1 WHERE voting_event_id = $2 AND id = $3 AND tag = $4',
+        [tagOfVoter(secrets, row), event, row.id, row.tag],
+      );
+      onProgress(rowCount ?? 0);
+    }
+    if (rows.length < PAGE) return foreign;
+  }
+}

@@ -1,0 +1,110 @@
+import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { voters } from './tables.ts';
+import type { VoterStatus } from './voter.ts';
+import type { Identity } from './voter-identity.ts';
+
+const KEY_ID_BYTES = 4;
+const MAC_BYTES = 16;
+
+/** The columns of a voter that decide who votes, on which positions and with what weight. */
+export type DecidingColumns = Readonly<
+  Pick<
+    typeof voters.$inferSelect,
+    | 'votingEventId'
+    | 'id'
+    | 'email'
+    | 'emailKey'
+    | 'voterIdKey'
+    | 'groupId'
+    | 'weightMicro'
+    | 'status'
+    | 'keyGeneration'
+  >
+>;
+
+type TaggedVoter = DecidingColumns & Pick<typeof voters.$inferSelect, 'tag'>;
+
+/** What `tagged_voter` gives of a row. */
+export type TaggedArray = readonly [
+  id: string,
+  email: string | null,
+  emailKey: string | null,
+  voterIdKey: string | null,
+  groupId: string | null,
+  weightMicro: string,
+  status: VoterStatus,
+  keyGeneration: number,
+  tag: string | null,
+];
+
+export function taggedVoter(votingEventId: string, row: TaggedArray): TaggedVoter {
+  const [id, email, emailKey, voterIdKey, groupId, weight, status, keyGeneration, tag] = row;
+  const weightMicro = BigInt(weight);
+  const bytes = tag === null ? null : Buffer.from(tag, 'hex');
+  return { votingEventId, id, email, emailKey, voterIdKey, groupId, weightMicro, status, keyGeneration, tag: bytes };
+}
+
+const standingOf = ({ votingEventId, id, ...row }: DecidingColumns, status: string): string =>
+  JSON.stringify([
+    ...['voter', votingEventId, id, row.email, row.emailKey, row.voterIdKey],
+    ...[row.weightMicro.toString(), status, row.keyGeneration],
+  ]);
+
+const groupOf = ({ votingEventId, id, groupId }: DecidingColumns): string =>
+  JSON.stringify(['voter group', votingEventId, id, groupId]);
+
+/**
+ * Binds a voter's row to the service's secret key, which is not in the database: a row that SQL made or changed has no right tag, and so
+ * no effect (completions 6.7). 4 bytes of the key's ID; 16 of a keyed hash over event, voter and what decides; 16 over its group. The
+ * last are not looked at where the row has no group: the database takes it away with a deleted group.
+ */
+export function tagOfVoter(secrets: Secrets, row: DecidingColumns): Buffer {
+  const macs = [standingOf(row, row.status), groupOf(row)].map((text) => secrets.mac('row-tag', text));
+  return Buffer.concat([Buffer.from(secrets.id, 'hex'), ...macs.map((mac) => mac.subarray(0, MAC_BYTES))]);
+}
+
+/**
+ * Whether the service wrote the row of an election's voter as it stands, under any of its listed secret keys. In a poll every row is taken:
+ * its participants follow from their ballots.
+ */
+export function isGenuine(
+  secrets: Secrets,
+  { type, voterApproval }: Pick<VotingEvent, 'type' | 'voterApproval'>,
+  row: TaggedVoter,
+): boolean {
+  if (type === 'poll') return true;
+  const { tag } = row;
+  if (tag?.length !== KEY_ID_BYTES + 2 * MAC_BYTES) return false;
+  const bears = (text: string, at: number): boolean =>
+    secrets
+      .macs('row-tag', text)
+      .some((mac) => equalSecrets(mac.subarray(0, MAC_BYTES), tag.subarray(at, at + MAC_BYTES)));
+  if (row.groupId !== null && !bears(groupOf(row), KEY_ID_BYTES + MAC_BYTES)) return false;
+  // The first use of a key approves a voter where approval is automatic, and the end of a rehearsal takes that back.
+  const either = voterApproval === 'automatic' && row.status !== 'rejected';
+  return (either ? ['approved', 'pending'] : [row.status]).some((status) =>
+    bears(standingOf(row, status), KEY_ID_BYTES),
+  );
+}
+
+/** What is sealed with a ballot of whom it was cast for. @param secrets the election's */
+export const tagOfIdentity = (secrets: Secrets, eventId: string, { kind, key }: Identity): Buffer =>
+  secrets.mac('row-tag', JSON.stringify(['cast for', eventId, kind, key])).subarray(0, MAC_BYTES);
+
+/** Whether a ballot was cast for this voter. @param sealed what was sealed with it */
+export const isCastFor = (
+  secrets: Secrets,
+  { votingEventId, emailKey, voterIdKey }: DecidingColumns,
+  sealed: Buffer,
+): boolean =>
+  (
+    [
+      ['email', emailKey],
+      ['voter_id', voterIdKey],
+    ] as const
+  ).some(([kind, key]) => key !== null && equalSecrets(tagOfIdentity(secrets, votingEventId, { kind, key }), sealed));
+
+/** Binds a participation to the key of its election. @param secrets the election's */
+export const tagOfParticipation = (secrets: Secrets, eventId: string, voterId: string): Buffer =>
+  secrets.mac('row-tag', JSON.stringify(['participation', eventId, voterId])).subarray(0, MAC_BYTES);

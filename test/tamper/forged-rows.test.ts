@@ -1,0 +1,271 @@
+import { randomUUID } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { checkLog } from '#src/ballot-log/check-log.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import { createLog } from '#src/platform/log.ts';
+import { sealDeps } from '#src/work.ts';
+import { createTestEvent, demand, PLURALITY, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
+import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
+
+// Whoever writes to the database, and has no key of the service, makes nobody vote and changes no vote (completions 6.7).
+
+const lines: Record<string, unknown>[] = [];
+const service = await useService({ log: createLog('error', { write: (line) => void lines.push(JSON.parse(line)) }) });
+const account = await service.account();
+const { $client: sql } = service.deps.db;
+
+interface Member {
+  readonly id: string;
+  readonly email: string;
+}
+
+interface Election {
+  readonly event: TestEvent;
+  readonly members: readonly Member[];
+}
+
+/** An open election with two groups; its members are approved. */
+async function openElection(settings: Readonly<Record<string, unknown>> = {}): Promise<Election> {
+  const event = await createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY);
+  const rows = Array.from({ length: 6 }, (_, at) => ({ name: `M${at}`, email: `m${at}-${randomUUID()}@club.example` }));
+  const members = demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows }), 201);
+  return { event, members };
+}
+
+const member = ({ members }: Election, at: number): Member => {
+  const found = members[at];
+  if (found === undefined) throw new Error(`the election has no member ${at}`);
+  return found;
+};
+
+const keyOf = ({ event }: Election, { id }: Member): Promise<string> => giveVoterKey(service, event.id, id);
+
+const cast = ({ event }: Election, { email }: Member, voterKey: string, candidate = 0) =>
+  account.page(event, 'ballot/cast', { email, voterKey, votes: votesFor(event, candidate) });
+
+const confirm = ({ event }: Election, confirmationCode: string) =>
+  account.page(event, 'ballot/confirm', { confirmationCode });
+
+const codeOf = async (...args: Parameters<typeof cast>): Promise<string> =>
+  demand(await cast(...args), 201).confirmationCode;
+
+/** Casts and confirms as a member does. */
+async function vote(election: Election, one: Member, candidate = 0): Promise<string> {
+  const code = await codeOf(election, one, await keyOf(election, one), candidate);
+  demand(await confirm(election, code), 200);
+  return code;
+}
+
+const change = (set: string, { event }: Election, { id }: Member) =>
+  sql.query(`UPDATE voters SET ${set} WHERE voting_event_id = $1 AND id = $2`, [event.id, id]);
+
+const read = async ({ event }: Election) => demand(await account.get(`/voting-events/${event.id}`), 200);
+const ballotsOf = async ({ event }: Election): Promise<number> =>
+  demand(await account.get(`/voting-events/${event.id}/stats`), 200).ballots.confirmed;
+
+/** The alarm is raised, and everybody who reads the event sees it. */
+async function expectDisputed(election: Election): Promise<void> {
+  await eventually(async () => ((await read(election)).disputed === true ? true : undefined));
+  expect(lines.some(({ alarm, event }) => alarm === 'rows_disagree' && event === election.event.id)).toBe(true);
+}
+
+const REFUSED = { status: 500, code: 'internal', reason: 'rows_disagree', retryAfter: null };
+const refusalOf = ({ status, body, headers }: Awaited<ReturnType<typeof cast>>) => ({
+  ...{ status, code: body.error?.code, reason: body.error?.details?.reason, retryAfter: headers.get('retry-after') },
+});
+
+describe('a member’s row that SQL changed', () => {
+  test('gets no key mailed at the address that SQL gave it, and no one votes for the member', async () => {
+    const election = await openElection();
+    const absent = member(election, 0);
+    const thief = `thief-${randomUUID()}@mail.example`;
+    await change(`email = '${thief}', email_key = '${thief}'`, election, absent);
+    const asked = await account.page(election.event, 'voter-key/request', { email: thief });
+    expect(asked.body.data.sent).toBe(true);
+    await expectDisputed(election);
+    expect(service.mails().filter((mail) => recipientOf(mail) === thief)).toEqual([]);
+    // Put back, as if nothing had been: a key is mailed again.
+    await change(`email = '${absent.email}', email_key = '${absent.email}'`, election, absent);
+    await account.page(election.event, 'voter-key/request', { email: absent.email });
+    const key = await eventually(() =>
+      service
+        .mails()
+        .filter((mail) => recipientOf(mail) === absent.email)
+        .map(voterKeyIn)
+        .find((one) => one !== undefined),
+    );
+    expect((await cast(election, absent, key)).status).toBe(201);
+  });
+
+  test.each([
+    ['weighs more', `weight_micro = 9000000`],
+    ['stands in a group', `group_id = (SELECT id FROM groups g WHERE g.voting_event_id = voters.voting_event_id)`],
+    ['has another voter ID', `voter_id = 'X-1', voter_id_key = 'X-1'`],
+    [
+      'bears the tag of another member',
+      `tag = (SELECT tag FROM voters w WHERE w.voting_event_id = voters.voting_event_id AND w.id <> voters.id LIMIT 1)`,
+    ],
+    ['bears no tag', `tag = NULL`],
+    ['bears an empty tag', `tag = ''`],
+  ])(
+    'casts nothing where it %s, is shown as disputed, and counts again once it was deleted and added',
+    async (_, set) => {
+      const election = await openElection();
+      demand(await account.post(`/voting-events/${election.event.id}/groups`, { name: 'North' }), 201);
+      const one = member(election, 0);
+      const key = await keyOf(election, one);
+      const before = await codeOf(election, one, key);
+      await change(set, election, one);
+      expect(refusalOf(await cast(election, one, key))).toEqual(REFUSED);
+      expect((await confirm(election, before)).status).toBe(404);
+      const check = await account.page(election.event, 'voter/check', { email: one.email, voterKey: key });
+      expect(check.body).toEqual({ data: { eligible: false, reason: 'voter_key_invalid' } });
+      await expectDisputed(election);
+      const path = `/voting-events/${election.event.id}/voters`;
+      const listed = demand(await account.get(path), 200);
+      expect(listed.flatMap(({ id, disputed }: { id: string; disputed?: true }) => (disputed ? [id] : []))).toEqual([
+        one.id,
+      ]);
+      // What SQL wrote never becomes the service's own word.
+      expect(refusalOf(await account.patch(`${path}/${one.id}`, { name: 'Renamed' }))).toEqual(REFUSED);
+      expect(refusalOf(await account.post(`${path}/bulk`, { action: 'reject', voterIds: [one.id] }))).toEqual(REFUSED);
+      expect(await checkLog(sealDeps(service.deps), election.event.id)).toContain(one.id);
+      demand(await account.delete(`${path}/${one.id}`), 202);
+      const added = demand(await account.post(path, { name: 'M0', email: one.email }), 201);
+      await vote(election, added);
+      expect(await ballotsOf(election)).toBe(1);
+      await eventually(async () =>
+        (await checkLog(sealDeps(service.deps), election.event.id)) === undefined ? true : undefined,
+      );
+    },
+  );
+
+  test('is not approved by SQL where the organizer approves', async () => {
+    const election = await openElection({ voter: { selfRegistration: true, approval: 'manual' } });
+    const email = `new-${randomUUID()}@mail.example`;
+    const registered = demand(await account.page(election.event, 'register/voter', { name: 'New', email }), 201);
+    await change(`status = 'approved'`, election, registered);
+    const key = await keyOf(election, registered);
+    expect(refusalOf(await cast(election, { id: registered.id, email }, key))).toEqual(REFUSED);
+    await expectDisputed(election);
+  });
+
+  test('is none of the service’s when it was added by SQL, with the tag and the keys of a member', async () => {
+    const election = await openElection();
+    const one = member(election, 0);
+    await keyOf(election, one);
+    await sql.query(
+      `INSERT INTO voters SELECT (v).* FROM (SELECT jsonb_populate_record(v, '{"id": "vtr_ghost", "email": "g@x.example",
+         "email_key": "g@x.example", "voter_id": null, "voter_id_key": null}') AS v
+       FROM voters v WHERE voting_event_id = $1 AND id = $2) AS row`,
+      [election.event.id, one.id],
+    );
+    await account.page(election.event, 'voter-key/request', { email: 'g@x.example' });
+    await expectDisputed(election);
+    expect(service.mails().filter((mail) => recipientOf(mail) === 'g@x.example')).toEqual([]);
+    const ghost = { id: 'vtr_ghost', email: 'g@x.example' };
+    expect(refusalOf(await cast(election, ghost, await keyOf(election, ghost)))).toEqual(REFUSED);
+  });
+
+  test('stays behind when its event is copied', async () => {
+    const election = await openElection();
+    await change('weight_micro = 9000000', election, member(election, 0));
+    const copy = demand(
+      await account.post(`/voting-events/${election.event.id}/copy`, { title: 'Copy', withVoters: true }),
+      201,
+    );
+    const done = await eventually(async () => {
+      const event = demand(await account.get(`/voting-events/${copy.id}`), 200);
+      return event.copy?.done === event.copy?.total ? event : undefined;
+    });
+    expect(done.copy.total).toBe(6);
+    expect(demand(await account.get(`/voting-events/${copy.id}/voters`), 200)).toHaveLength(5);
+    await expectDisputed(election);
+  });
+});
+
+test('a key that ended with the member’s address opens nothing when SQL puts its row back', async () => {
+  const election = await openElection();
+  const one = member(election, 0);
+  const key = await keyOf(election, one);
+  const { rows } = await sql.query('SELECT * FROM voter_keys WHERE voting_event_id = $1', [election.event.id]);
+  const email = `moved-${randomUUID()}@club.example`;
+  demand(await account.patch(`/voting-events/${election.event.id}/voters/${one.id}`, { email }), 200);
+  for (const row of rows)
+    await sql.query('INSERT INTO voter_keys SELECT * FROM jsonb_populate_record(NULL::voter_keys, $1)', [
+      { ...row, key_hash: `\\x${row.key_hash.toString('hex')}` },
+    ]);
+  expect(refusalOf(await cast(election, { ...one, email }, key))).toMatchObject({
+    status: 403,
+    reason: 'voter_key_invalid',
+  });
+});
+
+describe('a ballot that waits for its confirmation', () => {
+  test('is confirmed for no member but the one who cast it', async () => {
+    const election = await openElection();
+    const [attacker, absent] = [member(election, 0), member(election, 1)];
+    const code = await codeOf(election, attacker, await keyOf(election, attacker));
+    await sql.query(
+      'UPDATE pending_ballots SET participant = $2, participants = ARRAY[$2] WHERE voting_event_id = $1',
+      [election.event.id, absent.id],
+    );
+    expect(refusalOf(await confirm(election, code))).toEqual(REFUSED);
+    await expectDisputed(election);
+    expect(await ballotsOf(election)).toBe(0);
+    demand(await cast(election, absent, await keyOf(election, absent)), 201);
+  });
+
+  test('votes for no other member when SQL puts back the earlier ones that it replaced', async () => {
+    const election = await openElection();
+    const attacker = member(election, 0);
+    const key = await keyOf(election, attacker);
+    const codes: string[] = [];
+    for (const _ of [1, 2, 3]) {
+      codes.push(await codeOf(election, attacker, key));
+      await sql.query('CREATE TABLE IF NOT EXISTS kept_ballots AS SELECT * FROM pending_ballots LIMIT 0');
+      await sql.query('INSERT INTO kept_ballots SELECT * FROM pending_ballots WHERE voting_event_id = $1', [
+        election.event.id,
+      ]);
+    }
+    for (const [at, code] of codes.slice(0, 2).entries()) {
+      const absent = member(election, at + 1);
+      await sql.query(
+        `INSERT INTO pending_ballots SELECT (jsonb_populate_record(k, jsonb_build_object('participant', $2::text, 'participants', ARRAY[$2::text]))).*
+         FROM kept_ballots k WHERE voting_event_id = $1 ORDER BY cast_at OFFSET ${at} LIMIT 1`,
+        [election.event.id, absent.id],
+      );
+      expect(refusalOf(await confirm(election, code))).toEqual(REFUSED);
+    }
+    demand(await confirm(election, codes[2] ?? ''), 200);
+    expect(await ballotsOf(election)).toBe(1);
+  });
+});
+
+describe('a participation that SQL wrote', () => {
+  test('is found, and the result is never final, where somebody votes twice and another member is said to have voted', async () => {
+    const election = await openElection({ endsAt: Date.now() + 3_600_000 });
+    for (const at of [1, 2, 3]) await vote(election, member(election, at));
+    const [attacker, absent] = [member(election, 0), member(election, 5)];
+    await vote(election, attacker);
+    expect(await checkLog(sealDeps(service.deps), election.event.id)).toBeUndefined();
+    await sql.query('UPDATE participation SET participant = $3 WHERE voting_event_id = $1 AND participant = $2', [
+      ...[election.event.id, attacker.id, absent.id],
+    ]);
+    await sql.query('DELETE FROM undisclosed_voters WHERE voting_event_id = $1 AND voter_id = $2', [
+      ...[election.event.id, attacker.id],
+    ]);
+    await vote(election, attacker, 1);
+    expect(await checkLog(sealDeps(service.deps), election.event.id)).toContain('took part');
+    await moveEnd(service.deps, election.event.id, CLOSED);
+    // By this turn or by that of the service's own job.
+    await eventually(async () => {
+      await sequenceLog(sealDeps(service.deps), election.event.id, 1).catch(() => undefined);
+      return (await read(election)).disputed === true ? true : undefined;
+    });
+    expect(await read(election)).toMatchObject({ disputed: true, finalAt: null });
+  });
+});
