@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 3685,
   credits: 721,
   ballots: 3081,
-  'ballot-log': 3770,
+  'ballot-log': 3952,
   'service-log': 724,
   tally: 2858,
   results: 5591,

@@ -1,4 +1,5 @@
 import { type ClosedFigures, compareWithClose, openClose } from './check-close.ts';
+import { checkConfigurations } from './check-configurations.ts';
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
 import { compareAfterReversals, compareResults, compareTotals, notCompared, weightText } from './check-results.ts';
 import { checkWitnesses, type Inclusion, readInclusion, type WitnessDemand } from './check-witnesses.ts';
@@ -91,7 +92,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
       ({ size }) => `a head of ${size} leaves, signed by ${logKey.name}`,
     );
     note = text;
-    const log = await checkLeaves(options, checks, base, logKey, head, inclusion);
+    const { log, earlier } = await checkLeaves(options, checks, base, logKey, head, inclusion);
     if (options.witnesses === undefined) checks.notAsked('witnesses', 'no key of a witness was given');
     if (inclusion !== undefined) await checkWitnesses(checks, log, head, inclusion, options.witnesses);
     const results = await readResults(options.read, options.event);
@@ -104,7 +105,9 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
         async () => readHead(String(await readAgain()), logKey, options.event).size,
       );
     rollAfterOpening = readRollChanges(log, results);
-    await checkContent(options, checks, base, log, results);
+    const { last, check } = await checkConfigurations(options.read, base, log, earlier);
+    checks.list.push(check);
+    await checkContent(options, checks, base, log, results, last);
   } catch (fault) {
     // What this program cannot make sense of is wrong, too: an honest service does not send it.
     if (fault instanceof Unreadable) checks.leaveOut('reading', fault.message);
@@ -164,7 +167,7 @@ async function checkLeaves(
   logKey: LogKey,
   head: SignedHead,
   inclusion: Inclusion | undefined,
-): Promise<ReadLog> {
+): Promise<{ readonly log: ReadLog; readonly earlier: SignedHead | undefined }> {
   const { read, since } = options;
   const event = eventIdOf(head);
   const earlier =
@@ -222,7 +225,7 @@ async function checkLeaves(
   checkCode(options, checks, log, head);
   if (options.promise === undefined) checks.notAsked('promise kept', 'no promise was given');
   else if (promised !== undefined) await checkPromise(options, checks, log, head, promised);
-  return log;
+  return { log, earlier };
 }
 
 /** A promise as a voter pastes it. What is cut off or mistyped was never signed, and is no fault of the service. */
@@ -250,12 +253,13 @@ function whyUnsigned(read: () => unknown): string | undefined {
   return undefined;
 }
 
-function describeLeaves({ size, ballots, voided, reversed, configs, ends }: ReadLog): string {
+function describeLeaves({ size, ballots, voided, reversed, configurations, ends }: ReadLog): string {
+  const configs = configurations.length - 1;
   return [
     `${size} leaves, ${ballots} ballots, ${voided.size} of them void`,
     ...(reversed.size === 0 ? [] : [`${reversed.size} reversed after the result`]),
     // Allowed, and recorded: only people can say whether it was right.
-    ...(configs === 0 ? [] : [`titles, names or rules changed ${configs} times after the opening`]),
+    ...(configs === 0 ? [] : [`texts, candidates or rules changed ${configs} times after the opening`]),
     ...(ends === 0 ? [] : [`the end moved ${ends} times`]),
   ].join(', ');
 }
@@ -348,6 +352,7 @@ async function checkContent(
   base: string,
   log: ReadLog,
   results: Fields | undefined,
+  configuration: Fields | undefined,
 ): Promise<void> {
   const { read } = options;
   const { close } = log;
@@ -355,9 +360,17 @@ async function checkContent(
   let figures: ClosedFigures | undefined;
   if (close === undefined) await checkDue(options, checks, log);
   else if (results !== undefined) figures = await checkClose(checks, log, close, results, published);
+  if (configuration === undefined) {
+    checks.leaveOut('openings', 'needs the configuration that ballots were counted by');
+    checks.leaveOut('recount', 'needs the openings');
+    return;
+  }
   const opened = await checks.run<OpenedLog | undefined>(
     'openings',
-    () => checkOpenings(read, base, log, (ballots) => options.onProgress?.('openings', ballots, log.ballots)),
+    () =>
+      checkOpenings(read, base, log, configuration, (ballots) =>
+        options.onProgress?.('openings', ballots, log.ballots),
+      ),
     (all) => (all === undefined ? '' : `${log.ballots} ballots opened, each with the content it is committed to`),
   );
   if (opened === undefined) {
