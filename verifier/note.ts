@@ -128,6 +128,24 @@ export interface SignedPromise {
   readonly untilMs: number;
 }
 
+const PROMISE =
+  /(\S+)\s+this\s+leaf\s+will\s+be\s+in\s+the\s+log\s+([\w+/\s]{43,99}=)\s+until\s+(\S+)\s+[—–-]{1,3}\s+(\S+)\s+([\w+/\s]{90,199}={0,2})/;
+/** Longer texts hold more than a receipt. */
+const MOST_CHARACTERS = 20_000;
+
+/**
+ * A promise as it was signed, out of a text in which a mail or a form has broken its lines, put them into one, or indented or
+ * quoted them. The signature shows whether it was put together right.
+ * @returns the text itself where there is none in it
+ */
+export function mendPromise(text: string): string {
+  const plain = text.slice(0, MOST_CHARACTERS).replaceAll(/^[ \t>]+/gm, '');
+  const [, origin, leaf = '', date, name, signature = ''] = PROMISE.exec(plain) ?? [];
+  if (origin === undefined) return text;
+  const [hash, signed] = [leaf, signature].map((part) => part.replaceAll(/\s/g, ''));
+  return `${origin}\nthis leaf will be in the log\n${hash}\nuntil ${date}\n\n— ${name} ${signed}\n`;
+}
+
 const DATE = /^until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)$/;
 
 export function readPromise(note: string, logKey: LogKey): SignedPromise {
