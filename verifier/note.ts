@@ -128,8 +128,9 @@ export interface SignedPromise {
   readonly untilMs: number;
 }
 
+/** Every run is bounded: a long text takes no more time than its length says. */
 const PROMISE =
-  /(\S+)\s+this\s+leaf\s+will\s+be\s+in\s+the\s+log\s+([\w+/\s]{43,99}=)\s+until\s+(\S+)\s+[—–-]{1,3}\s+(\S+)\s+([\w+/\s]{90,199}={0,2})/;
+  /(\S{1,300})\s{1,99}this\s{1,99}leaf\s{1,99}will\s{1,99}be\s{1,99}in\s{1,99}the\s{1,99}log\s{1,99}([\w+/\s]{43,99}=)\s{1,99}until\s{1,99}(\S{24})\s{1,99}[—–-]{1,3}\s{1,99}(\S{1,300})\s{1,99}([\w+/\s]{90,199}={0,2})/;
 /** Longer texts hold more than a receipt. */
 const MOST_CHARACTERS = 20_000;
 

@@ -11,11 +11,13 @@ import { Pauses } from '#src/platform/pauses.ts';
 import { pick } from '#src/platform/pick.ts';
 import { votingEventView } from '#src/voting-events/voting-event.ts';
 
+const { title, description, language, type, startsAt, endsAt } = votingEventView.shape;
+
 /** Everything that a ballot and its count depend on, and what a ballot shows, as the `open` and `config` leaves bind it. */
 export const configurationView = z
   .object({
     v: z.literal(2),
-    ...votingEventView.pick({ title: true, description: true, type: true, startsAt: true, endsAt: true }).shape,
+    ...{ title, description, language, type, startsAt, endsAt },
     voter: votingEventView.shape.voter.omit({ pollIdentity: true }),
     ballot: votingEventView.shape.ballot.omit({ candidateOrder: true }),
     repeatVotes: z.boolean(),
@@ -38,6 +40,7 @@ export const configurationView = z
         v: 2,
         title: 'Board of the reading club',
         description: null,
+        language: 'en',
         type: 'election',
         startsAt: EXAMPLE.openedAt,
         endsAt: EXAMPLE.closesAt,
@@ -101,7 +104,7 @@ export function configurationOf(definition: BallotDefinition): LogConfiguration 
   const { event } = definition;
   return {
     v: 2,
-    ...pick(event, ['title', 'description', 'type', 'startsAt', 'endsAt', 'repeatVotes']),
+    ...pick(event, ['title', 'description', 'language', 'type', 'startsAt', 'endsAt', 'repeatVotes']),
     voter: {
       requireVoterId: event.requireVoterId,
       selfRegistration: event.voterSelfRegistration,

@@ -12,7 +12,7 @@ function definitionOf(title: string, positions: number, candidates: number): Bal
     type: 'poll',
     ...settings,
     ...more,
-    description: title,
+    ...{ description: title, language: 'en' },
     repeatVotes: false,
   } as unknown as BallotDefinition['event'];
   const plain = {
