@@ -272,7 +272,8 @@ on(find('confirm'), 'click', async () => {
   const receipt = [shown.context.title, `Confirmation code: ${code}`, ...lines, check, '', promise].join('\n');
   find('code').textContent = code;
   find('verify').href = check;
-  Object.assign(find('qr'), { hidden: !qr, src: `data:image/svg+xml,${encodeURIComponent(qr)}` });
+  find('qr').lastChild.src = `data:image/svg+xml,${encodeURIComponent(qr)}`;
+  find('qr').hidden = !qr;
   find('keep').href = URL.createObjectURL(new Blob([receipt], { type: 'text/plain' }));
   sessionStorage.removeItem(CODE);
   go('receipt');

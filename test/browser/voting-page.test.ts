@@ -162,7 +162,7 @@ describe.runIf(hasBrowser).each([PHONE, DESK])('the voting page on $where', LIMI
 
     // A telephone's camera gets what the link says.
     const check = (await page.getByRole('link', { name: 'Check my ballot' }).getAttribute('href')) ?? '';
-    const drawn = await page.getByRole('img', { name: 'scan it with its camera' }).getAttribute('src');
+    const drawn = await page.getByRole('img', { name: 'QR code of the check' }).getAttribute('src');
     expect(drawn).toBe(`data:image/svg+xml,${encodeURIComponent(renderSVG(check, { border: 4 }))}`);
     expect(new URLSearchParams(new URL(check).hash.slice(1)).get('promise')).toContain('this leaf will be in the log');
     await pressKeys(page, page.getByRole('link', { name: 'Check my ballot' }), 'Enter');
