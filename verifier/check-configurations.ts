@@ -134,7 +134,9 @@ export async function checkConfigurations(
       for (; next.done !== true && next.value.index <= index; next = await served.next(), found += 1) {
         const part = next.value;
         demand(part.index === index, `leaf ${part.index} records no configuration, and the service serves one`);
-        const changes = from === 0 ? [] : changesOf(parts.get(part.id), part);
+        const before = parts.get(part.id);
+        demand(before === undefined || before.kind === part.kind, `${part.id} is of another kind in leaf ${index}`);
+        const changes = from === 0 ? [] : changesOf(before, part);
         const at = `leaf ${index} (${confirmed} confirmed): `;
         for (const { words, frozen } of changes) (frozen && isBound ? wrong : changed).push(`${at}${words}`);
         if (part.value === null) parts.delete(part.id);

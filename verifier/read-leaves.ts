@@ -230,6 +230,7 @@ class LeafReader {
       throw bad('has no end, or another due date than its end');
     if (kind === 'config' && this.end?.end !== recorded?.end) this.ends += 1;
     this.end = recorded;
+    if (!HEX_HASH.test(textOf(config))) throw bad('has no configuration');
     if (this.configHash === config) return;
     this.configHash = textOf(config);
     this.configurations.push({ index: this.#count, hash: this.configHash, confirmed: this.confirmed });

@@ -133,6 +133,25 @@ describe('every configuration that the log commits to is read and compared', () 
       expect(await check(log, { read })).toMatchObject({ verified: 'partial', status: 'left_out' });
   });
 
+  test('a candidate who is listed as a group afterwards is none who left unseen', async () => {
+    const [candidate, ...others] = FIRST['candidates'] as Fields[];
+    const groups = [{ id: candidate?.['id'], name: 'North', description: null }, ...(FIRST['groups'] as Fields[])];
+    const log = logWith({ confirmed: BALLOTS, configuration: { ...FIRST, candidates: others, groups } });
+    const { index } = log.configurations[1] ?? {};
+    const honest = serve(log);
+    const read: Read = async (path, most) => {
+      const reply = await honest(path, most);
+      if (!path.includes('/configurations')) return reply;
+      const page = JSON.parse(String(reply.bytes));
+      // The row of the group alone: the candidate would be gone without a word.
+      const data = page.data.filter((part: Fields) => part['index'] !== index || part['kind'] === 'group');
+      return { status: 200, bytes: Buffer.from(JSON.stringify({ ...page, data })) };
+    };
+    expect(await check(log, { read })).toMatchObject({
+      ...{ verified: 'no', status: 'failed', detail: expect.stringContaining('of another kind') },
+    });
+  });
+
   test('pages that lead nowhere end the reading', async () => {
     const log = logWith();
     const honest = serve(log);
