@@ -77,7 +77,7 @@ BEGIN
   GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO voting_app;
   GRANT ALL ON ALL TABLES IN SCHEMA graphile_worker TO voting_app;
   GRANT USAGE ON ALL SEQUENCES IN SCHEMA public, graphile_worker TO voting_app;
-  REVOKE UPDATE, DELETE ON log_leaves, log_tiles, log_checkpoints, credit_entries FROM voting_app;
+  REVOKE UPDATE, DELETE ON log_leaves, log_configurations, log_tiles, log_checkpoints, credit_entries FROM voting_app;
   REVOKE UPDATE, DELETE ON ballot_blocks FROM voting_app;
   REVOKE UPDATE, DELETE ON service_log_leaves, service_log_tiles, service_checkpoints, service_cosignatures FROM voting_app;
   REVOKE INSERT, UPDATE, DELETE ON schema_number FROM voting_app;

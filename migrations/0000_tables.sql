@@ -121,6 +121,7 @@ CREATE TABLE "ballot_logs" (
 	"config_hash" text NOT NULL,
 	"config_seq" integer NOT NULL,
 	"paper_version" bigint NOT NULL,
+	"confirmed_at_change" bigint,
 	"ends_at" bigint,
 	"roll_heads" bigint,
 	"roll_weight" text,
@@ -149,6 +150,16 @@ CREATE TABLE "log_checkpoints" (
 	"note" text NOT NULL,
 	"created_at" bigint NOT NULL,
 	CONSTRAINT "log_checkpoints_voting_event_id_size_pk" PRIMARY KEY("voting_event_id","size")
+);
+
+CREATE TABLE "log_configurations" (
+	"voting_event_id" text NOT NULL,
+	"number" integer NOT NULL,
+	"leaf_index" bigint NOT NULL,
+	"kind" text NOT NULL,
+	"part_id" text NOT NULL,
+	"content" text,
+	CONSTRAINT "log_configurations_voting_event_id_number_pk" PRIMARY KEY("voting_event_id","number")
 );
 
 CREATE TABLE "log_leaves" (
@@ -591,6 +602,7 @@ ALTER TABLE "sponsors" ADD CONSTRAINT "sponsors_voting_event_id_voting_events_id
 ALTER TABLE "ballot_logs" ADD CONSTRAINT "ballot_logs_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "checkpoint_queue" ADD CONSTRAINT "checkpoint_queue_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "log_checkpoints" ADD CONSTRAINT "log_checkpoints_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "log_configurations" ADD CONSTRAINT "log_configurations_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "log_leaves" ADD CONSTRAINT "log_leaves_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "log_tiles" ADD CONSTRAINT "log_tiles_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "voided_ballots" ADD CONSTRAINT "voided_ballots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;

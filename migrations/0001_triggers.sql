@@ -19,6 +19,10 @@ CREATE OR REPLACE TRIGGER log_leaves_append_only BEFORE DELETE OR UPDATE ON log_
   FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
 CREATE OR REPLACE TRIGGER log_leaves_not_emptied BEFORE TRUNCATE ON log_leaves
   FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER log_configurations_append_only BEFORE DELETE OR UPDATE ON log_configurations
+  FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
+CREATE OR REPLACE TRIGGER log_configurations_not_emptied BEFORE TRUNCATE ON log_configurations
+  FOR EACH STATEMENT EXECUTE FUNCTION guard_ballot_log();
 CREATE OR REPLACE TRIGGER log_tiles_append_only BEFORE DELETE OR UPDATE ON log_tiles
   FOR EACH ROW EXECUTE FUNCTION guard_ballot_log();
 CREATE OR REPLACE TRIGGER log_tiles_not_emptied BEFORE TRUNCATE ON log_tiles

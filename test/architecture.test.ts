@@ -55,7 +55,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'embedded-postgres': 1084,
   http: 3813,
   server: 766,
-  reference: 2901,
+  reference: 2910,
   jobs: 613,
   mail: 551,
   accounts: 874,
@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 3685,
   credits: 721,
   ballots: 3221,
-  'ballot-log': 3782,
+  'ballot-log': 3968,
   'service-log': 724,
   tally: 2858,
   results: 5591,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4549,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_064;
+const LINES_OF_ALL = 61_259;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

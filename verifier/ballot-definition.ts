@@ -36,8 +36,7 @@ function leftOutScore(position: Fields): number {
 }
 
 /** Reads positions and candidates from the configuration whose hash stands in the log. */
-export function readBallotDefinition(configuration: unknown): BallotPosition[] {
-  const { v, positions, candidates } = fieldsOf(configuration);
+export function readBallotDefinition({ v, positions, candidates }: Fields): BallotPosition[] {
   if (v !== 2) throw new Unbelievable('the configuration is of a version that this verifier does not know');
   const standing = listOf(candidates)
     .map(fieldsOf)

@@ -1,6 +1,6 @@
 import { type BallotPosition, readBallotDefinition } from './ballot-definition.ts';
 import { brokenRule } from './check-rules.ts';
-import { type Fields, fieldsOf, listOf, numberOf, sortedJson, textOf } from './json.ts';
+import { type Fields, fieldsOf, listOf, numberOf, textOf } from './json.ts';
 import { Unbelievable } from './note.ts';
 import { sha256 } from './primitives.ts';
 import { commitmentOfOpening, type ReadLog } from './read-leaves.ts';
@@ -68,29 +68,27 @@ function nextIndexOf(page: Fields, before: number, last: number): number | undef
   return next;
 }
 
-function requireHash(name: string, expected: unknown, hash: Buffer): void {
-  if (expected !== hash.toString('hex')) throw new Unbelievable(`${name} is not the one whose hash is in the log`);
-}
-
 /**
  * Opens every ballot of the log: each opening must match the commitment of its leaf, and each ballot is opened once. Void
  * ballots are opened and not counted. One page is held at a time.
+ * @param configuration the last one of the log
  * @returns undefined when the openings are not for this key
  */
 export async function checkOpenings(
   read: Read,
   base: string,
   log: ReadLog,
+  configuration: Fields,
   onProgress: (ballots: number) => void,
 ): Promise<OpenedLog | undefined> {
   let page = await readPage(read, base, 0);
   if (page === undefined) return undefined;
   const tieSeed = textOf(page['tieSeed']);
-  requireHash('the seed of the lot', log.open['seed'], sha256(Buffer.from(tieSeed, 'hex')));
-  requireHash('the configuration', log.configHash, sha256(sortedJson(page['configuration'])));
-  const definition = readBallotDefinition(page['configuration']);
+  if (log.open['seed'] !== sha256(Buffer.from(tieSeed, 'hex')).toString('hex'))
+    throw new Unbelievable('the seed of the lot is not the one whose hash is in the log');
+  const definition = readBallotDefinition(configuration);
   const { close } = page;
-  const { type, title } = fieldsOf(page['configuration']);
+  const { type, title } = configuration;
   if (type !== 'election' && type !== 'poll') throw new Unbelievable('the log is neither of an election nor of a poll');
   if ((type === 'election') !== (log.roll !== undefined))
     throw new Unbelievable('the log of an election has a roll, and that of a poll none');

@@ -16,8 +16,8 @@ export function brokenRule(position: BallotPosition, votes: readonly OpenedVote[
 }
 
 function brokenCount({ settings, candidates }: BallotPosition, chosen: number): string | undefined {
-  // A limit that is the number of candidates has shrunk since with those who withdrew.
-  const most = numberOf(settings['maxSelections']) + candidates.filter(({ withdrawn }) => withdrawn).length;
+  // Without a limit of its own, as many as ever stood.
+  const most = settings['maxSelections'] === null ? candidates.length : numberOf(settings['maxSelections']);
   const least = numberOf(settings['minSelections']);
   if (chosen > most) return `${chosen} choices where at most ${most} are allowed`;
   return chosen < least ? `${chosen} choices where at least ${least} are asked for` : undefined;

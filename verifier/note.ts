@@ -128,6 +128,25 @@ export interface SignedPromise {
   readonly untilMs: number;
 }
 
+/** Every run is bounded: a long text takes no more time than its length says. */
+const PROMISE =
+  /(\S{1,300})\s{1,99}this\s{1,99}leaf\s{1,99}will\s{1,99}be\s{1,99}in\s{1,99}the\s{1,99}log\s{1,99}([\w+/\s]{43,99}=)\s{1,99}until\s{1,99}(\S{24})\s{1,99}[—–-]{1,3}\s{1,99}(\S{1,300})\s{1,99}([\w+/\s]{90,199}={0,2})/;
+/** Longer texts hold more than a receipt. */
+const MOST_CHARACTERS = 20_000;
+
+/**
+ * A promise as it was signed, out of a text in which a mail or a form has broken its lines, put them into one, or indented or
+ * quoted them. The signature shows whether it was put together right.
+ * @returns the text itself where there is none in it
+ */
+export function mendPromise(text: string): string {
+  const plain = text.slice(0, MOST_CHARACTERS).replaceAll(/^[ \t>]+/gm, '');
+  const [, origin, leaf = '', date, name, signature = ''] = PROMISE.exec(plain) ?? [];
+  if (origin === undefined) return text;
+  const [hash, signed] = [leaf, signature].map((part) => part.replaceAll(/\s/g, ''));
+  return `${origin}\nthis leaf will be in the log\n${hash}\nuntil ${date}\n\n— ${name} ${signed}\n`;
+}
+
 const DATE = /^until (\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z)$/;
 
 export function readPromise(note: string, logKey: LogKey): SignedPromise {

@@ -23,12 +23,13 @@ export interface ReadLog {
   readonly reversed: ReadonlySet<number>;
   readonly open: Fields;
   readonly configHash: string;
+  /** Each configuration from its leaf on, the first one too. */
+  readonly configurations: readonly RecordedConfiguration[];
   /** The roll of an election as the last leaf about it says; undefined in polls. */
   readonly roll: RecordedRoll | undefined;
-  /** Changes of titles, names or rules that were recorded after the opening, and of the end. */
-  readonly configs: number;
+  /** How often the end was moved after the opening. */
   readonly ends: number;
-  /** Ballots that were confirmed at the last of these changes. */
+  /** Ballots that were confirmed at the last change of the configuration or the end. */
   readonly confirmed: number;
   /** When the event ends and until when the `close` leaf is due, in Unix ms, as the last leaf about it says. */
   readonly end: RecordedEnd | undefined;
@@ -64,6 +65,14 @@ function readRoll({ heads, weight, identityChanges = 0, rollChanges = 0 }: Field
   if (!isCount(heads) || !isCount(identityChanges) || !isCount(rollChanges) || !DECIMAL.test(textOf(weight)))
     return undefined;
   return { heads, weight: textOf(weight), identityChanges, rollChanges };
+}
+
+export interface RecordedConfiguration {
+  readonly index: number;
+  /** In hex. */
+  readonly hash: string;
+  /** Ballots confirmed before it. */
+  readonly confirmed: number;
 }
 
 /** Both in Unix ms. */
@@ -111,6 +120,8 @@ export function splitBundle(bytes: Buffer, count: number): Buffer[] {
 
 /** Some four gigabytes of memory. */
 const MOST_LEAVES = 50_000_000;
+/** Each is compared with the one before. */
+const MOST_CONFIGURATIONS = 100_000;
 const HEX_HASH = /^[0-9a-f]{64}$/;
 /** The names that leaves have, by kind. */
 const NAMES: ReadonlyMap<string, string> = new Map([
@@ -144,7 +155,7 @@ class LeafReader {
   close: Fields | undefined;
   open: Fields = {};
   configHash = '';
-  configs = 0;
+  readonly configurations: RecordedConfiguration[] = [];
   ends = 0;
   #configSeq = 0;
   confirmed = 0;
@@ -193,7 +204,6 @@ class LeafReader {
     if (kind === 'open' || kind === 'roll') this.#takeRoll(kind, leaf, bad);
     if (kind === 'void') this.#takeVoid(leaf, bad);
     if (kind === 'open') this.open = leaf;
-    if (kind === 'open' || kind === 'config') this.#takeConfiguration(kind, leaf, bad);
     if (kind === 'config') {
       this.#configSeq += 1;
       if (leaf['seq'] !== this.#configSeq) throw bad('is a change with another number than the next');
@@ -202,6 +212,7 @@ class LeafReader {
         throw bad('is a change that says of fewer ballots than there were that they are confirmed');
       this.confirmed = confirmed;
     }
+    if (kind === 'open' || kind === 'config') this.#takeConfiguration(kind, leaf, bad);
     if (kind === 'close') {
       this.counted = this.ballots - this.voided.size;
       this.close = leaf;
@@ -217,10 +228,14 @@ class LeafReader {
     const recorded = isCount(end) ? { end, closeDue: end + GRACE_MS + SLACK_MS } : undefined;
     if ((end !== null && recorded === undefined) || closeDue !== (recorded?.closeDue ?? null))
       throw bad('has no end, or another due date than its end');
-    if (kind === 'config' && this.configHash !== config) this.configs += 1;
     if (kind === 'config' && this.end?.end !== recorded?.end) this.ends += 1;
-    this.configHash = textOf(config);
     this.end = recorded;
+    if (!HEX_HASH.test(textOf(config))) throw bad('has no configuration');
+    if (this.configHash === config) return;
+    this.configHash = textOf(config);
+    this.configurations.push({ index: this.#count, hash: this.configHash, confirmed: this.confirmed });
+    if (this.configurations.length > MOST_CONFIGURATIONS)
+      throw new Unreadable('the log has too many configurations for this verifier');
   }
 
   /**
@@ -337,7 +352,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
     ...{
       open: reader.open,
       configHash: reader.configHash,
-      configs: reader.configs,
+      configurations: reader.configurations,
       ends: reader.ends,
       roll: reader.roll,
     },

@@ -1,4 +1,5 @@
 import { type ClosedFigures, compareWithClose, openClose } from './check-close.ts';
+import { checkConfigurations } from './check-configurations.ts';
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
 import { compareAfterReversals, compareResults, compareTotals, notCompared, weightText } from './check-results.ts';
 import { checkWitnesses, type Inclusion, readInclusion, type WitnessDemand } from './check-witnesses.ts';
@@ -6,6 +7,7 @@ import { type Check, Checks, demand } from './checks.ts';
 import { type Fields, fieldsOf, numberOf } from './json.ts';
 import {
   type LogKey,
+  mendPromise,
   readCheckpoint,
   readLogKey,
   readPromise,
@@ -44,10 +46,20 @@ export interface RollAfterOpening {
   readonly rollChanges: number;
 }
 
+/** What a voter asks: is my ballot in? */
+export interface YourBallot {
+  /** `void`: it is in the log, and no longer counts. `no_promise`: what was given is no promise of this log. */
+  readonly answer: 'in' | 'void' | 'not_yet' | 'not_there' | 'no_promise' | 'removed';
+  /** For `not_yet`: when it will be in the log, in Unix ms; null where that is a day after the confirm. */
+  readonly until: number | null;
+}
+
 export interface VerificationReport {
   /** `yes`: everything is right. `no`: something is wrong. `partial`: right as far as it goes, and something could not be checked. */
   readonly verified: Checks['verdict'];
   readonly checks: readonly Check[];
+  /** Null where neither code nor promise was given, or the log could not be read. */
+  readonly yourBallot: YourBallot | null;
   readonly size: number | null;
   readonly rootHash: string | null;
   /** How often the organizers changed the roll after the opening: as the log records, otherwise as the results say; null where neither does. */
@@ -76,6 +88,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
   let note: string | null = null;
   let head: SignedHead | undefined;
   let rollAfterOpening: RollAfterOpening | null = null;
+  let yourBallot: YourBallot | null = null;
   try {
     const base = `/public/voting-events/${encodeURIComponent(options.event)}/log`;
     const logKey = await readKey(options, checks);
@@ -91,7 +104,8 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
       ({ size }) => `a head of ${size} leaves, signed by ${logKey.name}`,
     );
     note = text;
-    const log = await checkLeaves(options, checks, base, logKey, head, inclusion);
+    const { log, earlier, promised } = await checkLeaves(options, checks, base, logKey, head, inclusion);
+    yourBallot = findBallot(options, log, head, promised);
     if (options.witnesses === undefined) checks.notAsked('witnesses', 'no key of a witness was given');
     if (inclusion !== undefined) await checkWitnesses(checks, log, head, inclusion, options.witnesses);
     const results = await readResults(options.read, options.event);
@@ -104,7 +118,9 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
         async () => readHead(String(await readAgain()), logKey, options.event).size,
       );
     rollAfterOpening = readRollChanges(log, results);
-    await checkContent(options, checks, base, log, results);
+    const { last, check } = await checkConfigurations(options.read, base, log, earlier);
+    checks.list.push(check);
+    await checkContent(options, checks, base, log, results, last);
   } catch (fault) {
     // What this program cannot make sense of is wrong, too: an honest service does not send it.
     if (fault instanceof Unreadable) checks.leaveOut('reading', fault.message);
@@ -114,6 +130,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
   return {
     verified: checks.verdict,
     checks: checks.list,
+    yourBallot,
     size: head?.size ?? null,
     rootHash: head?.root.toString('base64') ?? null,
     rollAfterOpening,
@@ -164,18 +181,28 @@ async function checkLeaves(
   logKey: LogKey,
   head: SignedHead,
   inclusion: Inclusion | undefined,
-): Promise<ReadLog> {
+): Promise<CheckedLeaves> {
   const { read, since } = options;
   const event = eventIdOf(head);
   const earlier =
     since === undefined
       ? undefined
-      : await checks.run(
-          'earlier checkpoint',
+      : await readGiven(
+          ['earlier checkpoint', 'checkpoint'],
           () => readHead(since, logKey, event),
           ({ size }) => `${size} leaves`,
+          checks,
         );
-  const promised = options.promise === undefined ? undefined : await readGiven(options.promise, logKey, checks);
+  const promise = mendPromise(options.promise ?? '');
+  const promised =
+    options.promise === undefined
+      ? undefined
+      : await readGiven(
+          ['promise', 'promise'],
+          () => readPromise(promise, logKey),
+          () => 'signed by the service',
+          checks,
+        );
   if (earlier !== undefined && earlier.size > head.size) {
     const lost = `the log had ${earlier.size} leaves and has ${head.size} now: leaves were removed`;
     await checks.run(
@@ -208,8 +235,8 @@ async function checkLeaves(
     () => demand(log.root.equals(head.root), 'the leaves have another root than the signed one'),
     () => 'the leaves have the signed root',
   );
-  if (earlier === undefined) checks.notAsked('consistency', 'no earlier checkpoint was given');
-  else {
+  if (since === undefined) checks.notAsked('consistency', 'no earlier checkpoint was given');
+  else if (earlier !== undefined) {
     const same = log.rootAt.get(earlier.size)?.equals(earlier.root) === true;
     const fork = `the first ${earlier.size} leaves are not those that were signed then: the log was rewritten`;
     await checks.run(
@@ -222,22 +249,26 @@ async function checkLeaves(
   checkCode(options, checks, log, head);
   if (options.promise === undefined) checks.notAsked('promise kept', 'no promise was given');
   else if (promised !== undefined) await checkPromise(options, checks, log, head, promised);
-  return log;
+  return { log, earlier, promised };
 }
 
-/** A promise as a voter pastes it. What is cut off or mistyped was never signed, and is no fault of the service. */
-async function readGiven(promise: string, logKey: LogKey, checks: Checks): Promise<SignedPromise | undefined> {
-  const unsigned = whyUnsigned(() => readPromise(promise, logKey));
-  if (unsigned !== undefined) {
-    const again = 'Copy it again, from its first line to its last';
-    checks.leaveOut('promise', `this is no whole promise: ${unsigned}. ${again}`);
-    return undefined;
-  }
-  return checks.run(
-    'promise',
-    () => readPromise(promise, logKey),
-    () => 'signed by the service',
-  );
+interface CheckedLeaves {
+  readonly log: ReadLog;
+  readonly earlier: SignedHead | undefined;
+  readonly promised: SignedPromise | undefined;
+}
+
+/** A note as people paste it. What is cut off or mistyped was never signed, and is no fault of the service. */
+async function readGiven<Note>(
+  [name, what]: readonly [string, string],
+  read: () => Note,
+  detail: (note: Note) => string,
+  checks: Checks,
+): Promise<Note | undefined> {
+  const unsigned = whyUnsigned(read);
+  if (unsigned === undefined) return checks.run(name, read, detail);
+  checks.leaveOut(name, `this is no whole ${what}: ${unsigned}. Copy it again, from its first line to its last`);
+  return undefined;
 }
 
 /** Undefined for a note that is signed, whatever else is wrong with it. */
@@ -250,12 +281,13 @@ function whyUnsigned(read: () => unknown): string | undefined {
   return undefined;
 }
 
-function describeLeaves({ size, ballots, voided, reversed, configs, ends }: ReadLog): string {
+function describeLeaves({ size, ballots, voided, reversed, configurations, ends }: ReadLog): string {
+  const configs = configurations.length - 1;
   return [
     `${size} leaves, ${ballots} ballots, ${voided.size} of them void`,
     ...(reversed.size === 0 ? [] : [`${reversed.size} reversed after the result`]),
     // Allowed, and recorded: only people can say whether it was right.
-    ...(configs === 0 ? [] : [`titles, names or rules changed ${configs} times after the opening`]),
+    ...(configs === 0 ? [] : [`texts, candidates or rules changed ${configs} times after the opening`]),
     ...(ends === 0 ? [] : [`the end moved ${ends} times`]),
   ].join(', ');
 }
@@ -313,6 +345,29 @@ function checkCode(
   checks.list.push({ name, status: 'verified', detail });
 }
 
+/** The one answer to a voter. What was typed wrongly is no fault of the service: only a promise proves that a ballot was removed. */
+function findBallot(
+  { code, promise, nowMs }: VerifyOptions,
+  { leafOfCode, found, voided, reversed, close, end, ballots }: ReadLog,
+  head: SignedHead,
+  promised: SignedPromise | undefined,
+): YourBallot | null {
+  const answer = (what: YourBallot['answer'], until: number | null = null): YourBallot => ({ answer: what, until });
+  if (leafOfCode !== undefined) return answer(voided.has(leafOfCode) || reversed.has(leafOfCode) ? 'void' : 'in');
+  if (promised !== undefined && promised.origin === head.origin) {
+    if (found.has(promised.leaf.toString('hex'))) return answer('in');
+    const isDue = close !== undefined || promised.untilMs < (nowMs ?? Date.now());
+    return isDue ? answer('removed') : answer('not_yet', promised.untilMs);
+  }
+  if (promise !== undefined) return answer('no_promise');
+  if (code === undefined) return null;
+  if (head.confirmed <= ballots || close !== undefined) return answer('not_there');
+  return answer('not_yet', end === undefined ? null : end.end + CONFIRM_MS);
+}
+
+/** After the end of an event ballots that were cast before may be confirmed, and waiting ones enter its log. */
+const CONFIRM_MS = 900_000;
+
 /** A promised leaf must be in the log once its date is past, and in a log that is closed whatever its date. */
 async function checkPromise(
   { nowMs }: VerifyOptions,
@@ -322,19 +377,20 @@ async function checkPromise(
   { origin, leaf, untilMs }: SignedPromise,
 ): Promise<void> {
   const name = 'promise kept';
-  const ofThisLog = origin === head.origin;
-  const kept = ofThisLog && log.found.has(leaf.toString('hex'));
+  if (origin !== head.origin) {
+    checks.leaveOut(name, `it promises a leaf of another log, ${origin}: look at the event again`);
+    return;
+  }
+  const kept = log.found.has(leaf.toString('hex'));
   const broken = untilMs < (nowMs ?? Date.now());
-  if (ofThisLog && !kept && !broken && log.close === undefined) {
+  if (!kept && !broken && log.close === undefined) {
     const due = new Date(untilMs).toISOString();
     checks.leaveOut(name, `not due yet: the ballot waits for others, it will be in the log by ${due}`);
     return;
   }
   const why = broken ? 'its date is past' : 'the log is closed';
-  const missing = ofThisLog
-    ? `the promised ballot is not in the log, and ${why}: the promise proves that it was removed`
-    : 'it promises a leaf of another log';
-  await checks.run(
+  const missing = `the promised ballot is not in the log, and ${why}: the promise proves that it was removed`;
+  await checks.runAlone(
     name,
     () => demand(kept, missing),
     () => 'the promised ballot is in the log',
@@ -348,6 +404,7 @@ async function checkContent(
   base: string,
   log: ReadLog,
   results: Fields | undefined,
+  configuration: Fields | undefined,
 ): Promise<void> {
   const { read } = options;
   const { close } = log;
@@ -355,9 +412,17 @@ async function checkContent(
   let figures: ClosedFigures | undefined;
   if (close === undefined) await checkDue(options, checks, log);
   else if (results !== undefined) figures = await checkClose(checks, log, close, results, published);
+  if (configuration === undefined) {
+    checks.leaveOut('openings', 'needs the configuration that ballots were counted by');
+    checks.leaveOut('recount', 'needs the openings');
+    return;
+  }
   const opened = await checks.run<OpenedLog | undefined>(
     'openings',
-    () => checkOpenings(read, base, log, (ballots) => options.onProgress?.('openings', ballots, log.ballots)),
+    () =>
+      checkOpenings(read, base, log, configuration, (ballots) =>
+        options.onProgress?.('openings', ballots, log.ballots),
+      ),
     (all) => (all === undefined ? '' : `${log.ballots} ballots opened, each with the content it is committed to`),
   );
   if (opened === undefined) {

@@ -267,12 +267,13 @@ on(find('change'), 'click', async () => {
 });
 on(find('confirm'), 'click', async () => {
   const answer = await ask('confirm', { confirmationCode: memory.confirmationCode });
-  const { confirmationCode: code, logPromise: promise, votes } = answer;
-  const check = `${shown.verifyUrl}#${new URLSearchParams({ event: shown.context.id, code, promise })}`;
+  const { confirmationCode: code, logPromise: promise, votes, check, qr } = answer;
   const lines = votes.map(({ positionName, candidateName }) => `${positionName}: ${candidateName}`);
   const receipt = [shown.context.title, `Confirmation code: ${code}`, ...lines, check, '', promise].join('\n');
   find('code').textContent = code;
   find('verify').href = check;
+  find('qr').lastChild.src = `data:image/svg+xml,${encodeURIComponent(qr)}`;
+  find('qr').hidden = !qr;
   find('keep').href = URL.createObjectURL(new Blob([receipt], { type: 'text/plain' }));
   sessionStorage.removeItem(CODE);
   go('receipt');

@@ -5,6 +5,8 @@ import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
 import { PaymentPendingError, PaymentRequiredError, VotingService, VotingServiceError } from 'voting-service';
 
+/** Draws the receipt's QR code, where `uqr` is installed. */
+const { renderSVG } = await import('uqr').catch(() => ({}));
 const { API = 'http://127.0.0.1:3000', VOTE_KEY = '', EVENT = '', POLL = '', PORT = '3002' } = process.env;
 /** Where voters see this server; payers come back to it. */
 const PAGE_URL = new URL(process.env.PAGE_URL ?? `http://127.0.0.1:${PORT}`);
@@ -49,7 +51,7 @@ const actions = {
     for (const { id: positionId, votingMethod } of context.type === 'poll' ? ballot.positions : [])
       if (votingMethod === 'quadratic')
         credits[positionId] = await readCredits(path, { positionId, visitorId }, context.payments.quadraticCredits);
-    return { context, ballot, credits, verifyUrl: `${API}/verify` };
+    return { context, ballot, credits };
   },
   key: ({ path, body }) => post('/voter-key/request', { path, body: pick(body, body.voterId ? 'voterId' : 'email') }),
   register: ({ path, body, once }) =>
@@ -77,7 +79,12 @@ const actions = {
     const outcome = await voting.castOrPay(path.idOrCode, { paymentAttemptId });
     return outcome.status === 'cast' ? outcome.ballot : { pending: true };
   },
-  confirm: ({ path, body }) => post('/ballot/confirm', { path, body: pick(body, 'confirmationCode') }),
+  async confirm({ path, body }) {
+    const receipt = await post('/ballot/confirm', { path, body: pick(body, 'confirmationCode') });
+    const { confirmationCode: code, logPromise: promise } = receipt;
+    const check = `${API}/verify#${new URLSearchParams({ event: path.idOrCode, code, promise })}`;
+    return { ...receipt, check, qr: renderSVG?.(check, { border: 4 }) };
+  },
 };
 
 /** What the page is shown of an error: what is wrong with the input, and nothing of this server. */
@@ -135,7 +142,7 @@ createServer(async (request, response) => {
     const { status, ...answer } = await act(request, event, action, visitorId);
     return send(status, JSON.stringify(answer), 'application/json');
   }
-  if (request.method === 'GET' && pathname === '/') return send(302, '', 'text/plain', { Location: `/${EVENTS[0]}` });
+  if (pathname === '/') return send(302, '', 'text/plain', { Location: `/${EVENTS[0]}` });
   if (request.method === 'GET' && EVENTS.includes(first)) return send(200, ...page, { 'Set-Cookie': cookie });
   return served.has(pathname) ? send(200, ...served.get(pathname)) : send(404, 'Not here.');
 }).listen(Number(PORT), '127.0.0.1', () => {

@@ -2,43 +2,45 @@ import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { candidateView } from '#src/ballot-definition/candidate.ts';
+import { groupView } from '#src/ballot-definition/group.ts';
 import { positionView } from '#src/ballot-definition/position.ts';
 import { listShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { Pauses } from '#src/platform/pauses.ts';
+import { pick } from '#src/platform/pick.ts';
 import { votingEventView } from '#src/voting-events/voting-event.ts';
 
-/** Everything that a ballot and its count depend on, as the `open` and `config` leaves bind it. */
+const { title, description, language, type, startsAt, endsAt } = votingEventView.shape;
+
+/** Everything that a ballot and its count depend on, and what a ballot shows, as the `open` and `config` leaves bind it. */
 export const configurationView = z
   .object({
     v: z.literal(2),
-    ...votingEventView.pick({ title: true, type: true, startsAt: true, endsAt: true }).shape,
+    ...{ title, description, language, type, startsAt, endsAt },
     voter: votingEventView.shape.voter.omit({ pollIdentity: true }),
     ballot: votingEventView.shape.ballot.omit({ candidateOrder: true }),
     repeatVotes: z.boolean(),
     positions: listShape(
-      positionView.omit({ votingEventId: true, description: true, sortOrder: true, createdAt: true, updatedAt: true }),
-    ),
-    candidates: listShape(
-      candidateView.pick({
-        id: true,
-        name: true,
-        positionIds: true,
-        referendumRole: true,
-        status: true,
-        sortOrder: true,
+      positionView.omit({ votingEventId: true, createdAt: true, updatedAt: true }).extend({
+        maxSelections: z.int().nullable().meta({ description: 'Null: as many as there are candidates.' }),
       }),
     ),
+    candidates: listShape(
+      candidateView.omit({ votingEventId: true, email: true, source: true, createdAt: true, updatedAt: true }),
+    ),
+    groups: listShape(groupView.omit({ votingEventId: true, createdAt: true, updatedAt: true })),
   })
   .meta({
     id: 'LogConfiguration',
     description:
-      'What the last `open` or `config` leaf binds by its hash: positions and candidates in the order of their IDs.',
+      'What an `open` or `config` leaf binds by the SHA-256 of its canonical JSON (RFC 8785): positions, candidates and groups in the order of their IDs.',
     examples: [
       {
         v: 2,
         title: 'Board of the reading club',
+        description: null,
+        language: 'en',
         type: 'election',
         startsAt: EXAMPLE.openedAt,
         endsAt: EXAMPLE.closesAt,
@@ -49,8 +51,10 @@ export const configurationView = z
           {
             id: EXAMPLE.position,
             title: 'Chair',
+            description: null,
             votingMethod: 'plurality',
             groupId: null,
+            sortOrder: 0,
             seats: 1,
             minSelections: 1,
             maxSelections: 1,
@@ -68,12 +72,16 @@ export const configurationView = z
           {
             id: EXAMPLE.candidate,
             name: 'Greta Lind',
+            description: null,
             positionIds: [EXAMPLE.position],
+            groupId: null,
             referendumRole: null,
+            avatarUrl: null,
             status: 'approved',
             sortOrder: 0,
           },
         ],
+        groups: [],
       },
     ],
   });
@@ -81,18 +89,22 @@ type LogConfiguration = z.output<typeof configurationView>;
 
 const byId = (one: { readonly id: string }, other: { readonly id: string }): number => (one.id < other.id ? -1 : 1);
 
-/**
- * What `open` and `config` leaves bind: everything that a ballot and its count depend on. Positions and candidates stand in
- * the order of their IDs; a withdrawn candidate stays, a pending or rejected one is not in it.
- */
+const POSITION_FIELDS = [
+  ...(['id', 'title', 'description', 'votingMethod', 'groupId', 'sortOrder', 'seats', 'minSelections'] as const),
+  ...(['maxSelections', 'scoreMin', 'scoreMax', 'cumulativePointBudget', 'quadraticBaseCreditBudget'] as const),
+  ...(['quadraticTopUp', 'tieBreak', 'majorityRequired'] as const),
+] as const;
+const CANDIDATE_FIELDS = [
+  ...(['id', 'name', 'description', 'positionIds', 'groupId', 'referendumRole', 'avatarUrl'] as const),
+  ...(['status', 'sortOrder'] as const),
+] as const;
+
+/** The configuration of a definition: a withdrawn candidate stays in it, a pending or rejected one is not in it. */
 export function configurationOf(definition: BallotDefinition): LogConfiguration {
   const { event } = definition;
   return {
     v: 2,
-    title: event.title,
-    type: event.type,
-    startsAt: event.startsAt,
-    endsAt: event.endsAt,
+    ...pick(event, ['title', 'description', 'language', 'type', 'startsAt', 'endsAt', 'repeatVotes']),
     voter: {
       requireVoterId: event.requireVoterId,
       selfRegistration: event.voterSelfRegistration,
@@ -100,53 +112,55 @@ export function configurationOf(definition: BallotDefinition): LogConfiguration 
       saveVoterInfo: event.saveVoterInfo,
     },
     ballot: { opening: event.ballotOpening, receipt: event.ballotReceipt },
-    repeatVotes: event.repeatVotes,
     positions: definition.positions.toSorted(byId).map((position) => ({
-      id: position.id,
-      title: position.title,
-      votingMethod: position.votingMethod,
-      groupId: position.groupId,
-      seats: position.seats,
-      minSelections: position.minSelections,
-      maxSelections: position.selectionLimit,
-      scoreMin: position.scoreMin,
-      scoreMax: position.scoreMax,
-      cumulativePointBudget: position.cumulativePointBudget,
-      quadraticBaseCreditBudget: position.quadraticBaseCreditBudget,
-      quadraticTopUp: position.quadraticTopUp,
-      tieBreak: position.tieBreak,
+      ...pick(position, POSITION_FIELDS),
       rules: position.rules === null ? null : { ...position.rules },
-      majorityRequired: position.majorityRequired,
     })),
     candidates: definition.candidates
       .filter(({ status }) => status === 'approved' || status === 'withdrawn')
       .toSorted(byId)
-      .map((candidate) => ({
-        id: candidate.id,
-        name: candidate.name,
-        positionIds: [...candidate.positionIds],
-        referendumRole: candidate.referendumRole,
-        status: candidate.status,
-        sortOrder: candidate.sortOrder,
-      })),
+      .map((candidate) => pick(candidate, CANDIDATE_FIELDS)),
+    groups: definition.groups.toSorted(byId).map((group) => pick(group, ['id', 'name', 'description'])),
   };
 }
 
-/** Where the candidates stand in the text. No text can hold it: a quote in one is escaped. */
-const PLACE_OF_CANDIDATES = '"candidates":[]';
+export const PART_KINDS = ['event', 'candidate', 'group', 'position'] as const;
+
+/** The event, or one row of the configuration's lists, as canonical JSON. */
+export interface ConfigurationPart {
+  readonly kind: (typeof PART_KINDS)[number];
+  readonly id: string;
+  readonly text: string;
+}
 
 /**
- * The hash of the configuration as `hashOfJson` gives it, made candidate by candidate: a thousand of them in a hundred
+ * The configuration in its parts, and its hash as `hashOfJson` gives it, made row by row: a thousand candidates in a hundred
  * positions each take a tenth of a second, in which other requests have their turn.
  */
-export async function configurationHash(definition: BallotDefinition): Promise<string> {
-  const { candidates, ...others } = configurationOf(definition);
-  const [before = '', after = ''] = canonicalJson({ ...others, candidates: [] }).split(PLACE_OF_CANDIDATES);
-  const hash = createHash('sha256').update(`${before}"candidates":[`);
+export async function encodeConfiguration(
+  definition: BallotDefinition,
+): Promise<{ readonly hash: string; readonly parts: readonly ConfigurationPart[] }> {
+  const { candidates, groups, positions, ...event } = configurationOf(definition);
+  const parts: ConfigurationPart[] = [{ kind: 'event', id: definition.event.id, text: canonicalJson(event) }];
+  const hash = createHash('sha256');
   const pauses = new Pauses();
-  for (const [index, candidate] of candidates.entries()) {
-    hash.update(`${index === 0 ? '' : ','}${canonicalJson(candidate)}`);
-    await pauses.take();
+  let left = canonicalJson({ ...event, candidates: [], groups: [], positions: [] });
+  const lists = [
+    ['candidate', candidates],
+    ['group', groups],
+    ['position', positions],
+  ] as const;
+  for (const [kind, rows] of lists) {
+    // No text can hold the place of a list: a quote in one is escaped.
+    const [before = '', after = ''] = left.split(`"${kind}s":[]`);
+    hash.update(`${before}"${kind}s":[`);
+    for (const [index, row] of rows.entries()) {
+      const text = canonicalJson(row);
+      parts.push({ kind, id: row.id, text });
+      hash.update(`${index === 0 ? '' : ','}${text}`);
+      await pauses.take();
+    }
+    left = `]${after}`;
   }
-  return hash.update(`]${after}`).digest('hex');
+  return { hash: hash.update(left).digest('hex'), parts };
 }

@@ -10,7 +10,8 @@ import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { closeOpeningView, openClose } from './close-opening.ts';
-import { configurationOf, configurationView } from './configuration.ts';
+import { configurationView } from './configuration.ts';
+import { readConfiguration } from './configuration-parts.ts';
 import { openingOf } from './leaf-of-ballot.ts';
 import { openSeed } from './lot.ts';
 import { findHead } from './repository.ts';
@@ -53,7 +54,9 @@ export const openingsPage = z
       examples: ['9f2c4e6a8b0d1f3a5c7e9b1d3f5a7c9e0b2d4f6a8c0e1f3b5d7f9a1c3e5b7d90'],
     }),
     close: closeOpeningView,
-    configuration: configurationView.optional().meta({ description: 'On the first page alone.' }),
+    configuration: configurationView
+      .optional()
+      .meta({ description: 'The last one of the log, on the first page alone, where it has at most 1 MiB.' }),
   })
   .meta({ id: 'BallotOpenings' });
 
@@ -114,7 +117,7 @@ function countFitting(rows: readonly PlacedBallot[], most: number): number {
 /**
  * What opens the ballots of the log, in its order: `{ index, votes, weight, salt }` (salt in base64), and beside them the
  * seed that ties are drawn from (hex), whose hash stands in the `open` leaf. Void ballots are opened too; their `void` leaf
- * distinguishes them. The first page has the configuration too, whose hash the last `open` or `config` leaf holds.
+ * distinguishes them.
  */
 export async function listOpenings(deps: Deps, event: VotingEvent, question: OpeningsQuestion): Promise<Answer> {
   const name = canonicalJson(['openings', event.id]);
@@ -137,8 +140,10 @@ export async function listOpenings(deps: Deps, event: VotingEvent, question: Ope
     return { index: row.leafIndex, votes, weight, salt: row.salt.toString('base64') };
   });
   const tieSeed = openSeed(deps.secrets, event.id, head.lotSeed).toString('hex');
-  // A thousand candidates are long: once is enough.
-  const configuration = after < 0 ? { configuration: configurationOf(definition) } : {};
+  const configuration = after < 0 ? await readConfiguration(deps.db, event.id) : undefined;
   const close = openClose(head.closeSalt, head.closeContent);
-  return { status: 200, body: { data, nextCursor, nextIndex, tieSeed, close, ...configuration } };
+  return {
+    status: 200,
+    body: { data, nextCursor, nextIndex, tieSeed, close, ...(configuration === undefined ? {} : { configuration }) },
+  };
 }

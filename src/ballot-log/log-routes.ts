@@ -24,6 +24,7 @@ import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { originOf, signCheckpoint } from './checkpoint.ts';
+import { configurationParts, configurationsQuery, listParts } from './configuration-parts.ts';
 import { listOpenings, openingsPage, openingsQuery } from './list-openings.ts';
 import { EMPTY_ROOT } from './merkle-tree.ts';
 import { ballotProofView, consistencyView, proveBallot, proveConsistency } from './prove.ts';
@@ -155,6 +156,22 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
       const { from, to } = c.get('query');
       return answer(c, ok({ from, to, hashes: await proveConsistency(deps.db, row.id, from, to) }));
     },
+  );
+  router.on(
+    ...operation({
+      operationId: 'listLogConfigurations',
+      summary: 'Read every configuration that the ballot log commits to',
+      method: 'GET',
+      path: '/configurations',
+      scope: READERS,
+      keyless: true,
+      description:
+        'In parts: the event, and each position, candidate and group, from the leaf on in which it is another. The configuration of a leaf is `LogConfiguration`: the fields of the event, and the latest value of each row up to that leaf in `positions`, `candidates` and `groups`. The SHA-256 of its canonical JSON (RFC 8785) is the `config` of the leaf. Begin with `from=0` and go on with `nextFrom` until that is null.',
+      answers: { 200: { description: 'A page of parts, in the order of the log.', schema: configurationParts } },
+      query: configurationsQuery,
+    }),
+    event,
+    async (c) => answer(c, await listParts(deps.db, c.get('target').event.id, c.get('query').from)),
   );
   router.on(
     ...operation({

@@ -11,7 +11,8 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import { recordCheckpoint } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
-import { configurationHash } from './configuration.ts';
+import { encodeConfiguration } from './configuration.ts';
+import { recordParts } from './configuration-parts.ts';
 import { encodeLeaf, type Leaf } from './leaf.ts';
 import { drawSeed, openSeed } from './lot.ts';
 import { readRoll } from './record-roll.ts';
@@ -49,13 +50,17 @@ export async function recordConfiguration(
   const { end, closeDue } = endOf(event);
   const isFirst = head.frontier.size === 0;
   if (!isFirst && head.definitionVersion === event.definitionVersion && head.end === end) return head;
-  const config = await configurationHash(definition);
+  const { hash: config, parts } = await encodeConfiguration(definition);
   const at = await readNow(tx);
-  const changed = { ...head, configHash: config, definitionVersion: event.definitionVersion, end };
+  const { definitionVersion } = event;
+  const changed = { ...head, configHash: config, definitionVersion, confirmedAtChange: null, end };
+  if (head.configHash !== config) await recordParts(tx, event.id, head.frontier.size, parts);
   if (!isFirst && head.configHash === config && head.end === end) return changed;
   const common = { v: 2, e: event.id, config, end, closeDue } as const;
   if (!isFirst) {
-    const confirmed = head.ballots + (await countQueue(tx, event.id));
+    const present = head.ballots + (await countQueue(tx, event.id));
+    // A change that was allowed before the first ballot counts as made before it, however late its leaf comes.
+    const confirmed = Math.max(head.confirmed, head.confirmedAtChange ?? present);
     const configSeq = head.configSeq + 1;
     await append(tx, event, head, { ...common, t: 'config', at, confirmed, seq: configSeq });
     return { ...changed, configSeq };

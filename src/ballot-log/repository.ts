@@ -15,6 +15,8 @@ export interface LogHead {
   readonly configHash: string;
   readonly configSeq: number;
   readonly definitionVersion: number;
+  /** Ballots that were confirmed at the first change that is not recorded yet. */
+  readonly confirmedAtChange: number | null;
   /** When the event ends, as the log says it; null without an end. */
   readonly end: number | null;
   /** The roll as it was recorded last; null before. */

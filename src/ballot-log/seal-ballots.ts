@@ -185,6 +185,7 @@ const EMPTY_HEAD = {
   configHash: '',
   configSeq: 0,
   definitionVersion: 0,
+  confirmedAtChange: null,
   end: null,
   rollHeads: null,
   rollWeight: null,

@@ -24,6 +24,8 @@ export const ballotLogs = pgTable('ballot_logs', {
   configHash: text('config_hash').notNull(),
   configSeq: integer('config_seq').notNull(),
   definitionVersion: count('paper_version').notNull(),
+  /** Ballots that were confirmed when the first change was made that the log does not say yet; null where there is none. */
+  confirmedAtChange: count('confirmed_at_change'),
   /** When the event ends, as the log says it; null without an end. */
   end: timeMs('ends_at'),
   /** The roll that was recorded last, by the first leaf or a `roll` leaf: null in polls. */
@@ -56,6 +58,21 @@ export const logLeaves = pgTable(
     data: bytes('data').notNull(),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.leafIndex] })],
+);
+
+/** What the configuration of a leaf changes: the event, or a row of its lists, as canonical JSON. Append-only. */
+export const logConfigurations = pgTable(
+  'log_configurations',
+  {
+    votingEventId: eventId(),
+    number: integer().notNull(),
+    leafIndex: count('leaf_index').notNull(),
+    kind: text().$type<'event' | 'candidate' | 'group' | 'position'>().notNull(),
+    partId: text('part_id').notNull(),
+    /** Null where the row is gone. */
+    content: text(),
+  },
+  (table) => [primaryKey({ columns: [table.votingEventId, table.number] })],
 );
 
 /** Full tiles of the tree: 256 hashes each, written once. What is not full yet is computed from the level below. */

@@ -1,6 +1,9 @@
--- Lets a job look after the log at every opening, change and close.
+-- Lets a job look after the log at every opening, change and close, and notes how many ballots were confirmed when the first
+-- change was made that the log does not say yet.
 CREATE OR REPLACE FUNCTION tend_ballot_log() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
+  UPDATE ballot_logs l SET confirmed_at_change = l.ballots + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = NEW.id)
+  WHERE l.voting_event_id = NEW.id AND l.confirmed_at_change IS NULL AND l.closed_size IS NULL;
   IF event_status(NEW, now_ms()) IN ('open', 'closed') THEN
     PERFORM graphile_worker.add_job('tend_ballot_log', payload => json_build_object('eventId', NEW.id),
       job_key => 'ballot_log:' || NEW.id, max_attempts => 5);

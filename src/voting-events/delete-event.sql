@@ -10,7 +10,7 @@ BEGIN
   PERFORM 1 FROM voting_events WHERE id = p_event AND deleted_at IS NOT NULL FOR UPDATE;
   IF NOT FOUND THEN RETURN 0; END IF;
   FOREACH rows_of IN ARRAY ARRAY['idempotency_keys', 'pending_ballots', 'waiting_participants', 'ballot_queue', 'ballot_blocks', 'undisclosed_ballots', 'voided_ballots', 'log_leaves',
-    'log_tiles', 'log_checkpoints', 'participation', 'undisclosed_voters', 'notified_voters', 'notification_mails',
+    'log_configurations', 'log_tiles', 'log_checkpoints', 'participation', 'undisclosed_voters', 'notified_voters', 'notification_mails',
     'notifications', 'roll_imports', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'voters',
     'electorate_changes', 'credit_entries', 'credit_balances', 'candidates', 'sponsors', 'positions', 'groups']
   LOOP

@@ -127,7 +127,7 @@ export const votingEventView = z
       .nullable()
       .meta({ description: 'Where mails lead; its fragment may hold `{voterKey}`, `{voterId}` and `{email}`.' }),
     contactEmail: z.string().nullable().meta({ description: 'How voters reach the organizer.' }),
-    language: z.enum(LANGUAGES).meta({ description: 'The language of the mails of the event.' }),
+    language: z.enum(LANGUAGES).meta({ description: 'The language of mails, and of the page that checks a ballot.' }),
     logoUrl: z.string().nullable(),
     finalAt: timeShape().nullable().meta({ description: 'When the result became final; null before.' }),
     disputed: z.boolean().meta({

@@ -119,7 +119,15 @@ describe('the role of the service, as deploy/roles.sql makes it', () => {
 });
 
 /** What the guards watch. */
-const TABLES = ['log_leaves', 'log_tiles', 'log_checkpoints', 'ballot_blocks', 'ballot_logs', 'voided_ballots'];
+const TABLES = [
+  'log_leaves',
+  'log_configurations',
+  'log_tiles',
+  'log_checkpoints',
+  'ballot_blocks',
+  'ballot_logs',
+  'voided_ballots',
+];
 
 /** Changes the database as its owner can who takes the triggers away. */
 async function behindTheGuards(statement: string, values: unknown[]): Promise<void> {

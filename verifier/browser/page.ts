@@ -1,13 +1,18 @@
 import type { Check } from '../checks.ts';
-import { readOverHttp } from '../read-service.ts';
+import { fieldsOf, listOf, textOf } from '../json.ts';
+import { mendPromise } from '../note.ts';
+import { readJson, readOverHttp } from '../read-service.ts';
 import { lastWords, type VerificationReport, verifyLog } from '../verify-log.ts';
+import { type Answer, languageOf, wordsOf } from './words.ts';
 
-// The page `/verify`: the verifier as it is, between a form and a list. Nothing that is typed here leaves the browser, but for
-// the event and the key, which go to the service that served the page.
+// The page `/verify`: the verifier as it is, between a receipt and one answer; behind them a form and a list. Nothing that is
+// given here leaves the browser, but for the event and the key, which go to the service that served the page.
 
 const MARKS = { verified: '✓', failed: '✗', left_out: '○', not_asked: '–' } as const;
 const WORDS = { verified: 'right', failed: 'wrong', left_out: 'not checked', not_asked: 'not asked' } as const;
 const FIELDS = ['event', 'key', 'code', 'promise', 'since'] as const;
+/** A receipt is a few hundred letters. */
+const MOST_BYTES = 100_000;
 
 function find<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind {
   const element = document.getElementById(id);
@@ -17,25 +22,62 @@ function find<Kind extends HTMLElement>(id: string, kind: new () => Kind): Kind 
 
 const form = find('form', HTMLFormElement);
 const button = find('check', HTMLButtonElement);
+const receipt = find('receipt', HTMLInputElement);
+const byHand = find('by-hand', HTMLDetailsElement);
+const about = find('about', HTMLParagraphElement);
 const progress = find('progress', HTMLParagraphElement);
+const answer = find('answer', HTMLDivElement);
 const outcome = find('outcome', HTMLParagraphElement);
 const list = find('checks', HTMLUListElement);
 const keep = find('keep', HTMLAnchorElement);
 
-function textOf(name: (typeof FIELDS)[number]): string {
-  const field = form.elements.namedItem(name);
-  return field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement ? field.value.trim() : '';
+let language = languageOf(navigator.languages);
+const words = () => wordsOf(language);
+
+function speak(wanted: string): void {
+  language = languageOf([wanted, language]);
+  document.documentElement.lang = language;
+  for (const [name, text] of Object.entries(words().page))
+    for (const element of document.querySelectorAll(`[data-say=${name}]`)) element.textContent = text;
+  document.title = words().page.title;
 }
 
+function fieldOf(name: (typeof FIELDS)[number]): HTMLInputElement | HTMLTextAreaElement | undefined {
+  const field = form.elements.namedItem(name);
+  return field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement ? field : undefined;
+}
+const given = (name: (typeof FIELDS)[number]): string => fieldOf(name)?.value.trim() ?? '';
+
 /** What a link brings along: `/verify#event=…&code=…`. A fragment is not sent to any server. */
-function fillIn(): void {
-  const given = new URLSearchParams(location.hash.slice(1));
+function fillIn(fragment: string): void {
+  const brought = new URLSearchParams(fragment);
   for (const name of FIELDS) {
-    const field = form.elements.namedItem(name);
-    const text = given.get(name);
-    if (text !== null && (field instanceof HTMLInputElement || field instanceof HTMLTextAreaElement))
-      field.value = text;
+    const field = fieldOf(name);
+    if (field !== undefined && brought.has(name)) field.value = brought.get(name) ?? '';
   }
+  const ofPromise = /\/(evt_\w{1,99})\s/.exec(mendPromise(given('promise')))?.[1];
+  const event = fieldOf('event');
+  if (event?.value === '' && ofPromise !== undefined) event.value = ofPromise;
+}
+
+/** Takes the link to this page out of a receipt, or its code and promise where it has none. */
+async function readReceipt(file: File | undefined): Promise<void> {
+  if (file === undefined) return;
+  const text = file.size > MOST_BYTES ? '' : await file.text();
+  const link = /\/verify#(\S{1,9999})/.exec(text)?.[1];
+  const promise = mendPromise(text);
+  const code = /\b[0-9A-HJKMNP-TV-Z]{26}\b/i.exec(text)?.[0];
+  form.reset();
+  if (link !== undefined) fillIn(link);
+  else
+    fillIn(
+      String(
+        new URLSearchParams({ ...(promise === text ? {} : { promise }), ...(code === undefined ? {} : { code }) }),
+      ),
+    );
+  if (given('event') !== '') return check();
+  say('partial', words().noReceipt, '');
+  byHand.open = true;
 }
 
 function show({ name, status, detail }: Check): HTMLLIElement {
@@ -54,8 +96,29 @@ function show({ name, status, detail }: Check): HTMLLIElement {
   return item;
 }
 
+function say(kind: Answer | '', plain: string, sentence: string): void {
+  answer.className = kind;
+  const [head, text] = [document.createElement('h2'), document.createElement('p')];
+  head.textContent = plain;
+  text.textContent = sentence;
+  answer.replaceChildren(...(plain === '' ? [] : [head]), ...(sentence === '' ? [] : [text]));
+}
+
+/** Red is for what the service signed or served alone. */
+function answerOf({ verified, checks, yourBallot }: VerificationReport): Answer {
+  if (verified === 'no') return yourBallot?.answer === 'removed' ? 'removed' : 'no';
+  if (checks.some(({ name, status }) => name === 'reading' && status === 'left_out')) return 'unreadable';
+  return yourBallot?.answer ?? verified;
+}
+
 function report(found: VerificationReport): void {
-  const { verified, checks, checkpoint } = found;
+  const { verified, checks, checkpoint, yourBallot } = found;
+  const kind = answerOf(found);
+  const [plain, sentence] = words().answers[kind];
+  const until = yourBallot?.until ?? null;
+  const date = new Intl.DateTimeFormat(language, { dateStyle: 'long', timeStyle: 'short' });
+  const when = until === null ? words().inADay : date.format(until);
+  say(kind, plain, typeof sentence === 'string' ? sentence : sentence(when));
   list.replaceChildren(...checks.map(show));
   outcome.className = verified;
   outcome.textContent = lastWords(found, 'page');
@@ -64,27 +127,44 @@ function report(found: VerificationReport): void {
   if (checkpoint !== null) keep.href = `data:text/plain;charset=utf-8,${encodeURIComponent(checkpoint)}`;
 }
 
+/** Title and language as the log has them: what is said about them decides nothing. */
+async function introduce(read: Parameters<typeof readJson>[0], event: string): Promise<void> {
+  const page = await readJson(read, `/public/voting-events/${encodeURIComponent(event)}/log/configurations`).catch(
+    () => undefined,
+  );
+  const part = listOf(fieldsOf(page)['data'])
+    .map(fieldsOf)
+    .find(({ kind }) => kind === 'event');
+  const { title, language: own } = fieldsOf(part?.['value']);
+  about.textContent = textOf(title);
+  if (textOf(own) !== '') speak(textOf(own));
+}
+
 /** A note ends with one line end; what was pasted may have more or none. */
-const noteOf = (text: string): string => `${text.trimEnd()}\n`;
+const noteOf = (text: string): string => `${text.replaceAll('\r', '').trimEnd()}\n`;
 
 async function check(): Promise<void> {
-  const [key, code, promise, since] = [textOf('key'), textOf('code'), textOf('promise'), textOf('since')];
+  const [event, key, code, promise, since] = FIELDS.map(given);
   button.disabled = true;
+  say('', '', '');
   outcome.className = '';
   outcome.textContent = '';
   list.replaceChildren();
   keep.hidden = true;
-  progress.textContent = 'Reading the log …';
+  progress.textContent = words().reading;
+  const read = readOverHttp(location.origin, key === '' ? undefined : key);
   try {
+    await introduce(read, event ?? '');
+    progress.textContent = words().reading;
     report(
       await verifyLog({
-        read: readOverHttp(location.origin, key === '' ? undefined : key),
-        event: textOf('event'),
-        ...(code === '' ? {} : { code }),
-        ...(promise === '' ? {} : { promise: noteOf(promise) }),
-        ...(since === '' ? {} : { since: noteOf(since) }),
-        onProgress: (what, done, of) => {
-          progress.textContent = `Reading ${what}: ${done} of ${of}`;
+        read,
+        event: event ?? '',
+        ...(code ? { code } : {}),
+        ...(promise ? { promise: noteOf(promise) } : {}),
+        ...(since ? { since: noteOf(since) } : {}),
+        onProgress: (_what, done, of) => {
+          progress.textContent = `${words().reading} ${done} / ${of}`;
         },
       }),
     );
@@ -93,9 +173,24 @@ async function check(): Promise<void> {
   }
 }
 
-fillIn();
+speak(language);
+fillIn(location.hash.slice(1));
 form.addEventListener('submit', (event) => {
   event.preventDefault();
   void check();
 });
-if (textOf('event') !== '') void check();
+// A field that must be filled in cannot be shown where it is folded away.
+form.addEventListener(
+  'invalid',
+  () => {
+    byHand.open = true;
+  },
+  true,
+);
+receipt.addEventListener('change', () => void readReceipt(receipt.files?.[0]));
+document.addEventListener('dragover', (event) => event.preventDefault());
+document.addEventListener('drop', (event) => {
+  event.preventDefault();
+  void readReceipt(event.dataTransfer?.files[0]);
+});
+if (given('event') !== '') void check();

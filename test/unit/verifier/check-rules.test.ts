@@ -74,14 +74,16 @@ test.each([
   for (const votes of broken) expect([votes, typeof brokenRule(position, votes)]).toEqual([votes, 'string']);
 });
 
-test('credits may have been bought where they are sold, and a limit shrinks with those who withdraw', () => {
+test('credits may have been bought where they are sold, and a limit that follows the candidates counts those who withdrew', () => {
   const sold = { pricingModel: 'ratio', currency: 'EUR', pricePerCreditMinor: 1, minCredits: 1, maxCredits: 9 };
   const quadratic = (quadraticTopUp: object | null) =>
     positionOf({ votingMethod: 'quadratic', quadraticBaseCreditBudget: 10, quadraticTopUp });
   expect(brokenRule(quadratic(sold), choose({ value: 9 }))).toBeUndefined();
   expect(brokenRule(quadratic(null), choose({ value: 9 }))).toBe('81 credits of 10');
-  const approval = positionOf({ votingMethod: 'approval', maxSelections: 2 }, ['cnd_c']);
+  const approval = positionOf({ votingMethod: 'approval', maxSelections: null }, ['cnd_c']);
   expect(brokenRule(approval, choose({}, {}, {}))).toBeUndefined();
+  const bound = positionOf({ votingMethod: 'approval', maxSelections: 2 }, ['cnd_c']);
+  expect(brokenRule(bound, choose({}, {}, {}))).toBe('3 choices where at most 2 are allowed');
 });
 
 test('a ballot that breaks a rule is found, though the service signs it', async () => {

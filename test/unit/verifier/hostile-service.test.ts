@@ -35,6 +35,7 @@ const ADDRESSES = {
   tile: /tile\/0/,
   openings: /openings/,
   results: /results/,
+  configurations: /configurations/,
 };
 const text = (body: string): Reply => ({ status: 200, bytes: Buffer.from(body) });
 

@@ -5,7 +5,17 @@ import { signNote } from '#src/ballot-log/signed-note.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
-import { ENDS, EVENT, SIGNER, type StoredLog, signHead, someBallot, storeLog } from './stored-log.ts';
+import {
+  configurationOf,
+  ENDS,
+  EVENT,
+  type Fields,
+  SIGNER,
+  type StoredLog,
+  signHead,
+  someBallot,
+  storeLog,
+} from './stored-log.ts';
 
 /** A log that the service itself signed, in a form that there is not, and what a reader of it was given. */
 export interface OldForm {
@@ -19,7 +29,6 @@ export interface OldForm {
 const BALLOTS = 5;
 const ORIGIN = logOrigin(SIGNER.name, EVENT);
 
-type Fields = Readonly<Record<string, unknown>>;
 const leaf = (fields: Fields): Buffer => Buffer.from(canonicalJson(fields));
 const fieldsOf = (entry: Buffer | undefined): Fields => JSON.parse(String(entry));
 
@@ -75,9 +84,9 @@ const keeping = (...lines: (string | number)[]): OldForm => ({
 const promising = (...lines: (string | number)[]): OldForm => ({ log, promise: signed(...lines), fails: 'promise' });
 
 function configured(change: (configuration: Fields) => Fields): OldForm {
-  const configuration = change(log.configuration as Fields);
+  const configuration = change(configurationOf('election'));
   const { log: changed } = rewrite({ open: (open) => ({ ...open, config: hashOfJson(configuration) }) });
-  return { log: { ...changed, configuration }, fails: 'openings' };
+  return { log: { ...changed, configurations: [{ index: 0, configuration }] }, fails: 'openings' };
 }
 
 /** Right: what the others differ from. */

@@ -69,24 +69,31 @@ export interface StoredLog {
   results: Counted & { log: { size: number; rootHash: string; close: unknown } };
   checkpoint: string;
   tieSeed: string;
-  configuration: unknown;
+  /** By the leaf that each stands from. */
+  configurations: { index: number; configuration: Fields }[];
 }
+
+export type Fields = Readonly<Record<string, unknown>>;
 
 /** A poll's ballots weigh 1 and can be taken back; an election has a roll. */
 export type Type = 'election' | 'poll';
 
-const configurationOf = (type: Type) => ({
+export const configurationOf = (type: Type) => ({
   v: 2,
   type,
   title: 'The board',
-  positions: POSITIONS.map((position) => ({
-    ...{ ...position, groupId: null, minSelections: 1 },
+  description: null,
+  voter: { requireVoterId: false, selfRegistration: false, approval: 'automatic', saveVoterInfo: false },
+  groups: [{ id: 'grp_1', name: 'North', description: null }],
+  positions: POSITIONS.map((position, sortOrder) => ({
+    ...{ ...position, description: null, groupId: null, sortOrder, minSelections: 1 },
     maxSelections: position.votingMethod === 'ranked_choice' || position.votingMethod === 'score' ? 3 : 1,
   })),
   candidates: POSITIONS.slice(1, 3)
     .flatMap(candidatesOf)
+    .toSorted((one, other) => (one.id < other.id ? -1 : 1))
     .map((candidate) => ({
-      ...candidate,
+      ...{ ...candidate, description: null, groupId: null, avatarUrl: null },
       positionIds: candidate.referendumRole === null ? ['pos_1', 'pos_2', 'pos_4'] : ['pos_3'],
       status: 'approved',
     })),
@@ -150,6 +157,8 @@ interface Counting {
   readonly seed: string;
   readonly root: string;
   readonly type: Type;
+  /** Hash of the last one. */
+  readonly config: string;
 }
 
 /** The results as the service publishes them, but for what they say of the log. */
@@ -185,11 +194,11 @@ function countResults({ ballots, counted, seed, root, type }: Counting) {
 type Counted = ReturnType<typeof countResults>;
 
 /** The last leaf, and what opens it. */
-function closeOf({ ballots, counted, type }: Counting, { title, stats, positions }: Counted) {
+function closeOf({ ballots, counted, type, config }: Counting, { title, stats, positions }: Counted) {
   const { heads, weight } = electorateOf(ballots, type) ?? {};
   const salt = randomBytes(32);
   const content: CloseContent = {
-    ...{ title, config: hashOfJson(configurationOf(type)), ballots: counted.length, abstentions: 0 },
+    ...{ title, config, ballots: counted.length, abstentions: 0 },
     weight: microToDecimal(weightOf(counted)),
     participants: type === 'poll' ? null : ballots.length,
     electorate: heads === undefined || weight === undefined ? null : { heads, weight },
@@ -219,32 +228,77 @@ interface Making {
   readonly voided?: readonly number[];
   /** What the service makes of its results before it closes over them. */
   readonly change?: (results: Counted) => Counted;
+  /** Changes while the event was open: those with 0 ballots confirmed stand before the ballots, the others behind them. */
+  readonly changes?: readonly Change[];
 }
+
+export interface Change {
+  readonly confirmed: number;
+  readonly configuration: Fields;
+}
+
+const configLeaf = ({ confirmed, configuration }: Change, at: number): Buffer =>
+  encodeLeaf({
+    ...{ v: 2, t: 'config', e: EVENT, at: 2, config: hashOfJson(configuration), ...ENDS },
+    ...{ confirmed, seq: at + 1 },
+  });
 
 /** A whole log, consistent in itself: what an honest service stores, or an attacker who recomputes everything. */
 export function storeLog(
   ballots: readonly StoredBallot[],
   tieSeed: string,
-  { type = 'election', voided = [], change = (results) => results }: Making = {},
+  { type = 'election', voided = [], change = (results) => results, changes = [] }: Making = {},
 ): StoredLog {
+  const early = changes.filter(({ confirmed }) => confirmed === 0).length;
+  const first = 1 + early;
   const voids = ballots.flatMap(({ codeTag }, at) =>
-    voided.includes(at + 1) ? encodeLeaf(voidLeaf(EVENT, codeTag, at + 1)) : [],
+    voided.includes(at + first) ? encodeLeaf(voidLeaf(EVENT, codeTag, at + first)) : [],
   );
-  const before = [openLeaf(ballots, tieSeed, type), ...ballots.map(leafOf), ...voids];
-  const counted = ballots.filter((_, at) => !voided.includes(at + 1));
-  const counting = { ballots, counted, seed: tieSeed, root: naiveRoot(before).toString('hex'), type };
+  const leaves = changes.map(configLeaf);
+  const before = [
+    ...[openLeaf(ballots, tieSeed, type), ...leaves.slice(0, early)],
+    ...[...ballots.map(leafOf), ...voids, ...leaves.slice(early)],
+  ];
+  const counted = ballots.filter((_, at) => !voided.includes(at + first));
+  const config = hashOfJson(changes.at(-1)?.configuration ?? configurationOf(type));
+  const counting = { ballots, counted, seed: tieSeed, root: naiveRoot(before).toString('hex'), type, config };
   const results = change(countResults(counting));
   const { leaf, opening } = closeOf(counting, results);
   const entries = [...before, leaf];
   const rootHash = naiveRoot(entries).toString('base64');
   return {
     entries,
-    openings: ballots.map((ballot, index) => openingAt(index + 1, ballot)),
+    openings: ballots.map((ballot, index) => openingAt(index + first, ballot)),
     results: { ...results, log: { size: entries.length, rootHash, close: opening } },
     checkpoint: signHead(entries),
     tieSeed,
-    configuration: configurationOf(type),
+    configurations: [
+      { index: 0, configuration: configurationOf(type) },
+      ...changes.map(({ configuration }, at) => ({
+        ...{ index: at < early ? 1 + at : before.length - changes.length + at, configuration },
+      })),
+    ],
   };
+}
+
+/** The parts of configurations as the service lists them: each from the leaf on in which it is another. */
+export function partsOf({ configurations }: StoredLog) {
+  const known = new Map<string, { kind: string; text: string }>();
+  return configurations.flatMap(({ index, configuration }) => {
+    const { positions, candidates, groups, ...event } = configuration;
+    const parts = [
+      { kind: 'event', id: EVENT, value: event },
+      ...Object.entries({ position: positions, candidate: candidates, group: groups }).flatMap(([kind, list]) =>
+        (list as { id: string }[]).map((value) => ({ kind, id: value.id, value })),
+      ),
+    ];
+    const ids = new Set(parts.map(({ id }) => id));
+    const gone = [...known].filter(([id]) => !ids.has(id)).map(([id, { kind }]) => ({ kind, id, value: null }));
+    const changed = [...parts.filter(({ id, value }) => known.get(id)?.text !== JSON.stringify(value)), ...gone];
+    for (const { kind, id, value } of changed)
+      value === null ? known.delete(id) : known.set(id, { kind, text: JSON.stringify(value) });
+    return changed.map((part) => ({ index, ...part }));
+  });
 }
 
 const reply = (status: number, body: Buffer | string = ''): Reply => ({ status, bytes: Buffer.from(body) });
@@ -262,9 +316,15 @@ export function serve(log: StoredLog): Read {
       const rows = log.openings.filter(({ index }) => index >= Number(openings[1]));
       const limit = Math.min(Number(openings[2]), 200);
       const nextIndex = rows[limit]?.index ?? null;
-      const { tieSeed, configuration: config } = log;
+      const { tieSeed, configurations } = log;
       const { close } = log.results.log;
-      return json({ data: rows.slice(0, limit), nextIndex, tieSeed, close, configuration: config });
+      const { configuration } = configurations.at(-1) ?? {};
+      return json({ data: rows.slice(0, limit), nextIndex, tieSeed, close, configuration });
+    }
+    const asked = /\/configurations\?from=(\d+)$/.exec(path);
+    if (asked !== null) {
+      const [from, parts] = [Number(asked[1]), partsOf(log)];
+      return json({ data: parts.slice(from, from + 7), nextFrom: from + 7 < parts.length ? from + 7 : null });
     }
     const tile = parseTilePath(path.slice(`${base}/log/tile/`.length));
     if (tile === undefined) return reply(404);

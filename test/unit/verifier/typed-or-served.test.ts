@@ -7,7 +7,7 @@ import { createNoteSigner } from '#src/ballot-log/signed-note.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import type { Read } from '../../../verifier/read-service.ts';
 import { lastWords, type VerifyOptions, verifyLog } from '../../../verifier/verify-log.ts';
-import { EVENT, leafOf, SIGNER, serve, signHead, someBallot, storeLog } from './stored-log.ts';
+import { CLOSED_AT, EVENT, leafOf, SIGNER, serve, signHead, someBallot, storeLog } from './stored-log.ts';
 
 // Red is for what the service served or signed. What a voter typed, and what something else on the way answered, is not.
 
@@ -18,8 +18,8 @@ const [ballot = someBallot(below)] = ballots;
 const promise = signLogPromise(logOrigin(SIGNER.name, EVENT), hashLeaf(leafOf(ballot)), SIGNER, Date.UTC(2200, 0, 1));
 
 async function check(more: Partial<VerifyOptions>, read: Read = serve(log)) {
-  const { verified, checks } = await verifyLog({ read, event: EVENT, ...more });
-  return { verified, find: (name: string) => checks.find((one) => one.name === name) };
+  const { verified, checks, yourBallot } = await verifyLog({ read, event: EVENT, ...more });
+  return { verified, yourBallot, find: (name: string) => checks.find((one) => one.name === name) };
 }
 
 test.each([
@@ -43,6 +43,55 @@ test.each([
     'partial',
     { status: 'left_out', detail: expect.stringContaining('no whole promise') },
   ]);
+});
+
+const [origin = '', words, leaf = '', until, , signature = ''] = promise.split('\n');
+test.each([
+  ['in one line', promise.replaceAll('\n', ' ')],
+  ['with the line ends of Windows', promise.replaceAll('\n', '\r\n')],
+  ['without its last line end', promise.trimEnd()],
+  ['quoted in an answer', promise.replaceAll(/^/gm, '> ')],
+  ['indented', promise.replaceAll(/^/gm, '    ')],
+  [
+    'broken within leaf and signature',
+    promise.replaceAll(/(\S{30})(?=\S)/g, (run) => `${run}\n`).replace(/^.*this/s, `${origin}\nthis`),
+  ],
+  ['with two hyphens for its dash', promise.replace('—', '--')],
+  ['without its empty line', [origin, words, leaf, until, signature].join('\n')],
+  ['among other lines of a receipt', `The board\nConfirmation code: 123\nChair: Ada\n\n${promise}\n`],
+])('a promise is read %s', async (_what, pasted) => {
+  const { find, yourBallot } = await check({ promise: pasted });
+  expect([find('promise kept')?.status, yourBallot]).toEqual(['verified', { answer: 'in', until: null }]);
+});
+
+test('a promise or checkpoint that was mistyped is named, and the answer is about what was given', async () => {
+  expect((await check({ promise: promise.slice(0, -20) })).yourBallot).toEqual({ answer: 'no_promise', until: null });
+  const another = signLogPromise(logOrigin(SIGNER.name, 'evt_another'), randomBytes(32), SIGNER, 1);
+  expect(await check({ promise: another })).toMatchObject({
+    verified: 'partial',
+    yourBallot: { answer: 'no_promise' },
+  });
+  const since = signHead(log.entries.slice(0, 3));
+  for (const pasted of [since.slice(0, -20), since.replace('confirmed 2', 'confirmed 3'), 'checkpoint']) {
+    const { verified, find } = await check({ since: pasted });
+    expect([verified, find('earlier checkpoint')?.status]).toEqual(['partial', 'left_out']);
+  }
+});
+
+test('the one answer to a voter: in, not yet, not there, or removed', async () => {
+  const open = log.entries.slice(0, -1);
+  const results = { ...log.results, final: false, log: { ...log.results.log, close: null } };
+  const reading = (entries: Buffer[], confirmed: number) =>
+    serve({ ...log, results, entries, checkpoint: signHead(entries, SIGNER, confirmed) });
+  const code = randomBytes(16).toString('hex').toUpperCase();
+  expect((await check({})).yourBallot).toBeNull();
+  expect((await check({ code })).yourBallot).toEqual({ answer: 'not_there', until: null });
+  expect((await check({ code }, reading(open, 5))).yourBallot?.answer).toBe('not_there');
+  expect((await check({ code }, reading(open, 6))).yourBallot).toEqual({ answer: 'not_yet', until: CLOSED_AT });
+  const later = signLogPromise(logOrigin(SIGNER.name, EVENT), randomBytes(32), SIGNER, Date.UTC(2200, 0, 1));
+  const waiting = { answer: 'not_yet', until: Date.UTC(2200, 0, 1) };
+  expect(await check({ code, promise: later }, reading(open, 6))).toMatchObject({ yourBallot: waiting });
+  expect(await check({ promise: later })).toMatchObject({ verified: 'no', yourBallot: { answer: 'removed' } });
 });
 
 test('a promise in the name of the service that another key signed is wrong: the service has changed its key', async () => {

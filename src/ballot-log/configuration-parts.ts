@@ -1,0 +1,122 @@
+import { and, asc, eq, gte, type SQL, sql } from 'drizzle-orm';
+import { z } from 'zod';
+import type { Executor, Transaction } from '#src/database/client.ts';
+import type { Answer } from '#src/http/answer.ts';
+import { listShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { sha256 } from '#src/platform/secrets.ts';
+import { type ConfigurationPart, PART_KINDS } from './configuration.ts';
+import { logConfigurations } from './tables.ts';
+
+const partView = z
+  .object({
+    index: z.int().meta({ description: 'Of the `open` or `config` leaf that it stands from.' }),
+    kind: z.enum(PART_KINDS),
+    id: z.string().meta({ description: 'Of the event, position, candidate or group.' }),
+    value: z
+      .record(z.string(), z.unknown())
+      .nullable()
+      .meta({ description: 'As it stands in the configuration; null where it is gone.' }),
+  })
+  .meta({
+    id: 'LogConfigurationPart',
+    description:
+      'What is another in the configuration of a leaf than in the one before: the event, or a row of a list.',
+    examples: [
+      { index: 7, kind: 'group', id: EXAMPLE.group, value: { id: EXAMPLE.group, name: 'North', description: null } },
+    ],
+  });
+
+export const configurationParts = z
+  .object({
+    data: listShape(partView),
+    nextFrom: z.int().nullable().meta({ description: 'What to ask for next as `from`; null at the end.' }),
+  })
+  .meta({ id: 'LogConfigurationParts' });
+
+export const configurationsQuery = z.strictObject({
+  from: z
+    .string()
+    .regex(/^\d{1,9}$/, 'must be a number of parts')
+    .transform(Number)
+    .default(0)
+    .meta({ shownAs: { type: 'integer', minimum: 0, description: 'Where to go on, as `nextFrom` says.' } }),
+});
+
+/** A part is 35 kB at most. */
+const MAX_PARTS = 100;
+
+/** Rows that one statement writes. */
+const ROWS_TOGETHER = 100;
+
+type LatestPart = { readonly kind: ConfigurationPart['kind']; readonly id: string };
+
+const latestParts = (eventId: string): SQL => sql`
+  SELECT DISTINCT ON (part_id) kind, part_id AS id, number, content FROM log_configurations
+  WHERE voting_event_id = ${eventId} ORDER BY part_id, number DESC`;
+
+/**
+ * Stores what a configuration changes: a log that records a thousand changes of one row holds that row a thousand times, and
+ * the others once.
+ * @param leafIndex of the leaf that binds it
+ */
+export async function recordParts(
+  tx: Transaction,
+  eventId: string,
+  leafIndex: number,
+  parts: readonly ConfigurationPart[],
+): Promise<void> {
+  const { rows } = await tx.execute<LatestPart & { number: number; hash: Buffer | null }>(
+    sql`SELECT kind, id, number, sha256(convert_to(content, 'UTF8')) AS hash FROM (${latestParts(eventId)}) AS latest`,
+  );
+  const known = new Map(rows.map((row) => [row.id, row.hash]));
+  const ids = new Set(parts.map(({ id }) => id));
+  const changed = [
+    ...parts
+      .filter(({ id, text }) => known.get(id)?.equals(sha256(text)) !== true)
+      .map(({ kind, id, text }) => ({ kind, partId: id, content: text })),
+    ...rows
+      .filter(({ id, hash }) => hash !== null && !ids.has(id))
+      .map(({ kind, id }) => ({ kind, partId: id, content: null })),
+  ];
+  const first = rows.reduce((most, { number }) => Math.max(most, number + 1), 0);
+  for (let from = 0; from < changed.length; from += ROWS_TOGETHER) {
+    const some = changed.slice(from, from + ROWS_TOGETHER);
+    await tx
+      .insert(logConfigurations)
+      .values(some.map((part, at) => ({ votingEventId: eventId, number: first + from + at, leafIndex, ...part })));
+  }
+}
+
+/** A page of parts, in the order in which they were recorded. */
+export async function listParts(executor: Executor, eventId: string, from: number): Promise<Answer> {
+  const rows = await executor
+    .select()
+    .from(logConfigurations)
+    .where(and(eq(logConfigurations.votingEventId, eventId), gte(logConfigurations.number, from)))
+    .orderBy(asc(logConfigurations.number))
+    .limit(MAX_PARTS + 1);
+  const data = rows.slice(0, MAX_PARTS).map(({ leafIndex, kind, partId, content }) => ({
+    ...{ index: leafIndex, kind, id: partId, value: content === null ? null : JSON.parse(content) },
+  }));
+  return { status: 200, body: { data, nextFrom: rows[MAX_PARTS]?.number ?? null } };
+}
+
+/** A longer configuration is read in parts alone. */
+const MAX_WHOLE_BYTES = 1_048_576;
+
+/** The configuration that the log has last; undefined for a long one. */
+export async function readConfiguration(executor: Executor, eventId: string): Promise<unknown> {
+  const { rows } = await executor.execute<LatestPart & { content: string }>(sql`
+    WITH latest AS (${latestParts(eventId)}) SELECT kind, id, content FROM latest
+    WHERE content IS NOT NULL AND (SELECT sum(octet_length(content)) FROM latest) <= ${MAX_WHOLE_BYTES}`);
+  if (rows.length === 0) return undefined;
+  const valuesOf = (sought: LatestPart['kind']): unknown[] =>
+    rows
+      .filter(({ kind }) => kind === sought)
+      .toSorted((one, other) => (one.id < other.id ? -1 : 1))
+      .map(({ content }) => JSON.parse(content));
+  const [event] = valuesOf('event');
+  const lists = { candidates: valuesOf('candidate'), groups: valuesOf('group'), positions: valuesOf('position') };
+  return Object.assign({}, event, lists);
+}

@@ -1,0 +1,192 @@
+import { createHash } from 'node:crypto';
+import { describe, expect, test } from 'vitest';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { createLogKey, LogReader } from '#test/harness/ballot-log.ts';
+import {
+  demand,
+  finishEvent,
+  sealBallots,
+  type TestEvent,
+  votePoll,
+  votePolls,
+  votesFor,
+} from '#test/harness/elections.ts';
+import { useService } from '#test/harness/test-service.ts';
+import { readOverHttp } from '../../verifier/read-service.ts';
+import { verifyLog } from '../../verifier/verify-log.ts';
+
+const service = await useService({ worker: false });
+const account = await service.account();
+
+interface Part {
+  index: number;
+  kind: string;
+  id: string;
+  value: Record<string, unknown> | null;
+}
+
+const LISTS: Readonly<Record<string, string>> = { candidate: 'candidates', group: 'groups', position: 'positions' };
+
+/** The configuration as its reader puts it together from the parts up to a leaf. */
+function configurationAt(parts: readonly Part[], leaf: number): Record<string, unknown> {
+  const latest = new Map(parts.filter(({ index }) => index <= leaf).map((part) => [part.id, part]));
+  const rows = [...latest.values()].toSorted((one, other) => (one.id < other.id ? -1 : 1));
+  const of = (kind: string) => rows.flatMap((part) => (part.kind === kind && part.value !== null ? [part.value] : []));
+  const lists = Object.entries(LISTS).map(([kind, list]) => [list, of(kind)]);
+  return { ...of('event')[0], ...Object.fromEntries(lists) };
+}
+
+const hashOf = (value: unknown): string => createHash('sha256').update(canonicalJson(value)).digest('hex');
+
+async function readParts(log: LogReader): Promise<Part[]> {
+  const parts: Part[] = [];
+  for (let from: number | null = 0; from !== null; ) {
+    const { status, body } = await log.get(`configurations?from=${from}`);
+    expect(status).toBe(200);
+    expect(body.data.length).toBeLessThanOrEqual(100);
+    parts.push(...body.data);
+    from = body.nextFrom;
+  }
+  return parts;
+}
+
+/** The `open` and `config` leaves of a log with their places. */
+async function readConfigLeaves(log: LogReader) {
+  const leaves = (await log.leaves()).map((leaf, index) => ({ index, leaf }));
+  return leaves.filter(({ leaf }) => leaf.t === 'open' || leaf.t === 'config');
+}
+
+const patch = async (path: string, body: unknown) => demand(await account.patch(path, body), 200);
+const readerOf = (event: TestEvent) => new LogReader(service, event.id, account.vote);
+
+async function verify(event: TestEvent, since?: string) {
+  const read = readOverHttp(`http://127.0.0.1:${service.port}`, account.vote);
+  const report = await verifyLog({ read, event: event.id, ...(since === undefined ? {} : { since }) });
+  return { ...report, configurations: report.checks.find(({ name }) => name === 'configurations') };
+}
+
+describe('the configurations that a log commits to', () => {
+  test('are served, each hashing to what its leaf says, with descriptions; what changed is named', async () => {
+    const event = await account.event({ description: 'Once a year', ballot: { opening: 'public' } });
+    const base = `/voting-events/${event.id}`;
+    const [position] = event.positions;
+    const [ada = '', bea = ''] = position?.candidates ?? [];
+    await sealBallots(service, event.id);
+    await votePolls(service, account, event, 5);
+    const changes: [string, unknown][] = [
+      [base, { title: 'Another title' }],
+      [base, { description: 'Twice a year' }],
+      [`${base}/positions/${position?.id}`, { description: 'Two years' }],
+      [`${base}/candidates/${ada}`, { description: 'A “painter”, \\ and "quoted"' }],
+      [`${base}/candidates/${bea}`, { status: 'withdrawn' }],
+    ];
+    for (const [path, body] of changes) {
+      await patch(path, body);
+      await sealBallots(service, event.id);
+    }
+    const group = demand(await account.post(`${base}/groups`, { name: 'North' }), 201);
+    await sealBallots(service, event.id);
+    const cleo = { name: 'Cleo', positionIds: [position?.id], groupId: group.id };
+    demand(await account.post(`${base}/candidates`, cleo), 201);
+    await sealBallots(service, event.id);
+    const parts = await readParts(readerOf(event));
+    const leaves = await readConfigLeaves(readerOf(event));
+    expect(leaves).toHaveLength(8);
+    for (const { index, leaf } of leaves)
+      expect([index, hashOf(configurationAt(parts, index))]).toEqual([index, leaf['config']]);
+    expect(configurationAt(parts, 0)).toMatchObject({ description: 'Once a year', groups: [] });
+    // Each change is stored once.
+    expect(parts.filter(({ index }) => index > 0)).toHaveLength(7);
+    await finishEvent(service, event.id);
+    const { verified, configurations } = await verify(event);
+    expect([verified, configurations?.status]).toEqual(['partial', 'verified']);
+    for (const words of [
+      'title of the event',
+      'description of the event',
+      'description of position',
+      'candidate “Cleo” came',
+    ])
+      expect(configurations?.detail).toContain(words);
+    // Texts may change after the result: what the log commits to stays.
+    await patch(base, { description: 'Never' });
+    const { configuration } = (await readerOf(event).get('openings?fromIndex=0')).body;
+    expect(hashOf(configuration)).toBe(leaves.at(-1)?.leaf['config']);
+    expect(await readParts(readerOf(event))).toEqual(parts);
+  });
+
+  test('come in bounded pages, to the readers of the log and to nobody else', async () => {
+    const candidates = Array.from({ length: 230 }, (_, number) => `Candidate ${number}`);
+    const event = await account.event({}, [{ votingMethod: 'approval', candidates }]);
+    await sealBallots(service, event.id);
+    const parts = await readParts(readerOf(event));
+    expect(parts).toHaveLength(232);
+    expect(hashOf(configurationAt(parts, 0))).toBe((await readConfigLeaves(readerOf(event)))[0]?.leaf['config']);
+    const address = `/public/voting-events/${event.id}/log/configurations`;
+    const get = async (key?: string) =>
+      (await service.call('GET', address, undefined, key === undefined ? {} : { key })).status;
+    const stranger = await service.account();
+    expect([await get(), await get(account.write), await get(stranger.vote)]).toEqual([401, 403, 404]);
+    expect(await get(await createLogKey(service, account, event.id))).toBe(200);
+    await patch(`/voting-events/${event.id}`, { log: { open: true } });
+    expect(await get()).toBe(200);
+    for (const from of ['-1', '1.5', 'x', '9999999999'])
+      expect((await readerOf(event).get(`configurations?from=${from}`)).status).toBe(400);
+    const { body } = await readerOf(event).get('configurations?from=999');
+    expect(body).toEqual({ data: [], nextFrom: null });
+  });
+
+  test('of a change before the first ballot say so, however late the leaf comes', async () => {
+    const event = await account.event({ ballot: { opening: 'public' } });
+    await sealBallots(service, event.id);
+    const [ada] = event.positions[0]?.candidates ?? [];
+    await patch(`/voting-events/${event.id}/candidates/${ada}`, { name: 'Adah' });
+    for (let index = 0; index < 5; index += 1) await votePoll(service, account, event, votesFor(event));
+    const candidate = await account.patch(`/voting-events/${event.id}/candidates/${ada}`, { name: 'Bea' });
+    expect([candidate.status, candidate.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
+    await sealBallots(service, event.id);
+    const [, change] = await readConfigLeaves(readerOf(event));
+    expect(change?.leaf).toMatchObject({ t: 'config', confirmed: 0 });
+    expect((await verify(event)).configurations).toMatchObject({
+      status: 'verified',
+      detail: expect.stringContaining('name of candidate “Adah”'),
+    });
+  });
+
+  test('of names that were swapped in the database while people voted fail the verifier', async () => {
+    const event = await account.event({ ballot: { opening: 'public' } });
+    await votePolls(service, account, event, 5);
+    const { checkpoint } = await verify(event);
+    await service.query(
+      `WITH two AS (SELECT id, name FROM candidates WHERE voting_event_id = $1)
+       UPDATE candidates c SET name = o.name FROM two o WHERE c.voting_event_id = $1 AND o.id <> c.id`,
+      [event.id],
+    );
+    await service.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [event.id]);
+    service.deps.events.forget(event.id);
+    await sealBallots(service, event.id);
+    for (const since of [undefined, checkpoint ?? undefined])
+      expect(await verify(event, since)).toMatchObject({
+        verified: 'no',
+        configurations: { status: 'failed', detail: expect.stringContaining('name of candidate') },
+      });
+  });
+
+  test('go with their event', async () => {
+    const event = await account.event();
+    await sealBallots(service, event.id);
+    const count = async (): Promise<number> => {
+      const rows = await service.query<{ rows: string }>(
+        'SELECT count(*) AS rows FROM log_configurations WHERE voting_event_id = $1',
+        [event.id],
+      );
+      return Number(rows[0]?.rows);
+    };
+    expect(await count()).toBe(4);
+    await expect(
+      service.query("UPDATE log_configurations SET content = '{}' WHERE voting_event_id = $1", [event.id]),
+    ).rejects.toThrow('append-only');
+    expect((await account.delete(`/voting-events/${event.id}`)).status).toBe(204);
+    await service.query('SELECT delete_event_rows($1, 1000)', [event.id]);
+    expect(await count()).toBe(0);
+  });
+});
