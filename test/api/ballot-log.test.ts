@@ -14,14 +14,7 @@ import { EventCounter } from '#src/results/count-event.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import {
-  createTestEvent,
-  demand,
-  finishEvent,
-  sealBallots,
-  type TestEvent,
-  votePoll,
-} from '#test/harness/elections.ts';
+import { demand, finishEvent, refusalOf, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
 import { openLogPromise, verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
 import {
@@ -30,6 +23,7 @@ import {
   startTestService,
   type TestAccount,
   type TestService,
+  untilTrue,
 } from '#test/harness/test-service.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
@@ -60,7 +54,7 @@ function votesOf(event: TestEvent, choice: number) {
 }
 
 async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}) {
-  const event = await createTestEvent(service, account, settings, PLAN);
+  const event = await account.event(settings, PLAN);
   const confirmed: { confirmationCode: string; logPromise: string; salt?: string }[] = [];
   for (let index = 0; index < ballots; index += 1) {
     confirmed.push(await votePoll(service, account, event, votesOf(event, index)));
@@ -83,11 +77,11 @@ describe('the log of an event', () => {
 
   test('of one that is only scheduled is an empty tree, signed all the same; one that is a draft has none', async () => {
     const startsAt = Date.now() + 3_600_000;
-    const event = await createTestEvent(service, account, { startsAt }, PLAN.slice(0, 1), false);
+    const event = await account.event({ startsAt }, PLAN.slice(0, 1), false);
     const log = new LogReader(service, event.id, account.vote);
     const { size, rootHash } = await log.checkpoint();
     expect([size, Buffer.from(rootHash)]).toEqual([0, createHash('sha256').digest()]);
-    const draft = await createTestEvent(service, account, {}, PLAN.slice(0, 1), false);
+    const draft = await account.event({}, PLAN.slice(0, 1), false);
     expect((await new LogReader(service, draft.id, account.vote).get('checkpoint')).status).toBe(404);
   });
 
@@ -98,7 +92,7 @@ describe('the log of an event', () => {
     expect([size, origin]).toEqual([8, `localhost/${event.id}`]);
     const entries = await log.entries(size);
     expect(naiveRoot(entries)).toEqual(Buffer.from(rootHash));
-    const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    const results = await account.get(`/voting-events/${event.id}/results`);
     expect(results.body.data.log).toEqual({ size, rootHash: Buffer.from(rootHash).toString('base64'), close: null });
     expect(results.body.data.stats.ballots).toBe(7);
   });
@@ -131,17 +125,12 @@ describe('the log of an event', () => {
       expect(verifyInclusion({ ...shown, leafHash: hashLeaf(Buffer.from('another')) })).toBe(false);
       expect(promise.origin).toBe(`localhost/${event.id}`);
     }
-    const unknown = await service.call(
-      'POST',
-      `/public/voting-events/${event.id}/log/proof`,
-      { confirmationCode: 'A'.repeat(26) },
-      { key: account.vote },
-    );
+    const unknown = await account.page(event, 'log/proof', { confirmationCode: 'A'.repeat(26) });
     expect(unknown.status).toBe(404);
   });
 
   test('shows each earlier size to be the beginning of each later one', async () => {
-    const event = await createTestEvent(service, account, {}, PLAN);
+    const event = await account.event({}, PLAN);
     const log = new LogReader(service, event.id, account.vote);
     const heads = [];
     for (let round = 0; round < 4; round += 1) {
@@ -189,21 +178,15 @@ describe('the log of an event', () => {
     const { log, event } = await pollWith(5, { results: { visibility: 'published' } });
     await sealBallots(service, event.id);
     const path = `/voting-events/${event.id}`;
-    demand(await service.call('PATCH', path, { title: 'Another title' }, { key: account.write }), 200);
-    await eventually(async () => ((await log.leaves()).some(({ t }) => t === 'config') ? true : undefined));
-    demand(
-      await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write }),
-      200,
-    );
+    await account.change(path, { title: 'Another title' });
+    await untilTrue(async () => (await log.leaves()).some(({ t }) => t === 'config'));
+    await account.change(`/voting-events/${event.id}`, { status: 'closed' });
     await finishEvent(service, event.id);
     const leaves = await log.leaves();
     // The new name, the close by status, and its moving back in this test.
     const changes = Array(3).fill('config');
     expect(leaves.map(({ t }) => t)).toEqual(['open', ...Array(5).fill('ballot'), ...changes, 'close']);
-    const results = demand(
-      await service.call('GET', `/public/voting-events/${event.id}/results`, undefined, { key: account.vote }),
-      200,
-    );
+    const results = demand(await account.page(event, 'results'), 200);
     const { salt, ...content } = results.log.close;
     expect(content).toMatchObject({
       ballots: 5,
@@ -224,7 +207,7 @@ describe('the log of an event', () => {
       [0, 0, 0],
       [1, 1, 2],
     ]) {
-      const event = await createTestEvent(service, account, { results: { visibility: 'hidden' } }, PLAN);
+      const event = await account.event({ results: { visibility: 'hidden' } }, PLAN);
       for (const choice of choices) await votePoll(service, account, event, votesOf(event, choice));
       await finishEvent(service, event.id);
       const path = `/public/voting-events/${event.id}/results`;
@@ -247,18 +230,18 @@ describe('the log of an event', () => {
   });
 
   test('commits by its close to the electorate and to who took part, of an election', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN.slice(0, 1), false);
+    const event = await account.event({ type: 'election' }, PLAN.slice(0, 1), false);
     const voters = [1, 2, 0.5].map((weight, index) => ({ name: `Voter ${index}`, voterId: `V-${index}`, weight }));
     const path = `/voting-events/${event.id}`;
-    demand(await service.call('POST', `${path}/voters/batch`, { voters }, { key: account.write }), 201);
-    demand(await service.call('PATCH', path, { status: 'open' }, { key: account.write }), 200);
+    await account.make(`${path}/voters/batch`, { voters });
+    await account.change(path, { status: 'open' });
     await finishEvent(service, event.id);
-    const { log } = demand(await service.call('GET', `${path}/results`, undefined, { key: account.read }), 200);
+    const { log } = await account.show(`${path}/results`);
     expect(log.close).toMatchObject({ participants: 0, ballots: 0, electorate: { heads: 3, weight: '3.5' } });
   });
 
   test('of an election holds its roll, and a leaf for every change of it, before the ballots that follow', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN.slice(0, 1), false);
+    const event = await account.event({ type: 'election' }, PLAN.slice(0, 1), false);
     const path = `/voting-events/${event.id}`;
     const write = async (method: string, what: string, body: unknown, status: number) =>
       demand(await service.call(method, `${path}${what}`, body, { key: account.write }), status);
@@ -290,7 +273,7 @@ describe('the log of an event', () => {
     await finishEvent(service, event.id);
     expect(await rolls()).toEqual([one, two, { ...two, heads: 3, weight: '5', seq: 3 }]);
     expect((await log.leaves()).map(({ t }) => t)).toEqual(['open', 'roll', 'roll', 'config', 'roll', 'close']);
-    const results = demand(await service.call('GET', `${path}/results`, undefined, { key: account.read }), 200);
+    const results = await account.show(`${path}/results`);
     expect(results.log.close).toMatchObject({
       electorate: { heads: 3, weight: '5' },
       identityChanges: 1,
@@ -304,11 +287,11 @@ describe('the log of an event', () => {
   });
 
   test('of an election takes no ballot back, whatever the database says: nothing is sealed over it', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN.slice(0, 1), false);
+    const event = await account.event({ type: 'election' }, PLAN.slice(0, 1), false);
     const path = `/voting-events/${event.id}`;
     const voter = { name: 'A voter', email: 'a@voters.example' };
-    demand(await service.call('POST', `${path}/voters`, voter, { key: account.write }), 201);
-    demand(await service.call('PATCH', path, { status: 'open' }, { key: account.write }), 200);
+    await account.make(`${path}/voters`, voter);
+    await account.change(path, { status: 'open' });
     await sealBallots(service, event.id);
     const { $client } = service.deps.db;
     const tag = Buffer.alloc(32, 1);
@@ -329,14 +312,13 @@ describe('the log of an event', () => {
       ['election', PLAN.slice(0, 1)],
     ] as const) {
       const [startsAt, endsAt] = [Date.now() - 7_200_000, Date.now() - 3_600_000];
-      const event = await createTestEvent(service, account, { type }, plans, false);
+      const event = await account.event({ type }, plans, false);
       const { $client } = service.deps.db;
       const change = 'UPDATE voting_events SET starts_at = $2, ends_at = $3 WHERE id = $1';
       await $client.query(change, [event.id, startsAt, endsAt]);
       service.deps.events.forget(event.id);
       const path = `/voting-events/${event.id}`;
-      const read = async (what: string) =>
-        demand(await service.call('GET', `${path}${what}`, undefined, { key: account.read }), 200);
+      const read = async (what: string) => await account.show(`${path}${what}`);
       expect((await read('')).status).toBe('closed');
       expect(await listEventsToTend(service.deps.db, 1)).toContain(event.id);
       await sequenceLog(sealDeps(service.deps), event.id, 1);
@@ -352,11 +334,10 @@ describe('the log of an event', () => {
     await sealBallots(service, event.id);
     const observer = new LogReader(service, event.id, await observerKey(event.id));
     for (const reader of [log, observer]) {
-      const early = await reader.get('openings');
-      expect([early.status, early.body.error.details.reason]).toEqual([403, 'openings_not_available']);
+      expect(refusalOf(await reader.get('openings'))).toEqual([403, 'openings_not_available']);
     }
     const close = { status: 'closed' };
-    demand(await service.call('PATCH', `/voting-events/${event.id}`, close, { key: account.write }), 200);
+    await account.change(`/voting-events/${event.id}`, close);
     expect((await observer.get('openings')).body.error.details.reason).toBe('openings_not_available');
     await finishEvent(service, event.id);
     expect((await log.get('openings')).status).toBe(403);
@@ -427,10 +408,8 @@ describe('the log of an event', () => {
   test('voids a ballot by a leaf after its own, and counts it no more from that moment on', async () => {
     const { log, event, confirmed } = await pollWith(4);
     const code = confirmed[2]?.confirmationCode ?? '';
-    const results = async () =>
-      (await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read })).body.data;
-    const votes = async () =>
-      (await service.call('GET', `/voting-events/${event.id}/votes`, undefined, { key: account.read })).body.data;
+    const results = async () => (await account.get(`/voting-events/${event.id}/results`)).body.data;
+    const votes = async () => (await account.get(`/voting-events/${event.id}/votes`)).body.data;
     expect((await results()).stats.ballots).toBe(4);
     const { db } = service.deps;
     const voidIt = (codeTag: Buffer) => inTransaction(db, (tx) => voidBallot(tx, event.id, codeTag));
@@ -457,8 +436,7 @@ describe('the log of an event', () => {
       await inTransaction(db, (tx) => voidBallot(tx, event.id, codeTag));
     };
     const path = `/voting-events/${event.id}`;
-    const read = async (what: string) =>
-      (await service.call('GET', `${path}/${what}`, undefined, { key: account.read })).body.data;
+    const read = async (what: string) => (await account.get(`${path}/${what}`)).body.data;
     await voidIt(3);
     await finishEvent(service, event.id);
     const closed = await read('results');
@@ -476,7 +454,7 @@ describe('the log of an event', () => {
     expect(kinds).toEqual(['open', 'config', ...Array(4).fill('ballot'), 'void', 'close', 'void', 'void']);
     // Another look at the log finds nothing to do: it ends once.
     await sequenceLog(sealDeps(service.deps), event.id, 1);
-    await service.call('PATCH', path, { description: 'The minutes are at the desk.' }, { key: account.write });
+    await account.patch(path, { description: 'The minutes are at the desk.' });
     await sequenceLog(sealDeps(service.deps), event.id, 1);
     expect((await log.leaves()).map(({ t }) => t)).toEqual(kinds);
     expect(await listEventsToTend(db, 1)).not.toContain(event.id);
@@ -488,7 +466,7 @@ describe('the log of an event', () => {
     );
     expect(checks.filter(({ status }) => status === 'differs')).toEqual([]);
     expect(checks.find(({ check }) => check === 'close')?.status).toBe('agrees');
-    await service.call('PATCH', path, { results: { visibility: 'published' } }, { key: account.write });
+    await account.patch(path, { results: { visibility: 'published' } });
     const report = await verifyLog({
       read: readOverHttp(`http://127.0.0.1:${service.port}`, account.vote),
       event: event.id,

@@ -5,7 +5,7 @@ import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { posterWithInbox } from '#src/webhooks/own-inbox.ts';
 import { signMessage } from '#src/webhooks/signature.ts';
 import { type Asked, askRaw, readToken, WITH_CONSOLE, watchConsole } from '#test/harness/console.ts';
-import { createTestEvent, demand, PLURALITY, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, PLURALITY, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
 import { checkoutUrlOf, createPaidEvent, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually, startTestService, type TestAccount } from '#test/harness/test-service.ts';
@@ -159,8 +159,8 @@ describe('the console', () => {
     const { service } = paid;
     const { state, until } = await watch();
     const account = await service.account();
-    const event = await createTestEvent(service, account);
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+    const event = await account.event();
+    await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     const at = `/public/voting-events/${event.code}/ballot/cast`;
     const headers = { 'X-Request-Id': 'a-cast-too-late' };
     const votes = votesFor(event);
@@ -181,27 +181,14 @@ describe('the console', () => {
   test('shows a mail with its key, HTML and text, and neither database nor log has it', async () => {
     const { service } = paid;
     const account = await service.account();
-    const election = await createTestEvent(
-      service,
-      account,
+    const election = await account.event(
       { type: 'election', title: 'The <b>board</b>', votingPageUrl: 'https://club.example/vote#key={voterKey}' },
       PLURALITY,
       false,
     );
     const email = 'vera@club.example';
-    demand(
-      await service.call(
-        'POST',
-        `/voting-events/${election.id}/voters`,
-        { name: 'Vera', email },
-        { key: account.write },
-      ),
-      201,
-    );
-    demand(
-      await service.call('PATCH', `/voting-events/${election.id}`, { status: 'open' }, { key: account.write }),
-      200,
-    );
+    await account.make(`/voting-events/${election.id}/voters`, { name: 'Vera', email });
+    await account.change(`/voting-events/${election.id}`, { status: 'open' });
     const { until } = await watch();
     const ask = `/public/voting-events/${election.code}/voter-key/request`;
     await service.call('POST', ask, { email }, { key: account.vote });
@@ -252,7 +239,7 @@ describe('the console', () => {
     const { service } = paid;
     const { until } = await watch();
     const account = await service.account();
-    const event = await createTestEvent(service, account, { title: 'Counted here' });
+    const event = await account.event({ title: 'Counted here' });
     await until(({ results }) => results.find(({ id, ballots }) => id === event.id && ballots === 0));
     const [position] = event.positions;
     await votePoll(service, account, event, [
@@ -310,7 +297,7 @@ describe('the inbox', () => {
     const { until } = await watch();
     const account = await service.account();
     const endpoint = demand(await subscribe(account, `http://localhost:${port}/console/inbox/first`), 201);
-    await service.call('POST', `/webhook-endpoints/${endpoint.id}/test`, undefined, { key: account.write });
+    await account.post(`/webhook-endpoints/${endpoint.id}/test`);
     const first = await until(({ messages }) => messages.find(({ inbox }) => inbox === 'first'));
     expect(first).toMatchObject({ verdict: 'verified', endpointId: endpoint.id });
     expect(JSON.parse(first.body)).toMatchObject({ type: 'webhook_endpoint.test' });

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { copyRollJob } from '#src/voters/copy-event.ts';
-import { demand, type TestEvent } from '#test/harness/elections.ts';
+import { demand, fieldOf, refusalOf, type TestEvent } from '#test/harness/elections.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { eventually, type TestAnswer } from '#test/harness/test-service.ts';
@@ -233,15 +233,14 @@ test('the route of copies refuses what is not its own, and answers a repeat with
     [{ title: 'X', withVoters: false, code: 'CODE2026' }, 'code'],
   ];
   for (const [body, field] of bad) {
-    const answer = await call('POST', `/${source.id}/copy`, body as object);
-    expect([answer.status, answer.body.error.details.field]).toEqual([422, field]);
+    expect(fieldOf(await call('POST', `/${source.id}/copy`, body as object))).toEqual([422, field]);
   }
   const path = `/voting-events/${source.id}/copy`;
   const good = { title: 'X', withVoters: false };
   const codes = async (key: string | undefined, target = path, method = 'POST') => {
     const body = method === 'POST' ? good : undefined;
     const answer = await service.call(method, target, body, key === undefined ? {} : { key });
-    return [answer.status, answer.body.error.details?.reason ?? answer.body.error.code];
+    return refusalOf(answer);
   };
   const [stranger, viewer] = [await service.account(), await service.account()];
   await shareEvent(service, account, source, viewer, 'viewer');

@@ -32,7 +32,7 @@ async function createElection(weights: readonly number[], settings: object = {})
   for (const [place, weight] of weights.entries()) {
     const email = `voter-${place}@club.example`;
     const body = { name: `Voter ${place}`, email, weight };
-    const { id } = demand(await account.post(`/voting-events/${event.id}/voters`, body), 201);
+    const { id } = await account.make(`/voting-events/${event.id}/voters`, body);
     voters.push({ id, email, key: await giveVoterKey(service, event.id, id) });
   }
   return { event, voters };
@@ -137,7 +137,7 @@ describe('who voted in a secret event', () => {
     await vote(election, voted);
     const ask = (method: string, path: string, body?: object) =>
       service.call(method, `/voting-events/${id}/voters${path}`, body, { key: account.write });
-    const group = demand(await account.post(`/voting-events/${id}/groups`, { name: 'South' }), 201);
+    const group = await account.make(`/voting-events/${id}/groups`, { name: 'South' });
     const tries = [
       await ask('PATCH', `/${voted.id}`, { weight: 2 }),
       await ask('PATCH', `/${voted.id}`, { groupId: group.id }),
@@ -215,7 +215,7 @@ describe('who voted in a secret event', () => {
     const { id } = election.event;
     await service.query("UPDATE voters SET status = 'pending' WHERE voting_event_id = $1", [id]);
     const hook = { url: 'https://hooks.example.com/none', eventTypes: ['voter.updated'] };
-    const endpoint = demand(await account.post('/webhook-endpoints', hook), 201);
+    const endpoint = await account.make('/webhook-endpoints', hook);
     const statuses = async (): Promise<string[]> =>
       (await read(`/voting-events/${id}/voters`)).map(({ status }: { status: string }) => status);
     const countMessages = async (): Promise<number> => {
@@ -271,7 +271,7 @@ describe('who voted in a secret event', () => {
     for (const voter of election.voters.slice(1, 4)) await vote(election, voter);
     const path = `/voting-events/${id}/voters/${known?.id}`;
     const email = { email: 'another@club.example' };
-    demand(await account.patch(path, email), 200);
+    await account.change(path, email);
     await sequenceLog(sealDeps(service.deps), id, 5);
     expect(await rolls()).toEqual([{ heads: 1, weight: '1' }]);
     // Sealed all the same, as after 24 hours: the ballots are seen, and the roll holds them.

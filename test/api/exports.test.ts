@@ -10,6 +10,7 @@ import {
   demand,
   finishEvent,
   PLURALITY,
+  refusalOf,
   sealBallots,
   type TestEvent,
   visitor,
@@ -84,7 +85,7 @@ function ballotOf(event: TestEvent, choice: number): object[] {
 }
 
 async function pollOfEveryMethod(ballots: number, settings: object = {}): Promise<TestEvent> {
-  const event = await createTestEvent(service, account, { title: 'Ọlá & 山田 <2026>', ...settings }, METHODS);
+  const event = await account.event({ title: 'Ọlá & 山田 <2026>', ...settings }, METHODS);
   for (let index = 0; index < ballots; index += 1) {
     await votePoll(service, account, event, ballotOf(event, index % 3));
     if (index === 2) await sealBallots(service, event.id, 1);
@@ -114,13 +115,12 @@ async function holdElection(event: TestEvent, voters: readonly ElectionVoter[]):
   for (const [index, { votes, ...voter }] of voters.entries()) {
     const email = `voter${index}@${event.code.toLowerCase()}.example`;
     const row = { name: `Voter ${index}`, email, ...voter };
-    ids.push(demand(await account.post(`/voting-events/${event.id}/voters`, row), 201).id);
+    ids.push((await account.make(`/voting-events/${event.id}/voters`, row)).id);
     const voterKey = await mailedVoterKey(service, async () =>
       demand(await account.page(event, 'voter-key/request', { email }), 200),
     );
     const body = { voterKey, email, votes: votes(event) };
-    const { confirmationCode } = demand(await account.page(event, 'ballot/cast', body), 201);
-    demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
+    await account.ballot(event, body);
   }
   return ids;
 }
@@ -197,7 +197,7 @@ describe('an export', () => {
       expect(await refused(token.slice(0, at) + other + token.slice(at + 1))).toEqual([403, 'download_link_invalid']);
     }
     const { secrets, clock } = service.deps;
-    const keyId = demand(await account.get('/me'), 200).key.id;
+    const keyId = (await account.show('/me')).key.id;
     const link = {
       kind: 'json',
       eventId: event.id,
@@ -244,7 +244,7 @@ describe('an export', () => {
 describe('the result report', () => {
   test('gives every figure of the results, names in every script, rules, and the log', async () => {
     const event = poll;
-    const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
+    const results = await account.show(`/voting-events/${event.id}/results`);
     const { pages, outline, subject } = readPdf(await download(event, 'pdf'));
     const lines = pages.flatMap((page) => page.split('\n'));
     for (const text of [...NAMES, 'PROVISIONAL', results.log.rootHash, event.id, 'Share of yes'])
@@ -276,7 +276,7 @@ describe('the result report', () => {
 
 describe('the table of results', () => {
   test('gives the figures of the results, and runs nothing', async () => {
-    const event = await createTestEvent(service, account, { title: '=1+1' }, [
+    const event = await account.event({ title: '=1+1' }, [
       { votingMethod: 'plurality', candidates: ['@SUM(A1)', '+Bea', 'a "quoted", name'], settings: { title: '-2+3' } },
     ]);
     await votePoll(service, account, event, votesFor(event, 2));
@@ -324,7 +324,7 @@ describe('the cast vote records', () => {
     const ajv = new Ajv({ strict: false, allErrors: true });
     addFormats.default(ajv);
     const validate = ajv.compile(schema);
-    for (const event of [poll, await createTestEvent(service, account, {}, METHODS, false)]) {
+    for (const event of [poll, await account.event({}, METHODS, false)]) {
       const valid = validate(await records(event));
       expect([validate.errors, valid]).toEqual([null, true]);
     }
@@ -343,7 +343,7 @@ describe('the cast vote records', () => {
         }
       }
     }
-    const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
+    const results = await account.show(`/voting-events/${event.id}/results`);
     const contests = report.Election[0].Contest;
     for (const [index, position] of results.positions.entries()) {
       const counted = contests[index].ContestSelection.map((one: { '@id': string }) => votes.get(one['@id']) ?? 0);
@@ -406,13 +406,12 @@ describe('the cast vote records', () => {
   });
 
   test('of an event without candidates are refused, because the format has no report without a contest', async () => {
-    const event = await createTestEvent(service, account, {}, [], false);
-    const answer = await ask(event, 'cvr');
-    expect([answer.status, answer.body.error.details.reason]).toEqual([409, 'not_ready']);
+    const event = await account.event({}, [], false);
+    expect(refusalOf(await ask(event, 'cvr'))).toEqual([409, 'not_ready']);
   });
 
   test('of a secret event name no voter, no ballot and no time, and no weight that few have', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, [
+    const event = await account.event({ type: 'election' }, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
     ]);
     const choose = (at: number) => (own: TestEvent) => votesFor(own, at);
@@ -444,13 +443,13 @@ describe('the cast vote records', () => {
     ['all weights where few of a group have one, and others have another', 2, Array(11).fill(undefined)],
     ['no weight where all are alike', 3, Array(11).fill('3/1')],
   ])('of a secret event keep back %s', async (_what, weight, shown) => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, false);
+    const event = await account.event({ type: 'election' }, PLURALITY, false);
     const base = `/voting-events/${event.id}`;
-    const make = async (path: string, body: object) => demand(await account.post(`${base}/${path}`, body), 201).id;
+    const make = async (path: string, body: object) => (await account.make(`${base}/${path}`, body)).id;
     const groupId = await make('groups', { name: 'Board' });
     const positionId = await make('positions', { title: 'Of the board', votingMethod: 'plurality', groupId });
     const candidateId = await make('candidates', { name: 'Cy', positionIds: [positionId] });
-    demand(await account.patch(base, { status: 'open' }), 200);
+    await account.change(base, { status: 'open' });
     const common = { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] };
     await holdElection(event, [
       ...Array.from({ length: 5 }, () => ({ weight: 3, votes: () => [common] })),

@@ -15,7 +15,7 @@ beforeAll(async () => {
   const event = await account.event({ type: 'poll' }, [], false);
   eventId = event.id;
   await fillEvent($client, eventId, SIZE);
-  demand(await account.patch(`/voting-events/${eventId}`, { status: 'open' }), 200);
+  await account.change(`/voting-events/${eventId}`, { status: 'open' });
   for (let kind = 0; kind < 2; kind += 1) await votePoll(service, account, event, votesOf(kind, SIZE, 33));
   await sealBallots(service, eventId);
 }, 120_000);

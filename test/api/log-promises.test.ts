@@ -6,7 +6,7 @@ import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { LEAST_WHILE_OPEN, sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { openLogPromise } from '#test/harness/read-log-proofs.ts';
 import {
   createTestAccount,
@@ -31,8 +31,7 @@ beforeAll(async () => {
 });
 afterAll(() => service.stop());
 
-const openEvent = (settings: Readonly<Record<string, unknown>> = {}) =>
-  createTestEvent(service, account, settings, PLAN);
+const openEvent = (settings: Readonly<Record<string, unknown>> = {}) => account.event(settings, PLAN);
 
 async function cast({ id, positions }: TestEvent, by = service): Promise<string> {
   const votes = positions.map((position) => ({ positionId: position.id, candidateId: position.candidates[0] }));
@@ -159,7 +158,7 @@ describe('ballots that wait for others', () => {
 
   test('of an election that is sealed once are sealed earlier only when a promise asks for it', async () => {
     const endsAt = Date.now() + DAY_MS;
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN, false);
+    const event = await account.event({ type: 'election' }, PLAN, false);
     const path = `/voting-events/${event.id}`;
     const key = { key: account.write };
     demand(await service.call('POST', `${path}/voters`, { name: 'A voter', voterId: 'V-1' }, key), 201);

@@ -13,7 +13,6 @@ import { wordsOf } from '#src/run-remote.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { demand, PLURALITY, votePoll, votesFor } from '#test/harness/elections.ts';
 import { startFailingProxy } from '#test/harness/failing-proxy.ts';
-
 import { freePort } from '#test/harness/started-service.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
-import { demand, type TestEvent } from '#test/harness/elections.ts';
-import { eventually, type TestAccount, type TestAnswer, useService } from '#test/harness/test-service.ts';
+import { demand, fieldOf, PLURALITY, refusalOf, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { eventually, type TestAccount, type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const service = await useService();
@@ -127,7 +127,7 @@ describe('the ceiling of registrations', () => {
       };
       const full = [422, 'plan_limit', 'candidates_per_event', 1_000];
       // One stands already, by the event itself.
-      const standing = demand(await owner.get(path), 200).length;
+      const standing = (await owner.show(path)).length;
       await fillCandidates(event, 'registration', 500);
       await service.query(
         "UPDATE candidates SET status = 'approved' WHERE voting_event_id = $1 AND source = 'registration'",
@@ -157,9 +157,7 @@ describe('a change of many rows', () => {
   const bulk = (owner: TestAccount, event: TestEvent, kind: string, body: object) =>
     owner.post(`/voting-events/${event.id}/${kind}/bulk`, body);
   const statuses = async (event: TestEvent, kind: string): Promise<string[]> =>
-    demand(await account.get(`/voting-events/${event.id}/${kind}`), 200).map(
-      ({ status }: { status: string }) => status,
-    );
+    (await account.show(`/voting-events/${event.id}/${kind}`)).map(({ status }: { status: string }) => status);
 
   test('rejects registered voters and frees their places, and deletes voters', async () => {
     const event = await createOpenElection(account);
@@ -200,16 +198,16 @@ describe('a change of many rows', () => {
     await service.query('INSERT INTO participation (voting_event_id, participant) VALUES ($1, $2)', [event.id, two]);
     for (const action of ['reject', 'delete']) {
       const refused = await bulk(account, event, 'voters', { action, voterIds: [one, two] });
-      expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
-      const unknown = await bulk(account, event, 'voters', { action, voterIds: [one, 'vtr_nobody'] });
-      expect([unknown.status, unknown.body.error.details.field]).toEqual([422, 'voterIds[1]']);
-      const twice = await bulk(account, event, 'voters', { action, voterIds: [one, one] });
-      expect([twice.status, twice.body.error.details.field]).toEqual([422, 'voterIds[1]']);
+      expect(refusalOf(refused)).toEqual([409, 'event_has_ballots']);
+      const denied = await bulk(account, event, 'voters', { action, voterIds: [one, 'vtr_nobody'] });
+      expect(fieldOf(denied)).toEqual([422, 'voterIds[1]']);
+      const rejected = await bulk(account, event, 'voters', { action, voterIds: [one, one] });
+      expect(fieldOf(rejected)).toEqual([422, 'voterIds[1]']);
     }
     expect(await statuses(event, 'voters')).toEqual(['pending', 'pending']);
     await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
-    const closed = await bulk(account, event, 'voters', { action: 'reject', voterIds: [one] });
-    expect([closed.status, closed.body.error.details.reason]).toEqual([409, 'event_closed']);
+    const turnedDown = await bulk(account, event, 'voters', { action: 'reject', voterIds: [one] });
+    expect(refusalOf(turnedDown)).toEqual([409, 'event_closed']);
   });
 
   test('rejects and deletes candidates, and is refused as a whole once a ballot was cast', async () => {
@@ -220,8 +218,9 @@ describe('a change of many rows', () => {
       candidateIds.push(demand(await account.page(event, 'register/candidate', { name, positionIds }), 201).id);
     }
     const [first] = candidateIds;
-    const unknown = await bulk(account, event, 'candidates', { action: 'delete', candidateIds: [first, 'cnd_nobody'] });
-    expect([unknown.status, unknown.body.error.details.field]).toEqual([422, 'candidateIds[1]']);
+    expect(
+      fieldOf(await bulk(account, event, 'candidates', { action: 'delete', candidateIds: [first, 'cnd_nobody'] })),
+    ).toEqual([422, 'candidateIds[1]']);
     expect(demand(await bulk(account, event, 'candidates', { action: 'reject', candidateIds }), 200).changed).toBe(2);
     expect(await statuses(event, 'candidates')).toEqual(['approved', 'approved', 'rejected', 'rejected']);
     const gone = { action: 'delete', candidateIds: [first] };
@@ -233,8 +232,7 @@ describe('a change of many rows', () => {
     demand(await account.page(event, 'ballot/cast', cast), 201);
     for (const action of ['reject', 'delete']) {
       const body = { action, candidateIds: [candidateIds[1], event.positions[0]?.candidates[0]] };
-      const refused = await bulk(account, event, 'candidates', body);
-      expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
+      expect(refusalOf(await bulk(account, event, 'candidates', body))).toEqual([409, 'event_has_ballots']);
     }
     expect(await statuses(event, 'candidates')).toEqual(['approved', 'approved', 'rejected']);
   });
@@ -256,7 +254,7 @@ describe('a registration', () => {
       event.id,
     );
   const names = async (event: TestEvent): Promise<string[]> =>
-    demand(await account.get(`/voting-events/${event.id}/voters`), 200).map(({ email }: { email: string }) => email);
+    (await account.show(`/voting-events/${event.id}/voters`)).map(({ email }: { email: string }) => email);
 
   test('expires when its link is not used within 7 days, frees its place, and stays when it is used or approved', async () => {
     const event = await createOpenElection(account);
@@ -331,14 +329,14 @@ describe('a registration', () => {
       const { rows } = await query('SELECT confirm_by IS NOT NULL AS waits FROM voters WHERE voting_event_id = $1', id);
       return rows[0]?.waits === true;
     };
-    await eventually(async () => ((await waits(toManual)) ? true : undefined));
+    await untilTrue(async () => await waits(toManual));
     expect(await waits(toAutomatic)).toBe(false);
     for (const [event, approval] of [
       [toManual, 'manual'],
       [toAutomatic, 'automatic'],
     ] as const) {
       const change = { voter: { approval } };
-      demand(await account.patch(`/voting-events/${event.id}`, change), 200);
+      await account.change(`/voting-events/${event.id}`, change);
       await weekPasses(event);
     }
     await expireRegistrations(service.deps);
@@ -376,8 +374,8 @@ describe('a registration', () => {
       });
       demand(await register(account, event, 'gone@week.example'), 201);
       demand(await register(account, event, 'later@week.example'), 201);
-      await eventually(async () => ((await names(event)).length === 1 ? true : undefined));
-      await eventually(() => (send.mock.calls.some(([{ to }]) => to.startsWith('later')) ? true : undefined));
+      await untilTrue(async () => (await names(event)).length === 1);
+      await untilTrue(() => send.mock.calls.some(([{ to }]) => to.startsWith('later')));
       expect(await names(event)).toEqual(['later@week.example']);
     } finally {
       send.mockRestore();
@@ -385,5 +383,50 @@ describe('a registration', () => {
     await weekPasses(event);
     await expireRegistrations(service.deps);
     expect(await names(event)).toEqual(['later@week.example']);
+  });
+});
+
+const customer = await service.account();
+const REFERENDUM = { votingMethod: 'referendum', candidates: ['Yes', 'No'] };
+
+const createReferendum = (open: boolean): Promise<TestEvent> =>
+  customer.event({ candidate: { selfRegistration: true } }, [...PLURALITY, REFERENDUM], open);
+const standFor = (event: TestEvent, positionIds: readonly unknown[]): Promise<TestAnswer> =>
+  customer.page(event, 'register/candidate', { name: 'Cleo', positionIds });
+
+describe('a candidate on the ballot of a referendum has a role, so that it can be voted for', () => {
+  test.each([false, true])(
+    'registrations for one are refused, alone and beside other positions (open: %s)',
+    async (open) => {
+      const event = await createReferendum(open);
+      const [race, referendum] = event.positions;
+      if (!open) await customer.patch(`/voting-events/${event.id}`, { startsAt: Date.now() + 86_400_000 });
+      for (const positionIds of [[referendum?.id], [race?.id, referendum?.id]]) {
+        const refused = await standFor(event, positionIds);
+        expect([refused.status, refused.body.error.details.issues]).toEqual([
+          422,
+          [
+            {
+              field: `positionIds[${positionIds.length - 1}]`,
+              message: 'is a referendum, whose choices the organizer sets',
+            },
+          ],
+        ]);
+      }
+      expect((await standFor(event, [race?.id])).status).toBe(201);
+    },
+  );
+
+  test('a candidate that registered before its position became a referendum is approved with a role alone', async () => {
+    const event = await createReferendum(true);
+    const [race, referendum] = event.positions;
+    const { id } = demand(await standFor(event, [race?.id]), 201);
+    await service.query('UPDATE candidates SET position_ids = $2 WHERE id = $1', [id, [referendum?.id]]);
+    const path = `/voting-events/${event.id}/candidates/${id}`;
+    const refused = await customer.patch(path, { status: 'approved' });
+    expect([refused.status, refused.body.error.details.issues[0].field]).toEqual([422, 'referendumRole']);
+    await customer.change(path, { status: 'approved', referendumRole: 'abstain' });
+    const votes = [{ positionId: referendum?.id, candidateId: id }];
+    demand(await customer.page(event, 'ballot/cast', { visitorId: visitor(), votes }), 201);
   });
 });

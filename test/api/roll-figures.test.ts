@@ -46,7 +46,7 @@ async function countPlainly(eventId: string) {
 }
 
 async function figuresOf({ id }: TestEvent) {
-  const stats = demand(await account.get(`/voting-events/${id}/stats`), 200);
+  const stats = await account.show(`/voting-events/${id}/stats`);
   return {
     voters: stats.voters,
     byGroup: stats.byGroup.map((group: { groupId: string; voters: number; voted: number }) => [
@@ -69,17 +69,16 @@ describe('the figures of a roll', () => {
     const path = `/voting-events/${event.id}`;
     const agree = async (): Promise<void> => expect(await figuresOf(event)).toEqual(await countPlainly(event.id));
     const groups: string[] = [];
-    for (const name of ['North', 'South']) groups.push(demand(await account.post(`${path}/groups`, { name }), 201).id);
+    for (const name of ['North', 'South']) groups.push((await account.make(`${path}/groups`, { name })).id);
     await agree();
     const voters = Array.from({ length: 24 }, (_, index) => ({
       ...{ name: `Voter ${index}`, email: `voter-${index}@club.example`, weight: 1 + (index % 3) / 2 },
       ...(index % 3 === 2 ? {} : { groupId: groups[index % 3] }),
     }));
-    const made = demand(await account.post(`${path}/voters/batch`, { voters }), 201);
+    const made = await account.make(`${path}/voters/batch`, { voters });
     await agree();
     const idOf = (index: number): string => made[index].id;
-    const change = async (index: number, body: object) =>
-      demand(await account.patch(`${path}/voters/${idOf(index)}`, body), 200);
+    const change = async (index: number, body: object) => await account.change(`${path}/voters/${idOf(index)}`, body);
     await change(0, { weight: 7.25 });
     await change(1, { groupId: groups[0] });
     await change(2, { status: 'rejected' });

@@ -1,29 +1,19 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Browser, Locator, Page } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
+import type { Locator, Page } from 'playwright-core';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { usePaidService } from '#test/harness/payments.ts';
 import { readMails } from '#test/harness/read-mail.ts';
 import { eventually } from '#test/harness/test-service.ts';
 import { startVotingPage, type VotingPage } from '#test/harness/voting-page.ts';
 import { findViolations } from './axe.ts';
-import { hasBrowser, openBrowser } from './chromium.ts';
+import { hasBrowser, useBrowser } from './chromium.ts';
 
 const VERA = 'vera@club.example';
 /** Each test goes a voter's whole way, in a browser beside a database. */
 const LIMIT = { timeout: 60_000 };
 
-let paid: PaidTestService;
-let browser: Browser;
-
-beforeAll(async () => {
-  if (!hasBrowser) return;
-  [paid, browser] = await Promise.all([startPaidTestService(), openBrowser()]);
-});
-afterAll(async () => {
-  if (!hasBrowser) return;
-  await browser.close();
-  await paid.stop();
-});
+const paid = await usePaidService();
+const browser = await useBrowser();
 
 interface Voter {
   readonly voting: VotingPage;
