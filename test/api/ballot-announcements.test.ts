@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { publishBallots } from '#src/webhooks/publish-ballots.ts';
-import { sealBallots, votePoll, votesFor } from '#test/harness/elections.ts';
+import { sealBallots, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService({ worker: false });
@@ -9,7 +9,7 @@ const service = await useService({ worker: false });
 test('an endpoint hears of no ballot that was confirmed before it asked for them', async () => {
   const account = await service.account();
   const [early, other] = [await account.event(), await account.event()];
-  const vote = (event: typeof early) => votePoll(service, account, event, votesFor(event));
+  const vote = (event: typeof early) => account.votePoll(event, votesFor(event));
   const make = async (eventTypes: string[]): Promise<string> => {
     const body = { url: 'https://receiver.example/hook', eventTypes };
     return (await account.make('/webhook-endpoints', body)).id;
@@ -49,7 +49,7 @@ test('confirmed ballots are announced from the counts, at most once in five seco
   const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const endpoint = { url: 'https://receiver.example/hook', eventTypes: ['ballot.confirmed'] };
   await account.make('/webhook-endpoints', endpoint);
-  const vote = () => votePoll(service, account, event, votesFor(event));
+  const vote = () => account.votePoll(event, votesFor(event));
   const { db } = service.deps;
   const announced = async (): Promise<number[]> => {
     const { rows } = await db.execute<{ ballots: number }>(sql`

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { listEventsToTend } from '#src/ballot-log/due-repository.ts';
 import { ballotCommitment, closeCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
@@ -14,29 +14,16 @@ import { EventCounter } from '#src/results/count-event.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, refusalOf, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, refusalOf, sealBallots, type TestEvent } from '#test/harness/elections.ts';
 import { openLogPromise, verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-  untilTrue,
-} from '#test/harness/test-service.ts';
+import { eventually, untilTrue, useService } from '#test/harness/test-service.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const PLAN = [
   { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cy'] },
@@ -57,10 +44,16 @@ async function pollWith(ballots: number, settings: Readonly<Record<string, unkno
   const event = await account.event(settings, PLAN);
   const confirmed: { confirmationCode: string; logPromise: string; salt?: string }[] = [];
   for (let index = 0; index < ballots; index += 1) {
-    confirmed.push(await votePoll(service, account, event, votesOf(event, index)));
+    confirmed.push(await account.votePoll(event, votesOf(event, index)));
   }
-  return { event, confirmed, log: new LogReader(service, event.id, account.vote) };
+  return { event, confirmed, log: logOf(event) };
 }
+
+const logOf = ({ id }: { readonly id: string }, key = account.vote) => new LogReader(service, id, key);
+const seal = (event: TestEvent) => sequenceLog(sealDeps(service.deps), event.id, 1);
+/** Makes a ballot void by the code that confirmed it. */
+const voidBallotOf = (event: TestEvent, code: string) =>
+  inTransaction(service.deps.db, (tx) => voidBallot(tx, event.id, codeTagOf(code)));
 
 const hashes = (texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text, 'base64'));
 
@@ -78,11 +71,11 @@ describe('the log of an event', () => {
   test('of one that is only scheduled is an empty tree, signed all the same; one that is a draft has none', async () => {
     const startsAt = Date.now() + 3_600_000;
     const event = await account.event({ startsAt }, PLAN.slice(0, 1), false);
-    const log = new LogReader(service, event.id, account.vote);
+    const log = logOf(event);
     const { size, rootHash } = await log.checkpoint();
     expect([size, Buffer.from(rootHash)]).toEqual([0, createHash('sha256').digest()]);
     const draft = await account.event({}, PLAN.slice(0, 1), false);
-    expect((await new LogReader(service, draft.id, account.vote).get('checkpoint')).status).toBe(404);
+    expect((await logOf(draft).get('checkpoint')).status).toBe(404);
   });
 
   test('has the root of its leaves, in the signed checkpoint and in the results', async () => {
@@ -131,10 +124,10 @@ describe('the log of an event', () => {
 
   test('shows each earlier size to be the beginning of each later one', async () => {
     const event = await account.event({}, PLAN);
-    const log = new LogReader(service, event.id, account.vote);
+    const log = logOf(event);
     const heads = [];
     for (let round = 0; round < 4; round += 1) {
-      for (let index = 0; index < 3; index += 1) await votePoll(service, account, event, votesOf(event, index));
+      for (let index = 0; index < 3; index += 1) await account.votePoll(event, votesOf(event, index));
       await sealBallots(service, event.id);
       heads.push(await log.checkpoint());
     }
@@ -208,18 +201,14 @@ describe('the log of an event', () => {
       [1, 1, 2],
     ]) {
       const event = await account.event({ results: { visibility: 'hidden' } }, PLAN);
-      for (const choice of choices) await votePoll(service, account, event, votesOf(event, choice));
+      for (const choice of choices) await account.votePoll(event, votesOf(event, choice));
       await finishEvent(service, event.id);
-      const path = `/public/voting-events/${event.id}/results`;
-      expect((await service.call('GET', path, undefined, { key: account.vote })).status).toBe(403);
-      const leaves = await new LogReader(service, event.id, account.vote).leaves();
+      expect((await account.page(event, 'results')).status).toBe(403);
+      const leaves = await logOf(event).leaves();
       const { at, c, e, ...rest } = leaves.at(-1) ?? { t: '' };
       expect([typeof at, e, rest]).toEqual(['number', event.id, { v: 2, t: 'close' }]);
       closes.push(String(c));
-      const organizer = await service.call('GET', `/voting-events/${event.id}/results`, undefined, {
-        key: account.read,
-      });
-      const { salt, ...content } = demand(organizer, 200).log.close;
+      const { salt, ...content } = (await account.show(`/voting-events/${event.id}/results`)).log.close;
       // Everything that a stranger could try out, without the salt.
       for (const guess of [content.result, hashOfJson(content)]) expect(c).not.toBe(guess);
       expect(closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex')).toBe(c);
@@ -248,7 +237,7 @@ describe('the log of an event', () => {
     const voters = [1, 2.5].map((weight, at) => ({ name: `Voter ${at}`, email: `v${at}@voters.example`, weight }));
     const [first, second] = await write('POST', '/voters/batch', { voters }, 201);
     await write('PATCH', '', { status: 'open' }, 200);
-    const log = new LogReader(service, event.id, account.vote);
+    const log = logOf(event);
     const seal = () =>
       eventually(async () => {
         await sequenceLog(sealDeps(service.deps), event.id, 5);
@@ -301,7 +290,7 @@ describe('the log of an event', () => {
       [event.id, tag],
     );
     await $client.query('INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, $2)', [event.id, tag]);
-    await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
+    await expect(seal(event)).rejects.toThrow(LogSetBack);
   });
 
   test('ends with a close for every event that the clock has closed, whether it was ever ready or not', async () => {
@@ -321,10 +310,10 @@ describe('the log of an event', () => {
       const read = async (what: string) => await account.show(`${path}${what}`);
       expect((await read('')).status).toBe('closed');
       expect(await listEventsToTend(service.deps.db, 1)).toContain(event.id);
-      await sequenceLog(sealDeps(service.deps), event.id, 1);
+      await seal(event);
       expect([(await read('/results')).final, typeof (await read('')).finalAt]).toEqual([true, 'number']);
       expect(await listEventsToTend(service.deps.db, 1)).not.toContain(event.id);
-      const leaves = await new LogReader(service, event.id, account.vote).leaves();
+      const leaves = await logOf(event).leaves();
       expect(leaves.map(({ t }) => t)).toEqual(['open', 'close']);
     }
   });
@@ -332,7 +321,7 @@ describe('the log of an event', () => {
   test('tells of a ballot no more than its commitment, until it is opened to whom the organizer allows', async () => {
     const { log, event, confirmed } = await pollWith(4, { ballot: { opening: 'observer', receipt: 'full' } });
     await sealBallots(service, event.id);
-    const observer = new LogReader(service, event.id, await observerKey(event.id));
+    const observer = logOf(event, await observerKey(event.id));
     for (const reader of [log, observer]) {
       expect(refusalOf(await reader.get('openings'))).toEqual([403, 'openings_not_available']);
     }
@@ -408,16 +397,14 @@ describe('the log of an event', () => {
   test('voids a ballot by a leaf after its own, and counts it no more from that moment on', async () => {
     const { log, event, confirmed } = await pollWith(4);
     const code = confirmed[2]?.confirmationCode ?? '';
-    const results = async () => (await account.get(`/voting-events/${event.id}/results`)).body.data;
-    const votes = async () => (await account.get(`/voting-events/${event.id}/votes`)).body.data;
+    const results = () => account.show(`/voting-events/${event.id}/results`);
+    const votes = () => account.show(`/voting-events/${event.id}/votes`);
     expect((await results()).stats.ballots).toBe(4);
-    const { db } = service.deps;
-    const voidIt = (codeTag: Buffer) => inTransaction(db, (tx) => voidBallot(tx, event.id, codeTag));
-    await voidIt(codeTagOf(code));
+    await voidBallotOf(event, code);
     expect([(await results()).stats.ballots, (await votes()).length]).toEqual([3, 9]);
     await sealBallots(service, event.id);
-    await voidIt(codeTagOf(code));
-    await voidIt(codeTagOf('0'.repeat(26)));
+    await voidBallotOf(event, code);
+    await voidBallotOf(event, '0'.repeat(26));
     expect([(await results()).stats.ballots, (await votes()).length]).toEqual([3, 9]);
     const leaves = await log.leaves();
     expect(leaves.map(({ t }) => t)).toEqual(['open', ...Array(4).fill('ballot'), 'void']);
@@ -431,12 +418,9 @@ describe('the log of an event', () => {
   test('keeps the final result when a ballot becomes void after the close, and shows what is left beside it', async () => {
     const { log, event, confirmed } = await pollWith(4, { ballot: { opening: 'public' } });
     const { db } = service.deps;
-    const voidIt = async (place: number) => {
-      const codeTag = codeTagOf(confirmed[place]?.confirmationCode ?? '');
-      await inTransaction(db, (tx) => voidBallot(tx, event.id, codeTag));
-    };
+    const voidIt = (place: number) => voidBallotOf(event, confirmed[place]?.confirmationCode ?? '');
     const path = `/voting-events/${event.id}`;
-    const read = async (what: string) => (await account.get(`${path}/${what}`)).body.data;
+    const read = (what: string) => account.show(`${path}/${what}`);
     await voidIt(3);
     await finishEvent(service, event.id);
     const closed = await read('results');
@@ -444,7 +428,7 @@ describe('the log of an event', () => {
     expect([closed.final, closed.stats.ballots, closed.afterReversals]).toEqual([true, 3, null]);
     await voidIt(0);
     await voidIt(1);
-    await sequenceLog(sealDeps(service.deps), event.id, 1);
+    await seal(event);
     const after = await read('results');
     expect([after.stats, after.positions]).toEqual([closed.stats, closed.positions]);
     expect(await read('votes')).toEqual(votes);
@@ -453,9 +437,9 @@ describe('the log of an event', () => {
     const kinds = (await log.leaves()).map(({ t }) => t);
     expect(kinds).toEqual(['open', 'config', ...Array(4).fill('ballot'), 'void', 'close', 'void', 'void']);
     // Another look at the log finds nothing to do: it ends once.
-    await sequenceLog(sealDeps(service.deps), event.id, 1);
+    await seal(event);
     await account.patch(path, { description: 'The minutes are at the desk.' });
-    await sequenceLog(sealDeps(service.deps), event.id, 1);
+    await seal(event);
     expect((await log.leaves()).map(({ t }) => t)).toEqual(kinds);
     expect(await listEventsToTend(db, 1)).not.toContain(event.id);
     const found = await findEventById(db, event.id);
@@ -481,8 +465,8 @@ describe('a key', () => {
     const { event } = await pollWith(0);
     const other = await pollWith(0);
     const key = await observerKey(event.id);
-    expect((await new LogReader(service, event.id, key).get('checkpoint')).status).toBe(200);
-    expect((await new LogReader(service, other.event.id, key).get('checkpoint')).status).toBe(404);
-    expect((await new LogReader(service, event.id, account.write).get('checkpoint')).status).toBe(403);
+    expect((await logOf(event, key).get('checkpoint')).status).toBe(200);
+    expect((await logOf(other.event, key).get('checkpoint')).status).toBe(404);
+    expect((await logOf(event, account.write).get('checkpoint')).status).toBe(403);
   });
 });

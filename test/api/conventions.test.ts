@@ -33,11 +33,7 @@ describe('every route', () => {
     for (const route of routes.filter(({ scope }) => scope !== 'none' && scope !== 'any')) {
       const wrong = [route.scope].flat().includes('vote') ? account.write : account.vote;
       const answer = await service.call(route.method, route.path.replaceAll(/:\w+/g, 'x'), undefined, { key: wrong });
-      expect([route.operationId, answer.status, answer.body.error.code]).toEqual([
-        route.operationId,
-        403,
-        'insufficient_scope',
-      ]);
+      expect([answer.status, answer.body.error.code], `${route.operationId}`).toEqual([403, 'insufficient_scope']);
     }
   });
 

@@ -14,7 +14,6 @@ import {
   sealBallots,
   type TestEvent,
   visitor,
-  votePoll,
   votesFor,
 } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
@@ -87,7 +86,7 @@ function ballotOf(event: TestEvent, choice: number): object[] {
 async function pollOfEveryMethod(ballots: number, settings: object = {}): Promise<TestEvent> {
   const event = await account.event({ title: 'Ọlá & 山田 <2026>', ...settings }, METHODS);
   for (let index = 0; index < ballots; index += 1) {
-    await votePoll(service, account, event, ballotOf(event, index % 3));
+    await account.votePoll(event, ballotOf(event, index % 3));
     if (index === 2) await sealBallots(service, event.id, 1);
   }
   return event;
@@ -101,6 +100,14 @@ async function copyBallot(event: TestEvent, copies: number, broken = 0): Promise
       FROM sealed_ballots($1), generate_series(1, $2::int) AS n`),
     [event.id, copies, broken],
   );
+}
+
+/** A poll with so many ballots more than one. */
+async function largePoll(copies: number, broken?: number): Promise<TestEvent> {
+  const event = await pollOfEveryMethod(1);
+  await sealBallots(service, event.id, 1);
+  await copyBallot(event, copies, broken);
+  return event;
 }
 
 interface ElectionVoter {
@@ -198,14 +205,8 @@ describe('an export', () => {
     }
     const { secrets, clock } = service.deps;
     const keyId = (await account.show('/me')).key.id;
-    const link = {
-      kind: 'json',
-      eventId: event.id,
-      accountId: account.id,
-      keyId,
-      paper: 'a4',
-      positionId: null,
-    } as const;
+    const of = { eventId: event.id, accountId: account.id, keyId };
+    const link = { ...of, kind: 'json', paper: 'a4', positionId: null } as const;
     const old = signDownload(secrets, link, clock.now() - DOWNLOAD_LINK_MS);
     expect(await refused(old)).toEqual([403, 'download_link_expired']);
     const stranger = await service.account();
@@ -279,7 +280,7 @@ describe('the table of results', () => {
     const event = await account.event({ title: '=1+1' }, [
       { votingMethod: 'plurality', candidates: ['@SUM(A1)', '+Bea', 'a "quoted", name'], settings: { title: '-2+3' } },
     ]);
-    await votePoll(service, account, event, votesFor(event, 2));
+    await account.votePoll(event, votesFor(event, 2));
     const text = (await download(event, 'csv')).toString('utf8');
     expect(text.startsWith('\ufeff')).toBe(true);
     const [head = [], ...rows] = parseCsv(text.slice(1));
@@ -347,10 +348,9 @@ describe('the cast vote records', () => {
     const contests = report.Election[0].Contest;
     for (const [index, position] of results.positions.entries()) {
       const counted = contests[index].ContestSelection.map((one: { '@id': string }) => votes.get(one['@id']) ?? 0);
-      expect([position.title, counted]).toEqual([
-        position.title,
+      expect(counted, `${position.title}`).toEqual(
         position.candidates.map((one: { votesWon: number }) => one.votesWon),
-      ]);
+      );
     }
   });
 
@@ -367,9 +367,7 @@ describe('the cast vote records', () => {
   });
 
   test('of more ballots than are read at once hold each of them once', async () => {
-    const event = await pollOfEveryMethod(1);
-    await sealBallots(service, event.id, 1);
-    await copyBallot(event, 4500);
+    const event = await largePoll(4500);
     const report = await records(event);
     expect(report.CVR).toHaveLength(4501);
     expect(new Set(report.CVR.map((one: { UniqueId: string }) => one.UniqueId)).size).toBe(4501);
@@ -379,9 +377,7 @@ describe('the cast vote records', () => {
     ['at its start', 1],
     ['in its middle', 4000],
   ])('never look whole when reading fails %s, and the service lives on', async (_where, broken) => {
-    const event = await pollOfEveryMethod(1);
-    await sealBallots(service, event.id, 1);
-    await copyBallot(event, 4500, broken);
+    const event = await largePoll(4500, broken);
     const target = await linkTo(event, 'cvr');
     const outcome = await fetchFile(target)
       .then(async (response) =>
@@ -393,9 +389,7 @@ describe('the cast vote records', () => {
   });
 
   test('may be left in the middle by who reads them', async () => {
-    const event = await pollOfEveryMethod(1);
-    await sealBallots(service, event.id, 1);
-    await copyBallot(event, 4500);
+    const event = await largePoll(4500);
     const target = await linkTo(event, 'cvr');
     for (let index = 0; index < 12; index += 1) {
       const response = await fetchFile(target);
@@ -463,7 +457,7 @@ describe('the cast vote records', () => {
   test('of a poll have a name for each record that joins with no list of votes or ballots', async () => {
     const event = await pollOfEveryMethod(3);
     const visitorId = visitor();
-    await votePoll(service, account, event, ballotOf(event, 0), visitorId);
+    await account.votePoll(event, ballotOf(event, 0), visitorId);
     const report = await records(event);
     expect(new Set(report.CVR.map((one: { UniqueId: string }) => one.UniqueId)).size).toBe(4);
     expect(JSON.stringify(report)).not.toContain(visitorId);

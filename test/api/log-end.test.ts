@@ -4,7 +4,7 @@ import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, sealBallots, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -24,7 +24,7 @@ async function openPoll(settings: Readonly<Record<string, unknown>> = {}): Promi
   const event = await account.event(settings, PLAN);
   const [position] = event.positions;
   for (const candidateId of position?.candidates ?? [])
-    await votePoll(service, account, event, [{ positionId: position?.id, candidateId }]);
+    await account.votePoll(event, [{ positionId: position?.id, candidateId }]);
   await sealBallots(service, event.id, 1);
   return event;
 }
@@ -142,7 +142,7 @@ test('an election that becomes a poll takes ballots of visitors, more than it ha
   const election = await createKeyedElection(service, account, [1, 1]);
   await become(election, 'poll');
   const votes = votesFor(election);
-  for (let visitors = 0; visitors < 3; visitors += 1) await votePoll(service, account, election, votes);
+  for (let visitors = 0; visitors < 3; visitors += 1) await account.votePoll(election, votes);
   await requireRight(election, 3);
   expect(await kinds(election)).toEqual(['open', 'config', null, 'config', 'ballot', 'ballot', 'ballot', 'close']);
 });

@@ -197,17 +197,25 @@ describe('a change of many rows', () => {
     ];
     await service.query('INSERT INTO participation (voting_event_id, participant) VALUES ($1, $2)', [event.id, two]);
     for (const action of ['reject', 'delete']) {
-      const refused = await bulk(account, event, 'voters', { action, voterIds: [one, two] });
-      expect(refusalOf(refused)).toEqual([409, 'event_has_ballots']);
-      const denied = await bulk(account, event, 'voters', { action, voterIds: [one, 'vtr_nobody'] });
-      expect(fieldOf(denied)).toEqual([422, 'voterIds[1]']);
-      const rejected = await bulk(account, event, 'voters', { action, voterIds: [one, one] });
-      expect(fieldOf(rejected)).toEqual([422, 'voterIds[1]']);
+      expect(refusalOf(await bulk(account, event, 'voters', { action, voterIds: [one, two] }))).toEqual([
+        409,
+        'event_has_ballots',
+      ]);
+      expect(fieldOf(await bulk(account, event, 'voters', { action, voterIds: [one, 'vtr_nobody'] }))).toEqual([
+        422,
+        'voterIds[1]',
+      ]);
+      expect(fieldOf(await bulk(account, event, 'voters', { action, voterIds: [one, one] }))).toEqual([
+        422,
+        'voterIds[1]',
+      ]);
     }
     expect(await statuses(event, 'voters')).toEqual(['pending', 'pending']);
     await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
-    const turnedDown = await bulk(account, event, 'voters', { action: 'reject', voterIds: [one] });
-    expect(refusalOf(turnedDown)).toEqual([409, 'event_closed']);
+    expect(refusalOf(await bulk(account, event, 'voters', { action: 'reject', voterIds: [one] }))).toEqual([
+      409,
+      'event_closed',
+    ]);
   });
 
   test('rejects and deletes candidates, and is refused as a whole once a ballot was cast', async () => {
@@ -247,7 +255,7 @@ describe('a registration', () => {
       const [link] = /http\S*\/confirm-address\/\S+/.exec(mail?.replaceAll(/=\r?\n/g, '') ?? '') ?? [];
       return link;
     });
-  const query = (text: string, ...values: unknown[]) => service.deps.db.$client.query(text, values);
+  const query = (text: string, ...values: unknown[]) => service.query(text, values);
   const weekPasses = (event: TestEvent) =>
     query(
       'UPDATE voters SET confirm_by = confirm_by - 7 * 86400000 - 1000 WHERE voting_event_id = $1 AND confirm_by > 0',
@@ -266,7 +274,7 @@ describe('a registration', () => {
     // What looks at links in mails changes nothing.
     const shown = await service.call('GET', path(used));
     expect([shown.status, shown.body]).toEqual([200, expect.stringContaining('<button>Confirm</button>')]);
-    const { rows } = await query('SELECT confirm_by > 0 AS waits FROM voters WHERE voting_event_id = $1', event.id);
+    const rows = await query('SELECT confirm_by > 0 AS waits FROM voters WHERE voting_event_id = $1', event.id);
     expect(rows.map(({ waits }) => waits)).toEqual([true, true, true]);
     for (let times = 0; times < 2; times += 1)
       expect((await service.call('POST', path(used))).body).toContain('Your address is confirmed');
@@ -277,7 +285,7 @@ describe('a registration', () => {
     await expireRegistrations(service.deps);
     expect(await names(event)).toEqual(['used@week.example', 'approved@week.example']);
     const counted = await query('SELECT registration_count FROM voting_events WHERE id = $1', event.id);
-    expect(counted.rows).toEqual([{ registration_count: 2 }]);
+    expect(counted).toEqual([{ registration_count: 2 }]);
     // Confirmed is not approved: that is the first voter key's.
     const voter = await account.get(`/voting-events/${event.id}/voters/${ids[0]}`);
     expect(demand(voter, 200).status).toBe('pending');
@@ -325,10 +333,8 @@ describe('a registration', () => {
     demand(await register(account, toManual, 'to-manual@week.example'), 201);
     demand(await register(account, toAutomatic, 'to-automatic@week.example'), 201);
     await Promise.all(['to-manual@week.example', 'to-automatic@week.example'].map(linkTo));
-    const waits = async ({ id }: TestEvent): Promise<boolean> => {
-      const { rows } = await query('SELECT confirm_by IS NOT NULL AS waits FROM voters WHERE voting_event_id = $1', id);
-      return rows[0]?.waits === true;
-    };
+    const waiting = 'SELECT 1 FROM voters WHERE voting_event_id = $1 AND confirm_by IS NOT NULL';
+    const waits = async ({ id }: TestEvent): Promise<boolean> => (await query(waiting, id)).length === 1;
     await untilTrue(async () => await waits(toManual));
     expect(await waits(toAutomatic)).toBe(false);
     for (const [event, approval] of [

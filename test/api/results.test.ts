@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { fieldOf, finishEvent, PLURALITY, refusalOf, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { fieldOf, finishEvent, PLURALITY, refusalOf, type TestEvent } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { patiently, type TestAnswer, useService } from '#test/harness/test-service.ts';
@@ -21,7 +21,7 @@ async function vote(
     candidateId: event.positions[position]?.candidates[candidate],
     ...extra,
   }));
-  await votePoll(service, account, event, votes);
+  await account.votePoll(event, votes);
 }
 
 const close = async (event: TestEvent): Promise<void> => {
@@ -237,9 +237,7 @@ test.each(['hidden', 'live', 'published'] as const)(
       { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea'] },
     ]);
     const [position] = event.positions;
-    await votePoll(service, account, event, [
-      { positionId: position?.id, candidateId: position?.candidates[0], rank: 1 },
-    ]);
+    await account.votePoll(event, [{ positionId: position?.id, candidateId: position?.candidates[0], rank: 1 }]);
     const observer = await createObserverKey(service, account, event.id);
     const read = async (key: string): Promise<boolean[]> => {
       const base = `/public/voting-events/${event.id}/results`;
@@ -295,17 +293,15 @@ describe('the ballots of a ranked position as BLT', () => {
       { votingMethod: 'plurality', candidates: ['X', 'Y'] },
     ]);
     const other = { positionId: event.positions[1]?.id, candidateId: event.positions[1]?.candidates[0] };
-    await votePoll(
-      service,
-      account,
+    await account.votePoll(
       event,
       rank(event, [
         [1, 3],
         [0, 1],
       ]),
     );
-    await votePoll(service, account, event, rank(event, [[2, 1]]));
-    await votePoll(service, account, event, [other]);
+    await account.votePoll(event, rank(event, [[2, 1]]));
+    await account.votePoll(event, [other]);
     const path = `blt?positionId=${event.positions[0]?.id}`;
     expect(refusalOf(await get(event, path))).toEqual([403, 'openings_not_available']);
     const withdrawn = `/voting-events/${event.id}/candidates/${event.positions[0]?.candidates[2]}`;
@@ -370,7 +366,7 @@ describe('the results as a table of candidates', () => {
     ]);
     const [meal] = event.positions;
     const choose = (index: number) => [{ positionId: meal?.id, candidateId: meal?.candidates[index] }];
-    for (const index of [1, 1, 0]) await votePoll(service, account, event, choose(index));
+    for (const index of [1, 1, 0]) await account.votePoll(event, choose(index));
     const { body, disposition } = await download(event, 'csv?layout=table');
     expect(disposition).toContain('results-table.csv');
     const [head, ...rows] = parseCsv(body);

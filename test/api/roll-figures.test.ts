@@ -4,7 +4,7 @@ import type { Transaction } from '#src/database/client.ts';
 import { foldAllRollFigures, foldRollFigures } from '#src/results/read-stats.ts';
 import { readTurnoutByGroup, readVoterFigures } from '#src/results/repository.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
-import { demand, finishEvent, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, finishEvent, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
@@ -121,9 +121,7 @@ describe('the figures of a roll', () => {
     const event = await account.event();
     const [position] = event.positions;
     for (let index = 0; index < 3; index += 1)
-      await votePoll(service, account, event, [
-        { positionId: position?.id, candidateId: position?.candidates[index % 2] },
-      ]);
+      await account.votePoll(event, [{ positionId: position?.id, candidateId: position?.candidates[index % 2] }]);
     expect(await figuresOf(event)).toEqual(await countPlainly(event.id));
     expect((await figuresOf(event)).voters).toMatchObject({ total: 3, voted: 3 });
   });

@@ -2,7 +2,7 @@ import { createHmac, randomBytes } from 'node:crypto';
 import { inspect } from 'node:util';
 import { Webhook } from 'standardwebhooks';
 import { beforeEach, describe, expect, test } from 'vitest';
-import { finishEvent, PLURALITY, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import { finishEvent, PLURALITY, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { startFailingProxy } from '#test/harness/failing-proxy.ts';
 import { createPaidEvent, decide, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
@@ -158,7 +158,7 @@ describe('the SDK, against a running service', () => {
 
   test('answers texts as texts, nothing as undefined, and files unread', async () => {
     const event = await account.event({ log: { open: true } });
-    await votePoll(service, account, event, firstChoices(event));
+    await account.votePoll(event, firstChoices(event));
     const path = { idOrCode: event.id };
     const csv = await organizer.get('/voting-events/{idOrCode}/voters/csv', { path });
     expect(csv.split('\r\n').length).toBeGreaterThan(1);

@@ -98,6 +98,8 @@ const call = (account: TestAccount, method: string, path: string, body?: unknown
 
 const bodyFor = (url: string) => ({ url, eventTypes: ['candidate.created'], votingEventCode: event.code });
 
+const VIEWER_REFUSED = [403, { reason: 'role', role: 'viewer', required: 'editor' }];
+
 /** Every route about one endpoint, and what the role that changes gets. */
 const ROUTES = [
   { method: 'GET', path: '', changes: false },
@@ -127,11 +129,7 @@ describe('webhook endpoints of a shared event', () => {
     const bare = ({ error: { requestId: _id, ...rest } }: { error: { requestId: string } }) => rest;
     expect([hidden.status, bare(hidden.body)]).toEqual([404, bare(unknown.body)]);
     const seen = await call(viewer, route.method, path, body);
-    if (route.changes)
-      expect([seen.status, seen.body.error.details]).toEqual([
-        403,
-        { reason: 'role', role: 'viewer', required: 'editor' },
-      ]);
+    if (route.changes) expect([seen.status, seen.body.error.details]).toEqual(VIEWER_REFUSED);
     else expect(seen.status).toBe(200);
     expect((await call(editor, route.method, path, body)).status).toBeLessThan(300);
   });
@@ -147,10 +145,7 @@ describe('webhook endpoints of a shared event', () => {
       expect(own).toEqual([]);
     }
     const refused = await call(viewer, 'POST', '', bodyFor('https://hooks.example.com/x'));
-    expect([refused.status, refused.body.error.details]).toEqual([
-      403,
-      { reason: 'role', role: 'viewer', required: 'editor' },
-    ]);
+    expect([refused.status, refused.body.error.details]).toEqual(VIEWER_REFUSED);
     expect((await call(stranger, 'POST', '', bodyFor('https://hooks.example.com/x'))).status).toBe(404);
   });
 

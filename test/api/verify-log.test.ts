@@ -6,7 +6,7 @@ import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { finishEvent, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
@@ -42,7 +42,7 @@ function votesOf(event: TestEvent, choice: number) {
 
 async function pollWith(ballots: number, finished: boolean): Promise<{ event: TestEvent; key: string }> {
   const event = await account.event({ results: { visibility: 'live' } }, METHODS);
-  for (let index = 0; index < ballots; index += 1) await votePoll(service, account, event, votesOf(event, index));
+  for (let index = 0; index < ballots; index += 1) await account.votePoll(event, votesOf(event, index));
   await sealBallots(service, event.id);
   if (finished) await finishEvent(service, event.id);
   return { event, key: await createObserverKey(service, account, event.id) };
@@ -97,7 +97,7 @@ describe('the verifier, run against the service', () => {
     const early = await verify(event, key, '--save', saved);
     expect(early).toMatchObject({ code: 3, report: { verified: 'partial' } });
     expect(early.report.checks.at(-1)).toMatchObject({ name: 'recount', status: 'left_out' });
-    for (let index = 0; index < 3; index += 1) await votePoll(service, account, event, votesOf(event, index));
+    for (let index = 0; index < 3; index += 1) await account.votePoll(event, votesOf(event, index));
     await finishEvent(service, event.id);
     expect(await verify(event, key, '--since', saved)).toMatchObject({ code: 0, report: { verified: 'yes' } });
   });
@@ -190,7 +190,7 @@ describe('a stored log', () => {
       (table) => `CREATE TABLE backup_${table} AS SELECT * FROM ${table} WHERE voting_event_id = '${event.id}'`,
     );
     for (const statement of backup) await service.deps.db.$client.query(statement);
-    for (let index = 0; index < 3; index += 1) await votePoll(service, account, event, votesOf(event, index));
+    for (let index = 0; index < 3; index += 1) await account.votePoll(event, votesOf(event, index));
     await sealBallots(service, event.id);
     const later = path.join(folder, 'later.txt');
     writeFileSync(later, String((await log.get('checkpoint')).body));
@@ -200,7 +200,7 @@ describe('a stored log', () => {
         [`INSERT INTO ${table} SELECT * FROM backup_${table}`, []],
       ]),
     );
-    await votePoll(service, account, event, votesOf(event, 1));
+    await account.votePoll(event, votesOf(event, 1));
     await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
     expect(await checkLog(service.deps, event.id)).toMatch('an older state was restored');
     // An earlier reader would find nothing: the service says itself that it is in doubt.

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { logOrigin, openCheckpoint, signCheckpoint, signHead } from '#src/ballot-log/checkpoint.ts';
 import { askWitnesses } from '#src/service-log/ask-witnesses.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
-import { finishEvent, sealBallots, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
+import { finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
@@ -18,7 +18,7 @@ const service = await useService({ worker: false, witnesses: `${one.setting},${t
 const account = await service.account();
 
 async function vote(event: TestEvent): Promise<void> {
-  await votePoll(service, account, event, votesFor(event));
+  await account.votePoll(event, votesFor(event));
 }
 
 async function finishedPoll(): Promise<TestEvent> {

@@ -2,7 +2,7 @@ import { Webhook } from 'standardwebhooks';
 import { expect, test, vi } from 'vitest';
 import { MailFault } from '#src/mail/mailer.ts';
 import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/event-catalogue.ts';
-import { demand, finishEvent, sealBallots, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
 import { ageRefund, decide, type PaidEvent, type TestProvider, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually, readContract, type TestAccount, untilTrue } from '#test/harness/test-service.ts';
@@ -186,7 +186,7 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
   async 'ballot.confirmed'(listen) {
     const { account, event, votingEventId } = await prepare({}, PLAN, true);
     await listen(account);
-    await votePoll(service, account, event, votesFor(event));
+    await account.votePoll(event, votesFor(event));
     return { votingEventId, data: { votingEventId, ballots: 1 } };
   },
   'payment.succeeded': paid('provider_a', (event) => event.pay()),
@@ -259,7 +259,7 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
   ),
   async 'results.published'(listen) {
     const { account, event, votingEventId, base } = await prepare({}, PLAN, true);
-    await votePoll(service, account, event, votesFor(event));
+    await account.votePoll(event, votesFor(event));
     await organize(account, 'PATCH', base, { status: 'closed' });
     await finishEvent(service, event.id);
     await listen(account);
@@ -277,7 +277,7 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     // The opening itself is the first leaf.
     await untilTrue(async () => (await read()).size === 1);
     await listen(account);
-    await votePoll(service, account, event, votesFor(event));
+    await account.votePoll(event, votesFor(event));
     await sealBallots(service, event.id);
     const { checkpoint, size, rootHash } = await read();
     return { votingEventId, data: { votingEventId, size, rootHash, checkpoint } };

@@ -1,7 +1,7 @@
 import type { Browser, Locator, Page, Request } from 'playwright-core';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { WITH_CONSOLE } from '#test/harness/console.ts';
-import { demand, PLURALITY, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
 import { checkoutUrlOf, createPaidEvent, usePaidService } from '#test/harness/payments.ts';
 import type { TestAccount } from '#test/harness/test-service.ts';
 import { findViolations } from './axe.ts';
@@ -154,9 +154,7 @@ describe.runIf(hasBrowser)('the console', LIMIT, () => {
     const counted = rowOf(page, 'Counted here');
     await counted.getByText('0 ballots').first().waitFor();
     const [position] = poll.positions;
-    await votePoll(service, account, poll, [
-      { positionId: position?.id ?? '', candidateId: position?.candidates[1] ?? '' },
-    ]);
+    await account.votePoll(poll, [{ positionId: position?.id, candidateId: position?.candidates[1] }]);
     await counted.getByRole('progressbar', { name: 'Bea: 1' }).waitFor();
 
     // All parts at once.

@@ -55,10 +55,7 @@ async function openVoter({ viewport, colorScheme }: View = PHONE): Promise<Voter
 /** Whatever a state of the page must always be: without a violation, and no wider than the screen. */
 async function expectSound(page: Page, state: string): Promise<void> {
   expect([state, await findViolations(page)]).toEqual([state, []]);
-  expect([state, await page.evaluate('document.documentElement.scrollWidth > window.innerWidth')]).toEqual([
-    state,
-    false,
-  ]);
+  expect(await page.evaluate('document.documentElement.scrollWidth > window.innerWidth'), `${state}`).toEqual(false);
 }
 
 const heading = (page: Page, name: string): Locator => page.getByRole('heading', { level: 2, name });

@@ -12,7 +12,7 @@ import type { Scope } from '#src/http/caller.ts';
 import { createLog, type Log } from '#src/platform/log.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
 import { ApiContract, type ApiDocument } from './api-document.ts';
-import { createTestEvent, demand, type TestEvent } from './elections.ts';
+import { createTestEvent, demand, type TestEvent, votePoll } from './elections.ts';
 import { createTestDatabase } from './test-database.ts';
 import { use } from './use.ts';
 
@@ -78,6 +78,8 @@ export interface TestAccount {
   ): Promise<TestAnswer>;
   /** Casts and confirms a ballot that must be taken; the confirmation. */
   ballot(event: { readonly id: string }, cast: unknown): Promise<TestAnswer['body']>;
+  /** The same for visitors of a poll, another one each time unless it is said who. */
+  votePoll(event: TestEvent, votes: readonly unknown[], visitorId?: string): Promise<TestAnswer['body']>;
   /** Creates an event: by default an open poll by plurality. */
   event(...plan: EventPlan): Promise<TestEvent>;
 }
@@ -111,6 +113,7 @@ async function makeAccount(service: TestService, plan: PlanName): Promise<TestAc
       const { confirmationCode } = demand(await account.page(event, 'ballot/cast', cast), 201);
       return demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
     },
+    votePoll: (event, votes, visitorId) => votePoll(service, account, event, votes, visitorId),
     event: (...plan) => createTestEvent(service, account, ...plan),
   };
   return account;
