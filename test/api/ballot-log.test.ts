@@ -282,14 +282,13 @@ describe('the log of an event', () => {
     await account.make(`${path}/voters`, voter);
     await account.change(path, { status: 'open' });
     await sealBallots(service, event.id);
-    const { $client } = service.deps.db;
     const tag = Buffer.alloc(32, 1);
-    await $client.query(
+    await service.query(
       putIntoBox(`SELECT 1 AS leaf_index, 'bal_1' AS id, $2::bytea AS code_tag, ''::bytea AS entries, 1000000 AS weight_micro,
         ''::bytea AS salt, ''::bytea AS sealed_time`),
       [event.id, tag],
     );
-    await $client.query('INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, $2)', [event.id, tag]);
+    await service.query('INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, $2)', [event.id, tag]);
     await expect(seal(event)).rejects.toThrow(LogSetBack);
   });
 
@@ -302,9 +301,8 @@ describe('the log of an event', () => {
     ] as const) {
       const [startsAt, endsAt] = [Date.now() - 7_200_000, Date.now() - 3_600_000];
       const event = await account.event({ type }, plans, false);
-      const { $client } = service.deps.db;
       const change = 'UPDATE voting_events SET starts_at = $2, ends_at = $3 WHERE id = $1';
-      await $client.query(change, [event.id, startsAt, endsAt]);
+      await service.query(change, [event.id, startsAt, endsAt]);
       service.deps.events.forget(event.id);
       const path = `/voting-events/${event.id}`;
       const read = async (what: string) => await account.show(`${path}${what}`);

@@ -215,7 +215,6 @@ describe('an export', () => {
   });
 
   test('is refused once its key is revoked or has expired, or the plan no longer includes it', async () => {
-    const { $client } = service.deps.db;
     const owner = await service.account();
     const event = await createTestEvent(service, owner, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
     const target = await linkTo(event, 'json', owner.read);
@@ -224,11 +223,11 @@ describe('an export', () => {
       return [answer.status, answer.body.error?.details?.reason];
     };
     expect(await answered()).toEqual([200, undefined]);
-    await $client.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [owner.id]);
+    await service.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [owner.id]);
     expect(await answered()).toEqual([403, 'plan_feature']);
-    await $client.query("UPDATE accounts SET plan = 'pro' WHERE id = $1", [owner.id]);
+    await service.query("UPDATE accounts SET plan = 'pro' WHERE id = $1", [owner.id]);
     for (const change of ['revoked_at = 1', 'revoked_at = NULL, expires_at = 1']) {
-      await $client.query(`UPDATE api_keys SET ${change} WHERE account_id = $1`, [owner.id]);
+      await service.query(`UPDATE api_keys SET ${change} WHERE account_id = $1`, [owner.id]);
       expect(await answered()).toEqual([403, 'download_link_expired']);
     }
   });

@@ -9,23 +9,22 @@ const ROWS = 1_200;
 
 /** Rows a second apart, each under an ID of its own moment. */
 async function insertRows(): Promise<void> {
-  const { $client } = service.deps.db;
   const rows = `generate_series(0, ${ROWS - 1}) AS n`;
-  await $client.query(
+  await service.query(
     `INSERT INTO audit_entries (account_id, id, voting_event_id, action, resource, before, after, created_at)
      SELECT $1, 'aud_' || sortable_time($3::bigint + n * 1000) || n, $2, 'x.made', 'res_' || n, jsonb_build_object('text', repeat('x', 5000)), NULL, $3::bigint + n * 1000 FROM ${rows}`,
     [account.id, event.id, BEGIN],
   );
-  await $client.query(
+  await service.query(
     `INSERT INTO payment_businesses VALUES ('biz_1', $1, 'provider_a', 'x', 'US', true, '{usd}', false, true, 'x', NULL, 1, 1)`,
     [account.id],
   );
-  await $client.query(
+  await service.query(
     `INSERT INTO payment_attempts (voting_event_id, id, account_id, payment_business_id, purpose, status, provider, amount_minor, currency, request, terms, expires_at, created_at, updated_at)
      SELECT $2, 'pay_' || sortable_time($3::bigint + n * 1000) || n, $1, 'biz_1', 'vote', CASE WHEN n % 2 = 0 THEN 'failed' ELSE 'pending' END, 'provider_a', n + 1, 'usd', '{}', '{}', 1, $3::bigint + n * 1000, 1 FROM ${rows}`,
     [account.id, event.id, BEGIN],
   );
-  await $client.query(
+  await service.query(
     `INSERT INTO webhook_deliveries (id, endpoint_id, message_id, event_type, body, status, next_try_at, created_at)
      SELECT 'whd_' || sortable_time($2::bigint + n * 1000) || n, $1, 'msg_' || n, 'voter.created', '{}', 'delivered', 0, $2::bigint + n * 1000 FROM ${rows}`,
     [endpointId, BEGIN],

@@ -7,9 +7,9 @@ import {
   type TestEvent,
   votesFor,
 } from '#test/harness/elections.ts';
+import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMails } from '#test/harness/read-mail.ts';
-import { shareEvent } from '#test/harness/sharing.ts';
 import { eventually, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
 
 const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
@@ -262,48 +262,24 @@ describe('the routes of mails to many voters', () => {
     await addVoters(event, addresses(event, 'a'));
     const path = `/voting-events/${event.id}/voters/notify`;
     const body = { audience: 'all', kind: 'key' };
-    const bad: [unknown, string][] = [
+    await expectFields(account, path, [
       [{}, 'audience'],
       [{ audience: 'all' }, 'kind'],
       [{ audience: 'some', kind: 'key' }, 'audience'],
       [{ audience: 'all', kind: 'letter' }, 'kind'],
       [{ ...body, voterIds: [] }, 'voterIds'],
       [{ audience: null, kind: 'key' }, 'audience'],
-    ];
-    for (const [sent, field] of bad) {
-      const answer = await account.post(path, sent);
-      expect([answer.status, answer.body.error.code, answer.body.error.details.field]).toEqual([
-        ...[422, 'validation_error', field],
-      ]);
-    }
-    const codes = async (method: string, target: string, key: string | undefined, sent?: unknown) => {
-      const answer = await service.call(method, target, sent, key === undefined ? {} : { key });
-      return [answer.status, answer.body.error.code];
-    };
-    const stranger = await service.account();
-    expect(await codes('POST', path, undefined, body)).toEqual([401, 'unauthorized']);
-    expect(await codes('POST', path, account.read, body)).toEqual([403, 'insufficient_scope']);
-    expect(await codes('POST', path, account.vote, body)).toEqual([403, 'insufficient_scope']);
-    expect(await codes('POST', path, stranger.write, body)).toEqual([404, 'not_found']);
-    expect(await codes('POST', `${path}?x=1`, account.write, body)).toEqual([400, 'bad_request']);
-    expect(await codes('GET', path, account.write)).toEqual([400, 'bad_request']);
-    for (const target of [
-      `/voting-events/${event.id}/notifications`,
-      `/voting-events/${event.id}/notifications/ntf_x`,
-    ]) {
-      expect(await codes('GET', target, account.vote)).toEqual([403, 'insufficient_scope']);
-      expect(await codes('GET', target, stranger.read)).toEqual([404, 'not_found']);
-      expect(await codes('GET', `${target}?x=1`, account.read)).toEqual([400, 'bad_request']);
-    }
-    expect(await codes('GET', `/voting-events/${event.id}/notifications/ntf_x`, account.read)).toEqual([
-      404,
-      'not_found',
     ]);
-    const viewer = await service.account();
-    await shareEvent(service, account, event, viewer, 'viewer');
-    expect(refusalOf(await viewer.post(path, body))).toEqual([403, 'role']);
-    const list = await viewer.get(`/voting-events/${event.id}/notifications`);
-    expect(list.body).toEqual({ data: [], nextCursor: null });
+    const { stranger, viewer } = await expectGuarded(service, account, event, 'voters/notify', body);
+    const ask = async (target: string, key: string) => refusalOf(await service.call('GET', target, undefined, { key }));
+    const list = `/voting-events/${event.id}/notifications`;
+    for (const target of [list, `${list}/ntf_x`]) {
+      expect(await ask(target, account.vote)).toEqual([403, 'insufficient_scope']);
+      expect(await ask(target, stranger.read)).toEqual([404, 'not_found']);
+      expect(await ask(`${target}?x=1`, account.read)).toEqual([400, 'bad_request']);
+    }
+    expect(await ask(`${list}/ntf_x`, account.read)).toEqual([404, 'not_found']);
+    expect((await viewer.get(list)).body).toEqual({ data: [], nextCursor: null });
     const poll = await account.event();
     expect(refusalOf(await notify(poll, 'all', 'key'))).toEqual([409, 'not_an_election']);
     expect(receivers(event)).toEqual([]);

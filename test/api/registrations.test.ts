@@ -22,9 +22,8 @@ const register = (owner: TestAccount, event: TestEvent, email: string): Promise<
 
 /** Puts voters on the roll as the service would, without asking it a hundred times. */
 async function fillVoters(event: TestEvent, source: 'organizer' | 'registration', count: number): Promise<void> {
-  const { $client } = service.deps.db;
   const registered = source === 'registration';
-  await $client.query(
+  await service.query(
     `INSERT INTO voters (voting_event_id, id, name, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
      SELECT $1, 'vtr_' || $2::text || n, 'V', $2::text || n, $2::text || n, 1000000, $3, $2::text, 'none', 0, 0 FROM generate_series(1, $4::int) AS n`,
     [event.id, source, registered ? 'pending' : 'approved', count],
@@ -32,7 +31,7 @@ async function fillVoters(event: TestEvent, source: 'organizer' | 'registration'
   const counted = registered
     ? 'voter_count = voter_count + $2, registration_count = registration_count + $2'
     : 'voter_count = voter_count + $2';
-  await $client.query(`UPDATE voting_events SET ${counted} WHERE id = $1`, [event.id, count]);
+  await service.query(`UPDATE voting_events SET ${counted} WHERE id = $1`, [event.id, count]);
 }
 
 async function fillCandidates(event: TestEvent, source: 'organizer' | 'registration', count: number): Promise<void> {

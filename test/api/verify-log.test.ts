@@ -104,7 +104,7 @@ describe('the verifier, run against the service', () => {
 
   test('finds a ballot that was changed in the database, and one whose leaf was changed with it', async () => {
     const { event, key } = await pollWith(5, true);
-    const { rows } = await service.deps.db.$client.query<{ entries: Buffer }>(
+    const rows = await service.query<{ entries: Buffer }>(
       'SELECT entries FROM sealed_ballots($1) WHERE leaf_index = 2',
       [event.id],
     );
