@@ -7,7 +7,7 @@ import { RateLimiter } from '#src/http/rate-limit.ts';
 import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
-import { eventually, useService } from '#test/harness/test-service.ts';
+import { eventually, untilTrue, useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
 const account = await service.account();
@@ -77,7 +77,7 @@ test('a lowered plan is told to every process at once', async () => {
   expect([await status(), await plan()]).toEqual([200, 'enterprise']);
   const begin = performance.now();
   await updatePlan(service.deps.db, owner.id, 'free');
-  await eventually(async () => ((await plan()) === 'free' && (await status()) === 403 ? true : undefined), 1_000);
+  await untilTrue(async () => (await plan()) === 'free' && (await status()) === 403, 1_000);
   expect(performance.now() - begin).toBeLessThan(1_000);
   await second.stop();
 });

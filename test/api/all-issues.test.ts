@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { demand, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { refusalOf, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const NAMES = ['Ada', 'Bea', 'Cy', 'Di'];
@@ -27,12 +27,12 @@ const election = await account.event(
   ],
 );
 const row = { name: 'Vera', voterId: 'v-1' };
-const voter = demand(await account.post(`/voting-events/${election.id}/voters`, row), 201).id;
+const voter = (await account.make(`/voting-events/${election.id}/voters`, row)).id;
 
 /** The fields that a refused body is refused for, in order of their names. */
 async function issuesOf(method: string, target: string, body: unknown, key = account.write): Promise<string[]> {
   const answer = await service.call(method, target, body, { key });
-  expect([answer.status, answer.body.error.code]).toEqual([422, 'validation_error']);
+  expect(refusalOf(answer)).toEqual([422, 'validation_error']);
   const { field, issues } = answer.body.error.details;
   expect(field).toBe(issues[0].field);
   return issues.map((issue: { field: string }) => issue.field).toSorted();
@@ -291,5 +291,44 @@ describe('a query', () => {
     expect(status).toBe(400);
     const fields = body.error.details.issues.map(({ field }: { field: string }) => field);
     expect([...new Set(fields)].toSorted()).toEqual(['bar', 'foo', 'limit', 'status']);
+  });
+});
+
+/** Casts a ballot of four entries in which the second names no candidate of the position. */
+function castEntries(event: TestEvent, mark: (place: number) => object): Promise<string[]> {
+  const [position] = event.positions;
+  const [a, b, c] = position?.candidates ?? [];
+  const votes = [a, 'cnd_of_nobody', b, c].map((candidateId, place) => ({
+    ...{ positionId: position?.id, candidateId, ...mark(place) },
+  }));
+  return cast(event, { visitorId: visitor(), votes });
+}
+
+describe('a ballot with several faults is told all of them at once', () => {
+  test('a rank that a wrong entry has taken, and one that is taken twice', async () => {
+    const event = await account.event({}, [{ candidates: NAMES, votingMethod: 'ranked_choice' }]);
+    expect(await castEntries(event, (place) => ({ rank: place < 2 ? 1 : 2 }))).toEqual([
+      'votes[1].candidateId',
+      'votes[1].rank',
+      'votes[3].rank',
+    ]);
+  });
+
+  test('more choices than are allowed, wrong ones among them', async () => {
+    const event = await account.event({}, [
+      { candidates: NAMES, votingMethod: 'approval', settings: { maxSelections: 2 } },
+    ]);
+    expect(await castEntries(event, () => ({}))).toEqual([
+      'votes[1].candidateId',
+      'votes[2].candidateId',
+      'votes[3].candidateId',
+    ]);
+  });
+
+  test('points beyond the budget, those of a wrong entry among them', async () => {
+    const event = await account.event({}, [
+      { candidates: NAMES, votingMethod: 'cumulative', settings: { cumulativePointBudget: 10 } },
+    ]);
+    expect(await castEntries(event, () => ({ value: 3 }))).toEqual(['votes[1].candidateId', 'votes[3].value']);
   });
 });

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { expect, test } from 'vitest';
 import { publishBallots } from '#src/webhooks/publish-ballots.ts';
-import { demand, sealBallots, votePoll, votesFor } from '#test/harness/elections.ts';
+import { sealBallots, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService({ worker: false });
@@ -9,10 +9,10 @@ const service = await useService({ worker: false });
 test('an endpoint hears of no ballot that was confirmed before it asked for them', async () => {
   const account = await service.account();
   const [early, other] = [await account.event(), await account.event()];
-  const vote = (event: typeof early) => votePoll(service, account, event, votesFor(event));
+  const vote = (event: typeof early) => account.votePoll(event, votesFor(event));
   const make = async (eventTypes: string[]): Promise<string> => {
     const body = { url: 'https://receiver.example/hook', eventTypes };
-    return demand(await account.post('/webhook-endpoints', body), 201).id;
+    return (await account.make('/webhook-endpoints', body)).id;
   };
   const { db } = service.deps;
   const announced = async (endpointId: string) => {
@@ -36,9 +36,9 @@ test('an endpoint hears of no ballot that was confirmed before it asked for them
     ['early', 3],
   ]);
   const change = { eventTypes: ['ballot.confirmed'] };
-  demand(await account.patch(`/webhook-endpoints/${first}`, { eventTypes: ['voter.created'] }), 200);
+  await account.change(`/webhook-endpoints/${first}`, { eventTypes: ['voter.created'] });
   await vote(early);
-  demand(await account.patch(`/webhook-endpoints/${later}`, change), 200);
+  await account.change(`/webhook-endpoints/${later}`, change);
   expect(await announced(later)).toEqual([]);
   await vote(early);
   expect(await announced(later)).toEqual([['early', 5]]);
@@ -48,8 +48,8 @@ test('confirmed ballots are announced from the counts, at most once in five seco
   const account = await service.account();
   const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const endpoint = { url: 'https://receiver.example/hook', eventTypes: ['ballot.confirmed'] };
-  demand(await account.post('/webhook-endpoints', endpoint), 201);
-  const vote = () => votePoll(service, account, event, votesFor(event));
+  await account.make('/webhook-endpoints', endpoint);
+  const vote = () => account.votePoll(event, votesFor(event));
   const { db } = service.deps;
   const announced = async (): Promise<number[]> => {
     const { rows } = await db.execute<{ ballots: number }>(sql`

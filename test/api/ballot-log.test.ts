@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { listEventsToTend } from '#src/ballot-log/due-repository.ts';
 import { ballotCommitment, closeCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
@@ -14,35 +14,16 @@ import { EventCounter } from '#src/results/count-event.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import {
-  createTestEvent,
-  demand,
-  finishEvent,
-  sealBallots,
-  type TestEvent,
-  votePoll,
-} from '#test/harness/elections.ts';
+import { demand, finishEvent, refusalOf, sealBallots, type TestEvent } from '#test/harness/elections.ts';
 import { openLogPromise, verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { eventually, untilTrue, useService } from '#test/harness/test-service.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService();
+const account = await service.account();
 
 const PLAN = [
   { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cy'] },
@@ -60,13 +41,19 @@ function votesOf(event: TestEvent, choice: number) {
 }
 
 async function pollWith(ballots: number, settings: Readonly<Record<string, unknown>> = {}) {
-  const event = await createTestEvent(service, account, settings, PLAN);
+  const event = await account.event(settings, PLAN);
   const confirmed: { confirmationCode: string; logPromise: string; salt?: string }[] = [];
   for (let index = 0; index < ballots; index += 1) {
-    confirmed.push(await votePoll(service, account, event, votesOf(event, index)));
+    confirmed.push(await account.votePoll(event, votesOf(event, index)));
   }
-  return { event, confirmed, log: new LogReader(service, event.id, account.vote) };
+  return { event, confirmed, log: logOf(event) };
 }
+
+const logOf = ({ id }: { readonly id: string }, key = account.vote) => new LogReader(service, id, key);
+const seal = (event: TestEvent) => sequenceLog(sealDeps(service.deps), event.id, 1);
+/** Makes a ballot void by the code that confirmed it. */
+const voidBallotOf = (event: TestEvent, code: string) =>
+  inTransaction(service.deps.db, (tx) => voidBallot(tx, event.id, codeTagOf(code)));
 
 const hashes = (texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text, 'base64'));
 
@@ -83,12 +70,12 @@ describe('the log of an event', () => {
 
   test('of one that is only scheduled is an empty tree, signed all the same; one that is a draft has none', async () => {
     const startsAt = Date.now() + 3_600_000;
-    const event = await createTestEvent(service, account, { startsAt }, PLAN.slice(0, 1), false);
-    const log = new LogReader(service, event.id, account.vote);
+    const event = await account.event({ startsAt }, PLAN.slice(0, 1), false);
+    const log = logOf(event);
     const { size, rootHash } = await log.checkpoint();
     expect([size, Buffer.from(rootHash)]).toEqual([0, createHash('sha256').digest()]);
-    const draft = await createTestEvent(service, account, {}, PLAN.slice(0, 1), false);
-    expect((await new LogReader(service, draft.id, account.vote).get('checkpoint')).status).toBe(404);
+    const draft = await account.event({}, PLAN.slice(0, 1), false);
+    expect((await logOf(draft).get('checkpoint')).status).toBe(404);
   });
 
   test('has the root of its leaves, in the signed checkpoint and in the results', async () => {
@@ -98,7 +85,7 @@ describe('the log of an event', () => {
     expect([size, origin]).toEqual([8, `localhost/${event.id}`]);
     const entries = await log.entries(size);
     expect(naiveRoot(entries)).toEqual(Buffer.from(rootHash));
-    const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+    const results = await account.get(`/voting-events/${event.id}/results`);
     expect(results.body.data.log).toEqual({ size, rootHash: Buffer.from(rootHash).toString('base64'), close: null });
     expect(results.body.data.stats.ballots).toBe(7);
   });
@@ -131,21 +118,16 @@ describe('the log of an event', () => {
       expect(verifyInclusion({ ...shown, leafHash: hashLeaf(Buffer.from('another')) })).toBe(false);
       expect(promise.origin).toBe(`localhost/${event.id}`);
     }
-    const unknown = await service.call(
-      'POST',
-      `/public/voting-events/${event.id}/log/proof`,
-      { confirmationCode: 'A'.repeat(26) },
-      { key: account.vote },
-    );
+    const unknown = await account.page(event, 'log/proof', { confirmationCode: 'A'.repeat(26) });
     expect(unknown.status).toBe(404);
   });
 
   test('shows each earlier size to be the beginning of each later one', async () => {
-    const event = await createTestEvent(service, account, {}, PLAN);
-    const log = new LogReader(service, event.id, account.vote);
+    const event = await account.event({}, PLAN);
+    const log = logOf(event);
     const heads = [];
     for (let round = 0; round < 4; round += 1) {
-      for (let index = 0; index < 3; index += 1) await votePoll(service, account, event, votesOf(event, index));
+      for (let index = 0; index < 3; index += 1) await account.votePoll(event, votesOf(event, index));
       await sealBallots(service, event.id);
       heads.push(await log.checkpoint());
     }
@@ -189,21 +171,15 @@ describe('the log of an event', () => {
     const { log, event } = await pollWith(5, { results: { visibility: 'published' } });
     await sealBallots(service, event.id);
     const path = `/voting-events/${event.id}`;
-    demand(await service.call('PATCH', path, { title: 'Another title' }, { key: account.write }), 200);
-    await eventually(async () => ((await log.leaves()).some(({ t }) => t === 'config') ? true : undefined));
-    demand(
-      await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write }),
-      200,
-    );
+    await account.change(path, { title: 'Another title' });
+    await untilTrue(async () => (await log.leaves()).some(({ t }) => t === 'config'));
+    await account.change(`/voting-events/${event.id}`, { status: 'closed' });
     await finishEvent(service, event.id);
     const leaves = await log.leaves();
     // The new name, the close by status, and its moving back in this test.
     const changes = Array(3).fill('config');
     expect(leaves.map(({ t }) => t)).toEqual(['open', ...Array(5).fill('ballot'), ...changes, 'close']);
-    const results = demand(
-      await service.call('GET', `/public/voting-events/${event.id}/results`, undefined, { key: account.vote }),
-      200,
-    );
+    const results = demand(await account.page(event, 'results'), 200);
     const { salt, ...content } = results.log.close;
     expect(content).toMatchObject({
       ballots: 5,
@@ -224,19 +200,15 @@ describe('the log of an event', () => {
       [0, 0, 0],
       [1, 1, 2],
     ]) {
-      const event = await createTestEvent(service, account, { results: { visibility: 'hidden' } }, PLAN);
-      for (const choice of choices) await votePoll(service, account, event, votesOf(event, choice));
+      const event = await account.event({ results: { visibility: 'hidden' } }, PLAN);
+      for (const choice of choices) await account.votePoll(event, votesOf(event, choice));
       await finishEvent(service, event.id);
-      const path = `/public/voting-events/${event.id}/results`;
-      expect((await service.call('GET', path, undefined, { key: account.vote })).status).toBe(403);
-      const leaves = await new LogReader(service, event.id, account.vote).leaves();
+      expect((await account.page(event, 'results')).status).toBe(403);
+      const leaves = await logOf(event).leaves();
       const { at, c, e, ...rest } = leaves.at(-1) ?? { t: '' };
       expect([typeof at, e, rest]).toEqual(['number', event.id, { v: 2, t: 'close' }]);
       closes.push(String(c));
-      const organizer = await service.call('GET', `/voting-events/${event.id}/results`, undefined, {
-        key: account.read,
-      });
-      const { salt, ...content } = demand(organizer, 200).log.close;
+      const { salt, ...content } = (await account.show(`/voting-events/${event.id}/results`)).log.close;
       // Everything that a stranger could try out, without the salt.
       for (const guess of [content.result, hashOfJson(content)]) expect(c).not.toBe(guess);
       expect(closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex')).toBe(c);
@@ -247,25 +219,25 @@ describe('the log of an event', () => {
   });
 
   test('commits by its close to the electorate and to who took part, of an election', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN.slice(0, 1), false);
+    const event = await account.event({ type: 'election' }, PLAN.slice(0, 1), false);
     const voters = [1, 2, 0.5].map((weight, index) => ({ name: `Voter ${index}`, voterId: `V-${index}`, weight }));
     const path = `/voting-events/${event.id}`;
-    demand(await service.call('POST', `${path}/voters/batch`, { voters }, { key: account.write }), 201);
-    demand(await service.call('PATCH', path, { status: 'open' }, { key: account.write }), 200);
+    await account.make(`${path}/voters/batch`, { voters });
+    await account.change(path, { status: 'open' });
     await finishEvent(service, event.id);
-    const { log } = demand(await service.call('GET', `${path}/results`, undefined, { key: account.read }), 200);
+    const { log } = await account.show(`${path}/results`);
     expect(log.close).toMatchObject({ participants: 0, ballots: 0, electorate: { heads: 3, weight: '3.5' } });
   });
 
   test('of an election holds its roll, and a leaf for every change of it, before the ballots that follow', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN.slice(0, 1), false);
+    const event = await account.event({ type: 'election' }, PLAN.slice(0, 1), false);
     const path = `/voting-events/${event.id}`;
     const write = async (method: string, what: string, body: unknown, status: number) =>
       demand(await service.call(method, `${path}${what}`, body, { key: account.write }), status);
     const voters = [1, 2.5].map((weight, at) => ({ name: `Voter ${at}`, email: `v${at}@voters.example`, weight }));
     const [first, second] = await write('POST', '/voters/batch', { voters }, 201);
     await write('PATCH', '', { status: 'open' }, 200);
-    const log = new LogReader(service, event.id, account.vote);
+    const log = logOf(event);
     const seal = () =>
       eventually(async () => {
         await sequenceLog(sealDeps(service.deps), event.id, 5);
@@ -290,7 +262,7 @@ describe('the log of an event', () => {
     await finishEvent(service, event.id);
     expect(await rolls()).toEqual([one, two, { ...two, heads: 3, weight: '5', seq: 3 }]);
     expect((await log.leaves()).map(({ t }) => t)).toEqual(['open', 'roll', 'roll', 'config', 'roll', 'close']);
-    const results = demand(await service.call('GET', `${path}/results`, undefined, { key: account.read }), 200);
+    const results = await account.show(`${path}/results`);
     expect(results.log.close).toMatchObject({
       electorate: { heads: 3, weight: '5' },
       identityChanges: 1,
@@ -304,21 +276,20 @@ describe('the log of an event', () => {
   });
 
   test('of an election takes no ballot back, whatever the database says: nothing is sealed over it', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN.slice(0, 1), false);
+    const event = await account.event({ type: 'election' }, PLAN.slice(0, 1), false);
     const path = `/voting-events/${event.id}`;
     const voter = { name: 'A voter', email: 'a@voters.example' };
-    demand(await service.call('POST', `${path}/voters`, voter, { key: account.write }), 201);
-    demand(await service.call('PATCH', path, { status: 'open' }, { key: account.write }), 200);
+    await account.make(`${path}/voters`, voter);
+    await account.change(path, { status: 'open' });
     await sealBallots(service, event.id);
-    const { $client } = service.deps.db;
     const tag = Buffer.alloc(32, 1);
-    await $client.query(
+    await service.query(
       putIntoBox(`SELECT 1 AS leaf_index, 'bal_1' AS id, $2::bytea AS code_tag, ''::bytea AS entries, 1000000 AS weight_micro,
         ''::bytea AS salt, ''::bytea AS sealed_time`),
       [event.id, tag],
     );
-    await $client.query('INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, $2)', [event.id, tag]);
-    await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
+    await service.query('INSERT INTO voided_ballots (voting_event_id, code_tag) VALUES ($1, $2)', [event.id, tag]);
+    await expect(seal(event)).rejects.toThrow(LogSetBack);
   });
 
   test('ends with a close for every event that the clock has closed, whether it was ever ready or not', async () => {
@@ -329,20 +300,18 @@ describe('the log of an event', () => {
       ['election', PLAN.slice(0, 1)],
     ] as const) {
       const [startsAt, endsAt] = [Date.now() - 7_200_000, Date.now() - 3_600_000];
-      const event = await createTestEvent(service, account, { type }, plans, false);
-      const { $client } = service.deps.db;
+      const event = await account.event({ type }, plans, false);
       const change = 'UPDATE voting_events SET starts_at = $2, ends_at = $3 WHERE id = $1';
-      await $client.query(change, [event.id, startsAt, endsAt]);
+      await service.query(change, [event.id, startsAt, endsAt]);
       service.deps.events.forget(event.id);
       const path = `/voting-events/${event.id}`;
-      const read = async (what: string) =>
-        demand(await service.call('GET', `${path}${what}`, undefined, { key: account.read }), 200);
+      const read = async (what: string) => await account.show(`${path}${what}`);
       expect((await read('')).status).toBe('closed');
       expect(await listEventsToTend(service.deps.db, 1)).toContain(event.id);
-      await sequenceLog(sealDeps(service.deps), event.id, 1);
+      await seal(event);
       expect([(await read('/results')).final, typeof (await read('')).finalAt]).toEqual([true, 'number']);
       expect(await listEventsToTend(service.deps.db, 1)).not.toContain(event.id);
-      const leaves = await new LogReader(service, event.id, account.vote).leaves();
+      const leaves = await logOf(event).leaves();
       expect(leaves.map(({ t }) => t)).toEqual(['open', 'close']);
     }
   });
@@ -350,13 +319,12 @@ describe('the log of an event', () => {
   test('tells of a ballot no more than its commitment, until it is opened to whom the organizer allows', async () => {
     const { log, event, confirmed } = await pollWith(4, { ballot: { opening: 'observer', receipt: 'full' } });
     await sealBallots(service, event.id);
-    const observer = new LogReader(service, event.id, await observerKey(event.id));
+    const observer = logOf(event, await observerKey(event.id));
     for (const reader of [log, observer]) {
-      const early = await reader.get('openings');
-      expect([early.status, early.body.error.details.reason]).toEqual([403, 'openings_not_available']);
+      expect(refusalOf(await reader.get('openings'))).toEqual([403, 'openings_not_available']);
     }
     const close = { status: 'closed' };
-    demand(await service.call('PATCH', `/voting-events/${event.id}`, close, { key: account.write }), 200);
+    await account.change(`/voting-events/${event.id}`, close);
     expect((await observer.get('openings')).body.error.details.reason).toBe('openings_not_available');
     await finishEvent(service, event.id);
     expect((await log.get('openings')).status).toBe(403);
@@ -427,18 +395,14 @@ describe('the log of an event', () => {
   test('voids a ballot by a leaf after its own, and counts it no more from that moment on', async () => {
     const { log, event, confirmed } = await pollWith(4);
     const code = confirmed[2]?.confirmationCode ?? '';
-    const results = async () =>
-      (await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read })).body.data;
-    const votes = async () =>
-      (await service.call('GET', `/voting-events/${event.id}/votes`, undefined, { key: account.read })).body.data;
+    const results = () => account.show(`/voting-events/${event.id}/results`);
+    const votes = () => account.show(`/voting-events/${event.id}/votes`);
     expect((await results()).stats.ballots).toBe(4);
-    const { db } = service.deps;
-    const voidIt = (codeTag: Buffer) => inTransaction(db, (tx) => voidBallot(tx, event.id, codeTag));
-    await voidIt(codeTagOf(code));
+    await voidBallotOf(event, code);
     expect([(await results()).stats.ballots, (await votes()).length]).toEqual([3, 9]);
     await sealBallots(service, event.id);
-    await voidIt(codeTagOf(code));
-    await voidIt(codeTagOf('0'.repeat(26)));
+    await voidBallotOf(event, code);
+    await voidBallotOf(event, '0'.repeat(26));
     expect([(await results()).stats.ballots, (await votes()).length]).toEqual([3, 9]);
     const leaves = await log.leaves();
     expect(leaves.map(({ t }) => t)).toEqual(['open', ...Array(4).fill('ballot'), 'void']);
@@ -452,13 +416,9 @@ describe('the log of an event', () => {
   test('keeps the final result when a ballot becomes void after the close, and shows what is left beside it', async () => {
     const { log, event, confirmed } = await pollWith(4, { ballot: { opening: 'public' } });
     const { db } = service.deps;
-    const voidIt = async (place: number) => {
-      const codeTag = codeTagOf(confirmed[place]?.confirmationCode ?? '');
-      await inTransaction(db, (tx) => voidBallot(tx, event.id, codeTag));
-    };
+    const voidIt = (place: number) => voidBallotOf(event, confirmed[place]?.confirmationCode ?? '');
     const path = `/voting-events/${event.id}`;
-    const read = async (what: string) =>
-      (await service.call('GET', `${path}/${what}`, undefined, { key: account.read })).body.data;
+    const read = (what: string) => account.show(`${path}/${what}`);
     await voidIt(3);
     await finishEvent(service, event.id);
     const closed = await read('results');
@@ -466,7 +426,7 @@ describe('the log of an event', () => {
     expect([closed.final, closed.stats.ballots, closed.afterReversals]).toEqual([true, 3, null]);
     await voidIt(0);
     await voidIt(1);
-    await sequenceLog(sealDeps(service.deps), event.id, 1);
+    await seal(event);
     const after = await read('results');
     expect([after.stats, after.positions]).toEqual([closed.stats, closed.positions]);
     expect(await read('votes')).toEqual(votes);
@@ -475,9 +435,9 @@ describe('the log of an event', () => {
     const kinds = (await log.leaves()).map(({ t }) => t);
     expect(kinds).toEqual(['open', 'config', ...Array(4).fill('ballot'), 'void', 'close', 'void', 'void']);
     // Another look at the log finds nothing to do: it ends once.
-    await sequenceLog(sealDeps(service.deps), event.id, 1);
-    await service.call('PATCH', path, { description: 'The minutes are at the desk.' }, { key: account.write });
-    await sequenceLog(sealDeps(service.deps), event.id, 1);
+    await seal(event);
+    await account.patch(path, { description: 'The minutes are at the desk.' });
+    await seal(event);
     expect((await log.leaves()).map(({ t }) => t)).toEqual(kinds);
     expect(await listEventsToTend(db, 1)).not.toContain(event.id);
     const found = await findEventById(db, event.id);
@@ -488,7 +448,7 @@ describe('the log of an event', () => {
     );
     expect(checks.filter(({ status }) => status === 'differs')).toEqual([]);
     expect(checks.find(({ check }) => check === 'close')?.status).toBe('agrees');
-    await service.call('PATCH', path, { results: { visibility: 'published' } }, { key: account.write });
+    await account.patch(path, { results: { visibility: 'published' } });
     const report = await verifyLog({
       read: readOverHttp(`http://127.0.0.1:${service.port}`, account.vote),
       event: event.id,
@@ -503,8 +463,8 @@ describe('a key', () => {
     const { event } = await pollWith(0);
     const other = await pollWith(0);
     const key = await observerKey(event.id);
-    expect((await new LogReader(service, event.id, key).get('checkpoint')).status).toBe(200);
-    expect((await new LogReader(service, other.event.id, key).get('checkpoint')).status).toBe(404);
-    expect((await new LogReader(service, event.id, account.write).get('checkpoint')).status).toBe(403);
+    expect((await logOf(event, key).get('checkpoint')).status).toBe(200);
+    expect((await logOf(other.event, key).get('checkpoint')).status).toBe(404);
+    expect((await logOf(event, account.write).get('checkpoint')).status).toBe(403);
   });
 });

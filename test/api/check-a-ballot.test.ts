@@ -6,7 +6,7 @@ import { text } from 'node:stream/consumers';
 import { promisify } from 'node:util';
 import { expect, test } from 'vitest';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { finishEvent, sealBallots, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
+import { finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
@@ -49,7 +49,7 @@ test('a voter who types the lines of the README sees that the ballot is in, and 
   const event: TestEvent = await account.event({ results: { visibility: 'live' } });
   const votes = votesFor(event, 1);
   const confirmed = [];
-  for (let index = 0; index < 4; index += 1) confirmed.push(await votePoll(service, account, event, votes));
+  for (let index = 0; index < 4; index += 1) confirmed.push(await account.votePoll(event, votes));
   await sealBallots(service, event.id);
   const { confirmationCode, logPromise } = confirmed[2];
   const env = {

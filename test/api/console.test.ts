@@ -5,7 +5,7 @@ import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { posterWithInbox } from '#src/webhooks/own-inbox.ts';
 import { signMessage } from '#src/webhooks/signature.ts';
 import { type Asked, askRaw, readToken, WITH_CONSOLE, watchConsole } from '#test/harness/console.ts';
-import { createTestEvent, demand, PLURALITY, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
 import { checkoutUrlOf, createPaidEvent, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { eventually, startTestService, type TestAccount } from '#test/harness/test-service.ts';
@@ -20,6 +20,7 @@ const destination = new Writable({
 });
 const paid = await usePaidService({ ...WITH_CONSOLE, log: createLog('info', destination) });
 const port = paid.service.port;
+const { service } = paid;
 const token = await readToken(port);
 
 async function watch() {
@@ -33,7 +34,7 @@ const act = (path: string, body: unknown, own = token) =>
 
 /** The tables of the database in which a text stands, of all schemas. */
 async function tablesWith(words: string): Promise<string[]> {
-  const { $client } = paid.service.deps.db;
+  const { $client } = service.deps.db;
   const { rows } = await $client.query<{ schema: string; name: string }>(
     `SELECT schemaname AS schema, tablename AS name FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')`,
   );
@@ -115,7 +116,7 @@ describe('the console answers as if it were not there', () => {
     ['under a public address', { DATABASE_URL: '', BASE_URL: 'https://vote.example' }],
     ['behind a proxy', { DATABASE_URL: '', TRUST_PROXY: '1' }],
   ])('%s', async (_where, environment) => {
-    const { databaseUrl, secretKey } = paid.service;
+    const { databaseUrl, secretKey } = service;
     const other = await startTestService({ databaseUrl, secretKey, environment, worker: false });
     onTestFinished(() => other.stop());
     expect(other.deps.consoleFeed).toBe(undefined);
@@ -150,17 +151,16 @@ describe('the console', () => {
   });
 
   test('stands in no API document', async () => {
-    const { body } = await paid.service.call('GET', '/openapi.json');
+    const { body } = await service.call('GET', '/openapi.json');
     expect(Object.keys(body.paths).filter((path) => path.includes('console'))).toEqual([]);
     expect(Object.keys(body.paths)).toContain('/webhook-endpoints');
   });
 
   test('shows each request with account, key, code and reason, casts among them, and none of its own', async () => {
-    const { service } = paid;
     const { state, until } = await watch();
     const account = await service.account();
-    const event = await createTestEvent(service, account);
-    await service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, { key: account.write });
+    const event = await account.event();
+    await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
     const at = `/public/voting-events/${event.code}/ballot/cast`;
     const headers = { 'X-Request-Id': 'a-cast-too-late' };
     const votes = votesFor(event);
@@ -179,29 +179,15 @@ describe('the console', () => {
   });
 
   test('shows a mail with its key, HTML and text, and neither database nor log has it', async () => {
-    const { service } = paid;
     const account = await service.account();
-    const election = await createTestEvent(
-      service,
-      account,
+    const election = await account.event(
       { type: 'election', title: 'The <b>board</b>', votingPageUrl: 'https://club.example/vote#key={voterKey}' },
       PLURALITY,
       false,
     );
     const email = 'vera@club.example';
-    demand(
-      await service.call(
-        'POST',
-        `/voting-events/${election.id}/voters`,
-        { name: 'Vera', email },
-        { key: account.write },
-      ),
-      201,
-    );
-    demand(
-      await service.call('PATCH', `/voting-events/${election.id}`, { status: 'open' }, { key: account.write }),
-      200,
-    );
+    await account.make(`/voting-events/${election.id}/voters`, { name: 'Vera', email });
+    await account.change(`/voting-events/${election.id}`, { status: 'open' });
     const { until } = await watch();
     const ask = `/public/voting-events/${election.code}/voter-key/request`;
     await service.call('POST', ask, { email }, { key: account.vote });
@@ -220,7 +206,6 @@ describe('the console', () => {
   });
 
   test('pays, declines and cancels on pages of the sandbox, and lets them expire', async () => {
-    const { service } = paid;
     const { state, until } = await watch();
     const event = await createPaidEvent(service, 'provider_a');
     const votes = votesFor(event);
@@ -249,15 +234,12 @@ describe('the console', () => {
   });
 
   test('counts while ballots are confirmed', async () => {
-    const { service } = paid;
     const { until } = await watch();
     const account = await service.account();
-    const event = await createTestEvent(service, account, { title: 'Counted here' });
+    const event = await account.event({ title: 'Counted here' });
     await until(({ results }) => results.find(({ id, ballots }) => id === event.id && ballots === 0));
     const [position] = event.positions;
-    await votePoll(service, account, event, [
-      { positionId: position?.id ?? '', candidateId: position?.candidates[1] ?? '' },
-    ]);
+    await account.votePoll(event, [{ positionId: position?.id, candidateId: position?.candidates[1] }]);
     const after = await until(({ results }) => results.find(({ id, ballots }) => id === event.id && ballots === 1));
     expect(after).toMatchObject({ code: event.code, status: 'open', missing: null, turnout: null });
     expect(after.positions[0]?.candidates).toMatchObject([
@@ -267,7 +249,7 @@ describe('the console', () => {
   });
 
   test('says what cannot be read, has a bound on those who look, and ends their streams when the service stops', async () => {
-    const { databaseUrl, secretKey } = paid.service;
+    const { databaseUrl, secretKey } = service;
     const options = { ...WITH_CONSOLE, databaseUrl, secretKey, worker: false };
     const other = await startTestService({ ...options, sandboxUrl: 'http://127.0.0.1:1' });
     const watches = await Promise.all(Array.from({ length: 20 }, () => watchConsole(other.port)));
@@ -287,7 +269,7 @@ describe('the console', () => {
   });
 
   test('shows no payments where no sandbox runs', async () => {
-    const { databaseUrl, secretKey } = paid.service;
+    const { databaseUrl, secretKey } = service;
     const other = await startTestService({ ...WITH_CONSOLE, databaseUrl, secretKey, worker: false });
     onTestFinished(() => other.stop());
     const { until, stop } = await watchConsole(other.port);
@@ -302,15 +284,14 @@ describe('the console', () => {
 describe('the inbox', () => {
   const subscribe = async (account: TestAccount, url: string) => {
     const body = { url, eventTypes: ['voting_event.updated'] };
-    return paid.service.call('POST', '/webhook-endpoints', body, { key: account.write });
+    return account.post('/webhook-endpoints', body);
   };
 
   test('receives what the service sends, verifies it, and has it sent again', async () => {
-    const { service } = paid;
     const { until } = await watch();
     const account = await service.account();
     const endpoint = demand(await subscribe(account, `http://localhost:${port}/console/inbox/first`), 201);
-    await service.call('POST', `/webhook-endpoints/${endpoint.id}/test`, undefined, { key: account.write });
+    await account.post(`/webhook-endpoints/${endpoint.id}/test`);
     const first = await until(({ messages }) => messages.find(({ inbox }) => inbox === 'first'));
     expect(first).toMatchObject({ verdict: 'verified', endpointId: endpoint.id });
     expect(JSON.parse(first.body)).toMatchObject({ type: 'webhook_endpoint.test' });
@@ -330,7 +311,7 @@ describe('the inbox', () => {
   });
 
   test('says of messages that are not signed, not by an endpoint of it, or too long ago', async () => {
-    const account = await paid.service.account();
+    const account = await service.account();
     const { until } = await watch();
     const { secret } = demand(await subscribe(account, `http://127.0.0.1:${port}/console/inbox/judged`), 201);
     const other = demand(await subscribe(account, `http://127.0.0.1:${port}/console/inbox/other`), 201);
@@ -358,7 +339,7 @@ describe('the inbox', () => {
   });
 
   test('is the one address of this machine that a receiver may have', async () => {
-    const account = await paid.service.account();
+    const account = await service.account();
     for (const url of [
       `http://localhost:${port}/console/replays`,
       `http://localhost:${port}/console/inbox/mine?next=1`,
@@ -368,7 +349,7 @@ describe('the inbox', () => {
       expect([url, (await subscribe(account, url)).status]).toEqual([url, 422]);
     const elsewhere = await startReceiver();
     onTestFinished(() => elsewhere.stop());
-    const poster = posterWithInbox(createPoster(false), paid.service.deps.ownInbox);
+    const poster = posterWithInbox(createPoster(false), service.deps.ownInbox);
     onTestFinished(() => poster.close());
     expect(await poster.post(elsewhere.url, {}, '{}')).toMatchObject({ status: null, error: 'url_not_allowed' });
     expect(elsewhere.received).toEqual([]);

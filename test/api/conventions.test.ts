@@ -1,6 +1,8 @@
+import { gunzipSync } from 'node:zlib';
+import { request } from 'undici';
 import { describe, expect, test } from 'vitest';
 import { generateApiKey } from '#src/accounts/api-key.ts';
-import { createTestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { refusalOf, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
 import { type TestService, useService } from '#test/harness/test-service.ts';
 
@@ -31,11 +33,7 @@ describe('every route', () => {
     for (const route of routes.filter(({ scope }) => scope !== 'none' && scope !== 'any')) {
       const wrong = [route.scope].flat().includes('vote') ? account.write : account.vote;
       const answer = await service.call(route.method, route.path.replaceAll(/:\w+/g, 'x'), undefined, { key: wrong });
-      expect([route.operationId, answer.status, answer.body.error.code]).toEqual([
-        route.operationId,
-        403,
-        'insufficient_scope',
-      ]);
+      expect([answer.status, answer.body.error.code], `${route.operationId}`).toEqual([403, 'insufficient_scope']);
     }
   });
 
@@ -101,8 +99,7 @@ describe('an Idempotency-Key', () => {
 
   test('refuses another request under the same key', async () => {
     await create('other', { title: 'A', type: 'poll' });
-    const answer = await create('other', { title: 'B', type: 'poll' });
-    expect([answer.status, answer.body.error.code]).toEqual([422, 'idempotency_mismatch']);
+    expect(refusalOf(await create('other', { title: 'B', type: 'poll' }))).toEqual([422, 'idempotency_mismatch']);
     const invalid = await create('other', { title: '' });
     expect(invalid.body.error.code).toBe('idempotency_mismatch');
   });
@@ -120,7 +117,7 @@ describe('an Idempotency-Key', () => {
   });
 
   test('is settled on every POST, those without a change too', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     const check = () =>
       service.call(
         'POST',
@@ -134,7 +131,7 @@ describe('an Idempotency-Key', () => {
   });
 
   test('makes one ballot of many casts at once, on two processes', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     const other = await service.another();
     try {
       const body = { visitorId: visitor(), votes: votesFor(event) };
@@ -158,7 +155,7 @@ describe('an Idempotency-Key', () => {
   });
 
   test('leaves no confirmation code in clear in the database', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     const body = { visitorId: visitor(), votes: votesFor(event) };
     const cast = await service.call('POST', `/public/voting-events/${event.id}/ballot/cast`, body, {
       key: account.vote,
@@ -174,7 +171,7 @@ describe('an Idempotency-Key', () => {
 
 describe('the public context and ballot', () => {
   test('may be kept by the customer’s server, and are asked for again by their tag', async () => {
-    const event = await createTestEvent(service, account, {}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     for (const path of ['', '/ballot']) {
       const address = `http://127.0.0.1:${service.port}/public/voting-events/${event.id}${path}`;
       const read = (tag = '') =>
@@ -194,5 +191,84 @@ describe('the public context and ballot', () => {
       service.deps.events.forget(event.id);
       expect([path, (await read(tag)).status]).toEqual([path, path === '' ? 200 : 304]);
     }
+  });
+});
+
+const CANDIDATES = Array.from({ length: 40 }, (_, index) => `Candidate ${index}`);
+
+const plan = { votingMethod: 'approval', candidates: CANDIDATES };
+const shuffled = await account.event({ ballot: { candidateOrder: 'shuffled' } }, [plan, plan]);
+
+/** Answers as they come over the wire, not unpacked. */
+async function getBallot(event: TestEvent, query = '', headers: Record<string, string> = {}) {
+  const url = `http://127.0.0.1:${service.port}/public/voting-events/${event.id}/ballot${query}`;
+  const answer = await request(url, { headers: { authorization: `Bearer ${account.vote}`, ...headers } });
+  return {
+    status: answer.statusCode,
+    headers: answer.headers,
+    bytes: Buffer.from(await answer.body.arrayBuffer()),
+  };
+}
+
+const namesOf = (bytes: Buffer): string[] =>
+  JSON.parse(bytes.toString()).data.candidates.map(({ name }: { name: string }) => name);
+
+describe('a ballot', () => {
+  test('is not sent again to who has it, and is as soon as it changed', async () => {
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['A', 'B'] }]);
+    const first = await getBallot(event);
+    expect(first.headers['cache-control']).toBe('private, no-cache');
+    const tag = String(first.headers['etag']);
+    for (const condition of [tag, tag.replace('W/', ''), `"other", ${tag}`, '*']) {
+      const again = await getBallot(event, '', { 'if-none-match': condition });
+      expect([again.status, again.bytes.length, again.headers['etag']]).toEqual([304, 0, tag]);
+    }
+    expect((await getBallot(event, '', { 'if-none-match': '"other"' })).status).toBe(200);
+    const [candidate] = event.positions[0]?.candidates ?? [];
+    const path = `/voting-events/${event.id}/candidates/${candidate}`;
+    await account.change(path, { description: 'New words' });
+    const changed = await getBallot(event, '', { 'if-none-match': tag });
+    expect(changed.status).toBe(200);
+    expect(changed.headers['etag']).not.toBe(tag);
+    expect(changed.bytes.toString()).toContain('New words');
+  });
+
+  test('comes compressed to who takes that, and says the same', async () => {
+    const plain = await getBallot(shuffled, '?seed=voter-1');
+    expect(plain.headers['content-encoding']).toBeUndefined();
+    for (const accepts of ['gzip', 'br, gzip;q=0.5', '*', 'GZIP']) {
+      const packed = await getBallot(shuffled, '?seed=voter-1', { 'accept-encoding': accepts });
+      expect(packed.headers['content-encoding']).toBe('gzip');
+      expect(packed.headers['vary']).toBe('Accept-Encoding');
+      expect(packed.headers['etag']).toBe(plain.headers['etag']);
+      expect(packed.bytes.length).toBeLessThan(plain.bytes.length / 2);
+      expect(gunzipSync(packed.bytes)).toEqual(plain.bytes);
+    }
+    for (const refuses of ['br', 'gzip;q=0', 'identity', '*;q=0']) {
+      const answer = await getBallot(shuffled, '?seed=voter-1', { 'accept-encoding': refuses });
+      expect(answer.headers['content-encoding']).toBeUndefined();
+      expect(answer.bytes).toEqual(plain.bytes);
+    }
+  });
+
+  test('takes a seed for the same however it is typed', async () => {
+    const ask = async (seed: string) => namesOf((await getBallot(shuffled, `?seed=${encodeURIComponent(seed)}`)).bytes);
+    const order = await ask('S\u00e9bastien 7');
+    for (const seed of ['Se\u0301bastien 7', ' S\u00e9bastien 7 ']) expect(await ask(seed)).toEqual(order);
+    for (const seed of ['s\u00e9bastien 7', 'Sebastien 7']) expect(await ask(seed)).not.toEqual(order);
+  });
+
+  test('keeps its order for a seed, differs between seeds, and is complete in every order', async () => {
+    const orders = new Set<string>();
+    for (let voter = 0; voter < 40; voter += 1) {
+      const names = namesOf((await getBallot(shuffled, `?seed=voter-${voter}`)).bytes);
+      expect(namesOf((await getBallot(shuffled, `?seed=voter-${voter}`)).bytes)).toEqual(names);
+      expect(names.slice(0, CANDIDATES.length).toSorted()).toEqual(CANDIDATES.toSorted());
+      expect(names.length).toBe(2 * CANDIDATES.length);
+      orders.add(names.join());
+      // Two positions of one ballot are shuffled independently.
+      expect(names.slice(0, 40)).not.toEqual(names.slice(40));
+    }
+    expect(orders.size).toBeGreaterThan(25);
   });
 });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { copyRollJob } from '#src/voters/copy-event.ts';
 import { demand, type TestEvent } from '#test/harness/elections.ts';
+import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { eventually, type TestAnswer } from '#test/harness/test-service.ts';
@@ -225,33 +226,16 @@ describe('a copy of an event', () => {
 
 test('the route of copies refuses what is not its own, and answers a repeat with the first copy', async () => {
   const source = await createFull();
-  const bad: [unknown, string][] = [
+  const path = `/voting-events/${source.id}/copy`;
+  const good = { title: 'X', withVoters: false };
+  await expectFields(account, path, [
     [{}, 'title'],
     [{ title: 'X' }, 'withVoters'],
     [{ title: '', withVoters: false }, 'title'],
     [{ title: 'X', withVoters: 'yes' }, 'withVoters'],
-    [{ title: 'X', withVoters: false, code: 'CODE2026' }, 'code'],
-  ];
-  for (const [body, field] of bad) {
-    const answer = await call('POST', `/${source.id}/copy`, body as object);
-    expect([answer.status, answer.body.error.details.field]).toEqual([422, field]);
-  }
-  const path = `/voting-events/${source.id}/copy`;
-  const good = { title: 'X', withVoters: false };
-  const codes = async (key: string | undefined, target = path, method = 'POST') => {
-    const body = method === 'POST' ? good : undefined;
-    const answer = await service.call(method, target, body, key === undefined ? {} : { key });
-    return [answer.status, answer.body.error.details?.reason ?? answer.body.error.code];
-  };
-  const [stranger, viewer] = [await service.account(), await service.account()];
-  await shareEvent(service, account, source, viewer, 'viewer');
-  expect(await codes(undefined)).toEqual([401, 'unauthorized']);
-  expect(await codes(account.read)).toEqual([403, 'insufficient_scope']);
-  expect(await codes(account.vote)).toEqual([403, 'insufficient_scope']);
-  expect(await codes(stranger.write)).toEqual([404, 'not_found']);
-  expect(await codes(viewer.write)).toEqual([403, 'role']);
-  expect(await codes(account.write, `${path}?x=1`)).toEqual([400, 'bad_request']);
-  expect(await codes(account.write, path, 'GET')).toEqual([400, 'bad_request']);
+    [{ ...good, code: 'CODE2026' }, 'code'],
+  ]);
+  await expectGuarded(service, account, source, 'copy', good);
   const ask = () => account.post(path, good, { 'Idempotency-Key': source.id });
   const [first, second] = await Promise.all([ask(), ask()]);
   const repeated = await ask();

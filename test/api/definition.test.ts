@@ -1,7 +1,9 @@
-import { expect, test } from 'vitest';
-import { demand } from '#test/harness/elections.ts';
+import { describe, expect, test } from 'vitest';
+import type { z } from 'zod';
+import { createEventBody } from '#src/voting-events/event-body.ts';
+import { demand, fieldOf, issuesOf, refusalOf } from '#test/harness/elections.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
-import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
+import { type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
 const account = await service.account();
@@ -54,13 +56,11 @@ test('an event made of a file is a draft that opens, and reads as the file with 
   // Sent back as it is, it changes nothing, and makes another one under another code.
   expect(demand(await call('PUT', `/${made.id}/definition?dryRun=true`, file), 200)).toEqual([]);
   expect(demand(await call('PUT', `/${made.id}/definition`, file), 200)).toEqual(file);
-  const again = await call('POST', '/definition', file);
-  expect([again.status, again.body.error.details.reason]).toEqual([409, 'code_in_use']);
+  expect(refusalOf(await call('POST', '/definition', file))).toEqual([409, 'code_in_use']);
   demand(await call('POST', '/definition', { ...file, event: { ...file.event, code: undefined } }), 201);
   demand(await call('POST', `/${made.id}/voters`, { name: 'V', email: 'v@club.example', groupId: north.id }), 201);
   demand(await call('PATCH', `/${made.id}`, { status: 'open' }), 200);
-  const late = await call('PUT', `/${made.id}/definition`, file);
-  expect([late.status, late.body.error.details.reason]).toEqual([409, 'not_a_draft']);
+  expect(refusalOf(await call('PUT', `/${made.id}/definition`, file))).toEqual([409, 'not_a_draft']);
 });
 
 test('a draft becomes exactly what a file says, and a dry run says how and changes nothing', async () => {
@@ -131,7 +131,7 @@ test('a bad file is refused with all that is wrong, and leaves everything as it 
   for (const path of [`/${id}/definition`, `/${id}/definition?dryRun=true`]) {
     const answer = await call('PUT', path, bad);
     expect(answer.status).toBe(422);
-    expect(answer.body.error.details.issues.map(({ field }: { field: string }) => field).sort()).toEqual([
+    expect(issuesOf(answer).sort()).toEqual([
       ...['candidates[0].positionIds[0]', 'candidates[1].referendumRole', 'groups[2].name', 'groups[3].id'],
       ...['positions[0].groupId', 'positions[0].scoreMax'],
     ]);
@@ -148,7 +148,7 @@ test('a bad file is refused with all that is wrong, and leaves everything as it 
     [{ ...FILE, sponsors: {} }, 'sponsors'],
   ] as const) {
     for (const answer of [await call('POST', '/definition', body), await call('PUT', `/${id}/definition`, body)])
-      expect([answer.status, answer.body.error.details.field]).toEqual([422, field]);
+      expect(fieldOf(answer)).toEqual([422, field]);
   }
   const many = { ...FILE, sponsors: Array.from({ length: 1_001 }, (_, index) => ({ id: `s${index}`, name: 'S' })) };
   const full = await call('PUT', `/${id}/definition`, many);
@@ -199,12 +199,11 @@ test('an event that takes long to be made holds up no other of its account', asy
     await holder.query('LOCK TABLE candidates IN SHARE ROW EXCLUSIVE MODE');
     const slow = call('POST', '/definition', FILE);
     // It stands at its candidates.
-    await eventually(async () => {
-      const rows = await service.query(
-        "SELECT 1 FROM pg_locks WHERE relation = 'candidates'::regclass AND NOT granted",
-      );
-      return rows.length > 0 ? true : undefined;
-    });
+    await untilTrue(
+      async () =>
+        (await service.query("SELECT 1 FROM pg_locks WHERE relation = 'candidates'::regclass AND NOT granted")).length >
+        0,
+    );
     expect((await call('POST', '', { title: 'Another', type: 'poll' })).status).toBe(201);
     await holder.query('COMMIT');
     expect((await slow).status).toBe(201);
@@ -221,7 +220,7 @@ test('the routes of files keep to scopes, roles and what a key sees', async () =
   await shareEvent(service, account, { id, code: 'CODE', positions: [] }, viewer, 'viewer');
   const codes = async (method: string, target: string, key: string, body?: unknown) => {
     const answer = await call(method, target, body, key);
-    return [answer.status, answer.body.error?.details?.reason ?? answer.body.error?.code];
+    return refusalOf(answer);
   };
   expect(await codes('GET', path, account.vote)).toEqual([403, 'insufficient_scope']);
   expect(await codes('GET', path, stranger.read)).toEqual([404, 'not_found']);
@@ -234,4 +233,142 @@ test('the routes of files keep to scopes, roles and what a key sees', async () =
   expect((await call('GET', path, undefined, viewer.read)).status).toBe(200);
   const open = await account.event({}, [{ votingMethod: 'approval', candidates: ['A'] }]);
   expect(await codes('PUT', `/${open.id}/definition`, account.write, FILE)).toEqual([409, 'not_a_draft']);
+});
+
+// A setting of an event stands in its creation, its change, its file and its copy. A new one has to stand in all of them.
+
+const DAY_MS = 86_400_000;
+/** For each setting of an event a value that is not its default; of those that need a payment business, the default. */
+const SET: Readonly<Record<string, unknown>> = {
+  code: 'EVERY2031',
+  title: 'Every setting',
+  description: 'All of them',
+  startsAt: Date.now() + DAY_MS,
+  endsAt: Date.now() + 2 * DAY_MS,
+  timeZone: 'Asia/Tokyo',
+  'voter.requireVoterId': true,
+  'voter.selfRegistration': true,
+  'voter.approval': 'manual',
+  'voter.saveVoterInfo': true,
+  'candidate.selfRegistration': true,
+  'ballot.candidateOrder': 'shuffled',
+  'ballot.opening': 'public',
+  'ballot.receipt': 'full',
+  'results.visibility': 'live',
+  'log.open': true,
+  'payments.payToVote': null,
+  'payments.payToRegisterCandidate': null,
+  'payments.repeatVotes': false,
+  votingPageUrl: 'https://vote.example/#{voterKey}',
+  contactEmail: 'board@club.example',
+  language: 'de',
+  logoUrl: 'https://club.example/logo.png',
+};
+/** Settings that one kind of event alone has. */
+const ONLY: Readonly<Record<string, string>> = {
+  'voter.saveVoterInfo': 'poll',
+  'voter.selfRegistration': 'election',
+  'voter.approval': 'election',
+};
+
+const isObject = (field: unknown): field is z.ZodObject =>
+  typeof field === 'object' && field !== null && 'shape' in field;
+const inner = (field: z.ZodType): z.ZodType =>
+  'unwrap' in field ? inner((field as z.ZodOptional<z.ZodType>).unwrap()) : field;
+const listPaths = (shape: object, before = ''): string[] =>
+  Object.entries(shape).flatMap(([name, field]) => {
+    const own = inner(field as z.ZodType);
+    return isObject(own) && GROUPS.has(name) ? listPaths(own.shape, `${before}${name}.`) : [`${before}${name}`];
+  });
+const GROUPS = new Set(['voter', 'candidate', 'ballot', 'results', 'log', 'payments']);
+const valueAt = (value: unknown, path: string): unknown =>
+  path.split('.').reduce<unknown>((at, name) => (at as Record<string, unknown> | undefined)?.[name], value);
+/** The value of a setting that is not what an event of this type has by itself. */
+const settingOf = (type: string, path: string): unknown =>
+  path === 'ballot.receipt' && type === 'poll' ? 'inclusion' : SET[path];
+function bodyOf(type: string, paths: readonly string[]): Record<string, unknown> {
+  const body = new Map<string, unknown>([['type', type]]);
+  for (const path of paths) {
+    const [first = '', second] = path.split('.');
+    const value = settingOf(type, path);
+    body.set(first, second === undefined ? value : { ...(body.get(first) as object | undefined), [second]: value });
+  }
+  return Object.fromEntries(body);
+}
+
+const paths = listPaths(createEventBody.shape).filter((path) => path !== 'type');
+const take = async (method: string, path: string, body?: unknown, status = 200) =>
+  demand(await call(method, path, body), status);
+
+test('each setting has a value here that is not its default', () => {
+  expect(paths.toSorted()).toEqual(Object.keys(SET).toSorted());
+});
+
+describe.each(['election', 'poll'])('each setting of an %s', (type) => {
+  const own = paths.filter((path) => (ONLY[path] ?? type) === type);
+  const settings = (view: unknown) => Object.fromEntries(own.map((path) => [path, valueAt(view, path)]));
+  const code = `EVERY0${type === 'poll' ? 'P' : 'E'}`;
+
+  test('is created, shown, changed, written to its file, read from it, left out to its default, and copied', async () => {
+    const plain = settings(await take('POST', '', { type, title: 'Plain' }, 201));
+    const different = own.filter(
+      (path) => !path.startsWith('payments.') && JSON.stringify(plain[path]) === JSON.stringify(settingOf(type, path)),
+    );
+    expect(different).toEqual([]);
+    const wanted = { ...settings(bodyOf(type, own)), code };
+
+    const made = await take('POST', '', { ...bodyOf(type, own), code }, 201);
+    expect(settings(made)).toEqual(wanted);
+
+    const { type: _type, ...changes } = bodyOf(type, own);
+    const { id } = await take('POST', '', { type, title: 'Changed' }, 201);
+    expect(settings(await take('PATCH', `/${id}`, { ...changes, code: `${code}2` }))).toEqual({
+      ...wanted,
+      code: `${code}2`,
+    });
+
+    const file = await take('GET', `/${made.id}/definition`);
+    expect(settings(file.event)).toEqual(wanted);
+
+    const other = await take('POST', '/definition', { ...file, event: { ...file.event, code: `${code}3` } }, 201);
+    expect(settings(other)).toEqual({ ...wanted, code: `${code}3` });
+
+    // A file is put on a draft alone, which has no start.
+    await take('PATCH', `/${made.id}`, { startsAt: null, endsAt: null });
+    await take('PUT', `/${made.id}/definition`, { ...file, event: { type, title: 'Plain' } });
+    expect({ ...settings(await take('GET', `/${made.id}`)), code: '' }).toEqual({ ...plain, code: '' });
+
+    const copy = await take('POST', `/${other.id}/copy`, { title: 'Every setting', withVoters: false }, 201);
+    // The times of another year, and a code of its own.
+    expect({ ...settings(copy), code: '' }).toEqual({ ...wanted, code: '', startsAt: null, endsAt: null });
+  });
+});
+
+const HOUR_MS = 3_600_000;
+const SECONDS = { startsAt: 1_795_451_582, endsAt: 1_795_534_382 };
+const passed = () => ({ startsAt: Date.now() - 2 * HOUR_MS, endsAt: Date.now() - HOUR_MS });
+const settings = { title: 'An event', type: 'poll' };
+
+test.each([
+  ['seconds in place of milliseconds', () => SECONDS],
+  ['times that have passed', passed],
+])('no event is closed before it was ever open: %s are refused wherever they are set', async (_what, timesOf) => {
+  const times = timesOf();
+  const { id } = demand(await call('POST', '', settings), 201);
+  const file = demand(await call('GET', `/${id}/definition`), 200);
+  const answers = [
+    await call('POST', '', { ...settings, ...times }),
+    await call('PATCH', `/${id}`, times),
+    await call('POST', '/definition', { ...file, event: { ...file.event, code: undefined, ...times } }),
+    await call('PUT', `/${id}/definition`, { ...file, event: { ...file.event, ...times } }),
+  ];
+  for (const { status, body } of answers) {
+    expect(status).toBe(422);
+    expect(body.error.details.issues[0].message).toContain('the end must lie ahead');
+  }
+  expect(demand(await call('GET', `/${id}`), 200)).toMatchObject({ status: 'draft', startsAt: null, endsAt: null });
+  // A start before an end that has passed alone.
+  demand(await call('PATCH', `/${id}`, { endsAt: times.endsAt }), 200);
+  expect(fieldOf(await call('PATCH', `/${id}`, { startsAt: times.startsAt }))).toEqual([422, 'startsAt']);
+  demand(await call('PATCH', `/${id}`, { startsAt: times.startsAt, endsAt: Date.now() + HOUR_MS }), 200);
 });

@@ -1,15 +1,16 @@
 import { describe, expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
+import { LIFE, PHASES } from '#src/voting-events/life.ts';
 import { sealDeps } from '#src/work.ts';
-import { demand, finishEvent, type TestEvent, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, finishEvent, PLURALITY, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
-import { patiently, useService } from '#test/harness/test-service.ts';
+import { patiently, type TestAnswer, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const service = await useService();
 const account = await service.account();
 
-const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cleo'] };
+const THREE = { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cleo'] };
 const HOUR = 3_600_000;
 
 const send = (method: string, path: string, body?: unknown) => service.call(method, path, body, { key: account.write });
@@ -35,15 +36,14 @@ async function voteAs(subject: Subject, index: number): Promise<void> {
   const voterKey = await giveVoterKey(service, subject.event.id, voter.id);
   const votes = [{ positionId: subject.position, candidateId: subject.candidates[0] }];
   const cast = { voterKey, email: voter.email, votes };
-  const { confirmationCode } = demand(await account.page(subject.event, 'ballot/cast', cast), 201);
-  demand(await account.page(subject.event, 'ballot/confirm', { confirmationCode }), 200);
+  await account.ballot(subject.event, cast);
 }
 
 type Stage = 'draft' | 'open' | 'voted' | 'confirming' | 'final';
 
 /** An election with everything that could change, brought to a stage of its life. */
 async function electionAt(stage: Stage): Promise<Subject> {
-  const event = await account.event({ type: 'election' }, [PLURALITY], false);
+  const event = await account.event({ type: 'election' }, [THREE], false);
   const base = `/voting-events/${event.id}`;
   const { id: group } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
   const rows = ['vera', 'otto', 'uma'].map((name) => ({ name, email: `${name}@club.example` }));
@@ -58,84 +58,63 @@ async function electionAt(stage: Stage): Promise<Subject> {
   return subject;
 }
 
-type Change = [name: string, method: string, path: (subject: Subject) => string, body?: unknown];
+/** What may be changed of an election: itself, and what is below it. */
+const pathsOf = ({ base, position, candidates, group, voters }: Subject) => ({
+  ...{ event: base, positions: `${base}/positions`, sponsors: `${base}/sponsors`, voters: `${base}/voters` },
+  position: `${base}/positions/${position}`,
+  candidate: `${base}/candidates/${candidates[1]}`,
+  group: `${base}/groups/${group}`,
+  voted: `${base}/voters/${voters[0]?.id}`,
+  voter: `${base}/voters/${voters[1]?.id}`,
+  another: `${base}/voters/${voters[2]?.id}`,
+});
 
-const CHANGES: readonly Change[] = [
-  ['a new title', 'PATCH', ({ base }) => base, { title: 'Another title' }],
-  ['a new description', 'PATCH', ({ base }) => base, { description: 'More words' }],
-  ['an open log', 'PATCH', ({ base }) => base, { log: { open: true } }],
-  ['a later end', 'PATCH', ({ base }) => base, { endsAt: Date.now() + HOUR }],
-  ['requiring voter IDs', 'PATCH', ({ base }) => base, { voter: { requireVoterId: true } }],
-  ['more seats', 'PATCH', ({ base, position }) => `${base}/positions/${position}`, { seats: 2 }],
-  ['a position’s title', 'PATCH', ({ base, position }) => `${base}/positions/${position}`, { title: 'Chair' }],
-  ['a position’s description', 'PATCH', ({ base, position }) => `${base}/positions/${position}`, { description: 'x' }],
-  ['a new position', 'POST', ({ base }) => `${base}/positions`, { title: 'New', votingMethod: 'approval' }],
-  ['a candidate’s name', 'PATCH', ({ base, candidates }) => `${base}/candidates/${candidates[1]}`, { name: 'Beatrix' }],
-  ['a withdrawal', 'PATCH', ({ base, candidates }) => `${base}/candidates/${candidates[1]}`, { status: 'withdrawn' }],
-  ['a rejection', 'PATCH', ({ base, candidates }) => `${base}/candidates/${candidates[1]}`, { status: 'rejected' }],
-  ['a candidate’s order', 'PATCH', ({ base, candidates }) => `${base}/candidates/${candidates[1]}`, { sortOrder: 77 }],
-  ['a group’s name', 'PATCH', ({ base, group }) => `${base}/groups/${group}`, { name: 'North' }],
-  ['a new sponsor', 'POST', ({ base }) => `${base}/sponsors`, { name: 'The library' }],
-  ['a new voter', 'POST', ({ base }) => `${base}/voters`, { name: 'Wim', email: 'wim@club.example' }],
-  [
-    'a rejected voter who voted',
-    'PATCH',
-    ({ base, voters }) => `${base}/voters/${voters[0]?.id}`,
-    { status: 'rejected' },
-  ],
-  ['a rejected voter', 'PATCH', ({ base, voters }) => `${base}/voters/${voters[1]?.id}`, { status: 'rejected' }],
-  ['a voter’s weight', 'PATCH', ({ base, voters }) => `${base}/voters/${voters[1]?.id}`, { weight: 2 }],
-  [
-    'a voter’s address',
-    'PATCH',
-    ({ base, voters }) => `${base}/voters/${voters[1]?.id}`,
-    { email: 'new@club.example' },
-  ],
-  ['a voter’s name', 'PATCH', ({ base, voters }) => `${base}/voters/${voters[1]?.id}`, { name: 'Ottilie' }],
-  ['a deleted voter who voted', 'DELETE', ({ base, voters }) => `${base}/voters/${voters[0]?.id}`],
-  ['a deleted voter', 'DELETE', ({ base, voters }) => `${base}/voters/${voters[2]?.id}`],
-];
+type Answers = readonly [voted: string, confirming: string, final: string];
+type Call = `${'PATCH' | 'POST' | 'DELETE'} ${keyof ReturnType<typeof pathsOf>}`;
+type Change = [name: string, answers: Answers, call: Call, body?: unknown];
 
 const BALLOTS = '409 event_has_ballots';
 const CLOSED = '409 event_closed';
 const FINAL = '409 results_final';
 
-/** What each change is answered, stage by stage (completions 1.6 and 3). */
-const ANSWERS: Readonly<Record<string, readonly [voted: string, confirming: string, final: string]>> = {
-  'a new title': ['yes', 'yes', FINAL],
-  'a new description': ['yes', 'yes', 'yes'],
-  'an open log': ['yes', 'yes', 'yes'],
-  'a later end': ['yes', 'yes', FINAL],
-  'requiring voter IDs': [BALLOTS, BALLOTS, FINAL],
-  'more seats': [BALLOTS, BALLOTS, FINAL],
-  'a position’s title': [BALLOTS, BALLOTS, FINAL],
-  'a position’s description': ['yes', 'yes', 'yes'],
-  'a new position': [BALLOTS, BALLOTS, FINAL],
-  'a candidate’s name': [BALLOTS, BALLOTS, FINAL],
-  'a withdrawal': ['yes', 'yes', FINAL],
-  'a rejection': [BALLOTS, BALLOTS, FINAL],
-  'a candidate’s order': [BALLOTS, BALLOTS, FINAL],
-  'a group’s name': ['yes', 'yes', FINAL],
-  'a new sponsor': ['yes', 'yes', 'yes'],
-  'a new voter': ['yes', CLOSED, CLOSED],
-  'a rejected voter who voted': [BALLOTS, CLOSED, CLOSED],
-  'a rejected voter': ['yes', CLOSED, CLOSED],
-  'a voter’s weight': ['yes', CLOSED, CLOSED],
-  'a voter’s address': ['yes', 'yes', FINAL],
-  'a voter’s name': ['yes', 'yes', 'yes'],
-  'a deleted voter who voted': [BALLOTS, CLOSED, 'yes'],
-  'a deleted voter': ['yes', CLOSED, 'yes'],
-};
+/** Changes, and what each is answered once a ballot was cast, while ballots are confirmed, and once the result is final (completions 1.6 and 3). */
+const CHANGES: readonly Change[] = [
+  ['a new title', ['yes', 'yes', FINAL], 'PATCH event', { title: 'Another title' }],
+  ['a new description', ['yes', 'yes', 'yes'], 'PATCH event', { description: 'More words' }],
+  ['an open log', ['yes', 'yes', 'yes'], 'PATCH event', { log: { open: true } }],
+  ['a later end', ['yes', 'yes', FINAL], 'PATCH event', { endsAt: Date.now() + HOUR }],
+  ['requiring voter IDs', [BALLOTS, BALLOTS, FINAL], 'PATCH event', { voter: { requireVoterId: true } }],
+  ['more seats', [BALLOTS, BALLOTS, FINAL], 'PATCH position', { seats: 2 }],
+  ['a position’s title', [BALLOTS, BALLOTS, FINAL], 'PATCH position', { title: 'Chair' }],
+  ['a position’s description', ['yes', 'yes', 'yes'], 'PATCH position', { description: 'x' }],
+  ['a new position', [BALLOTS, BALLOTS, FINAL], 'POST positions', { title: 'New', votingMethod: 'approval' }],
+  ['a candidate’s name', [BALLOTS, BALLOTS, FINAL], 'PATCH candidate', { name: 'Beatrix' }],
+  ['a withdrawal', ['yes', 'yes', FINAL], 'PATCH candidate', { status: 'withdrawn' }],
+  ['a rejection', [BALLOTS, BALLOTS, FINAL], 'PATCH candidate', { status: 'rejected' }],
+  ['a candidate’s order', [BALLOTS, BALLOTS, FINAL], 'PATCH candidate', { sortOrder: 77 }],
+  ['a group’s name', ['yes', 'yes', FINAL], 'PATCH group', { name: 'North' }],
+  ['a new sponsor', ['yes', 'yes', 'yes'], 'POST sponsors', { name: 'The library' }],
+  ['a new voter', ['yes', CLOSED, CLOSED], 'POST voters', { name: 'Wim', email: 'wim@club.example' }],
+  ['a rejected voter who voted', [BALLOTS, CLOSED, CLOSED], 'PATCH voted', { status: 'rejected' }],
+  ['a rejected voter', ['yes', CLOSED, CLOSED], 'PATCH voter', { status: 'rejected' }],
+  ['a voter’s weight', ['yes', CLOSED, CLOSED], 'PATCH voter', { weight: 2 }],
+  ['a voter’s address', ['yes', 'yes', FINAL], 'PATCH voter', { email: 'new@club.example' }],
+  ['a voter’s name', ['yes', 'yes', 'yes'], 'PATCH voter', { name: 'Ottilie' }],
+  ['a deleted voter who voted', [BALLOTS, CLOSED, 'yes'], 'DELETE voted'],
+  ['a deleted voter', ['yes', CLOSED, 'yes'], 'DELETE another'],
+];
 
 describe('an election', () => {
   test.each(CHANGES)(
     'answers %s as its stage allows, and a final result stays as it is',
-    async (name, method, path, body) => {
+    async (_name, expected, call, body) => {
       const answers = await Promise.all(
         (['draft', 'open', 'voted', 'confirming', 'final'] as const).map(async (stage) => {
           const subject = await electionAt(stage);
           const before = await read(`${subject.base}/results`);
-          const answer = await outcome(method, path(subject), body);
+          const [method = '', what = ''] = call.split(' ');
+          const path = Object.entries(pathsOf(subject)).find(([name]) => name === what)?.[1] ?? '';
+          const answer = await outcome(method, path, body);
           if (stage === 'final') {
             const after = await read(`${subject.base}/results`);
             expect({ ...after, asOf: 0 }).toEqual({ ...before, asOf: 0 });
@@ -143,30 +122,20 @@ describe('an election', () => {
           return answer;
         }),
       );
-      expect(answers).toEqual(['yes', 'yes', ...(ANSWERS[name] ?? [])]);
+      expect(answers).toEqual(['yes', 'yes', ...expected]);
     },
   );
 
   test('takes every shown field back as no change, at every stage, without a new version or an audit row', async () => {
     for (const stage of ['draft', 'voted', 'confirming', 'final'] as const) {
-      const { base, position, candidates, group, voters } = await electionAt(stage);
+      const subject = await electionAt(stage);
+      const { base } = subject;
       const audits = (await read(`${base}/audit`)).length;
-      const paths = [
-        base,
-        `${base}/positions/${position}`,
-        `${base}/candidates/${candidates[1]}`,
-        `${base}/groups/${group}`,
-        `${base}/voters/${voters[0]?.id}`,
-      ];
-      for (const path of paths) {
+      const { event, position, candidate, group, voted } = pathsOf(subject);
+      for (const path of [event, position, candidate, group, voted]) {
         const shown = await read(path);
         const answer = await send('PATCH', path, writable(shown));
-        expect([stage, path.replace(base, ''), answer.status, answer.body.data]).toEqual([
-          stage,
-          path.replace(base, ''),
-          200,
-          shown,
-        ]);
+        expect([answer.status, answer.body.data], `${stage} ${path.replace(base, '')}`).toEqual([200, shown]);
       }
       expect((await read(`${base}/audit`)).length).toBe(audits);
     }
@@ -259,7 +228,7 @@ describe('the life of an event', () => {
   ])(
     'never leads an event with a cast ballot back before its start: startsAt %s, opened by %s',
     async (startsAt, opener) => {
-      const event = await account.event({}, [PLURALITY], false);
+      const event = await account.event({}, [THREE], false);
       const base = `/voting-events/${event.id}`;
       if (opener === 'hand') demand(await send('PATCH', base, { status: 'open' }), 200);
       demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
@@ -272,7 +241,7 @@ describe('the life of an event', () => {
   );
 
   test('stays opened when the clock opened it and its only position is deleted', async () => {
-    const event = await account.event({}, [PLURALITY], false);
+    const event = await account.event({}, [THREE], false);
     const base = `/voting-events/${event.id}`;
     demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
     demand(await send('DELETE', `${base}/positions/${event.positions[0]?.id}`), 202);
@@ -291,7 +260,7 @@ describe('the life of an event', () => {
   });
 
   test('stays opened when its start is taken away after the close, and ends with a final result', async () => {
-    const event = await account.event({}, [PLURALITY], false);
+    const event = await account.event({}, [THREE], false);
     const base = `/voting-events/${event.id}`;
     demand(await send('PATCH', base, { startsAt: Date.now() - HOUR }), 200);
     demand(await send('PATCH', base, { status: 'closed' }), 200);
@@ -369,7 +338,7 @@ describe('the life of an event', () => {
   });
 
   test('does not open a poll whose positions all ask for a group, because participants have none', async () => {
-    const event = await account.event({}, [PLURALITY], false);
+    const event = await account.event({}, [THREE], false);
     const base = `/voting-events/${event.id}`;
     const { id: groupId } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
     demand(await send('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
@@ -391,11 +360,7 @@ describe('the life of an event', () => {
       ['PATCH', base, { payments: { repeatVotes: true } }],
     ] as const) {
       const { status, body: answer } = await send(method, path, body);
-      expect([path.replace(base, ''), status, answer.error.code]).toEqual([
-        path.replace(base, ''),
-        422,
-        'validation_error',
-      ]);
+      expect([status, answer.error.code], `${path.replace(base, '')}`).toEqual([422, 'validation_error']);
     }
   });
 });
@@ -408,14 +373,14 @@ describe('a candidate with ballots', () => {
     'moves from %s only where its votes can still be counted, and every count and export goes on',
     async (from) => {
       for (const to of STATUSES) {
-        const event = await account.event({}, [PLURALITY], false);
+        const event = await account.event({}, [THREE], false);
         const base = `/voting-events/${event.id}`;
         const [position] = event.positions;
         const [, second, third] = position?.candidates ?? [];
         const subject = `${base}/candidates/${from === 'withdrawn' || from === 'approved' ? second : third}`;
         if (from === 'pending' || from === 'rejected') demand(await send('PATCH', subject, { status: from }), 200);
         demand(await send('PATCH', base, { status: 'open' }), 200);
-        await votePoll(service, account, event, [{ positionId: position?.id, candidateId: second }]);
+        await account.votePoll(event, [{ positionId: position?.id, candidateId: second }]);
         if (from === 'withdrawn') demand(await send('PATCH', subject, { status: from }), 200);
         const expected = from === to || ALLOWED.has(`${from} ${to}`) ? 'yes' : BALLOTS;
         expect([from, to, await outcome('PATCH', subject, { status: to })]).toEqual([from, to, expected]);
@@ -432,3 +397,64 @@ describe('a candidate with ballots', () => {
     },
   );
 });
+
+const DAY_MS = 86_400_000;
+type Phase = (typeof PHASES)[number];
+
+const change = async (event: TestEvent, body: object): Promise<void> => {
+  await account.change(`/voting-events/${event.id}`, body);
+};
+const say = (event: TestEvent, what: string, body: object): Promise<TestAnswer> => account.page(event, what, body);
+const cast = (event: TestEvent): Promise<TestAnswer> => {
+  const votes = votesFor(event);
+  return say(event, 'ballot/cast', { visitorId: visitor(), votes });
+};
+
+/** An event in a phase, and the code of a ballot that waits in it; there is none where no ballot was ever taken. */
+async function createIn(phase: Phase, type: string): Promise<{ readonly event: TestEvent; readonly code: string }> {
+  const settings = {
+    type,
+    voter: type === 'election' ? { selfRegistration: true } : {},
+    candidate: { selfRegistration: true },
+  };
+  const event = await account.event(settings, PLURALITY, false);
+  if (phase === 'rehearsal') await change(event, { status: 'rehearsal' });
+  if (['scheduled', 'open', 'confirming', 'final'].includes(phase)) await change(event, { status: 'open' });
+  const takesBallots = type === 'poll' && phase !== 'draft';
+  const code = takesBallots ? demand(await cast(event), 201).confirmationCode : 'none';
+  // No request leads back while a ballot waits: the rule is asked all the same.
+  if (phase === 'scheduled')
+    await service.query(
+      `UPDATE voting_events SET opened_at = NULL, starts_at = now_ms() + $2, paper_version = paper_version + 1 WHERE id = $1`,
+      [event.id, DAY_MS],
+    );
+  if (phase === 'confirming') await change(event, { status: 'closed' });
+  if (phase === 'final') await finishEvent(service, event.id);
+  service.deps.events.forget(event.id);
+  return { event, code };
+}
+
+/** What the table calls an answer. */
+const wordOf = ({ status, body }: TestAnswer): string => {
+  if (status < 300) return 'yes';
+  return status === 404 ? 'not_visible' : String(body.error.details?.reason);
+};
+
+test.each(PHASES)(
+  'casts, confirms and registrations are answered in the phase `%s` as the table says',
+  async (phase) => {
+    const poll = await createIn(phase, 'poll');
+    const election = await createIn(phase, 'election');
+    const registration = { name: 'Cleo', email: `cleo@${election.event.code.toLowerCase()}.example` };
+    const candidate = { name: 'Cleo', positionIds: [poll.event.positions[0]?.id] };
+    const answers = {
+      confirm: await say(poll.event, 'ballot/confirm', { confirmationCode: poll.code }),
+      cast: await cast(poll.event),
+      register_voter: await say(election.event, 'register/voter', registration),
+      register_candidate: await say(poll.event, 'register/candidate', candidate),
+    };
+    const words = Object.entries(answers).map(([action, answer]) => [action, wordOf(answer)]);
+    const table = (Object.keys(answers) as (keyof typeof answers)[]).map((action) => [action, LIFE[action][phase]]);
+    expect(words).toEqual(table);
+  },
+);

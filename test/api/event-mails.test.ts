@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createTestEvent, demand, type TestEvent } from '#test/harness/elections.ts';
+import { demand, fieldOf, type TestEvent } from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 import { type ReadMail, readMails } from '#test/harness/read-mail.ts';
@@ -9,8 +9,7 @@ import { eventually } from '#test/harness/test-service.ts';
 const { service } = await usePaidService();
 const account = await service.account();
 
-const create = (settings: object = {}): Promise<TestEvent> =>
-  createTestEvent(service, account, { type: 'election', ...settings });
+const create = (settings: object = {}): Promise<TestEvent> => account.event({ type: 'election', ...settings });
 const asOrganizer = (method: string, path: string, body?: object) =>
   service.call(method, `/voting-events${path}`, body, { key: account.write });
 
@@ -66,14 +65,14 @@ describe('the fields for mails', () => {
       await asOrganizer('POST', '', { title: 'Refused', type: 'election', [field]: value }),
       await asOrganizer('PATCH', `/${id}`, { title: 'Changed', [field]: value }),
     ])
-      expect([answer.status, answer.body.error.details.field]).toEqual([422, field]);
+      expect(fieldOf(answer)).toEqual([422, field]);
     expect(demand(await asOrganizer('GET', `/${id}`), 200).title).toBe('Kept');
   });
 
   test('may be changed after the close, and lead to the own machine only where money is play money', async () => {
     const event = await create({ endsAt: Date.now() - 3_600_000 });
     demand(await asOrganizer('PATCH', `/${event.id}`, { contactEmail: 'board@club.example' }), 200);
-    const poll = await createTestEvent(service, account);
+    const poll = await account.event();
     const page = { votingPageUrl: 'http://localhost:3000/vote#{voterKey}' };
     expect((await asOrganizer('PATCH', `/${poll.id}`, page)).status).toBe(422);
     const business = await connectTestBusiness(service, account, 'provider_a');

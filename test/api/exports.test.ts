@@ -10,10 +10,10 @@ import {
   demand,
   finishEvent,
   PLURALITY,
+  refusalOf,
   sealBallots,
   type TestEvent,
   visitor,
-  votePoll,
   votesFor,
 } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
@@ -84,9 +84,9 @@ function ballotOf(event: TestEvent, choice: number): object[] {
 }
 
 async function pollOfEveryMethod(ballots: number, settings: object = {}): Promise<TestEvent> {
-  const event = await createTestEvent(service, account, { title: 'Ọlá & 山田 <2026>', ...settings }, METHODS);
+  const event = await account.event({ title: 'Ọlá & 山田 <2026>', ...settings }, METHODS);
   for (let index = 0; index < ballots; index += 1) {
-    await votePoll(service, account, event, ballotOf(event, index % 3));
+    await account.votePoll(event, ballotOf(event, index % 3));
     if (index === 2) await sealBallots(service, event.id, 1);
   }
   return event;
@@ -102,6 +102,14 @@ async function copyBallot(event: TestEvent, copies: number, broken = 0): Promise
   );
 }
 
+/** A poll with so many ballots more than one. */
+async function largePoll(copies: number, broken?: number): Promise<TestEvent> {
+  const event = await pollOfEveryMethod(1);
+  await sealBallots(service, event.id, 1);
+  await copyBallot(event, copies, broken);
+  return event;
+}
+
 interface ElectionVoter {
   readonly weight?: number;
   readonly groupId?: string;
@@ -114,13 +122,12 @@ async function holdElection(event: TestEvent, voters: readonly ElectionVoter[]):
   for (const [index, { votes, ...voter }] of voters.entries()) {
     const email = `voter${index}@${event.code.toLowerCase()}.example`;
     const row = { name: `Voter ${index}`, email, ...voter };
-    ids.push(demand(await account.post(`/voting-events/${event.id}/voters`, row), 201).id);
+    ids.push((await account.make(`/voting-events/${event.id}/voters`, row)).id);
     const voterKey = await mailedVoterKey(service, async () =>
       demand(await account.page(event, 'voter-key/request', { email }), 200),
     );
     const body = { voterKey, email, votes: votes(event) };
-    const { confirmationCode } = demand(await account.page(event, 'ballot/cast', body), 201);
-    demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
+    await account.ballot(event, body);
   }
   return ids;
 }
@@ -197,15 +204,9 @@ describe('an export', () => {
       expect(await refused(token.slice(0, at) + other + token.slice(at + 1))).toEqual([403, 'download_link_invalid']);
     }
     const { secrets, clock } = service.deps;
-    const keyId = demand(await account.get('/me'), 200).key.id;
-    const link = {
-      kind: 'json',
-      eventId: event.id,
-      accountId: account.id,
-      keyId,
-      paper: 'a4',
-      positionId: null,
-    } as const;
+    const keyId = (await account.show('/me')).key.id;
+    const of = { eventId: event.id, accountId: account.id, keyId };
+    const link = { ...of, kind: 'json', paper: 'a4', positionId: null } as const;
     const old = signDownload(secrets, link, clock.now() - DOWNLOAD_LINK_MS);
     expect(await refused(old)).toEqual([403, 'download_link_expired']);
     const stranger = await service.account();
@@ -214,7 +215,6 @@ describe('an export', () => {
   });
 
   test('is refused once its key is revoked or has expired, or the plan no longer includes it', async () => {
-    const { $client } = service.deps.db;
     const owner = await service.account();
     const event = await createTestEvent(service, owner, {}, [{ votingMethod: 'approval', candidates: ['Ada'] }]);
     const target = await linkTo(event, 'json', owner.read);
@@ -223,11 +223,11 @@ describe('an export', () => {
       return [answer.status, answer.body.error?.details?.reason];
     };
     expect(await answered()).toEqual([200, undefined]);
-    await $client.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [owner.id]);
+    await service.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [owner.id]);
     expect(await answered()).toEqual([403, 'plan_feature']);
-    await $client.query("UPDATE accounts SET plan = 'pro' WHERE id = $1", [owner.id]);
+    await service.query("UPDATE accounts SET plan = 'pro' WHERE id = $1", [owner.id]);
     for (const change of ['revoked_at = 1', 'revoked_at = NULL, expires_at = 1']) {
-      await $client.query(`UPDATE api_keys SET ${change} WHERE account_id = $1`, [owner.id]);
+      await service.query(`UPDATE api_keys SET ${change} WHERE account_id = $1`, [owner.id]);
       expect(await answered()).toEqual([403, 'download_link_expired']);
     }
   });
@@ -244,7 +244,7 @@ describe('an export', () => {
 describe('the result report', () => {
   test('gives every figure of the results, names in every script, rules, and the log', async () => {
     const event = poll;
-    const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
+    const results = await account.show(`/voting-events/${event.id}/results`);
     const { pages, outline, subject } = readPdf(await download(event, 'pdf'));
     const lines = pages.flatMap((page) => page.split('\n'));
     for (const text of [...NAMES, 'PROVISIONAL', results.log.rootHash, event.id, 'Share of yes'])
@@ -276,10 +276,10 @@ describe('the result report', () => {
 
 describe('the table of results', () => {
   test('gives the figures of the results, and runs nothing', async () => {
-    const event = await createTestEvent(service, account, { title: '=1+1' }, [
+    const event = await account.event({ title: '=1+1' }, [
       { votingMethod: 'plurality', candidates: ['@SUM(A1)', '+Bea', 'a "quoted", name'], settings: { title: '-2+3' } },
     ]);
-    await votePoll(service, account, event, votesFor(event, 2));
+    await account.votePoll(event, votesFor(event, 2));
     const text = (await download(event, 'csv')).toString('utf8');
     expect(text.startsWith('\ufeff')).toBe(true);
     const [head = [], ...rows] = parseCsv(text.slice(1));
@@ -324,7 +324,7 @@ describe('the cast vote records', () => {
     const ajv = new Ajv({ strict: false, allErrors: true });
     addFormats.default(ajv);
     const validate = ajv.compile(schema);
-    for (const event of [poll, await createTestEvent(service, account, {}, METHODS, false)]) {
+    for (const event of [poll, await account.event({}, METHODS, false)]) {
       const valid = validate(await records(event));
       expect([validate.errors, valid]).toEqual([null, true]);
     }
@@ -343,14 +343,13 @@ describe('the cast vote records', () => {
         }
       }
     }
-    const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
+    const results = await account.show(`/voting-events/${event.id}/results`);
     const contests = report.Election[0].Contest;
     for (const [index, position] of results.positions.entries()) {
       const counted = contests[index].ContestSelection.map((one: { '@id': string }) => votes.get(one['@id']) ?? 0);
-      expect([position.title, counted]).toEqual([
-        position.title,
+      expect(counted, `${position.title}`).toEqual(
         position.candidates.map((one: { votesWon: number }) => one.votesWon),
-      ]);
+      );
     }
   });
 
@@ -367,9 +366,7 @@ describe('the cast vote records', () => {
   });
 
   test('of more ballots than are read at once hold each of them once', async () => {
-    const event = await pollOfEveryMethod(1);
-    await sealBallots(service, event.id, 1);
-    await copyBallot(event, 4500);
+    const event = await largePoll(4500);
     const report = await records(event);
     expect(report.CVR).toHaveLength(4501);
     expect(new Set(report.CVR.map((one: { UniqueId: string }) => one.UniqueId)).size).toBe(4501);
@@ -379,9 +376,7 @@ describe('the cast vote records', () => {
     ['at its start', 1],
     ['in its middle', 4000],
   ])('never look whole when reading fails %s, and the service lives on', async (_where, broken) => {
-    const event = await pollOfEveryMethod(1);
-    await sealBallots(service, event.id, 1);
-    await copyBallot(event, 4500, broken);
+    const event = await largePoll(4500, broken);
     const target = await linkTo(event, 'cvr');
     const outcome = await fetchFile(target)
       .then(async (response) =>
@@ -393,9 +388,7 @@ describe('the cast vote records', () => {
   });
 
   test('may be left in the middle by who reads them', async () => {
-    const event = await pollOfEveryMethod(1);
-    await sealBallots(service, event.id, 1);
-    await copyBallot(event, 4500);
+    const event = await largePoll(4500);
     const target = await linkTo(event, 'cvr');
     for (let index = 0; index < 12; index += 1) {
       const response = await fetchFile(target);
@@ -406,13 +399,12 @@ describe('the cast vote records', () => {
   });
 
   test('of an event without candidates are refused, because the format has no report without a contest', async () => {
-    const event = await createTestEvent(service, account, {}, [], false);
-    const answer = await ask(event, 'cvr');
-    expect([answer.status, answer.body.error.details.reason]).toEqual([409, 'not_ready']);
+    const event = await account.event({}, [], false);
+    expect(refusalOf(await ask(event, 'cvr'))).toEqual([409, 'not_ready']);
   });
 
   test('of a secret event name no voter, no ballot and no time, and no weight that few have', async () => {
-    const event = await createTestEvent(service, account, { type: 'election' }, [
+    const event = await account.event({ type: 'election' }, [
       { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
     ]);
     const choose = (at: number) => (own: TestEvent) => votesFor(own, at);
@@ -444,13 +436,13 @@ describe('the cast vote records', () => {
     ['all weights where few of a group have one, and others have another', 2, Array(11).fill(undefined)],
     ['no weight where all are alike', 3, Array(11).fill('3/1')],
   ])('of a secret event keep back %s', async (_what, weight, shown) => {
-    const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, false);
+    const event = await account.event({ type: 'election' }, PLURALITY, false);
     const base = `/voting-events/${event.id}`;
-    const make = async (path: string, body: object) => demand(await account.post(`${base}/${path}`, body), 201).id;
+    const make = async (path: string, body: object) => (await account.make(`${base}/${path}`, body)).id;
     const groupId = await make('groups', { name: 'Board' });
     const positionId = await make('positions', { title: 'Of the board', votingMethod: 'plurality', groupId });
     const candidateId = await make('candidates', { name: 'Cy', positionIds: [positionId] });
-    demand(await account.patch(base, { status: 'open' }), 200);
+    await account.change(base, { status: 'open' });
     const common = { positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] };
     await holdElection(event, [
       ...Array.from({ length: 5 }, () => ({ weight: 3, votes: () => [common] })),
@@ -464,7 +456,7 @@ describe('the cast vote records', () => {
   test('of a poll have a name for each record that joins with no list of votes or ballots', async () => {
     const event = await pollOfEveryMethod(3);
     const visitorId = visitor();
-    await votePoll(service, account, event, ballotOf(event, 0), visitorId);
+    await account.votePoll(event, ballotOf(event, 0), visitorId);
     const report = await records(event);
     expect(new Set(report.CVR.map((one: { UniqueId: string }) => one.UniqueId)).size).toBe(4);
     expect(JSON.stringify(report)).not.toContain(visitorId);

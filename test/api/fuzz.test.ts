@@ -1,9 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { TestEvent } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 
-const service = await useService();
+const service = await useService({ worker: false });
 const account = await service.account();
 
 /** Replays one run: `FUZZ_SEED=7 npm test`. */
@@ -118,4 +119,113 @@ describe('no input', () => {
     }
     expect(failed).toEqual([]);
   });
+});
+
+let event: TestEvent;
+const made = new Map<string, string>();
+
+beforeAll(async () => {
+  const settings = { type: 'election', voter: { selfRegistration: true }, candidate: { selfRegistration: true } };
+  event = await account.event(settings, [
+    { votingMethod: 'score', candidates: ['Ada', 'Bea'] },
+    { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea'] },
+  ]);
+  made.set('positions', event.positions[0]?.id ?? '').set('candidates', event.positions[0]?.candidates[0] ?? '');
+  for (const [name, body] of [
+    ['groups', { name: 'Members' }],
+    ['sponsors', { name: 'The baker' }],
+    ['voters', { name: 'Vera', email: 'vera@club.example' }],
+  ] as const)
+    made.set(name, (await account.make(`/voting-events/${event.id}/${name}`, body)).id);
+  const endpoint = { url: 'https://club.example/hook', eventTypes: ['voter.created'] };
+  made.set('webhook-endpoints', (await account.make('/webhook-endpoints', endpoint)).id);
+});
+
+/** What a field may be sent as by a program that has another idea of it. */
+const OTHER_FORMS = [null, true, -1.5, 'x', [], [null], [[]], [{}], {}, { length: 1 }];
+
+type Json = { readonly [name: string]: Json } | readonly Json[] | string | number | boolean | null;
+interface Schema {
+  readonly $ref?: string;
+  readonly properties?: Readonly<Record<string, Schema>>;
+  readonly items?: Schema;
+  readonly anyOf?: readonly Schema[];
+  readonly oneOf?: readonly Schema[];
+  readonly allOf?: readonly Schema[];
+}
+
+/** Every place of a body, as the names that lead to it: all that its schema knows, three levels deep. */
+function placesOf(schema: Schema, resolve: (ref: string) => Schema, above: readonly string[] = []): string[][] {
+  if (schema.$ref !== undefined) return placesOf(resolve(schema.$ref), resolve, above);
+  const variants = [...(schema.anyOf ?? []), ...(schema.oneOf ?? []), ...(schema.allOf ?? [])];
+  const below = variants.flatMap((variant) => placesOf(variant, resolve, above));
+  if (above.length >= 4) return below;
+  for (const [name, part] of Object.entries(schema.properties ?? {}))
+    below.push([...above, name], ...placesOf(part, resolve, [...above, name]));
+  if (schema.items !== undefined) below.push([...above, '0'], ...placesOf(schema.items, resolve, [...above, '0']));
+  return below;
+}
+
+/** A copy of a body with another value at a place; what lacks on the way there is made. */
+function withValue(body: Json | undefined, [name, ...rest]: readonly string[], value: Json): Json {
+  if (name === undefined) return value;
+  if (name === '0') {
+    const list = Array.isArray(body) ? (body as readonly Json[]) : [];
+    return [withValue(list[0], rest, value), ...list.slice(1)];
+  }
+  const object =
+    typeof body === 'object' && body !== null && !Array.isArray(body) ? (body as Record<string, Json>) : {};
+  return { ...object, [name]: withValue(object[name], rest, value) };
+}
+
+interface Described {
+  readonly paths: Readonly<
+    Record<
+      string,
+      Readonly<
+        Record<
+          string,
+          {
+            readonly requestBody?: {
+              readonly content: Record<
+                string,
+                { schema: Schema; example?: Json; examples?: Record<string, { value: Json }> }
+              >;
+            };
+          }
+        >
+      >
+    >
+  >;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+test('no field of any body, sent in any other form, makes a 5xx', { timeout: 180_000 }, async () => {
+  const { body: document }: { body: Described } = await service.call('GET', '/openapi.json');
+  const resolve = (ref: string): Schema => document.components.schemas[ref.split('/').at(-1) ?? ''] ?? {};
+  const failed: unknown[] = [];
+  let asked = 0;
+  for (const { method, path, scope, operationId } of listOperations(service.deps)) {
+    const described = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
+    const content = described?.requestBody?.content['application/json'];
+    if (content === undefined || scope === 'none') continue;
+    const target = path
+      .replace(':idOrCode', event.id)
+      .replaceAll(/([\w-]+)\/:\w+/g, (_, of: string) => `${of}/${made.get(of) ?? 'x'}`);
+    const key = [scope].flat().includes('vote') ? account.vote : account.write;
+    const example = content.example ?? Object.values(content.examples ?? {})[0]?.value;
+    const places = new Set(placesOf(content.schema, resolve).map((names) => names.join(' ')));
+    for (const place of ['', ...places]) {
+      const bodies = OTHER_FORMS.map((value) => withValue(example, place === '' ? [] : place.split(' '), value));
+      const answers = await Promise.all(bodies.map((body) => service.call(method, target, body, { key })));
+      asked += answers.length;
+      failed.push(
+        ...answers.flatMap(({ status, body }, index) =>
+          status >= 500 ? [{ operationId, place, value: OTHER_FORMS[index], body }] : [],
+        ),
+      );
+    }
+  }
+  expect(failed).toEqual([]);
+  expect(asked).toBeGreaterThan(3_000);
 });

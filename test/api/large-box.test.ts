@@ -5,7 +5,7 @@ import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { EventCounter } from '#src/results/count-event.ts';
 import { BALLOTS_PER_COPY } from '#src/results/read-box.ts';
 import { MAX_BOX_BLOCKS } from '#src/results/read-count-inputs.ts';
-import { demand, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
+import { type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -33,7 +33,7 @@ async function fillBox(eventId: string, from: number, to: number): Promise<void>
   }
 }
 
-const resultsOf = async (event: TestEvent) => demand(await account.get(`/voting-events/${event.id}/results`), 200);
+const resultsOf = async (event: TestEvent) => await account.show(`/voting-events/${event.id}/results`);
 
 const multiples = (of: number, below: number): number => Math.ceil(below / of);
 
@@ -55,7 +55,7 @@ describe('a box that is too large for one answer', () => {
     const more = BALLOTS_PER_COPY + MANY + 7;
     await fillBox(event.id, MANY, more);
     await expectCounted(more, 0);
-    await votePoll(service, account, event, votesFor(event));
+    await account.votePoll(event, votesFor(event));
     await expectCounted(more, 1);
     await fillBox(event.id, more, more + 100);
     await expectCounted(more + 100, 1);

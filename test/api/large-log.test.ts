@@ -57,7 +57,7 @@ beforeAll(async () => {
       lotSeed: '',
       note,
       lotRoot: null,
-      ...{ confirmed: 0, rollSeq: 0 },
+      ...{ confirmed: 0, confirmedAtChange: null, rollSeq: 0 },
       ...{ rollHeads: null, rollWeight: null, rollIdentityChanges: null, rollOtherChanges: null },
       closeSalt: null,
       closeContent: null,

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { demand, finishEvent, sealBallots, votePoll } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
 import { fillEvent, votesOf } from '#test/harness/largest-event.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -15,8 +15,8 @@ beforeAll(async () => {
   const event = await account.event({ type: 'poll' }, [], false);
   eventId = event.id;
   await fillEvent($client, eventId, SIZE);
-  demand(await account.patch(`/voting-events/${eventId}`, { status: 'open' }), 200);
-  for (let kind = 0; kind < 2; kind += 1) await votePoll(service, account, event, votesOf(kind, SIZE, 33));
+  await account.change(`/voting-events/${eventId}`, { status: 'open' });
+  for (let kind = 0; kind < 2; kind += 1) await account.votePoll(event, votesOf(kind, SIZE, 33));
   await sealBallots(service, eventId);
 }, 120_000);
 

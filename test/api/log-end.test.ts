@@ -1,11 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
-import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { demand, finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import { createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
+import { useService } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 
@@ -15,26 +17,19 @@ const DAY_MS = 86_400_000;
 const DUE_MS = DAY_MS + 900_000;
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
-let service: TestService;
-let account: TestAccount;
-
-beforeAll(async () => {
-  service = await startTestService({ worker: false });
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const service = await useService({ worker: false });
+const account = await service.account();
 
 async function openPoll(settings: Readonly<Record<string, unknown>> = {}): Promise<TestEvent> {
-  const event = await createTestEvent(service, account, settings, PLAN);
+  const event = await account.event(settings, PLAN);
   const [position] = event.positions;
   for (const candidateId of position?.candidates ?? [])
-    await votePoll(service, account, event, [{ positionId: position?.id, candidateId }]);
+    await account.votePoll(event, [{ positionId: position?.id, candidateId }]);
   await sealBallots(service, event.id, 1);
   return event;
 }
 
-const change = (event: TestEvent, body: object) =>
-  service.call('PATCH', `/voting-events/${event.id}`, body, { key: account.write });
+const change = (event: TestEvent, body: object) => account.patch(`/voting-events/${event.id}`, body);
 const leavesOf = (event: TestEvent) => new LogReader(service, event.id, account.vote).leaves();
 const setBySql = (event: TestEvent, end: string) =>
   service.deps.db.$client.query(`UPDATE voting_events SET ${end}, paper_version = paper_version + 1 WHERE id = $1`, [
@@ -83,9 +78,7 @@ test('a change of the end that finds the log held is refused as busy, and leaves
     client.release();
   }
   expect((await leavesOf(event)).length).toBe(before);
-  expect(
-    demand(await service.call('GET', `/voting-events/${event.id}`, undefined, { key: account.read }), 200),
-  ).toMatchObject({ status: 'open' });
+  expect(await account.show(`/voting-events/${event.id}`)).toMatchObject({ status: 'open' });
   demand(await change(event, { status: 'closed' }), 200);
 });
 
@@ -99,8 +92,66 @@ test.each([
   await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
   expect(await checkLog(service.deps, event.id)).toBe('the event ends at another time than its log says');
   expect(await leavesOf(event)).toEqual(before);
-  const results = await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read });
+  const results = await account.get(`/voting-events/${event.id}/results`);
   expect(results.body.data).toMatchObject({ final: false, disputed: true });
   const read = readOverHttp(`http://127.0.0.1:${service.port}`, account.vote);
   expect((await verifyLog({ read, event: event.id })).verified).toBe('no');
+});
+
+/**
+ * An open event may become another type until its first ballot (completions 2.4). What it is then decides: its ballots count, its
+ * log has the roll of an election and none of a poll, and everything verifies.
+ */
+
+/** Changes the type of an event whose log has begun. */
+async function become(event: { readonly id: string }, type: string): Promise<void> {
+  await sealBallots(service, event.id);
+  await account.change(`/voting-events/${event.id}`, { type });
+  await sealBallots(service, event.id);
+}
+
+async function requireRight(event: KeyedElection, ballots: number): Promise<void> {
+  await finishEvent(service, event.id);
+  const path = `/voting-events/${event.id}`;
+  await account.change(path, { results: { visibility: 'published' } });
+  const results = await account.show(`${path}/results`);
+  expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots } });
+  expect(await checkLog(service.deps, event.id)).toBeUndefined();
+  const key = await createObserverKey(service, account, event.id);
+  const report = await verifyLog({ read: readOverHttp(`http://127.0.0.1:${service.port}`, key), event: event.id });
+  expect(report.checks.filter(({ status }) => status !== 'verified' && status !== 'not_asked')).toEqual([]);
+}
+
+const kinds = async (event: TestEvent) => (await leavesOf(event)).map(({ t, heads }) => (t === 'roll' ? heads : t));
+
+test('a poll that becomes an election takes ballots of its voters, and its log verifies', async () => {
+  const poll = await createKeyedElection(service, account, [], true, { type: 'poll' });
+  await become(poll, 'election');
+  const voters = [];
+  for (const email of ['a@voters.example', 'b@voters.example', 'c@voters.example']) {
+    const path = `/voting-events/${poll.id}/voters`;
+    const { id } = await account.make(path, { name: email, email });
+    voters.push({ id, email, voterKey: await giveVoterKey(service, poll.id, id) });
+  }
+  await voteWith(service, { ...poll, voters }, [0, 1]);
+  await requireRight({ ...poll, voters }, 2);
+  expect(await kinds(poll)).toEqual(['open', 'config', 0, 'config', 3, 'ballot', 'ballot', 'close']);
+});
+
+test('an election that becomes a poll takes ballots of visitors, more than it had voters, and its log verifies', async () => {
+  const election = await createKeyedElection(service, account, [1, 1]);
+  await become(election, 'poll');
+  const votes = votesFor(election);
+  for (let visitors = 0; visitors < 3; visitors += 1) await account.votePoll(election, votes);
+  await requireRight(election, 3);
+  expect(await kinds(election)).toEqual(['open', 'config', null, 'config', 'ballot', 'ballot', 'ballot', 'close']);
+});
+
+test('an event that changes its type and back has the roll that it had', async () => {
+  const election = await createKeyedElection(service, account, [1, 1]);
+  await become(election, 'poll');
+  await become(election, 'election');
+  await voteWith(service, election, [0]);
+  await requireRight(election, 1);
+  expect(await kinds(election)).toEqual(['open', 'config', null, 'config', 2, 'config', 'ballot', 'close']);
 });

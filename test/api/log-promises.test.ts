@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { signCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { listEventsToTend } from '#src/ballot-log/due-repository.ts';
@@ -6,55 +6,46 @@ import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { LEAST_WHILE_OPEN, sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, visitor } from '#test/harness/elections.ts';
-import { openLogPromise } from '#test/harness/read-log-proofs.ts';
 import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+  demand,
+  finishEvent,
+  PLURALITY,
+  sealBallots,
+  type TestEvent,
+  visitor,
+  votesFor,
+} from '#test/harness/elections.ts';
+import { openLogPromise } from '#test/harness/read-log-proofs.ts';
+import { eventually, type TestService, useService } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 24 * 60 * MINUTE_MS;
-const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 
-let service: TestService;
-let account: TestAccount;
+const service = await useService();
+const account = await service.account();
 
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-});
-afterAll(() => service.stop());
+const openEvent = (settings: Readonly<Record<string, unknown>> = {}) => account.event(settings);
+const logOf = ({ id }: TestEvent) => new LogReader(service, id, account.vote);
 
-const openEvent = (settings: Readonly<Record<string, unknown>> = {}) =>
-  createTestEvent(service, account, settings, PLAN);
-
-async function cast({ id, positions }: TestEvent, by = service): Promise<string> {
-  const votes = positions.map((position) => ({ positionId: position.id, candidateId: position.candidates[0] }));
-  const body = { visitorId: visitor(), votes };
-  const path = `/public/voting-events/${id}/ballot/cast`;
-  return demand(await by.call('POST', path, body, { key: account.vote }), 201).confirmationCode;
+async function cast(event: TestEvent): Promise<string> {
+  const body = { visitorId: visitor(), votes: votesFor(event) };
+  return demand(await account.page(event, 'ballot/cast', body), 201).confirmationCode;
 }
 
 async function confirm({ id }: TestEvent, confirmationCode: string, by: Pick<TestService, 'call'> = service) {
   const path = `/public/voting-events/${id}/ballot/confirm`;
   return demand(await by.call('POST', path, { confirmationCode }, { key: account.vote }), 200);
 }
+const confirmNew = async (event: TestEvent, ballots = 1): Promise<void> => {
+  for (let index = 0; index < ballots; index += 1) await confirm(event, await cast(event));
+};
 
-async function promisedBy(event: TestEvent, logPromise: string): Promise<number> {
-  const { untilMs } = openLogPromise(logPromise, await new LogReader(service, event.id, account.vote).verifier());
-  return untilMs;
-}
+const promisedBy = async (event: TestEvent, logPromise: string): Promise<number> =>
+  openLogPromise(logPromise, await logOf(event).verifier()).untilMs;
 
-async function moveEnd({ id }: TestEvent, endsAt: number | null): Promise<void> {
-  const key = { key: account.write };
-  demand(await service.call('PATCH', `/voting-events/${id}`, { endsAt }, key), 200);
-}
+const moveEnd = ({ id }: TestEvent, endsAt: number | null) => account.change(`/voting-events/${id}`, { endsAt });
 
 const tend = ({ id }: TestEvent) => sequenceLog(sealDeps(service.deps), id, LEAST_WHILE_OPEN);
 
@@ -68,14 +59,12 @@ const tendAll = (event: TestEvent) =>
     return (await isListed(event)) ? undefined : true;
   });
 
-async function waiting({ id }: TestEvent): Promise<number> {
-  const { rows } = await service.deps.db.$client.query('SELECT 1 FROM ballot_queue WHERE voting_event_id = $1', [id]);
-  return rows.length;
-}
+const waiting = async ({ id }: TestEvent): Promise<number> =>
+  (await service.query('SELECT 1 FROM ballot_queue WHERE voting_event_id = $1', [id])).length;
 
 /** As if so much time had gone by since these ballots were confirmed. */
 const letTimePass = ({ id }: TestEvent, ms: number) =>
-  service.deps.db.$client.query('UPDATE ballot_queue SET due_at = due_at - $2 WHERE voting_event_id = $1', [id, ms]);
+  service.query('UPDATE ballot_queue SET due_at = due_at - $2 WHERE voting_event_id = $1', [id, ms]);
 
 describe('the promise of a confirm', () => {
   test('names a day after the end and its 15 minutes, as the end stood at the confirm', async () => {
@@ -115,7 +104,7 @@ describe('the promise of a confirm', () => {
         demand(await other.call('GET', path, undefined, { key: account.vote }), 200);
         const endsAt = Date.now() + (round + 1) * DAY_MS;
         // No notice of the change has reached the other process yet.
-        await service.deps.db.$client.query('UPDATE voting_events SET ends_at = $2 WHERE id = $1', [event.id, endsAt]);
+        await service.query('UPDATE voting_events SET ends_at = $2 WHERE id = $1', [event.id, endsAt]);
         const { logPromise } = await confirm(event, code, other);
         expect(await promisedBy(event, logPromise)).toBe(endsAt + 15 * MINUTE_MS + DAY_MS);
       }
@@ -128,7 +117,7 @@ describe('the promise of a confirm', () => {
 describe('ballots that wait for others', () => {
   test('are sealed 24 hours after the confirm in an event without an end, however few they are', async () => {
     const event = await openEvent();
-    for (let index = 0; index < 2; index += 1) await confirm(event, await cast(event));
+    await confirmNew(event, 2);
     await tendAll(event);
     await letTimePass(event, DAY_MS - MINUTE_MS);
     await tendAll(event);
@@ -137,7 +126,7 @@ describe('ballots that wait for others', () => {
     await letTimePass(event, MINUTE_MS);
     expect(await isListed(event)).toBe(true);
     // One that came since goes along: it is mixed with them.
-    await confirm(event, await cast(event));
+    await confirmNew(event);
     await tendAll(event);
     expect(await waiting(event)).toBe(0);
   });
@@ -146,7 +135,7 @@ describe('ballots that wait for others', () => {
     const endsAt = Date.now() + DAY_MS;
     for (const later of [endsAt + 30 * DAY_MS, null]) {
       const event = await openEvent({ endsAt });
-      await confirm(event, await cast(event));
+      await confirmNew(event);
       await moveEnd(event, later);
       await letTimePass(event, DAY_MS);
       await tendAll(event);
@@ -159,17 +148,18 @@ describe('ballots that wait for others', () => {
 
   test('of an election that is sealed once are sealed earlier only when a promise asks for it', async () => {
     const endsAt = Date.now() + DAY_MS;
-    const event = await createTestEvent(service, account, { type: 'election' }, PLAN, false);
+    const event = await account.event({ type: 'election' }, PLURALITY, false);
     const path = `/voting-events/${event.id}`;
-    const key = { key: account.write };
-    demand(await service.call('POST', `${path}/voters`, { name: 'A voter', voterId: 'V-1' }, key), 201);
-    demand(await service.call('PATCH', path, { status: 'open', endsAt }, key), 200);
+    await account.make(`${path}/voters`, { name: 'A voter', voterId: 'V-1' });
+    await account.change(path, { status: 'open', endsAt });
     await tendAll(event);
     const box = 'voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, due_at';
-    await service.deps.db.$client.query(
-      `INSERT INTO ballot_queue (${box}) VALUES ($1, 'bal_1', $2, '', 1000000, $2, $3, $4)`,
-      [event.id, Buffer.alloc(32), Buffer.alloc(6), endsAt + 15 * MINUTE_MS],
-    );
+    await service.query(`INSERT INTO ballot_queue (${box}) VALUES ($1, 'bal_1', $2, '', 1000000, $2, $3, $4)`, [
+      event.id,
+      Buffer.alloc(32),
+      Buffer.alloc(6),
+      endsAt + 15 * MINUTE_MS,
+    ]);
     await tendAll(event);
     expect([await isListed(event), await waiting(event)]).toEqual([false, 1]);
     await letTimePass(event, 2 * DAY_MS);
@@ -178,8 +168,7 @@ describe('ballots that wait for others', () => {
 });
 
 describe('the signed head', () => {
-  const confirmedOf = async ({ id }: TestEvent) =>
-    (await new LogReader(service, id, account.vote).checkpoint()).confirmed;
+  const confirmedOf = async (event: TestEvent) => (await logOf(event).checkpoint()).confirmed;
   /** As its owner may write to the database: without the guards. */
   const behindTheGuards = async (statement: string, event: TestEvent) => {
     const client = await service.deps.db.$client.connect();
@@ -198,11 +187,11 @@ describe('the signed head', () => {
     expect(await confirmedOf(event)).toBe(0);
     const sizes = new Set<number>();
     for (let confirmed = 1; confirmed <= 9; confirmed += 1) {
-      await confirm(event, await cast(event));
+      await confirmNew(event);
       expect(await isListed(event)).toBe(true);
       await tendAll(event);
       expect(await confirmedOf(event)).toBe(confirmed);
-      sizes.add((await new LogReader(service, event.id, account.vote).checkpoint()).size);
+      sizes.add((await logOf(event).checkpoint()).size);
     }
     expect([...sizes]).toEqual([1, 6]);
     await finishEvent(service, event.id);
@@ -212,12 +201,12 @@ describe('the signed head', () => {
 
   test('is well in the eyes of a check during which ballots are confirmed, sealed and signed for', async () => {
     const event = await openEvent();
-    for (let index = 0; index < 3; index += 1) await confirm(event, await cast(event));
+    await confirmNew(event, 3);
     await tendAll(event);
     const { checkpoints } = service.deps;
     const moving = {
       async recall(eventId: string) {
-        for (let index = 0; index < 4; index += 1) await confirm(event, await cast(event));
+        await confirmNew(event, 4);
         await tendAll(event);
         return checkpoints.recall(eventId);
       },
@@ -228,9 +217,9 @@ describe('the signed head', () => {
 
   test('shows that ballots which waited are gone: to the sequencer, the check, and a reader with an earlier one', async () => {
     const event = await openEvent();
-    for (let index = 0; index < 3; index += 1) await confirm(event, await cast(event));
+    await confirmNew(event, 3);
     await tendAll(event);
-    const log = new LogReader(service, event.id, account.vote);
+    const log = logOf(event);
     const since = String((await log.get('checkpoint')).body);
     await behindTheGuards(
       'DELETE FROM ballot_queue WHERE voting_event_id = $1 AND id < (SELECT max(id) FROM ballot_queue)',
@@ -245,10 +234,7 @@ describe('the signed head', () => {
     const { logKey } = service.deps;
     const head = await log.checkpoint();
     const note = signCheckpoint({ ...head, confirmed: 1 }, logKey);
-    await service.deps.db.$client.query('UPDATE ballot_logs SET note = $2 WHERE voting_event_id = $1', [
-      event.id,
-      note,
-    ]);
+    await service.query('UPDATE ballot_logs SET note = $2 WHERE voting_event_id = $1', [event.id, note]);
     const read = readOverHttp(`http://127.0.0.1:${service.port}`, account.vote);
     const { checks } = await verifyLog({ read, event: event.id, since });
     expect(checks.at(-1)).toMatchObject({ name: 'confirmed', status: 'failed' });

@@ -1,8 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import { demand, finishEvent, type PositionPlan, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import {
+  demand,
+  finishEvent,
+  type PositionPlan,
+  refusalOf,
+  type TestEvent,
+  votesFor,
+} from '#test/harness/elections.ts';
+import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMails } from '#test/harness/read-mail.ts';
-import { shareEvent } from '#test/harness/sharing.ts';
 import { eventually, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
 
 const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
@@ -50,8 +57,7 @@ async function vote(event: TestEvent, email: string): Promise<void> {
   const mail = mailsOf(event).findLast(({ to }) => to === email);
   const votes = votesFor(event);
   const cast = { voterKey: voterKeyIn(mail?.text ?? ''), email, votes };
-  const { confirmationCode } = demand(await account.page(event, 'ballot/cast', cast), 201);
-  demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
+  await account.ballot(event, cast);
 }
 
 describe('mails to many voters', () => {
@@ -221,11 +227,9 @@ describe('mails to many voters', () => {
     const event = await create();
     await addVoters(event, addresses(event, 'a'));
     demand(await asOrganizer(event, 'PATCH', '', { status: 'closed' }), 200);
-    const refused = await notify(event, 'all', 'key');
-    expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_closed']);
+    expect(refusalOf(await notify(event, 'all', 'key'))).toEqual([409, 'event_closed']);
     const [{ id: voterId }] = demand(await asOrganizer(event, 'GET', '/voters'), 200);
-    const single = await asOrganizer(event, 'POST', `/voters/${voterId}/voter-key`);
-    expect([single.status, single.body.error.details.reason]).toEqual([409, 'event_closed']);
+    expect(refusalOf(await asOrganizer(event, 'POST', `/voters/${voterId}/voter-key`))).toEqual([409, 'event_closed']);
     const stuck = 'ntf_stuck';
     await query(
       `INSERT INTO notifications (voting_event_id, id, kind, audience, total, list_until, created_at)
@@ -258,52 +262,26 @@ describe('the routes of mails to many voters', () => {
     await addVoters(event, addresses(event, 'a'));
     const path = `/voting-events/${event.id}/voters/notify`;
     const body = { audience: 'all', kind: 'key' };
-    const bad: [unknown, string][] = [
+    await expectFields(account, path, [
       [{}, 'audience'],
       [{ audience: 'all' }, 'kind'],
       [{ audience: 'some', kind: 'key' }, 'audience'],
       [{ audience: 'all', kind: 'letter' }, 'kind'],
       [{ ...body, voterIds: [] }, 'voterIds'],
       [{ audience: null, kind: 'key' }, 'audience'],
-    ];
-    for (const [sent, field] of bad) {
-      const answer = await account.post(path, sent);
-      expect([answer.status, answer.body.error.code, answer.body.error.details.field]).toEqual([
-        ...[422, 'validation_error', field],
-      ]);
-    }
-    const codes = async (method: string, target: string, key: string | undefined, sent?: unknown) => {
-      const answer = await service.call(method, target, sent, key === undefined ? {} : { key });
-      return [answer.status, answer.body.error.code];
-    };
-    const stranger = await service.account();
-    expect(await codes('POST', path, undefined, body)).toEqual([401, 'unauthorized']);
-    expect(await codes('POST', path, account.read, body)).toEqual([403, 'insufficient_scope']);
-    expect(await codes('POST', path, account.vote, body)).toEqual([403, 'insufficient_scope']);
-    expect(await codes('POST', path, stranger.write, body)).toEqual([404, 'not_found']);
-    expect(await codes('POST', `${path}?x=1`, account.write, body)).toEqual([400, 'bad_request']);
-    expect(await codes('GET', path, account.write)).toEqual([400, 'bad_request']);
-    for (const target of [
-      `/voting-events/${event.id}/notifications`,
-      `/voting-events/${event.id}/notifications/ntf_x`,
-    ]) {
-      expect(await codes('GET', target, account.vote)).toEqual([403, 'insufficient_scope']);
-      expect(await codes('GET', target, stranger.read)).toEqual([404, 'not_found']);
-      expect(await codes('GET', `${target}?x=1`, account.read)).toEqual([400, 'bad_request']);
-    }
-    expect(await codes('GET', `/voting-events/${event.id}/notifications/ntf_x`, account.read)).toEqual([
-      404,
-      'not_found',
     ]);
-    const viewer = await service.account();
-    await shareEvent(service, account, event, viewer, 'viewer');
-    const refused = await viewer.post(path, body);
-    expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'role']);
-    const list = await viewer.get(`/voting-events/${event.id}/notifications`);
-    expect(list.body).toEqual({ data: [], nextCursor: null });
+    const { stranger, viewer } = await expectGuarded(service, account, event, 'voters/notify', body);
+    const ask = async (target: string, key: string) => refusalOf(await service.call('GET', target, undefined, { key }));
+    const list = `/voting-events/${event.id}/notifications`;
+    for (const target of [list, `${list}/ntf_x`]) {
+      expect(await ask(target, account.vote)).toEqual([403, 'insufficient_scope']);
+      expect(await ask(target, stranger.read)).toEqual([404, 'not_found']);
+      expect(await ask(`${target}?x=1`, account.read)).toEqual([400, 'bad_request']);
+    }
+    expect(await ask(`${list}/ntf_x`, account.read)).toEqual([404, 'not_found']);
+    expect((await viewer.get(list)).body).toEqual({ data: [], nextCursor: null });
     const poll = await account.event();
-    const inPoll = await notify(poll, 'all', 'key');
-    expect([inPoll.status, inPoll.body.error.details.reason]).toEqual([409, 'not_an_election']);
+    expect(refusalOf(await notify(poll, 'all', 'key'))).toEqual([409, 'not_an_election']);
     expect(receivers(event)).toEqual([]);
   });
 

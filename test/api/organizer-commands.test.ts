@@ -11,9 +11,8 @@ import { sendRoll } from '#src/commands/send-roll.ts';
 import { watchTurnout } from '#src/commands/watch-turnout.ts';
 import { wordsOf } from '#src/run-remote.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
-import { demand, PLURALITY, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, PLURALITY, votesFor } from '#test/harness/elections.ts';
 import { startFailingProxy } from '#test/harness/failing-proxy.ts';
-
 import { freePort } from '#test/harness/started-service.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
@@ -195,7 +194,7 @@ describe('voters notify, watch and results', () => {
     expect(await watching).toMatchObject({ value: { status: 'closed' } });
 
     const poll = await account.event();
-    await votePoll(service, account, poll, votesFor(poll));
+    await account.votePoll(poll, votesFor(poll));
     const save = async (options: SaveKind): Promise<string> => {
       const output = path.join(folder, `out.${options.kind}`);
       const { value } = await saveResults(clientOf(), { event: poll.code, output, ...options });

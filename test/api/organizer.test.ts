@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { finishEvent, votePoll } from '#test/harness/elections.ts';
+import { fieldOf, finishEvent, issuesOf, refusalOf } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
-import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
+import { eventually, type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
 
 let account: TestAccount;
 
@@ -56,12 +56,9 @@ describe('voting events', () => {
 
   test('open only with a position and a candidate in each, and say what is missing', async () => {
     const { body } = await post('/voting-events', { title: 'Empty', type: 'poll' });
-    const refused = await patch(`/voting-events/${body.data.id}`, { status: 'open' });
-    expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'not_ready']);
-    const position = await post(`/voting-events/${body.data.id}/positions`, {
-      title: 'Chair',
-      votingMethod: 'plurality',
-    });
+    expect(refusalOf(await patch(`/voting-events/${body.data.id}`, { status: 'open' }))).toEqual([409, 'not_ready']);
+    const chair = { title: 'Chair', votingMethod: 'plurality' };
+    const position = await post(`/voting-events/${body.data.id}/positions`, chair);
     const still = await patch(`/voting-events/${body.data.id}`, { status: 'open' });
     expect(still.body.error.details.missing).toEqual([{ what: 'candidate', positionId: position.body.data.id }]);
   });
@@ -71,13 +68,13 @@ describe('voting events', () => {
     expect((await get(`/voting-events/${event.id}`)).body.data.status).toBe('open');
     const later = await patch(`/voting-events/${event.id}`, { startsAt: Date.now() + 3_600_000 });
     expect(later.body.data.status).toBe('scheduled');
-    const behind = await patch(`/voting-events/${event.id}`, { startsAt: 1_000, endsAt: 2_000 });
-    expect([behind.status, behind.body.error.details.field]).toEqual([422, 'endsAt']);
+    expect(fieldOf(await patch(`/voting-events/${event.id}`, { startsAt: 1_000, endsAt: 2_000 }))).toEqual([
+      422,
+      'endsAt',
+    ]);
     const soon = await patch(`/voting-events/${event.id}`, { startsAt: 1_000, endsAt: Date.now() + 400 });
     expect(soon.body.data.status).toBe('open');
-    await eventually(async () =>
-      (await get(`/voting-events/${event.id}`)).body.data.status === 'closed' ? true : undefined,
-    );
+    await untilTrue(async () => (await get(`/voting-events/${event.id}`)).body.data.status === 'closed');
   });
 
   test('are found by the status that they show, whatever the clock says', async () => {
@@ -109,7 +106,7 @@ describe('voting events', () => {
   test('freeze what ballots depend on once one was cast, and keep their words editable', async () => {
     const event = await account.event();
     const position = event.positions[0];
-    await votePoll(service, account, event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
+    await account.votePoll(event, [{ positionId: position?.id, candidateId: position?.candidates[0] }]);
     const base = `/voting-events/${event.id}`;
     for (const answer of [
       await patch(base, { voter: { requireVoterId: true } }),
@@ -123,7 +120,7 @@ describe('voting events', () => {
       await remove(`${base}/candidates/${position?.candidates[1]}`),
       await remove(base),
     ])
-      expect([answer.status, answer.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
+      expect(refusalOf(answer)).toEqual([409, 'event_has_ballots']);
     expect((await patch(base, { title: 'Renamed' })).status).toBe(200);
     expect((await patch(`${base}/positions/${position?.id}`, { description: 'At length' })).status).toBe(200);
     const late = await post(`${base}/candidates`, { name: 'Late', positionIds: [position?.id] });
@@ -142,7 +139,12 @@ describe('voting events', () => {
     const first = await post('/voting-events', { title: 'One', type: 'poll', code: 'Summer26' });
     expect((await get('/voting-events/sUMMER26')).body.data.id).toBe(first.body.data.id);
     const second = await post('/voting-events', { title: 'Two', type: 'poll', code: 'SUMMER26' });
-    expect([second.status, second.body.error.code]).toEqual([409, 'conflict']);
+    expect([second.status, second.body.error.code, ...refusalOf(second)]).toEqual([
+      409,
+      'conflict',
+      409,
+      'code_in_use',
+    ]);
   });
 
   test('are listed page by page, each once, while others are added and removed', async () => {
@@ -167,16 +169,12 @@ describe('voting events', () => {
 
   test('stay within the plan however many are created at once', async () => {
     const free = await service.account('free');
+    const many = { title: 'Many', type: 'poll' };
     const other = await service.another();
     try {
       const answers = await Promise.all(
         Array.from({ length: 12 }, (_, index) =>
-          (index % 2 === 0 ? service : other).call(
-            'POST',
-            '/voting-events',
-            { title: 'Many', type: 'poll' },
-            { key: free.write },
-          ),
+          (index % 2 === 0 ? service : other).call('POST', '/voting-events', many, { key: free.write }),
         ),
       );
       expect(answers.filter((answer) => answer.status === 201)).toHaveLength(3);
@@ -256,22 +254,17 @@ describe('the ballot', () => {
   test('shows registered candidates once they are approved, with groups and sponsors', async () => {
     const event = await account.event({ candidate: { selfRegistration: true } });
     const group = await post(`/voting-events/${event.id}/groups`, { name: 'North' });
-    await post(`/voting-events/${event.id}/sponsors`, {
-      name: 'Ink & Co',
-      websiteUrl: 'https://ink.example/',
-      tier: 'Gold',
-    });
+    const sponsor = { name: 'Ink & Co', websiteUrl: 'https://ink.example/', tier: 'Gold' };
+    await post(`/voting-events/${event.id}/sponsors`, sponsor);
     const positionIds = [event.positions[0]?.id];
     const row = { name: 'Neu', positionIds, groupId: group.body.data.id, avatarUrl: 'https://img.example/neu.png' };
     const registered = await account.page(event, 'register/candidate', row);
     expect([registered.status, registered.body.data]).toEqual([
       201,
       {
-        id: expect.stringMatching(/^cnd_/),
+        ...{ id: expect.stringMatching(/^cnd_/), positionIds, status: 'pending' },
         name: 'Neu',
-        positionIds,
-        avatarUrl: 'https://img.example/neu.png',
-        status: 'pending',
+        avatarUrl: row.avatarUrl,
       },
     ]);
     expect((await read(event.id)).candidates).toHaveLength(2);
@@ -296,10 +289,8 @@ describe('the ballot', () => {
     const on = await account.event({ candidate: { selfRegistration: true } });
     const register = (id: string, positionIds: unknown) =>
       account.page({ id }, 'register/candidate', { name: 'Neu', positionIds });
-    const closed = await register(off.id, [off.positions[0]?.id]);
-    expect([closed.status, closed.body.error.details.reason]).toEqual([403, 'registration_closed']);
-    const foreign = await register(on.id, [off.positions[0]?.id]);
-    expect([foreign.status, foreign.body.error.details.field]).toEqual([422, 'positionIds[0]']);
+    expect(refusalOf(await register(off.id, [off.positions[0]?.id]))).toEqual([403, 'registration_closed']);
+    expect(fieldOf(await register(on.id, [off.positions[0]?.id]))).toEqual([422, 'positionIds[0]']);
   });
 
   test('names a group once in an event, until it is deleted', async () => {
@@ -336,14 +327,17 @@ describe('voters', () => {
   test('come in batches, all or none, and every bad row is named', async () => {
     const target = `/voting-events/${event}/voters`;
     expect((await post(target, { name: 'Vera', email: 'vera@mail.example' })).status).toBe(201);
-    const bad = await post(`${target}/batch`, {
-      voters: [
-        { name: 'A', email: 'a@mail.example' },
-        { name: 'B' },
-        { name: 'C', email: 'c@mail.example', weight: 0.0000001 },
-      ],
-    });
-    expect([bad.status, bad.body.error.details.field]).toEqual([422, 'voters[2].weight']);
+    expect(
+      fieldOf(
+        await post(`${target}/batch`, {
+          voters: [
+            { name: 'A', email: 'a@mail.example' },
+            { name: 'B' },
+            { name: 'C', email: 'c@mail.example', weight: 0.0000001 },
+          ],
+        }),
+      ),
+    ).toEqual([422, 'voters[2].weight']);
     const duplicate = await post(`${target}/batch`, {
       voters: [
         { name: 'A', email: 'a@mail.example' },
@@ -352,10 +346,7 @@ describe('voters', () => {
       ],
     });
     expect(duplicate.status).toBe(409);
-    expect(duplicate.body.error.details.issues.map((issue: { field: string }) => issue.field)).toEqual([
-      'voters[1].email',
-      'voters[2].email',
-    ]);
+    expect(issuesOf(duplicate)).toEqual(['voters[1].email', 'voters[2].email']);
     expect((await get(target)).body.data).toHaveLength(1);
   });
 
@@ -369,12 +360,8 @@ describe('voters', () => {
   });
 
   test('keep weights to the millionth', async () => {
-    const { body } = await post(`/voting-events/${event}/voters`, {
-      name: 'W',
-      email: 'w@mail.example',
-      weight: 0.000001,
-    });
-    expect(body.data.weight).toBe(0.000001);
+    const row = { name: 'W', email: 'w@mail.example', weight: 0.000001 };
+    expect((await account.make(`/voting-events/${event}/voters`, row)).weight).toBe(0.000001);
   });
 
   test('register themselves as pending where the event lets them, and are approved by their first key, which is shown with the final result', async () => {
@@ -391,13 +378,16 @@ describe('voters', () => {
     expect(await voters()).toMatchObject([{ status: 'pending', keyStatus: 'sent', source: 'registration' }]);
     await finishEvent(service, made.id);
     expect(await voters()).toMatchObject([{ status: 'approved', keyStatus: 'used', source: 'registration' }]);
-    const closed = await service.call(
-      'POST',
-      `/public/voting-events/${(await account.event({ type: 'election' })).id}/register/voter`,
-      { name: 'Neu', email: 'neu@mail.example' },
-      { key: account.vote },
-    );
-    expect([closed.status, closed.body.error.details.reason]).toEqual([403, 'registration_closed']);
+    expect(
+      refusalOf(
+        await service.call(
+          'POST',
+          `/public/voting-events/${(await account.event({ type: 'election' })).id}/register/voter`,
+          { name: 'Neu', email: 'neu@mail.example' },
+          { key: account.vote },
+        ),
+      ),
+    ).toEqual([403, 'registration_closed']);
   });
 });
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
-import { demand, finishEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { paymentDeps } from '#src/fulfilments.ts';
+import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
+import { demand, finishEvent, refusalOf, visitor, votesFor } from '#test/harness/elections.ts';
 import {
-  checkoutUrlOf,
-  createPaidEvent,
   decide,
   type PaidEvent,
   PRICE,
@@ -12,22 +12,34 @@ import {
   type TestProvider,
   usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually, type TestAnswer } from '#test/harness/test-service.ts';
+import { eventually, patiently, type TestAnswer, untilTrue } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
-const { service } = await usePaidService();
+const { service, poll } = await usePaidService();
 const another = await use(service.another());
 
-const pollOf = (provider: TestProvider, settings = {}, plans?: Parameters<typeof createPaidEvent>[3]) =>
-  createPaidEvent(service, provider, settings, plans);
-
-const post = (event: PaidEvent, path: string, body: unknown, on = service, headers = {}): Promise<TestAnswer> =>
+const page = (event: PaidEvent, path: string, body: unknown, on = service, headers = {}): Promise<TestAnswer> =>
   on.call('POST', `/public/voting-events/${event.id}/${path}`, body, { key: event.account.vote, headers });
 
 const finishVote = (event: PaidEvent, paymentAttemptId: string, on = service, headers = {}) =>
-  post(event, 'ballot/cast', { paymentAttemptId }, on, headers);
+  page(event, 'ballot/cast', { paymentAttemptId }, on, headers);
 
-const refunded = (event: PaidEvent, id: string) => event.until(id, ({ refundedAt }) => refundedAt !== null);
+const dayPasses = (event: PaidEvent) =>
+  service.query('UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1', [
+    event.id,
+  ]);
+
+/** A position whose votes are paid by credits. */
+const quadratic = (provider: TestProvider) => ({
+  votingMethod: 'quadratic',
+  candidates: ['Ada', 'Bea'],
+  settings: {
+    quadraticTopUp: {
+      ...{ pricingModel: 'ratio', currency: PRICE[provider].currency, pricePerCreditMinor: 10_000 },
+      ...{ minCredits: 1, maxCredits: 9 },
+    },
+  },
+});
 
 describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
   test.each([
@@ -42,7 +54,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
   ])(
     'is one for a participant, whatever pays twice at once: %s; the other payment goes back',
     async (_who, settings, make) => {
-      const event = await pollOf(provider, settings);
+      const event = await poll(provider, settings);
       const shared = make();
       const identity = (index: number) => ({ email: `p${index}@mail.example`, voterId: `V${index}`, ...shared });
       const attempts = await Promise.all([0, 1, 2].map((index) => event.pay(identity(index))));
@@ -53,49 +65,42 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
       const winner = answers.findIndex(({ status }) => status === 201);
       for (const [index, id] of attempts.entries()) {
         if (index === winner) continue;
-        expect(await refunded(event, id)).toMatchObject({ status: 'cancelled' });
+        expect(await event.refunded(id)).toMatchObject({ status: 'cancelled' });
       }
       const { confirmationCode } = answers[winner]?.body.data ?? {};
-      expect((await post(event, 'ballot/confirm', { confirmationCode })).status).toBe(200);
+      expect((await event.page('ballot/confirm', { confirmationCode })).status).toBe(200);
       expect(await event.payment(attempts[winner] ?? '')).toMatchObject({ status: 'fulfilled', refundedAt: null });
     },
   );
 
-  test.each([
+  test.each<[string, (event: PaidEvent, confirmationCode: string) => Promise<void>]>([
     [
       'a day after its cast',
-      async (event: PaidEvent) => {
-        await service.query(
-          'UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1',
-          [event.id],
-        );
+      async (event) => {
+        await dayPasses(event);
         await dropAllExpiredBallots(service.deps);
       },
     ],
     [
       'by the confirm that comes too late',
-      async (event: PaidEvent, confirmationCode: string) => {
-        await service.query(
-          'UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1',
-          [event.id],
-        );
-        expect((await post(event, 'ballot/confirm', { confirmationCode })).status).toBe(404);
+      async (event, confirmationCode) => {
+        await dayPasses(event);
+        expect((await event.page('ballot/confirm', { confirmationCode })).status).toBe(404);
       },
     ],
     [
       'once the time after the close is over',
-      async (event: PaidEvent, confirmationCode: string) => {
+      async (event, confirmationCode) => {
         await finishEvent(service, event.id);
-        expect((await post(event, 'ballot/confirm', { confirmationCode })).status).toBe(403);
+        expect((await event.page('ballot/confirm', { confirmationCode })).status).toBe(403);
         await dropAllExpiredBallots(service.deps);
       },
     ],
   ])('that nobody confirmed is given back %s: the attempt stays fulfilled, and says so', async (_when, end) => {
-    const event = await pollOf(provider);
+    const event = await poll(provider);
     const id = await event.pay();
-    const { confirmationCode } = demand(await finishVote(event, id), 201);
-    await end(event, confirmationCode);
-    expect(await refunded(event, id)).toMatchObject({ status: 'fulfilled' });
+    await end(event, await event.castCode(id));
+    expect(await event.refunded(id)).toMatchObject({ status: 'fulfilled' });
     // The provider's own word of the refund comes too, and reverses nothing.
     await new Promise((resolve) => setTimeout(resolve, 300));
     expect(await event.payment(id)).toMatchObject({ status: 'fulfilled', reversedAt: null });
@@ -107,93 +112,70 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
   });
 
   test('is given back when its event is deleted before it is confirmed', async () => {
-    const event = await pollOf(provider);
+    const event = await poll(provider);
     const id = await event.pay();
     demand(await finishVote(event, id), 201);
     const path = `/voting-events/${event.id}?force=true`;
     expect((await event.account.delete(path)).status).toBe(204);
-    await eventually(async () => {
-      const rows = await service.query("SELECT 1 FROM payment_refunds WHERE attempt_id = $1 AND status = 'refunded'", [
-        id,
-      ]);
-      return rows.length === 1 ? true : undefined;
-    }, 20_000);
+    await untilTrue(
+      async () =>
+        (await service.query("SELECT 1 FROM payment_refunds WHERE attempt_id = $1 AND status = 'refunded'", [id]))
+          .length === 1,
+      20_000,
+    );
   });
 
   test('answers a second call that came before the money anew after it, under the same Idempotency-Key', async () => {
-    const event = await pollOf(provider);
-    const body = { visitorId: visitor(), email: 'payer@mail.example', votes: votesFor(event), returnUrl: RETURN_URL };
-    const first = await post(event, 'ballot/cast', body);
-    const { paymentAttemptId } = demand(first, 402);
+    const event = await poll(provider);
+    const { attempt, url } = await event.begin();
     const headers = { 'Idempotency-Key': 'the-second-call' };
-    expect((await finishVote(event, paymentAttemptId, service, headers)).status).toBe(402);
-    await decide(checkoutUrlOf(first), 'pay');
+    expect((await finishVote(event, attempt, service, headers)).status).toBe(402);
+    await decide(url, 'pay');
     const answer = await eventually(async () => {
-      const again = await finishVote(event, paymentAttemptId, another, headers);
+      const again = await finishVote(event, attempt, another, headers);
       return again.status === 402 ? undefined : again;
     });
     expect(answer.status).toBe(201);
-    const repeat = await finishVote(event, paymentAttemptId, service, headers);
+    const repeat = await finishVote(event, attempt, service, headers);
     expect([repeat.status, repeat.headers.get('idempotent-replayed'), repeat.body]).toEqual([201, 'true', answer.body]);
   });
 
-  const CREDITS = {
-    pricingModel: 'ratio',
-    currency: PRICE[provider].currency,
-    pricePerCreditMinor: 10_000,
-    minCredits: 1,
-    maxCredits: 9,
-  };
-  const QUADRATIC = { votingMethod: 'quadratic', candidates: ['Ada', 'Bea'], settings: { quadraticTopUp: CREDITS } };
-  const price = PRICE[provider];
-  const payer = () => ({ visitorId: visitor(), email: 'payer@mail.example', returnUrl: RETURN_URL });
-
   test.each([
-    [
-      'a vote',
-      { payToVote: price },
-      'ballot/cast',
-      (event: PaidEvent) => ({ ...payer(), votes: votesFor(event) }),
-      201,
-    ],
+    ['a vote', { payToVote: PRICE[provider] }, 'ballot/cast', (votes: unknown) => ({ votes }), 201],
     [
       'a registration',
-      { payToRegisterCandidate: price },
+      { payToRegisterCandidate: PRICE[provider] },
       'register/candidate',
-      ({ positions: [position] }: PaidEvent) => ({
-        name: 'Cleo',
-        email: 'cleo@mail.example',
-        positionIds: [position?.id],
-        returnUrl: RETURN_URL,
-      }),
+      (_votes: unknown, positionId: unknown) => ({ visitorId: undefined, name: 'Cleo', positionIds: [positionId] }),
       201,
     ],
     [
       'credits',
       {},
       'quadratic-credits/checkout',
-      ({ positions: [position] }: PaidEvent) => ({ ...payer(), positionId: position?.id, credits: 2 }),
+      (_votes: unknown, positionId: unknown) => ({ positionId, credits: 2 }),
       200,
     ],
-  ] as const)(
+  ])(
     'gives %s to who has paid, whatever became of the plan: first calls alone ask it',
     async (what, payments, path, make, status) => {
       const settings = { payments, candidate: { selfRegistration: true } };
-      const event = await pollOf(provider, settings, what === 'credits' ? [QUADRATIC] : undefined);
-      const first = await post(event, path, make(event));
-      const { paymentAttemptId } = demand(first, 402);
-      await decide(checkoutUrlOf(first), 'pay');
+      const event = await poll(provider, settings, what === 'credits' ? [quadratic(provider)] : undefined);
+      const body = () => ({ visitorId: visitor(), ...make(votesFor(event), event.positions[0]?.id) });
+      const { attempt, url } = await event.checkout(path, body());
+      await decide(url, 'pay');
       await service.query("UPDATE accounts SET plan = 'free' WHERE id = $1", [event.account.id]);
-      await eventually(async () => {
-        const refused = await post(event, path, make(event));
-        return refused.status === 403 && refused.body.error.details.reason === 'plan_feature' ? true : undefined;
+      const payer = { email: 'payer@mail.example', returnUrl: RETURN_URL };
+      await untilTrue(async () => {
+        const [code, reason] = refusalOf(await event.page(path, { ...payer, ...body() }));
+        return code === 403 && reason === 'plan_feature';
       });
-      expect((await post(event, path, { paymentAttemptId })).status).toBe(status);
+      expect((await event.page(path, { paymentAttemptId: attempt })).status).toBe(status);
     },
   );
 
   test('that waits makes its participant one who has voted, by each identity, for the check, a cast and a payment alike', async () => {
-    const event = await pollOf(provider, { voter: { saveVoterInfo: true, requireVoterId: true } });
+    const event = await poll(provider, { voter: { saveVoterInfo: true, requireVoterId: true } });
     const own = { visitorId: visitor(), email: 'Payer@mail.example', voterId: 'M-1' };
     demand(await finishVote(event, await event.pay(own)), 201);
     const others = [
@@ -203,65 +185,211 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
       { visitorId: own.visitorId.toUpperCase().replace('VI_', 'vi_'), email: 'other@mail.example', voterId: 'M-3' },
     ];
     for (const identity of others) {
-      expect((await post(event, 'voter/check', identity)).body.data).toEqual({
+      expect((await event.page('voter/check', identity)).body.data).toEqual({
         eligible: false,
         reason: 'already_voted',
       });
-      const again = await post(event, 'ballot/cast', { ...identity, votes: votesFor(event), returnUrl: RETURN_URL });
-      expect([again.status, again.body.error.details.reason]).toEqual([409, 'already_voted']);
+      const again = await event.page('ballot/cast', { ...identity, votes: votesFor(event), returnUrl: RETURN_URL });
+      expect(refusalOf(again)).toEqual([409, 'already_voted']);
       expect(again.body.error.message).toMatch(/paid for and waits/);
     }
     const stranger = { visitorId: visitor(), email: 'x@mail.example', voterId: 'M-9' };
-    expect((await post(event, 'voter/check', stranger)).body.data).toEqual({ eligible: true });
+    expect((await event.page('voter/check', stranger)).body.data).toEqual({ eligible: true });
   });
 });
 
 describe('a poll that changes its price', () => {
-  const patch = (event: PaidEvent, body: unknown) => event.account.patch(`/voting-events/${event.id}`, body);
-
   test('counts the ballots that were cast before it had one; whoever votes from then on pays', async () => {
-    const event = await pollOf('provider_a', { payments: {} });
+    const event = await poll('provider_a', { payments: {} });
     const { confirmationCode } = demand(
-      await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event) }),
+      await event.page('ballot/cast', { visitorId: visitor(), votes: votesFor(event) }),
       201,
     );
-    demand(await patch(event, { payments: { payToVote: PRICE.provider_a } }), 200);
+    await event.change({ payments: { payToVote: PRICE.provider_a } });
     const late = { visitorId: visitor(), returnUrl: RETURN_URL, votes: votesFor(event) };
-    expect((await post(event, 'ballot/cast', late)).status).toBe(402);
-    const confirmed = demand(await post(event, 'ballot/confirm', { confirmationCode }), 200);
+    expect((await event.page('ballot/cast', late)).status).toBe(402);
+    const confirmed = demand(await event.page('ballot/confirm', { confirmationCode }), 200);
     expect(confirmed.confirmedCount).toBe(1);
   });
 
   test('stays identified when the price goes, because payments keep the codes of ballots', async () => {
-    const event = await pollOf('provider_a');
+    const event = await poll('provider_a');
     demand(await finishVote(event, await event.pay()), 201);
-    const answer = demand(await patch(event, { payments: { payToVote: null } }), 200);
+    const answer = await event.change({ payments: { payToVote: null } });
     expect(answer.secrecy).toBe('identified');
-    const untouched = await pollOf('provider_a');
-    expect(demand(await patch(untouched, { payments: { payToVote: null } }), 200).secrecy).toBe('pseudonymous');
+    const untouched = await poll('provider_a');
+    expect((await untouched.change({ payments: { payToVote: null } })).secrecy).toBe('pseudonymous');
   });
 
   test.each([{ type: 'election' }, { voter: { requireVoterId: true } }, { voter: { saveVoterInfo: true } }])(
     'keeps %j as it is while an attempt is open or fulfilled, and lets go when it has ended',
     async (change) => {
-      const event = await pollOf('provider_a');
+      const event = await poll('provider_a');
       const answer = demand(
-        await post(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event), returnUrl: RETURN_URL }),
+        await event.page('ballot/cast', { visitorId: visitor(), votes: votesFor(event), returnUrl: RETURN_URL }),
         402,
       );
-      demand(await patch(event, { payments: { payToVote: null } }), 200);
+      await event.change({ payments: { payToVote: null } });
       for (const status of ['created', 'pending', 'succeeded', 'fulfilled', 'failed', 'cancelled']) {
         await service.query('UPDATE payment_attempts SET status = $2 WHERE id = $1', [answer.paymentAttemptId, status]);
         const ended = status === 'failed' || status === 'cancelled';
-        const { status: code, body } = await patch(event, change);
+        const { status: code, body } = await event.account.patch(`/voting-events/${event.id}`, change);
         expect([status, code, body.error?.details.reason]).toEqual([
           status,
           ended ? 200 : 409,
           ended ? undefined : 'event_has_ballots',
         ]);
-        if (ended)
-          demand(await patch(event, { type: 'poll', voter: { requireVoterId: false, saveVoterInfo: false } }), 200);
+        if (ended) await event.change({ type: 'poll', voter: { requireVoterId: false, saveVoterInfo: false } });
       }
     },
   );
+});
+
+const votesOf = ({ positions: [position] }: PaidEvent, value: number) => [
+  { positionId: position?.id, candidateId: position?.candidates[0], value },
+];
+
+const stateOf = async (id: string): Promise<[status: string, endReason: string | null]> => {
+  const rows = await service.query('SELECT status, end_reason FROM payment_attempts WHERE id = $1', [id]);
+  return [rows[0].status, rows[0].end_reason];
+};
+
+/** One run of the job, for which this payment is due. */
+async function reconcile(id: string): Promise<void> {
+  await service.query('UPDATE payment_attempts SET check_at = 1 WHERE id = $1', [id]);
+  await reconcilePayments(paymentDeps(service.deps));
+}
+
+const vote = async (event: PaidEvent, identity: object, confirms = true) => {
+  const confirmationCode = await event.castCode(await event.payKnown(identity));
+  if (confirms) demand(await event.page('ballot/confirm', { confirmationCode }), 200);
+};
+
+describe.each(PROVIDERS)('what was paid through %s and was never asked for', (provider) => {
+  test.each([
+    ['a confirmed ballot', true],
+    ['a paid ballot that waits', false],
+  ])('a vote is given back while the event is open, once its visitor has %s', async (_what, confirms) => {
+    const event = await poll(provider);
+    const visitorId = visitor();
+    const second = await event.payKnown({ visitorId });
+    await reconcile(second);
+    expect(await stateOf(second)).toEqual(['succeeded', null]);
+    await vote(event, { visitorId }, confirms);
+    await reconcile(second);
+    expect(await event.refunded(second)).toMatchObject({ status: 'cancelled' });
+    expect(await stateOf(second)).toEqual(['cancelled', 'already_voted']);
+  });
+
+  test('a vote is given back whichever identity its participant has voted by', async () => {
+    const event = await poll(provider, { voter: { saveVoterInfo: true } });
+    const second = await event.payKnown({ email: 'Same@mail.example' });
+    await vote(event, { email: 'same@mail.example' });
+    await reconcile(second);
+    expect(await event.refunded(second)).toMatchObject({ status: 'cancelled' });
+  });
+
+  test('a vote stays bought where a visitor may vote again', async () => {
+    const event = await poll(provider, {
+      payments: { payToVote: PRICE[provider], repeatVotes: true },
+    });
+    const visitorId = visitor();
+    const second = await event.payKnown({ visitorId });
+    await vote(event, { visitorId });
+    await reconcile(second);
+    expect(await stateOf(second)).toEqual(['succeeded', null]);
+    expect((await event.page('ballot/cast', { paymentAttemptId: second })).status).toBe(201);
+  });
+
+  test('no money is asked for a ballot that costs more credits than its visitor has left', async () => {
+    const settings = { payments: { payToVote: PRICE[provider], repeatVotes: true } };
+    const event = await poll(provider, settings, [{ votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] }]);
+    const visitorId = visitor();
+    const payer = { visitorId, email: 'payer@mail.example', returnUrl: RETURN_URL };
+    const start = (value: number) => event.page('ballot/cast', { ...payer, votes: votesOf(event, value) });
+    const expectShortage = async (required: number, available: number): Promise<void> => {
+      const { status, body } = await start(Math.sqrt(required));
+      expect([status, body.error.details]).toMatchObject([
+        422,
+        {
+          ...{ field: 'votes', reason: 'insufficient_credits' },
+          ...{ positionId: event.positions[0]?.id, required, available },
+        },
+      ]);
+    };
+    await expectShortage(121, 100);
+    const id = await event.payKnown({ visitorId, votes: votesOf(event, 8) });
+    const confirmationCode = await event.castCode(id);
+    // Held by a ballot that waits, then spent by it: gone both times.
+    await expectShortage(64, 36);
+    demand(await event.page('ballot/confirm', { confirmationCode }), 200);
+    await expectShortage(64, 36);
+    expect((await start(6)).status).toBe(402);
+  });
+
+  test('credits are given back once their visitor has voted without them', async () => {
+    const event = await poll(provider, { payments: {} }, [quadratic(provider)]);
+    const visitorId = visitor();
+    const positionId = event.positions[0]?.id;
+    const bought = await event.buy('quadratic-credits/checkout', { visitorId, positionId, credits: 2 });
+    await reconcile(bought);
+    expect(await stateOf(bought)).toEqual(['succeeded', null]);
+    const cast = demand(await event.page('ballot/cast', { visitorId, votes: votesOf(event, 1) }), 201);
+    demand(await event.page('ballot/confirm', { confirmationCode: cast.confirmationCode }), 200);
+    await reconcile(bought);
+    expect(await event.refunded(bought)).toMatchObject({ status: 'cancelled' });
+    expect(await stateOf(bought)).toEqual(['cancelled', 'already_voted']);
+  });
+
+  test('a registration is given back once candidates cannot register themselves any more', async () => {
+    const event = await poll(provider, {
+      payments: { payToRegisterCandidate: PRICE[provider] },
+      candidate: { selfRegistration: true },
+    });
+    const positionIds = [event.positions[0]?.id];
+    const body = { name: 'Cleo', email: 'cleo@mail.example', positionIds };
+    const bought = await event.buy('register/candidate', body);
+    await reconcile(bought);
+    expect(await stateOf(bought)).toEqual(['succeeded', null]);
+    const change = { candidate: { selfRegistration: false } };
+    await event.change(change);
+    await reconcile(bought);
+    expect(await event.refunded(bought)).toMatchObject({ status: 'cancelled' });
+  });
+
+  test('is either given or given back when the second call and the job meet, on two processes', async () => {
+    const event = await poll(provider, {
+      payments: { payToRegisterCandidate: PRICE[provider], payToVote: PRICE[provider] },
+      candidate: { selfRegistration: true },
+    });
+    const positionIds = [event.positions[0]?.id];
+    const attempts: { readonly id: string; readonly path: string }[] = [];
+    for (let index = 0; index < 4; index += 1) {
+      const visitorId = visitor();
+      for (let tab = 0; tab < 2; tab += 1) {
+        const id = await event.payKnown({ visitorId });
+        attempts.push({ id, path: 'ballot/cast' });
+      }
+      const id = await event.buy('register/candidate', { name: `Cleo ${index}`, positionIds });
+      attempts.push({ id, path: 'register/candidate' });
+    }
+    const due = 'UPDATE payment_attempts SET check_at = 1 WHERE voting_event_id = $1';
+    await service.query(due, [event.id]);
+    const jobs = [service, another].map(({ deps }) => reconcilePayments(paymentDeps(deps)));
+    const answers = await Promise.all(
+      attempts.map(({ id, path }, index) =>
+        patiently(() => page(event, path, { paymentAttemptId: id }, index % 2 === 0 ? service : another)),
+      ),
+    );
+    await Promise.all(jobs);
+    expect(answers.map(({ status }) => status).toSorted()).toEqual([
+      ...Array.from({ length: 8 }, () => 201),
+      ...Array.from({ length: 4 }, () => 409),
+    ]);
+    for (const { id } of attempts) {
+      const [status] = await stateOf(id);
+      const rows = await service.query('SELECT 1 FROM payment_refunds WHERE attempt_id = $1', [id]);
+      expect([status, rows.length]).toEqual(status === 'fulfilled' ? ['fulfilled', 0] : ['cancelled', 1]);
+    }
+  });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { demand, finishEvent, type TestEvent, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, fieldOf, finishEvent, refusalOf, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -13,6 +13,9 @@ const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
 const organize = (method: string, path: string, body?: unknown) =>
   service.call(method, path, body, { key: account.write });
 const vote = (event: TestEvent, path: string, body: unknown) => account.page(event, path, body);
+
+const check = async (event: TestEvent, identity: object) => (await vote(event, 'voter/check', identity)).body.data;
+const ineligible = (reason: string) => ({ eligible: false, reason });
 
 type Identity = Readonly<Record<string, string>>;
 
@@ -45,10 +48,7 @@ describe('a poll', () => {
         const refused = await vote(event, 'ballot/cast', { ...rest, votes: votesFor(event) });
         expect([missing, refused.status, refused.body.error.details.field]).toEqual([missing, 422, missing]);
         if (missing === 'visitorId') continue;
-        expect((await vote(event, 'voter/check', rest)).body.data).toEqual({
-          eligible: false,
-          reason: 'identity_required',
-        });
+        expect(await check(event, rest)).toEqual(ineligible('identity_required'));
       }
       expect(await castAndConfirm(event, first)).toBe('voted');
       for (const [name, value] of Object.entries(first)) {
@@ -57,10 +57,7 @@ describe('a poll', () => {
           [name]: name === 'voterId' ? value : ` ${value.toUpperCase().replace('VI_', 'vi_')} `,
         };
         expect([name, await castAndConfirm(event, again)]).toEqual([name, '409 already_voted']);
-        expect((await vote(event, 'voter/check', again)).body.data).toEqual({
-          eligible: false,
-          reason: 'already_voted',
-        });
+        expect(await check(event, again)).toEqual(ineligible('already_voted'));
       }
       expect(await castAndConfirm(event, identity())).toBe('voted');
     },
@@ -99,19 +96,27 @@ describe('a poll', () => {
   });
 
   test('takes no registration, and mails no voter key', async () => {
-    const refused = await organize('POST', '/voting-events', {
-      title: 'P',
-      type: 'poll',
-      voter: { selfRegistration: true },
-    });
-    expect([refused.status, refused.body.error.details.field]).toEqual([422, 'voter.selfRegistration']);
+    expect(
+      fieldOf(
+        await organize('POST', '/voting-events', {
+          title: 'P',
+          type: 'poll',
+          voter: { selfRegistration: true },
+        }),
+      ),
+    ).toEqual([422, 'voter.selfRegistration']);
     const event = await account.event();
-    const changed = await organize('PATCH', `/voting-events/${event.id}`, { voter: { selfRegistration: true } });
-    expect([changed.status, changed.body.error.details.field]).toEqual([422, 'voter.selfRegistration']);
-    const registered = await vote(event, 'register/voter', { name: 'V', email: 'v@club.example' });
-    expect([registered.status, registered.body.error.details.reason]).toEqual([403, 'registration_closed']);
-    const asked = await vote(event, 'voter-key/request', { email: 'v@club.example' });
-    expect([asked.status, asked.body.error.details.reason]).toEqual([409, 'not_an_election']);
+    expect(
+      fieldOf(await organize('PATCH', `/voting-events/${event.id}`, { voter: { selfRegistration: true } })),
+    ).toEqual([422, 'voter.selfRegistration']);
+    expect(refusalOf(await vote(event, 'register/voter', { name: 'V', email: 'v@club.example' }))).toEqual([
+      403,
+      'registration_closed',
+    ]);
+    expect(refusalOf(await vote(event, 'voter-key/request', { email: 'v@club.example' }))).toEqual([
+      409,
+      'not_an_election',
+    ]);
   });
 });
 
@@ -141,8 +146,7 @@ describe('a voter of an election', () => {
     const voter = await voterOf();
     const confirmationCode = await cast(voter);
     demand(await organize('PATCH', voter.path, { status: 'rejected' }), 200);
-    const refused = await vote(voter.event, 'ballot/confirm', { confirmationCode });
-    expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'voter_rejected']);
+    expect(refusalOf(await vote(voter.event, 'ballot/confirm', { confirmationCode }))).toEqual([403, 'voter_rejected']);
     const { stats } = demand(await organize('GET', `/voting-events/${voter.event.id}/results`), 200);
     expect(stats.ballots).toBe(0);
     demand(await organize('PATCH', voter.path, { status: 'approved' }), 200);
@@ -152,10 +156,7 @@ describe('a voter of an election', () => {
   test('keeps weight and group while a ballot waits that was judged by them', async () => {
     const voter = await voterOf();
     await cast(voter);
-    for (const change of [{ weight: 3 }]) {
-      const refused = await organize('PATCH', voter.path, change);
-      expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
-    }
+    expect(refusalOf(await organize('PATCH', voter.path, { weight: 3 }))).toEqual([409, 'event_has_ballots']);
     expect((await organize('DELETE', voter.path)).body.error.details.reason).toBe('event_has_ballots');
   });
 
@@ -172,8 +173,9 @@ describe('a voter of an election', () => {
     expect(answer.keyStatus).toBe(ends ? 'none' : 'sent');
     if ('status' in change) demand(await organize('PATCH', voter.path, { status: 'approved' }), 200);
     const { email = voter.email } = sent as { email?: string };
-    const check = await vote(voter.event, 'voter/check', { voterKey: voter.voterKey, email });
-    expect(check.body.data).toEqual(ends ? { eligible: false, reason: 'voter_key_invalid' } : { eligible: true });
+    expect(await check(voter.event, { voterKey: voter.voterKey, email })).toEqual(
+      ends ? ineligible('voter_key_invalid') : { eligible: true },
+    );
   });
 
   test('keeps every key that was mailed until the event closes', async () => {
@@ -191,8 +193,9 @@ describe('a voter of an election', () => {
       'INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, number) SELECT voting_event_id, $2, key_hash, number FROM voter_keys WHERE voting_event_id = $1',
       [voter.event.id, id],
     );
-    const check = await vote(voter.event, 'voter/check', { voterKey: voter.voterKey, email: body.email });
-    expect(check.body.data).toEqual({ eligible: false, reason: 'voter_key_invalid' });
+    expect(await check(voter.event, { voterKey: voter.voterKey, email: body.email })).toEqual(
+      ineligible('voter_key_invalid'),
+    );
   });
 
   test('is not locked out by wrong keys from anywhere: a fresh and an old right key pass', async () => {
@@ -205,9 +208,7 @@ describe('a voter of an election', () => {
     expect(tries.map(({ status }) => status).filter((status) => status === 429)).toHaveLength(5);
     const fresh = await giveVoterKey(service, voter.event.id, voter.id);
     for (const voterKey of [fresh, voter.voterKey]) {
-      expect((await vote(voter.event, 'voter/check', { voterKey, email: voter.email })).body.data).toEqual({
-        eligible: true,
-      });
+      expect(await check(voter.event, { voterKey, email: voter.email })).toEqual({ eligible: true });
     }
     expect(await castAndConfirm(voter.event, { voterKey: voter.voterKey, email: voter.email })).toBe('voted');
   });
@@ -298,8 +299,7 @@ describe('a voter of an election', () => {
 test.each(['\u2800', '\u3164', '\u00ad', '\u200b', '\u0301', ' \u2800 '])(
   'a title of nothing visible is no title: %j',
   async (title) => {
-    const refused = await organize('POST', '/voting-events', { title, type: 'poll' });
-    expect([refused.status, refused.body.error.details.field]).toEqual([422, 'title']);
+    expect(fieldOf(await organize('POST', '/voting-events', { title, type: 'poll' }))).toEqual([422, 'title']);
   },
 );
 
@@ -355,8 +355,7 @@ describe.each([
 
 test('a blank confirmation code is no code', async () => {
   const event = await account.event();
-  const refused = await vote(event, 'ballot/confirm', { confirmationCode: '  ' });
-  expect([refused.status, refused.body.error.details.field]).toEqual([422, 'confirmationCode']);
+  expect(fieldOf(await vote(event, 'ballot/confirm', { confirmationCode: '  ' }))).toEqual([422, 'confirmationCode']);
 });
 
 test('an address of the longest length is an address: 320 characters of plain name and domain', async () => {
@@ -369,14 +368,12 @@ test('an address of the longest length is an address: 320 characters of plain na
 
 test('a choice without a role is no choice of a referendum, even where one was opened before it became one', async () => {
   const event = await account.event();
-  demand(
-    await organize('PATCH', `/voting-events/${event.id}/positions/${event.positions[0]?.id}`, {
-      votingMethod: 'referendum',
-    }),
-    200,
-  );
-  const refused = await vote(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event) });
-  expect([refused.status, refused.body.error.details.field]).toEqual([422, 'votes[0].candidateId']);
+  const path = `/voting-events/${event.id}/positions/${event.positions[0]?.id}`;
+  await account.change(path, { votingMethod: 'referendum' });
+  expect(fieldOf(await vote(event, 'ballot/cast', { visitorId: visitor(), votes: votesFor(event) }))).toEqual([
+    422,
+    'votes[0].candidateId',
+  ]);
 });
 
 describe('the list of votes', () => {
@@ -388,7 +385,7 @@ describe('the list of votes', () => {
       const event = await account.event({ type });
       const seal = () => sequenceLog(sealDeps(service.deps), event.id, 1);
       const addBallot = async (index: number): Promise<void> => {
-        if (type === 'poll') return void (await votePoll(service, account, event, votesFor(event)));
+        if (type === 'poll') return void (await account.votePoll(event, votesFor(event)));
         const body = { name: 'V', email: `v${index}@club.example` };
         const { id } = demand(await organize('POST', `/voting-events/${event.id}/voters`, body), 201);
         const voterKey = await giveVoterKey(service, event.id, id);
@@ -444,8 +441,8 @@ describe('the list of votes', () => {
   test('takes a search over titles, names and visible IDs', async () => {
     const event = await account.event();
     const visitorId = visitor();
-    await votePoll(service, account, event, votesFor(event), visitorId);
-    await votePoll(service, account, event, votesFor(event, 1));
+    await account.votePoll(event, votesFor(event), visitorId);
+    await account.votePoll(event, votesFor(event, 1));
     const count = async (search: string): Promise<number> =>
       demand(await organize('GET', `/voting-events/${event.id}/votes?search=${search}`), 200).length;
     expect([await count('ADA'), await count('plurality'), await count(visitorId), await count('nothing')]).toEqual([

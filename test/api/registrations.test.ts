@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
-import { demand, type TestEvent } from '#test/harness/elections.ts';
-import { eventually, type TestAccount, type TestAnswer, useService } from '#test/harness/test-service.ts';
+import { demand, fieldOf, PLURALITY, refusalOf, type TestEvent, visitor } from '#test/harness/elections.ts';
+import { eventually, type TestAccount, type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const service = await useService();
@@ -22,9 +22,8 @@ const register = (owner: TestAccount, event: TestEvent, email: string): Promise<
 
 /** Puts voters on the roll as the service would, without asking it a hundred times. */
 async function fillVoters(event: TestEvent, source: 'organizer' | 'registration', count: number): Promise<void> {
-  const { $client } = service.deps.db;
   const registered = source === 'registration';
-  await $client.query(
+  await service.query(
     `INSERT INTO voters (voting_event_id, id, name, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
      SELECT $1, 'vtr_' || $2::text || n, 'V', $2::text || n, $2::text || n, 1000000, $3, $2::text, 'none', 0, 0 FROM generate_series(1, $4::int) AS n`,
     [event.id, source, registered ? 'pending' : 'approved', count],
@@ -32,7 +31,7 @@ async function fillVoters(event: TestEvent, source: 'organizer' | 'registration'
   const counted = registered
     ? 'voter_count = voter_count + $2, registration_count = registration_count + $2'
     : 'voter_count = voter_count + $2';
-  await $client.query(`UPDATE voting_events SET ${counted} WHERE id = $1`, [event.id, count]);
+  await service.query(`UPDATE voting_events SET ${counted} WHERE id = $1`, [event.id, count]);
 }
 
 async function fillCandidates(event: TestEvent, source: 'organizer' | 'registration', count: number): Promise<void> {
@@ -127,7 +126,7 @@ describe('the ceiling of registrations', () => {
       };
       const full = [422, 'plan_limit', 'candidates_per_event', 1_000];
       // One stands already, by the event itself.
-      const standing = demand(await owner.get(path), 200).length;
+      const standing = (await owner.show(path)).length;
       await fillCandidates(event, 'registration', 500);
       await service.query(
         "UPDATE candidates SET status = 'approved' WHERE voting_event_id = $1 AND source = 'registration'",
@@ -157,9 +156,7 @@ describe('a change of many rows', () => {
   const bulk = (owner: TestAccount, event: TestEvent, kind: string, body: object) =>
     owner.post(`/voting-events/${event.id}/${kind}/bulk`, body);
   const statuses = async (event: TestEvent, kind: string): Promise<string[]> =>
-    demand(await account.get(`/voting-events/${event.id}/${kind}`), 200).map(
-      ({ status }: { status: string }) => status,
-    );
+    (await account.show(`/voting-events/${event.id}/${kind}`)).map(({ status }: { status: string }) => status);
 
   test('rejects registered voters and frees their places, and deletes voters', async () => {
     const event = await createOpenElection(account);
@@ -199,17 +196,25 @@ describe('a change of many rows', () => {
     ];
     await service.query('INSERT INTO participation (voting_event_id, participant) VALUES ($1, $2)', [event.id, two]);
     for (const action of ['reject', 'delete']) {
-      const refused = await bulk(account, event, 'voters', { action, voterIds: [one, two] });
-      expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
-      const unknown = await bulk(account, event, 'voters', { action, voterIds: [one, 'vtr_nobody'] });
-      expect([unknown.status, unknown.body.error.details.field]).toEqual([422, 'voterIds[1]']);
-      const twice = await bulk(account, event, 'voters', { action, voterIds: [one, one] });
-      expect([twice.status, twice.body.error.details.field]).toEqual([422, 'voterIds[1]']);
+      expect(refusalOf(await bulk(account, event, 'voters', { action, voterIds: [one, two] }))).toEqual([
+        409,
+        'event_has_ballots',
+      ]);
+      expect(fieldOf(await bulk(account, event, 'voters', { action, voterIds: [one, 'vtr_nobody'] }))).toEqual([
+        422,
+        'voterIds[1]',
+      ]);
+      expect(fieldOf(await bulk(account, event, 'voters', { action, voterIds: [one, one] }))).toEqual([
+        422,
+        'voterIds[1]',
+      ]);
     }
     expect(await statuses(event, 'voters')).toEqual(['pending', 'pending']);
     await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
-    const closed = await bulk(account, event, 'voters', { action: 'reject', voterIds: [one] });
-    expect([closed.status, closed.body.error.details.reason]).toEqual([409, 'event_closed']);
+    expect(refusalOf(await bulk(account, event, 'voters', { action: 'reject', voterIds: [one] }))).toEqual([
+      409,
+      'event_closed',
+    ]);
   });
 
   test('rejects and deletes candidates, and is refused as a whole once a ballot was cast', async () => {
@@ -220,8 +225,9 @@ describe('a change of many rows', () => {
       candidateIds.push(demand(await account.page(event, 'register/candidate', { name, positionIds }), 201).id);
     }
     const [first] = candidateIds;
-    const unknown = await bulk(account, event, 'candidates', { action: 'delete', candidateIds: [first, 'cnd_nobody'] });
-    expect([unknown.status, unknown.body.error.details.field]).toEqual([422, 'candidateIds[1]']);
+    expect(
+      fieldOf(await bulk(account, event, 'candidates', { action: 'delete', candidateIds: [first, 'cnd_nobody'] })),
+    ).toEqual([422, 'candidateIds[1]']);
     expect(demand(await bulk(account, event, 'candidates', { action: 'reject', candidateIds }), 200).changed).toBe(2);
     expect(await statuses(event, 'candidates')).toEqual(['approved', 'approved', 'rejected', 'rejected']);
     const gone = { action: 'delete', candidateIds: [first] };
@@ -233,8 +239,7 @@ describe('a change of many rows', () => {
     demand(await account.page(event, 'ballot/cast', cast), 201);
     for (const action of ['reject', 'delete']) {
       const body = { action, candidateIds: [candidateIds[1], event.positions[0]?.candidates[0]] };
-      const refused = await bulk(account, event, 'candidates', body);
-      expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'event_has_ballots']);
+      expect(refusalOf(await bulk(account, event, 'candidates', body))).toEqual([409, 'event_has_ballots']);
     }
     expect(await statuses(event, 'candidates')).toEqual(['approved', 'approved', 'rejected']);
   });
@@ -249,14 +254,14 @@ describe('a registration', () => {
       const [link] = /http\S*\/confirm-address\/\S+/.exec(mail?.replaceAll(/=\r?\n/g, '') ?? '') ?? [];
       return link;
     });
-  const query = (text: string, ...values: unknown[]) => service.deps.db.$client.query(text, values);
+  const query = (text: string, ...values: unknown[]) => service.query(text, values);
   const weekPasses = (event: TestEvent) =>
     query(
       'UPDATE voters SET confirm_by = confirm_by - 7 * 86400000 - 1000 WHERE voting_event_id = $1 AND confirm_by > 0',
       event.id,
     );
   const names = async (event: TestEvent): Promise<string[]> =>
-    demand(await account.get(`/voting-events/${event.id}/voters`), 200).map(({ email }: { email: string }) => email);
+    (await account.show(`/voting-events/${event.id}/voters`)).map(({ email }: { email: string }) => email);
 
   test('expires when its link is not used within 7 days, frees its place, and stays when it is used or approved', async () => {
     const event = await createOpenElection(account);
@@ -268,7 +273,7 @@ describe('a registration', () => {
     // What looks at links in mails changes nothing.
     const shown = await service.call('GET', path(used));
     expect([shown.status, shown.body]).toEqual([200, expect.stringContaining('<button>Confirm</button>')]);
-    const { rows } = await query('SELECT confirm_by > 0 AS waits FROM voters WHERE voting_event_id = $1', event.id);
+    const rows = await query('SELECT confirm_by > 0 AS waits FROM voters WHERE voting_event_id = $1', event.id);
     expect(rows.map(({ waits }) => waits)).toEqual([true, true, true]);
     for (let times = 0; times < 2; times += 1)
       expect((await service.call('POST', path(used))).body).toContain('Your address is confirmed');
@@ -279,7 +284,7 @@ describe('a registration', () => {
     await expireRegistrations(service.deps);
     expect(await names(event)).toEqual(['used@week.example', 'approved@week.example']);
     const counted = await query('SELECT registration_count FROM voting_events WHERE id = $1', event.id);
-    expect(counted.rows).toEqual([{ registration_count: 2 }]);
+    expect(counted).toEqual([{ registration_count: 2 }]);
     // Confirmed is not approved: that is the first voter key's.
     const voter = await account.get(`/voting-events/${event.id}/voters/${ids[0]}`);
     expect(demand(voter, 200).status).toBe('pending');
@@ -327,18 +332,16 @@ describe('a registration', () => {
     demand(await register(account, toManual, 'to-manual@week.example'), 201);
     demand(await register(account, toAutomatic, 'to-automatic@week.example'), 201);
     await Promise.all(['to-manual@week.example', 'to-automatic@week.example'].map(linkTo));
-    const waits = async ({ id }: TestEvent): Promise<boolean> => {
-      const { rows } = await query('SELECT confirm_by IS NOT NULL AS waits FROM voters WHERE voting_event_id = $1', id);
-      return rows[0]?.waits === true;
-    };
-    await eventually(async () => ((await waits(toManual)) ? true : undefined));
+    const waiting = 'SELECT 1 FROM voters WHERE voting_event_id = $1 AND confirm_by IS NOT NULL';
+    const waits = async ({ id }: TestEvent): Promise<boolean> => (await query(waiting, id)).length === 1;
+    await untilTrue(async () => await waits(toManual));
     expect(await waits(toAutomatic)).toBe(false);
     for (const [event, approval] of [
       [toManual, 'manual'],
       [toAutomatic, 'automatic'],
     ] as const) {
       const change = { voter: { approval } };
-      demand(await account.patch(`/voting-events/${event.id}`, change), 200);
+      await account.change(`/voting-events/${event.id}`, change);
       await weekPasses(event);
     }
     await expireRegistrations(service.deps);
@@ -376,8 +379,8 @@ describe('a registration', () => {
       });
       demand(await register(account, event, 'gone@week.example'), 201);
       demand(await register(account, event, 'later@week.example'), 201);
-      await eventually(async () => ((await names(event)).length === 1 ? true : undefined));
-      await eventually(() => (send.mock.calls.some(([{ to }]) => to.startsWith('later')) ? true : undefined));
+      await untilTrue(async () => (await names(event)).length === 1);
+      await untilTrue(() => send.mock.calls.some(([{ to }]) => to.startsWith('later')));
       expect(await names(event)).toEqual(['later@week.example']);
     } finally {
       send.mockRestore();
@@ -385,5 +388,50 @@ describe('a registration', () => {
     await weekPasses(event);
     await expireRegistrations(service.deps);
     expect(await names(event)).toEqual(['later@week.example']);
+  });
+});
+
+const customer = await service.account();
+const REFERENDUM = { votingMethod: 'referendum', candidates: ['Yes', 'No'] };
+
+const createReferendum = (open: boolean): Promise<TestEvent> =>
+  customer.event({ candidate: { selfRegistration: true } }, [...PLURALITY, REFERENDUM], open);
+const standFor = (event: TestEvent, positionIds: readonly unknown[]): Promise<TestAnswer> =>
+  customer.page(event, 'register/candidate', { name: 'Cleo', positionIds });
+
+describe('a candidate on the ballot of a referendum has a role, so that it can be voted for', () => {
+  test.each([false, true])(
+    'registrations for one are refused, alone and beside other positions (open: %s)',
+    async (open) => {
+      const event = await createReferendum(open);
+      const [race, referendum] = event.positions;
+      if (!open) await customer.patch(`/voting-events/${event.id}`, { startsAt: Date.now() + 86_400_000 });
+      for (const positionIds of [[referendum?.id], [race?.id, referendum?.id]]) {
+        const refused = await standFor(event, positionIds);
+        expect([refused.status, refused.body.error.details.issues]).toEqual([
+          422,
+          [
+            {
+              field: `positionIds[${positionIds.length - 1}]`,
+              message: 'is a referendum, whose choices the organizer sets',
+            },
+          ],
+        ]);
+      }
+      expect((await standFor(event, [race?.id])).status).toBe(201);
+    },
+  );
+
+  test('a candidate that registered before its position became a referendum is approved with a role alone', async () => {
+    const event = await createReferendum(true);
+    const [race, referendum] = event.positions;
+    const { id } = demand(await standFor(event, [race?.id]), 201);
+    await service.query('UPDATE candidates SET position_ids = $2 WHERE id = $1', [id, [referendum?.id]]);
+    const path = `/voting-events/${event.id}/candidates/${id}`;
+    const refused = await customer.patch(path, { status: 'approved' });
+    expect([refused.status, refused.body.error.details.issues[0].field]).toEqual([422, 'referendumRole']);
+    await customer.change(path, { status: 'approved', referendumRole: 'abstain' });
+    const votes = [{ positionId: referendum?.id, candidateId: id }];
+    demand(await customer.page(event, 'ballot/cast', { visitorId: visitor(), votes }), 201);
   });
 });

@@ -1,24 +1,40 @@
-import { spawn } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, sealBallots, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import {
+  demand,
+  finishEvent,
+  refusalOf,
+  sealBallots,
+  type TestEvent,
+  visitor,
+  votesFor,
+} from '#test/harness/elections.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
+import {
+  checkoutUrlOf,
+  decide,
+  type PaidEvent,
+  PRICE,
+  PROVIDERS,
+  RETURN_URL,
+  usePaidService,
+} from '#test/harness/payments.ts';
 import { readMails } from '#test/harness/read-mail.ts';
+import { startReceiver } from '#test/harness/receiver.ts';
 import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
-import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
+import { runVerifier } from '#test/harness/started-service.ts';
+import { eventually, type TestAnswer, untilTrue } from '#test/harness/test-service.ts';
 
 const PLURALITY = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const REHEARSAL_WORDS = 'This is a rehearsal';
 
-const service = await useService();
+const { service, sandbox, poll } = await usePaidService();
 const account = await service.account();
 
 const create = (settings: object): Promise<TestEvent> =>
@@ -52,15 +68,7 @@ async function vote(event: TestEvent, email: string, voterKey: string): Promise<
 
 const address = (name: string): string => `${name}-${randomUUID()}@voters.example`;
 
-async function verify(event: TestEvent) {
-  const where = ['--base-url', `http://127.0.0.1:${service.port}`, '--event', event.id, '--json'];
-  const child = spawn(process.execPath, ['verifier/main.ts', ...where], {
-    env: { PATH: process.env['PATH'], VOTING_KEY: account.vote },
-    cwd: path.resolve(import.meta.dirname, '../..'),
-  });
-  const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
-  return { code, report: JSON.parse(out) };
-}
+const verify = (event: TestEvent) => runVerifier(service.port, event.id, account.vote);
 
 describe('the rehearsal of an election', () => {
   test('looks like the open event to voters, and leaves nothing behind', async () => {
@@ -156,7 +164,7 @@ describe('the rehearsal of an election', () => {
     const copy = demand(await organize(event, 'POST', '/copy', { title: 'Next year', withVoters: true }), 201);
     const names = async (what: string): Promise<string[]> =>
       demand(await organize({ ...event, id: copy.id }, 'GET', what), 200).map(({ name }: { name: string }) => name);
-    await eventually(async () => ((await names('/voters')).length > 0 ? true : undefined));
+    await untilTrue(async () => (await names('/voters')).length > 0);
     expect((await names('/voters')).length).toBe(1);
     expect(await names('/candidates')).not.toContain('Cy');
   });
@@ -225,11 +233,9 @@ describe('the rehearsal of an election', () => {
   test('is refused where the event was open, is not ready, or holds a ballot', async () => {
     const event = await create({});
     await patchEvent(service, account, event, { status: 'open' });
-    const open = await organize(event, 'PATCH', '', { status: 'rehearsal' });
-    expect([open.status, open.body.error.details.reason]).toEqual([409, 'was_open']);
+    expect(refusalOf(await organize(event, 'PATCH', '', { status: 'rehearsal' }))).toEqual([409, 'was_open']);
     const empty = await account.event({}, [], false);
-    const unready = await organize(empty, 'PATCH', '', { status: 'rehearsal' });
-    expect([unready.status, unready.body.error.details.reason]).toEqual([409, 'not_ready']);
+    expect(refusalOf(await organize(empty, 'PATCH', '', { status: 'rehearsal' }))).toEqual([409, 'not_ready']);
   });
 
   test('is wiped by no one but its end: a real log stays whatever is written to the event', async () => {
@@ -245,4 +251,96 @@ describe('the rehearsal of an election', () => {
     await $client.query('UPDATE voting_events SET rehearsal_since = 1, rehearsal_number = 1 WHERE id = $1', [event.id]);
     await expect($client.query('SELECT end_rehearsal($1, 100)', [event.id])).rejects.toThrow('not that of a rehearsal');
   });
+});
+
+const OFFER = { pricingModel: 'ratio', currency: 'usd', pricePerCreditMinor: 100, minCredits: 1, maxCredits: 50 };
+const PLANS = [
+  ...PLURALITY,
+  {
+    ...{ votingMethod: 'quadratic', candidates: ['Cy', 'Di'] },
+    settings: { minSelections: 0, quadraticBaseCreditBudget: 4, quadraticTopUp: OFFER },
+  },
+];
+
+/** The page of the service itself, at the port that it has here. */
+function ownPageOf(answer: TestAnswer): string {
+  const { pathname } = new URL(checkoutUrlOf(answer));
+  expect(pathname).toMatch(/^\/rehearsal-payments\/pay_/);
+  return `http://127.0.0.1:${service.port}${pathname}`;
+}
+
+const BACK = { returnUrl: RETURN_URL, cancelUrl: 'https://shop.example/cancelled', email: 'payer@shop.example' };
+
+async function startPaid(event: PaidEvent, place: string, body: object): Promise<[string, string]> {
+  const answer = await event.page(place, { ...body, ...BACK });
+  const { paymentAttemptId, rehearsal } = demand(answer, 402);
+  expect(rehearsal).toBe(true);
+  return [paymentAttemptId, ownPageOf(answer)];
+}
+
+test.each(PROVIDERS)('a rehearsal of a paid poll of %s takes no money and is wiped', async (provider) => {
+  const payments = { payToVote: PRICE[provider], payToRegisterCandidate: PRICE[provider] };
+  const isA = provider === 'provider_a';
+  const settings = { payments, candidate: { selfRegistration: true } };
+  const event = await poll(provider, settings, isA ? PLANS : PLANS.slice(0, 1), false);
+  const receiver = await startReceiver();
+  const endpoint = { url: receiver.url, eventTypes: ['payment.fulfilled', 'voting_event.opened', 'candidate.created'] };
+  await event.account.make('/webhook-endpoints', endpoint);
+  const before = await dumpEvent(service, event.id);
+  const asked = sandbox.requests.length;
+
+  await patchEvent(service, event.account, event, { status: 'rehearsal' });
+  const ballot = { visitorId: visitor(), votes: votesFor(event) };
+  const [attempt, page] = await startPaid(event, 'ballot/cast', ballot);
+  const html = await (await fetch(page)).text();
+  expect(html).toContain('no money is taken');
+  expect(demand(await event.page(`payments/${attempt}`), 200)).toMatchObject({
+    status: 'pending',
+    livemode: false,
+    rehearsal: true,
+  });
+  demand(await event.cast(attempt), 402);
+  expect(await decide(page, 'pay')).toContain(`paymentAttemptId=${attempt}`);
+  const confirmationCode = await event.castCode(attempt);
+  demand(await event.page('ballot/confirm', { confirmationCode }), 200);
+  await sealBallots(service, event.id);
+
+  const [refused, refusing] = await startPaid(event, 'ballot/cast', { ...ballot, visitorId: visitor() });
+  await decide(refusing, 'fail');
+  const failed = await event.cast(refused);
+  expect(failed.body.error.details.reason).toBe('payment_failed');
+  const [left, leaving] = await startPaid(event, 'ballot/cast', { ...ballot, visitorId: visitor() });
+  expect(await decide(leaving, 'cancel')).toBe(BACK.cancelUrl);
+  expect((await event.cast(left)).status).toBe(409);
+  const registration = { name: 'Eve', positionIds: [event.positions[0]?.id] };
+  const [standing, place] = await startPaid(event, 'register/candidate', registration);
+  await decide(place, 'pay');
+  demand(await event.page('register/candidate', { paymentAttemptId: standing }), 201);
+  if (isA) {
+    const order = { positionId: event.positions[1]?.id, visitorId: visitor(), credits: 5 };
+    const [bought, shop] = await startPaid(event, 'quadratic-credits/checkout', order);
+    await decide(shop, 'pay');
+    demand(await event.page('quadratic-credits/checkout', { paymentAttemptId: bought }), 200);
+  }
+  const messages = await eventually(() => (receiver.received.length >= 3 ? receiver.received : undefined));
+  for (const { body } of messages) expect(JSON.parse(String(body)).data.rehearsal).toBe(true);
+  expect(messages.map(({ body }) => JSON.parse(String(body)).type)).not.toContain('voting_event.opened');
+  // A ballot that was paid for and is not confirmed is wiped as well, and nothing is given back for it.
+  const [open, paying] = await startPaid(event, 'ballot/cast', { ...ballot, visitorId: visitor() });
+  await decide(paying, 'pay');
+  demand(await event.cast(open), 201);
+  expect(sandbox.requests.length).toBe(asked);
+
+  await patchEvent(service, event.account, event, { status: 'draft' });
+  const after = await dumpEvent(service, event.id);
+  expect(after).toEqual(before);
+  expect((await fetch(page)).status).toBe(404);
+  expect((await fetch(page, { method: 'POST', body: new URLSearchParams({ outcome: 'pay' }) })).status).toBe(404);
+
+  await patchEvent(service, event.account, event, { status: 'open' });
+  const real = await event.page('ballot/cast', { ...ballot, ...BACK });
+  expect(real.status).toBe(402);
+  expect(checkoutUrlOf(real)).toContain(sandbox.url);
+  expect(real.body.data).not.toHaveProperty('rehearsal');
+  await receiver.stop();
 });

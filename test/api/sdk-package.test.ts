@@ -6,7 +6,6 @@ import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import { visitor } from '#test/harness/elections.ts';
 import { readGuideCode, readGuideText } from '#test/harness/guides.ts';
-
 import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { type TestEvent, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, issuesOf, refusalOf, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { acceptInvite, invite, inviteToken, shareEvent } from '#test/harness/sharing.ts';
-import { type TestAccount, useService } from '#test/harness/test-service.ts';
+import { type TestAccount, type TestService, useService } from '#test/harness/test-service.ts';
 
 let owner: TestAccount;
 let guest: TestAccount;
@@ -61,21 +61,22 @@ describe('an invite', () => {
     const token = await inviteToken(service, 'Guest@Club.example');
     expect((await acceptInvite(service, guest.write, token)).status).toBe(200);
     const stranger = await service.account();
-    const second = await acceptInvite(service, stranger.write, token);
-    expect([second.status, second.body.error.details.reason]).toEqual([409, 'invite_used']);
-    const own = await acceptInvite(service, owner.write, token);
-    expect([own.status, own.body.error.details.reason]).toEqual([409, 'own_event']);
-    const vote = await acceptInvite(service, guest.vote, token);
-    expect([vote.status, vote.body.error.code]).toEqual([403, 'insufficient_scope']);
-    const unknown = await acceptInvite(service, guest.write, 'vit_00000000000000000000000000000000');
-    expect([unknown.status, unknown.body.error.code]).toEqual([404, 'not_found']);
+    expect(refusalOf(await acceptInvite(service, stranger.write, token))).toEqual([409, 'invite_used']);
+    expect(refusalOf(await acceptInvite(service, owner.write, token))).toEqual([409, 'own_event']);
+    expect(refusalOf(await acceptInvite(service, guest.vote, token))).toEqual([403, 'insufficient_scope']);
+    expect(refusalOf(await acceptInvite(service, guest.write, 'vit_00000000000000000000000000000000'))).toEqual([
+      404,
+      'not_found',
+    ]);
   });
 
   test('is one for each address, in any case of its letters', async () => {
     const again = await as(owner, 'POST', '/invites', { email: 'guest@club.EXAMPLE', role: 'editor' });
     expect([again.status, again.body.error.details]).toEqual([409, { reason: 'invite_exists', field: 'email' }]);
-    const wrong = await as(owner, 'POST', '/invites', { email: 'no address', role: 'owner' });
-    expect(wrong.body.error.details.issues.map(({ field }: { field: string }) => field)).toEqual(['email', 'role']);
+    expect(issuesOf(await as(owner, 'POST', '/invites', { email: 'no address', role: 'owner' }))).toEqual([
+      'email',
+      'role',
+    ]);
   });
 
   test('that was taken back shares nothing any more, and its token is unknown', async () => {
@@ -93,8 +94,7 @@ describe('an invite', () => {
     const { body } = await as(owner, 'POST', '/invites', { email: 'late@club.example', role: 'viewer' });
     const token = await inviteToken(service, 'late@club.example');
     await service.query('UPDATE event_invites SET expires_at = 1 WHERE id = $1', [body.data.id]);
-    const late = await acceptInvite(service, guest.write, token);
-    expect([late.status, late.body.error.details.reason]).toEqual([409, 'invite_expired']);
+    expect(refusalOf(await acceptInvite(service, guest.write, token))).toEqual([409, 'invite_expired']);
     expect((await as(owner, 'GET', '/invites?status=expired')).body.data).toHaveLength(1);
     expect((await as(owner, 'POST', '/invites', { email: 'late@club.example', role: 'viewer' })).status).toBe(201);
     expect((await as(owner, 'GET', '/invites?status=expired')).body.data).toHaveLength(0);
@@ -116,8 +116,7 @@ describe('an invite', () => {
   test('makes an editor, who changes everything but the code of the event', async () => {
     const code = event.code.toUpperCase();
     expect((await as(guest, 'PATCH', '', { code: event.code, title: 'By an editor' })).status).toBe(200);
-    const refused = await as(guest, 'PATCH', '', { code: `X${code}`.slice(0, 12) });
-    expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'role']);
+    expect(refusalOf(await as(guest, 'PATCH', '', { code: `X${code}`.slice(0, 12) }))).toEqual([403, 'role']);
     expect((await as(owner, 'PATCH', '', { code: `X${code}`.slice(0, 12) })).status).toBe(200);
   });
 
@@ -144,14 +143,11 @@ describe('an invite', () => {
         [event.id],
       );
       expect(rowCount).toBe(90);
+      const ask = (on: TestService, body: object) =>
+        on.call('POST', `/voting-events/${event.id}/invites`, body, { key: owner.write });
       const answers = await Promise.all(
         Array.from({ length: 32 }, (_, index) =>
-          (index % 2 === 0 ? service : other).call(
-            'POST',
-            `/voting-events/${event.id}/invites`,
-            { email: `race${index}@club.example`, role: 'viewer' },
-            { key: owner.write },
-          ),
+          ask(index % 2 === 0 ? service : other, { email: `race${index}@club.example`, role: 'viewer' }),
         ),
       );
       expect(answers.filter(({ status }) => status === 201)).toHaveLength(10);
@@ -189,7 +185,8 @@ describe('a viewer', () => {
       expect([path, (await as(guest, 'GET', path)).status]).toEqual([path, 200]);
     const { data: before } = (await as(owner, 'GET', '')).body;
     const refused = await as(guest, 'PATCH', '', { title: 'Mine now' });
-    expect([refused.status, refused.body.error.code, refused.body.error.details]).toEqual([
+    const { code, details } = refused.body.error;
+    expect([refused.status, code, details]).toEqual([
       403,
       'forbidden',
       { reason: 'role', role: 'viewer', required: 'editor' },
@@ -203,19 +200,17 @@ describe('a viewer', () => {
   test('sees the event and its ballot with a vote key, and casts nothing with it', async () => {
     const path = `/public/voting-events/${event.code}`;
     expect((await service.call('GET', path, undefined, { key: guest.vote })).status).toBe(200);
-    expect((await service.call('GET', `${path}/ballot`, undefined, { key: guest.vote })).status).toBe(200);
+    const byCode = { id: event.code };
+    expect((await guest.page(byCode, 'ballot')).status).toBe(200);
     const identity = { visitorId: visitor() };
-    const check = await service.call('POST', `${path}/voter/check`, identity, { key: guest.vote });
-    expect([check.status, check.body.data]).toEqual([200, { eligible: true }]);
-    const votes = votesFor(event);
-    const cast = await service.call('POST', `${path}/ballot/cast`, { ...identity, votes }, { key: guest.vote });
-    expect([cast.status, cast.body.error.details.reason]).toEqual([403, 'role']);
+    expect(demand(await guest.page(byCode, 'voter/check', identity), 200)).toEqual({ eligible: true });
+    const cast = { ...identity, votes: votesFor(event) };
+    expect(refusalOf(await guest.page(byCode, 'ballot/cast', cast))).toEqual([403, 'role']);
   });
 
   test('is told that webhooks of the event are its owner’s', async () => {
     const body = { url: 'https://hooks.example.com/x', eventTypes: ['voter.created'], votingEventCode: event.code };
-    const made = await guest.post('/webhook-endpoints', body);
-    expect([made.status, made.body.error.details.reason]).toEqual([403, 'role']);
+    expect(refusalOf(await guest.post('/webhook-endpoints', body))).toEqual([403, 'role']);
     const listed = await guest.get(`/webhook-endpoints?votingEventCode=${event.code}`);
     expect([listed.status, listed.body.data]).toEqual([200, []]);
   });
@@ -235,7 +230,7 @@ describe('an editor', () => {
       expect((await as(guest, 'POST', '/voters/batch', { voters })).status).toBe(201);
     }
     expect((await as(guest, 'GET', '/votes')).status).toBe(200);
-    await votePoll(service, guest, event, votesFor(event));
+    await guest.votePoll(event, votesFor(event));
     expect((await as(owner, 'GET', '/results')).body.data.stats.ballots).toBe(1);
   });
 
@@ -285,7 +280,7 @@ describe('the audit trail', () => {
     await as(guest, 'PATCH', `/voters/${voter.id}`, { weight: 2.5, name: 'Vera Vogel' });
     await as(owner, 'PATCH', `/positions/${event.positions[0]?.id}`, { title: 'A new title' });
     await as(owner, 'PATCH', '', { description: 'Now with words' });
-    await votePoll(service, owner, event, votesFor(event));
+    await owner.votePoll(event, votesFor(event));
     const { data, nextCursor } = (await as(guest, 'GET', '/audit')).body;
     expect(nextCursor).toBeNull();
     type Entry = { action: string; resource: string; before: unknown; after: unknown; key: { accountId: string } };

@@ -6,7 +6,7 @@ import { connectBusiness } from '#src/payments/connect-business.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { demand, PLURALITY, type TestEvent, visitor } from '#test/harness/elections.ts';
 import { decide } from '#test/harness/payments.ts';
-import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
+import { eventually, type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
 import { startThirdProvider } from '#test/harness/third-provider.ts';
 import { use } from '#test/harness/use.ts';
 
@@ -38,7 +38,7 @@ async function createPoll(): Promise<Poll> {
   const event = await account.event({ title: 'A paid poll' }, PLURALITY, true, async (eventId) => {
     const target = `/voting-events/${eventId}`;
     demand(await account.put(`${target}/payment-business`, { paymentBusinessId: id }), 200);
-    demand(await account.patch(target, { payments: { payToVote: PRICE } }), 200);
+    await account.change(target, { payments: { payToVote: PRICE } });
   });
   return { account, event };
 }
@@ -57,7 +57,7 @@ async function begin(poll: Poll, visitorId = visitor()) {
 
 const paymentsOf = async ({ account, event }: Poll) => {
   const target = `/voting-events/${event.id}/payments`;
-  return demand(await account.get(target), 200);
+  return await account.show(target);
 };
 
 test('a provider that is registered by one line takes a vote from the first call to the confirmation', async () => {
@@ -75,7 +75,7 @@ test('its message alone settles a payment', async () => {
   const poll = await createPoll();
   const { url } = await begin(poll);
   await decide(url, 'pay');
-  await eventually(async () => ((await paymentsOf(poll))[0].status === 'succeeded' ? true : undefined));
+  await untilTrue(async () => (await paymentsOf(poll))[0].status === 'succeeded');
 });
 
 test('its second payment of one visitor goes back, and what its merchant gives back voids the vote', async () => {

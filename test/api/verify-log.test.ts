@@ -1,45 +1,20 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import {
-  createTestEvent,
-  demand,
-  finishEvent,
-  sealBallots,
-  type TestEvent,
-  votePoll,
-} from '#test/harness/elections.ts';
+import { finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
-import {
-  createTestAccount,
-  eventually,
-  startTestService,
-  type TestAccount,
-  type TestService,
-} from '#test/harness/test-service.ts';
+import { runVerifier } from '#test/harness/started-service.ts';
+import { untilTrue, useService } from '#test/harness/test-service.ts';
+import { useFolder } from '#test/harness/use.ts';
 
-let service: TestService;
-let account: TestAccount;
-let folder: string;
-
-beforeAll(async () => {
-  service = await startTestService();
-  account = await createTestAccount(service);
-  folder = mkdtempSync(path.join(tmpdir(), 'voting-verify-test-'));
-});
-afterAll(async () => {
-  await service.stop();
-  rmSync(folder, { recursive: true, force: true });
-});
+const service = await useService();
+const account = await service.account();
+const folder = useFolder('voting-verify-test-');
 
 const METHODS = [
   ...['plurality', 'approval', 'score', 'cumulative', 'quadratic', 'ranked_choice'].map((votingMethod) => ({
@@ -66,29 +41,14 @@ function votesOf(event: TestEvent, choice: number) {
 }
 
 async function pollWith(ballots: number, finished: boolean): Promise<{ event: TestEvent; key: string }> {
-  const event = await createTestEvent(service, account, { results: { visibility: 'live' } }, METHODS);
-  for (let index = 0; index < ballots; index += 1) await votePoll(service, account, event, votesOf(event, index));
+  const event = await account.event({ results: { visibility: 'live' } }, METHODS);
+  for (let index = 0; index < ballots; index += 1) await account.votePoll(event, votesOf(event, index));
   await sealBallots(service, event.id);
   if (finished) await finishEvent(service, event.id);
   return { event, key: await createObserverKey(service, account, event.id) };
 }
 
-/** Runs the program as anybody would who does not trust the service. */
-async function run(program: string, event: TestEvent, key: string, ...more: string[]) {
-  return runAt(service.port, program, event, key, ...more);
-}
-
-async function runAt(port: number, program: string, event: TestEvent, key: string, ...more: string[]) {
-  const args = [program, ...(program.endsWith('cli.ts') ? ['log', 'verify'] : [])];
-  const where = ['--base-url', `http://127.0.0.1:${port}`, '--event', event.id, '--json'];
-  const child = spawn(process.execPath, [...args, ...where, ...more], {
-    env: { PATH: process.env['PATH'], VOTING_KEY: key },
-    cwd: path.resolve(import.meta.dirname, '../..'),
-  });
-  const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
-  return { code, report: out === '' ? undefined : JSON.parse(out) };
-}
-const verify = (event: TestEvent, key: string, ...more: string[]) => run('verifier/main.ts', event, key, ...more);
+const verify = (event: TestEvent, key: string, ...more: string[]) => runVerifier(service.port, event.id, key, more);
 
 /** Changes the database as its owner can: without the guards. */
 async function behindTheGuards(...statements: [string, unknown[]][]): Promise<void> {
@@ -117,10 +77,17 @@ describe('the verifier, run against the service', () => {
         'promise kept not_asked',
         'witnesses not_asked',
         'not disputed verified',
+        'configurations verified',
       ],
       ...['close verified', 'openings verified', 'weight verified', 'recount verified'],
     ]);
-    const again = await run('src/cli.ts', event, key, '--since', path.join(folder, 'first.txt'));
+    const again = await runVerifier(
+      service.port,
+      event.id,
+      key,
+      ['--since', path.join(folder, 'first.txt')],
+      'src/cli.ts',
+    );
     expect(again).toMatchObject({ code: 0, report: { verified: 'yes' } });
     expect(again.report.checks.some(({ name }: { name: string }) => name === 'consistency')).toBe(true);
   });
@@ -131,21 +98,21 @@ describe('the verifier, run against the service', () => {
     const early = await verify(event, key, '--save', saved);
     expect(early).toMatchObject({ code: 3, report: { verified: 'partial' } });
     expect(early.report.checks.at(-1)).toMatchObject({ name: 'recount', status: 'left_out' });
-    for (let index = 0; index < 3; index += 1) await votePoll(service, account, event, votesOf(event, index));
+    for (let index = 0; index < 3; index += 1) await account.votePoll(event, votesOf(event, index));
     await finishEvent(service, event.id);
     expect(await verify(event, key, '--since', saved)).toMatchObject({ code: 0, report: { verified: 'yes' } });
   });
 
   test('finds a ballot that was changed in the database, and one whose leaf was changed with it', async () => {
     const { event, key } = await pollWith(5, true);
-    const { rows } = await service.deps.db.$client.query<{ entries: Buffer }>(
+    const rows = await service.query<{ entries: Buffer }>(
       'SELECT entries FROM sealed_ballots($1) WHERE leaf_index = 2',
       [event.id],
     );
     await behindTheGuards([changeItem('entries'), [event.id, 1, rows[0]?.entries]]);
     // A process that counts for the first time: the one before goes on from what it counted before the change.
     const fresh = await service.another();
-    const changed = await runAt(fresh.port, 'verifier/main.ts', event, key);
+    const changed = await runVerifier(fresh.port, event.id, key);
     await fresh.stop();
     const failed = changed.report.checks.filter(({ status }: { status: string }) => status === 'failed');
     expect([changed.code, failed.map(({ name }: { name: string }) => name)]).toEqual([1, ['close', 'openings']]);
@@ -202,12 +169,9 @@ describe('a stored log', () => {
     });
     expect(deleted.status).toBe(204);
     // Its rows go in the background, in pieces.
-    await eventually(async () => {
-      const { rows } = await service.deps.db.$client.query('SELECT 1 FROM log_leaves WHERE voting_event_id = $1', [
-        event.id,
-      ]);
-      return rows.length === 0 ? true : undefined;
-    });
+    await untilTrue(
+      async () => (await service.query('SELECT 1 FROM log_leaves WHERE voting_event_id = $1', [event.id])).length === 0,
+    );
   });
 
   test('is checked by a job, and finds what an observer would', async () => {
@@ -227,7 +191,7 @@ describe('a stored log', () => {
       (table) => `CREATE TABLE backup_${table} AS SELECT * FROM ${table} WHERE voting_event_id = '${event.id}'`,
     );
     for (const statement of backup) await service.deps.db.$client.query(statement);
-    for (let index = 0; index < 3; index += 1) await votePoll(service, account, event, votesOf(event, index));
+    for (let index = 0; index < 3; index += 1) await account.votePoll(event, votesOf(event, index));
     await sealBallots(service, event.id);
     const later = path.join(folder, 'later.txt');
     writeFileSync(later, String((await log.get('checkpoint')).body));
@@ -237,7 +201,7 @@ describe('a stored log', () => {
         [`INSERT INTO ${table} SELECT * FROM backup_${table}`, []],
       ]),
     );
-    await votePoll(service, account, event, votesOf(event, 1));
+    await account.votePoll(event, votesOf(event, 1));
     await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
     expect(await checkLog(service.deps, event.id)).toMatch('an older state was restored');
     // An earlier reader would find nothing: the service says itself that it is in doubt.
@@ -246,10 +210,7 @@ describe('a stored log', () => {
     expect([disputed.code, failed]).toMatchObject([1, [{ name: 'not disputed' }]]);
     const noticed = await verify(event, key, '--since', later);
     expect([noticed.code, noticed.report.checks.at(-1)]).toMatchObject([1, { name: 'consistency', status: 'failed' }]);
-    const results = demand(
-      await service.call('GET', `/voting-events/${event.id}/results`, undefined, { key: account.read }),
-      200,
-    );
+    const results = await account.show(`/voting-events/${event.id}/results`);
     expect(results.stats.ballots).toBe(4);
   });
 });

@@ -1,12 +1,9 @@
-import { spawn } from 'node:child_process';
-import { once } from 'node:events';
-import path from 'node:path';
-import { text } from 'node:stream/consumers';
 import { describe, expect, test } from 'vitest';
 import { logOrigin, openCheckpoint, signCheckpoint, signHead } from '#src/ballot-log/checkpoint.ts';
 import { askWitnesses } from '#src/service-log/ask-witnesses.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
-import { finishEvent, sealBallots, type TestEvent, votePoll, votesFor } from '#test/harness/elections.ts';
+import { finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import { runVerifier } from '#test/harness/started-service.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 import { startWitness } from '#test/harness/witness.ts';
@@ -21,7 +18,7 @@ const service = await useService({ worker: false, witnesses: `${one.setting},${t
 const account = await service.account();
 
 async function vote(event: TestEvent): Promise<void> {
-  await votePoll(service, account, event, votesFor(event));
+  await account.votePoll(event, votesFor(event));
 }
 
 async function finishedPoll(): Promise<TestEvent> {
@@ -37,18 +34,7 @@ async function record(): Promise<void> {
   await askWitnesses(service.deps, 1_500);
 }
 
-/** Runs the program as anybody would who does not trust the service. */
-async function run(program: string, event: TestEvent, ...more: string[]) {
-  const words = [program, ...(program.endsWith('cli.ts') ? ['log', 'verify'] : [])];
-  const where = ['--base-url', `http://127.0.0.1:${service.port}`, '--event', event.id, '--json'];
-  const child = spawn(process.execPath, [...words, ...where, ...more], {
-    env: { PATH: process.env['PATH'], VOTING_KEY: account.vote },
-    cwd: path.resolve(import.meta.dirname, '../..'),
-  });
-  const [out, [code]] = await Promise.all([text(child.stdout), once(child, 'exit')]);
-  return { code, report: out === '' ? undefined : JSON.parse(out) };
-}
-const verify = (event: TestEvent, ...more: string[]) => run('verifier/main.ts', event, ...more);
+const verify = (event: TestEvent, ...more: string[]) => runVerifier(service.port, event.id, account.vote, more);
 const both = (): string[] => ['--witness', one.verifierKey, '--witness', two.verifierKey];
 
 interface Checked {
@@ -94,7 +80,7 @@ describe('the verifier that is given witnesses', () => {
     expect(names).toEqual(expect.arrayContaining(['service head', 'service log', 'witnesses', 'recount']));
     const witnesses = checked.report.checks.find(({ name }: Checked) => name === 'witnesses');
     expect(witnesses.detail).toMatch(/^cosigned by one\.example at 20\S+Z, two\.example at 20\S+Z$/);
-    const again = await run('src/cli.ts', event, ...both(), '--quorum', '1');
+    const again = await runVerifier(service.port, event.id, account.vote, [...both(), '--quorum', '1'], 'src/cli.ts');
     expect(again).toMatchObject({ code: 0, report: { verified: 'yes' } });
   });
 

@@ -1,7 +1,16 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
-import { finishEvent, sealBallots, type TestEvent, visitor, votePoll } from '#test/harness/elections.ts';
+import {
+  demand,
+  fieldOf,
+  finishEvent,
+  issuesOf,
+  refusalOf,
+  sealBallots,
+  type TestEvent,
+  visitor,
+} from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
@@ -31,6 +40,14 @@ const vote = (event: TestEvent, position: number, candidate: number, extra: obje
   ...extra,
 });
 
+const cast = (event: TestEvent, votes: readonly unknown[], identity: object = { visitorId: visitor() }) =>
+  account.page(event, 'ballot/cast', { ...identity, votes });
+/** The code of a ballot that must be taken. */
+const castCode = async (...ballot: Parameters<typeof cast>): Promise<string> =>
+  demand(await cast(...ballot), 201).confirmationCode;
+const confirm = (event: TestEvent, confirmationCode: string) =>
+  account.page(event, 'ballot/confirm', { confirmationCode });
+
 describe('a poll', () => {
   test('takes ballots of all seven methods and counts each by its own rule', async () => {
     const event = await account.event({ results: { visibility: 'live' } }, EVERY_METHOD);
@@ -46,10 +63,10 @@ describe('a poll', () => {
       vote(event, 6, 2, { rank: 1 }),
       vote(event, 6, 0, { rank: 2 }),
     ];
-    const confirmed = await votePoll(service, account, event, ballot);
+    const confirmed = await account.votePoll(event, ballot);
     expect(confirmed).toMatchObject({ confirmedCount: 10, totalVotes: 10 });
     expect(confirmed.votes).toContainEqual({ positionName: 'By plurality', candidateName: 'Ada' });
-    await votePoll(service, account, event, [vote(event, 0, 1)]);
+    await account.votePoll(event, [vote(event, 0, 1)]);
     const results = await service.call('GET', `/public/voting-events/${event.code.toLowerCase()}/results`, undefined, {
       key: account.vote,
     });
@@ -74,9 +91,8 @@ describe('a poll', () => {
   test('counts one ballot of a visitor, and says so to the second', async () => {
     const event = await account.event({}, EVERY_METHOD.slice(0, 1));
     const visitorId = visitor();
-    await votePoll(service, account, event, [vote(event, 0, 0)], visitorId);
-    const again = await account.page(event, 'ballot/cast', { visitorId, votes: [vote(event, 0, 0)] });
-    expect([again.status, again.body.error.details.reason]).toEqual([409, 'already_voted']);
+    await account.votePoll(event, [vote(event, 0, 0)], visitorId);
+    expect(refusalOf(await cast(event, [vote(event, 0, 0)], { visitorId }))).toEqual([409, 'already_voted']);
     const check = await account.page(event, 'voter/check', { visitorId });
     expect(check.body.data).toEqual({ eligible: false, reason: 'already_voted' });
     const voters = await account.get(`/voting-events/${event.id}/voters`);
@@ -96,51 +112,35 @@ describe('a poll', () => {
     'by %s tells two visitors with the same one apart from nobody',
     async (identity, settings, first, second, field) => {
       const event = await account.event(settings, EVERY_METHOD.slice(0, 1));
-      const base = `/public/voting-events/${event.id}`;
-      const context = await service.call('GET', base, undefined, { key: account.vote });
-      expect(context.body.data.voter.pollIdentity).toBe(identity);
+      const path = `/public/voting-events/${event.id}`;
+      const context = demand(await service.call('GET', path, undefined, { key: account.vote }), 200);
+      expect(context.voter.pollIdentity).toBe(identity);
       const votes = [vote(event, 0, 0)];
-      const missing = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
-      expect([missing.status, missing.body.error.details.field]).toEqual([422, field]);
-      const cast = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes, ...first });
-      expect(cast.status).toBe(201);
-      const rival = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes, ...second });
-      expect(rival.status).toBe(201);
-      const confirm = (code: string) => account.page(event, 'ballot/confirm', { confirmationCode: code });
-      expect((await confirm(cast.body.data.confirmationCode)).status).toBe(200);
-      const refused = await confirm(rival.body.data.confirmationCode);
-      expect([refused.status, refused.body.error.details.reason]).toEqual([409, 'already_voted']);
+      expect(fieldOf(await cast(event, votes))).toEqual([422, field]);
+      const code = await castCode(event, votes, { visitorId: visitor(), ...first });
+      const rival = await castCode(event, votes, { visitorId: visitor(), ...second });
+      demand(await confirm(event, code), 200);
+      expect(refusalOf(await confirm(event, rival))).toEqual([409, 'already_voted']);
     },
   );
 
   test('confirms the same code twice with the same answer, before and after the ballot moved into the box', async () => {
     const event = await account.event({}, EVERY_METHOD.slice(0, 1));
-    const cast = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes: [vote(event, 0, 0)] });
-    const body = { confirmationCode: cast.body.data.confirmationCode };
-    const first = await account.page(event, 'ballot/confirm', body);
-    const second = await account.page(event, 'ballot/confirm', body);
+    const code = await castCode(event, [vote(event, 0, 0)]);
+    const [first, second] = [await confirm(event, code), await confirm(event, code)];
     await sealBallots(service, event.id, 1);
-    const third = await account.page(event, 'ballot/confirm', {
-      confirmationCode: body.confirmationCode.toLowerCase(),
-    });
+    const third = await confirm(event, code.toLowerCase());
     expect(first.status).toBe(200);
     expect(second.body).toEqual(first.body);
     expect(third.body).toEqual(first.body);
-    const unknown = await account.page(event, 'ballot/confirm', { confirmationCode: '%' });
-    expect(unknown.status).toBe(404);
+    expect((await confirm(event, '%')).status).toBe(404);
   });
 
   test('lists its votes page by page, each once, box and queue, with the visible voter ID; and its figures', async () => {
     const event = await account.event({}, EVERY_METHOD.slice(0, 2));
     const visitors = Array.from({ length: 5 }, () => visitor());
     for (const [index, visitorId] of visitors.entries()) {
-      await votePoll(
-        service,
-        account,
-        event,
-        [vote(event, 0, index % 3), vote(event, 1, 0), vote(event, 1, 1)],
-        visitorId,
-      );
+      await account.votePoll(event, [vote(event, 0, index % 3), vote(event, 1, 0), vote(event, 1, 1)], visitorId);
       if (index === 2) await sealBallots(service, event.id, 1);
     }
     const seen: { id: string; voterId: string }[] = [];
@@ -181,9 +181,9 @@ describe('a poll', () => {
       vote(event, 6, 1, { rank: 1, value: 1 }),
       { positionId: 'pos_nope', candidateId: 'cnd_nope' },
     ];
-    const answer = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
+    const answer = await cast(event, votes);
     expect(answer.status).toBe(422);
-    const fields = answer.body.error.details.issues.map((issue: { field: string }) => issue.field).sort();
+    const fields = issuesOf(answer).sort();
     expect(fields).toEqual([
       'votes[0].rank',
       'votes[1].candidateId',
@@ -199,7 +199,7 @@ describe('a poll', () => {
   test('refuses more credits than a quadratic position has, and says how many', async () => {
     const event = await account.event({}, EVERY_METHOD.slice(5, 6));
     const votes = [vote(event, 0, 0, { value: 10 }), vote(event, 0, 1, { value: 1 })];
-    const answer = await account.page(event, 'ballot/cast', { visitorId: visitor(), votes });
+    const answer = await cast(event, votes);
     expect(answer.status).toBe(422);
     expect(answer.body.error.details).toMatchObject({
       field: 'votes',
@@ -225,41 +225,29 @@ describe('a poll', () => {
 });
 
 describe('an election', () => {
-  async function keyFor(base: string, identity: object): Promise<string> {
-    return mailedVoterKey(service, async () => {
-      const answer = await service.call('POST', `${base}/voter-key/request`, identity, { key: account.vote });
-      expect([answer.status, answer.body.data.sent]).toEqual([200, true]);
-    });
-  }
+  const keyFor = (event: TestEvent, email: string): Promise<string> =>
+    mailedVoterKey(service, async () =>
+      expect(demand(await account.page(event, 'voter-key/request', { email }), 200).sent).toBe(true),
+    );
 
   test('runs from the roll to the results, with a key that came by mail', async () => {
     const event = await account.event(
       { type: 'election', results: { visibility: 'published' } },
       EVERY_METHOD.slice(0, 2),
     );
-    const base = `/public/voting-events/${event.id}`;
     const rows = [
       { name: 'Vera', email: 'vera@mail.example', weight: 2.5 },
       { name: 'Otto', email: 'otto@mail.example' },
     ];
     const batch = await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows });
     expect(batch.status).toBe(201);
-    const voterKey = await keyFor(base, { email: 'VERA@mail.example' });
+    const voterKey = await keyFor(event, 'VERA@mail.example');
     const typed = voterKey.toLowerCase().replaceAll('-', '');
     const check = await account.page(event, 'voter/check', { voterKey: typed, email: 'vera@mail.example' });
     expect(check.body.data).toEqual({ eligible: true });
-    const cast = await account.page(event, 'ballot/cast', {
-      voterKey: typed,
-      email: 'vera@mail.example',
-      votes: [vote(event, 0, 1)],
-    });
-    expect(cast.status).toBe(201);
-    const confirmed = await account.page(event, 'ballot/confirm', {
-      confirmationCode: cast.body.data.confirmationCode,
-    });
-    expect(confirmed.status).toBe(200);
-    const hidden = await account.page(event, 'results');
-    expect([hidden.status, hidden.body.error.details.reason]).toEqual([403, 'results_not_available']);
+    const identity = { voterKey: typed, email: 'vera@mail.example' };
+    demand(await confirm(event, await castCode(event, [vote(event, 0, 1)], identity)), 200);
+    expect(refusalOf(await account.page(event, 'results'))).toEqual([403, 'results_not_available']);
     // Two voters with weights of their own: nothing of a vote is shown before the result is final.
     const live = await account.get(`/voting-events/${event.id}/results`);
     expect(live.body.data.stats).toMatchObject({ ballots: 0, disclosure: { everyBallots: 5, waiting: true } });
@@ -276,25 +264,20 @@ describe('an election', () => {
     });
     const voters = await account.get(`/voting-events/${event.id}/voters?voted=true`);
     expect(voters.body.data).toMatchObject([{ name: 'Vera', hasVoted: true, keyStatus: 'used' }]);
-    const late = await account.page(event, 'ballot/cast', {
-      voterKey: typed,
-      email: 'otto@mail.example',
-      votes: [vote(event, 0, 1)],
-    });
-    expect([late.status, late.body.error.details.reason]).toEqual([403, 'event_closed']);
+    expect(refusalOf(await cast(event, [vote(event, 0, 1)], { voterKey: typed, email: 'otto@mail.example' }))).toEqual([
+      403,
+      'event_closed',
+    ]);
   });
 
   test('refuses wrong keys by 403 ten times and then by 429, for a voter and for nobody alike, and always takes a right one', async () => {
     const event = await account.event({ type: 'election' }, EVERY_METHOD.slice(0, 1));
-    const base = `/public/voting-events/${event.id}`;
     await account.post(`/voting-events/${event.id}/voters`, { name: 'Vera', email: 'vera@mail.example' });
-    const voterKey = await keyFor(base, { email: 'vera@mail.example' });
+    const voterKey = await keyFor(event, 'vera@mail.example');
     for (const email of ['vera@mail.example', 'nobody@mail.example']) {
-      const attempt = (key: string) =>
-        account.page(event, 'ballot/cast', { voterKey: key, email, votes: [vote(event, 0, 0)] });
+      const attempt = (key: string) => cast(event, [vote(event, 0, 0)], { voterKey: key, email });
       for (let count = 0; count < 10; count += 1) {
-        const answer = await attempt('0000-0000-0000-0000');
-        expect([answer.status, answer.body.error.details.reason]).toEqual([403, 'voter_key_invalid']);
+        expect(refusalOf(await attempt('0000-0000-0000-0000'))).toEqual([403, 'voter_key_invalid']);
       }
       const limited = await attempt('0000-0000-0000-0000');
       expect(limited.status).toBe(429);
@@ -318,23 +301,17 @@ describe('an election', () => {
 
   test('opens a position to its group alone', async () => {
     const event = await account.event({ type: 'election' }, EVERY_METHOD.slice(0, 2), false);
-    const base = `/public/voting-events/${event.id}`;
-    const group = await account.post(`/voting-events/${event.id}/groups`, { name: 'North' });
-    await account.patch(`/voting-events/${event.id}/positions/${at(event.positions, 1).id}`, {
-      groupId: group.body.data.id,
-    });
+    const path = `/voting-events/${event.id}`;
+    const { id: groupId } = await account.make(`${path}/groups`, { name: 'North' });
+    await account.patch(`${path}/positions/${at(event.positions, 1).id}`, { groupId });
     await account.patch(`/voting-events/${event.id}`, { status: 'open' });
     const rows = [
-      { name: 'In', email: 'in@mail.example', groupId: group.body.data.id },
+      { name: 'In', email: 'in@mail.example', groupId },
       { name: 'Out', email: 'out@mail.example' },
     ];
     expect((await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows })).status).toBe(201);
     const castAs = async (email: string) =>
-      account.page(event, 'ballot/cast', {
-        voterKey: await keyFor(base, { email }),
-        email,
-        votes: [vote(event, 1, 0)],
-      });
+      cast(event, [vote(event, 1, 0)], { voterKey: await keyFor(event, email), email });
     expect((await castAs('in@mail.example')).status).toBe(201);
     const refused = await castAs('out@mail.example');
     expect(refused.body.error.details).toMatchObject({ field: 'votes[0].positionId', reason: 'not_in_group' });
@@ -368,8 +345,8 @@ describe('results', () => {
   test('become final, and reveal the seed of the lot that was committed to, once the time after the close is over', async () => {
     const lots = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'], settings: { tieBreak: 'lot' } };
     const event = await account.event({}, [lots]);
-    await votePoll(service, account, event, [vote(event, 0, 0)]);
-    await votePoll(service, account, event, [vote(event, 0, 1)]);
+    await account.votePoll(event, [vote(event, 0, 0)]);
+    await account.votePoll(event, [vote(event, 0, 1)]);
     const tied = (answer: { positions: { candidates: { tied: boolean }[]; winners: string[] }[] }) =>
       answer.positions.map(({ candidates, winners }) => [
         candidates.map((candidate) => candidate.tied),
@@ -395,24 +372,19 @@ describe('results', () => {
 
   test('take a ballot confirmed within fifteen minutes of the close, and none after', async () => {
     const event = await account.event({}, EVERY_METHOD.slice(0, 1));
-    const cast = () => account.page(event, 'ballot/cast', { visitorId: visitor(), votes: [vote(event, 0, 0)] });
-    const [early, late] = [await cast(), await cast()];
+    const votes = [vote(event, 0, 0)];
+    const [early, late] = [await castCode(event, votes), await castCode(event, votes)];
     await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
-    const confirm = (code: string) => account.page(event, 'ballot/confirm', { confirmationCode: code });
-    expect((await confirm(early.body.data.confirmationCode)).status).toBe(200);
+    expect((await confirm(event, early)).status).toBe(200);
     await moveEnd(service.deps, event.id, 'closed_at = closed_at - 16 * 60 * 1000');
-    await service.query('UPDATE pending_ballots SET cast_at = cast_at - 16 * 60 * 1000 WHERE voting_event_id = $1', [
-      event.id,
-    ]);
-    const refusal = async () => {
-      const { status, body } = await confirm(late.body.data.confirmationCode);
-      return [status, body.error.details.reason];
-    };
+    const aged = 'UPDATE pending_ballots SET cast_at = cast_at - 16 * 60 * 1000 WHERE voting_event_id = $1';
+    await service.query(aged, [event.id]);
+    const refusal = async () => refusalOf(await confirm(event, late));
     expect(await refusal()).toEqual([403, 'event_closed']);
     // The same once what was not confirmed is dropped.
     await dropAllExpiredBallots(service.deps);
     expect(await refusal()).toEqual([403, 'event_closed']);
-    expect((await confirm(early.body.data.confirmationCode)).status).toBe(200);
+    expect((await confirm(event, early)).status).toBe(200);
     expect((await results(event, '')).body.data.stats.ballots).toBe(1);
   });
 });

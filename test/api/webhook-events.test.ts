@@ -2,10 +2,10 @@ import { Webhook } from 'standardwebhooks';
 import { expect, test, vi } from 'vitest';
 import { MailFault } from '#src/mail/mailer.ts';
 import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/event-catalogue.ts';
-import { demand, finishEvent, sealBallots, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
-import { createPaidEvent, decide, type PaidEvent, usePaidService } from '#test/harness/payments.ts';
+import { demand, finishEvent, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
+import { ageRefund, decide, type PaidEvent, type TestProvider, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
-import { eventually, readContract, type TestAccount } from '#test/harness/test-service.ts';
+import { eventually, readContract, type TestAccount, untilTrue } from '#test/harness/test-service.ts';
 
 /** What a receiver must be told: the event it concerns, and what the API shows of it. */
 interface Told {
@@ -16,7 +16,7 @@ interface Told {
 /** Prepares, lets the receiver of an account subscribe, and then makes one thing happen. */
 type Cause = (listen: (account: TestAccount) => Promise<void>) => Promise<Told>;
 
-const { service, sandbox } = await usePaidService();
+const { service, sandbox, poll } = await usePaidService();
 const contract = await readContract(service.port);
 
 const PLAN = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
@@ -40,26 +40,32 @@ async function prepare(settings: object = {}, plan = PLAN, open = false) {
 
 const readPayment = async (event: PaidEvent, attempt: string) => demand(await event.page(`payments/${attempt}`), 200);
 
-const until = (event: PaidEvent, attempt: string, reached: (payment: Record<string, unknown>) => boolean) =>
-  eventually(async () => {
-    const payment = await readPayment(event, attempt);
-    return reached(payment) ? payment : undefined;
-  });
-const succeeded = ({ status }: Record<string, unknown>): boolean => status === 'succeeded';
-
 /** Two payments of one visitor, which buy one ballot. */
 async function payTwice(event: PaidEvent): Promise<readonly [string, string]> {
   const visitorId = visitor();
-  const attempts = [await event.pay({ visitorId }), await event.pay({ visitorId })] as const;
-  for (const attempt of attempts) await until(event, attempt, succeeded);
-  return attempts;
+  return [await event.payKnown({ visitorId }), await event.payKnown({ visitorId })];
 }
 
-/** The attempt as the API shows it, but for the code that confirms its ballot. */
-const toldOf = (event: PaidEvent, payment: Record<string, unknown>): Told => ({
-  votingEventId: event.id,
-  data: { ...payment, confirmationCode: null },
-});
+type Payment = Record<string, unknown>;
+
+/** What becomes of the payments of a poll; the attempt that is told of, as soon as the API shows it so. */
+const paid =
+  (
+    provider: TestProvider,
+    act: (event: PaidEvent) => Promise<string>,
+    reached: (payment: Payment) => boolean = ({ status }) => status === 'succeeded',
+  ): Cause =>
+  async (listen) => {
+    const event = await poll(provider);
+    await listen(event.account);
+    const attempt = await act(event);
+    const payment = await eventually(async () => {
+      const shown = await readPayment(event, attempt);
+      return reached(shown) ? shown : undefined;
+    });
+    // But for the code that confirms its ballot.
+    return { votingEventId: event.id, data: { ...payment, confirmationCode: null } };
+  };
 
 const CAUSES: Readonly<Record<EventType, Cause>> = {
   async 'voting_event.created'(listen) {
@@ -180,85 +186,80 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
   async 'ballot.confirmed'(listen) {
     const { account, event, votingEventId } = await prepare({}, PLAN, true);
     await listen(account);
-    await votePoll(service, account, event, votesFor(event));
+    await account.votePoll(event, votesFor(event));
     return { votingEventId, data: { votingEventId, ballots: 1 } };
   },
-  async 'payment.succeeded'(listen) {
-    const event = await createPaidEvent(service, 'provider_a');
-    await listen(event.account);
-    const attempt = await event.pay();
-    return toldOf(event, await until(event, attempt, succeeded));
-  },
-  async 'payment.fulfilled'(listen) {
-    const event = await createPaidEvent(service, 'provider_b');
-    await listen(event.account);
-    const attempt = await event.pay();
-    await until(event, attempt, succeeded);
-    const { confirmationCode } = demand(await event.cast(attempt), 201);
-    const payment = await readPayment(event, attempt);
-    expect(payment).toMatchObject({ status: 'fulfilled', confirmationCode });
-    return toldOf(event, payment);
-  },
-  async 'payment.failed'(listen) {
-    const event = await createPaidEvent(service, 'provider_a');
-    await listen(event.account);
-    const { attempt, url } = await event.begin();
-    await decide(url, 'fail');
-    return toldOf(event, await until(event, attempt, ({ status }) => status === 'failed'));
-  },
-  async 'payment.cancelled'(listen) {
-    const event = await createPaidEvent(service, 'provider_a');
-    await listen(event.account);
-    const { attempt } = await event.begin();
-    sandbox.advance(3_600_000);
-    try {
-      return toldOf(event, await until(event, attempt, ({ status }) => status === 'cancelled'));
-    } finally {
-      sandbox.advance(-3_600_000);
-    }
-  },
+  'payment.succeeded': paid('provider_a', (event) => event.pay()),
+  'payment.fulfilled': paid(
+    'provider_b',
+    async (event) => {
+      const attempt = await event.payKnown();
+      const confirmationCode = await event.castCode(attempt);
+      expect(await readPayment(event, attempt)).toMatchObject({ status: 'fulfilled', confirmationCode });
+      return attempt;
+    },
+    () => true,
+  ),
+  'payment.failed': paid(
+    'provider_a',
+    async (event) => {
+      const { attempt, url } = await event.begin();
+      await decide(url, 'fail');
+      return attempt;
+    },
+    ({ status }) => status === 'failed',
+  ),
+  'payment.cancelled': paid(
+    'provider_a',
+    async (event) => {
+      const { attempt } = await event.begin();
+      sandbox.advance(3_600_000);
+      await event.until(attempt, ({ status }) => status === 'cancelled').finally(() => sandbox.advance(-3_600_000));
+      return attempt;
+    },
+    ({ status }) => status === 'cancelled',
+  ),
   // Somebody who paid twice gets the second payment back.
-  async 'payment.refunded'(listen) {
-    const event = await createPaidEvent(service, 'provider_a');
-    await listen(event.account);
-    const [first, second] = await payTwice(event);
-    const { confirmationCode } = demand(await event.cast(first), 201);
-    demand(await event.page('ballot/confirm', { confirmationCode }), 200);
-    expect((await event.cast(second)).status).toBe(409);
-    return toldOf(event, await until(event, second, ({ refundedAt }) => refundedAt !== null));
-  },
-  async 'payment.refund_failed'(listen) {
-    const event = await createPaidEvent(service, 'provider_a');
-    await listen(event.account);
-    const [first, second] = await payTwice(event);
-    demand(await event.cast(first), 201);
-    sandbox.faults.refuseRefunds = true;
-    expect((await event.cast(second)).status).toBe(409);
-    const { $client } = service.deps.db;
-    const statusOf = async () =>
-      (await $client.query('SELECT status FROM payment_refunds WHERE attempt_id = $1', [second])).rows[0]?.status;
-    await eventually(async () => ((await statusOf()) === 'refused' ? true : undefined));
-    const aged = 'UPDATE payment_refunds SET created_at = created_at - 30::bigint * 86400000 WHERE attempt_id = $1';
-    await $client.query(aged, [second]);
-    const soon =
-      'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())';
-    await $client.query(soon, [`refund:${second}:%`]);
-    await eventually(async () => ((await statusOf()) === 'failed' ? true : undefined));
-    sandbox.faults.refuseRefunds = false;
-    return toldOf(event, await until(event, second, ({ status }) => status === 'cancelled'));
-  },
-  async 'payment.reversed'(listen) {
-    const event = await createPaidEvent(service, 'provider_a');
-    await listen(event.account);
-    const attempt = await event.pay();
-    await until(event, attempt, succeeded);
-    demand(await event.cast(attempt), 201);
-    await sandbox.reverse(attempt, 'refund');
-    return toldOf(event, await until(event, attempt, ({ reversedAt }) => reversedAt !== null));
-  },
+  'payment.refunded': paid(
+    'provider_a',
+    async (event) => {
+      const [first, second] = await payTwice(event);
+      demand(await event.page('ballot/confirm', { confirmationCode: await event.castCode(first) }), 200);
+      expect((await event.cast(second)).status).toBe(409);
+      return second;
+    },
+    ({ refundedAt }) => refundedAt !== null,
+  ),
+  'payment.refund_failed': paid(
+    'provider_a',
+    async (event) => {
+      const [first, second] = await payTwice(event);
+      demand(await event.cast(first), 201);
+      sandbox.faults.refuseRefunds = true;
+      expect((await event.cast(second)).status).toBe(409);
+      const refund = 'SELECT status FROM payment_refunds WHERE attempt_id = $1';
+      const statusOf = async () => (await service.query(refund, [second]))[0]?.status;
+      await untilTrue(async () => (await statusOf()) === 'refused');
+      await ageRefund(service, second, 30);
+      await untilTrue(async () => (await statusOf()) === 'failed');
+      sandbox.faults.refuseRefunds = false;
+      return second;
+    },
+    ({ status }) => status === 'cancelled',
+  ),
+  'payment.reversed': paid(
+    'provider_a',
+    async (event) => {
+      const attempt = await event.payKnown();
+      demand(await event.cast(attempt), 201);
+      await sandbox.reverse(attempt, 'refund');
+      return attempt;
+    },
+    ({ reversedAt }) => reversedAt !== null,
+  ),
   async 'results.published'(listen) {
     const { account, event, votingEventId, base } = await prepare({}, PLAN, true);
-    await votePoll(service, account, event, votesFor(event));
+    await account.votePoll(event, votesFor(event));
     await organize(account, 'PATCH', base, { status: 'closed' });
     await finishEvent(service, event.id);
     await listen(account);
@@ -274,9 +275,9 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
       return { checkpoint, size: Number(size), rootHash };
     };
     // The opening itself is the first leaf.
-    await eventually(async () => ((await read()).size === 1 ? true : undefined));
+    await untilTrue(async () => (await read()).size === 1);
     await listen(account);
-    await votePoll(service, account, event, votesFor(event));
+    await account.votePoll(event, votesFor(event));
     await sealBallots(service, event.id);
     const { checkpoint, size, rootHash } = await read();
     return { votingEventId, data: { votingEventId, size, rootHash, checkpoint } };

@@ -5,7 +5,7 @@ import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
 import { finishEvent, PLURALITY } from '#test/harness/elections.ts';
 import type { Received, Receiver } from '#test/harness/receiver.ts';
-import { eventually, type TestAccount, useService } from '#test/harness/test-service.ts';
+import { eventually, type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
 import { useReceivers } from '#test/harness/use.ts';
 
 const receive = useReceivers();
@@ -26,6 +26,39 @@ async function subscribe(
 const typesOf = (received: readonly Received[]): string[] => received.map(({ body }) => JSON.parse(body).type);
 const until = (receiver: Receiver, count: number) =>
   eventually(() => (receiver.received.length >= count ? receiver.received : undefined));
+
+/** A fresh account whose endpoint hears of some events at a receiver of its own. */
+async function listen(eventTypes = ['voting_event.created'], answer?: Parameters<typeof receive>[0]) {
+  const account = await service.account();
+  const receiver = await receive(answer);
+  const { id, secret } = await subscribe(account, receiver.url, eventTypes);
+  const path = `/webhook-endpoints/${id}`;
+  const rotate = async (): Promise<string> => (await account.post(`${path}/rotate-secret`)).body.data.secret;
+  /** Waits until the endpoint is shown so. */
+  const shown = (holds: (endpoint: Record<string, unknown>) => boolean) =>
+    eventually(async () => {
+      const endpoint = await account.show(path);
+      return holds(endpoint) ? endpoint : undefined;
+    });
+  /** The first delivery that was tried. */
+  const tried = () =>
+    eventually(async () =>
+      (await deliveries(account, id)).find((one: { attempts: unknown[] }) => one.attempts.length > 0),
+    );
+  const happen = () => account.event({}, [], false);
+  return { account, receiver, id, secret, path, rotate, shown, tried, happen };
+}
+
+/** Which of some secrets a message is signed by. */
+const signedBy = (message: Received | undefined, secrets: readonly string[]): boolean[] =>
+  secrets.map((one) => {
+    try {
+      new Webhook(one).verify(message?.body ?? '', message?.headers ?? {});
+      return true;
+    } catch {
+      return false;
+    }
+  });
 
 async function deliveries(account: TestAccount, id: string, query = '') {
   const answer = await account.get(`/webhook-endpoints/${id}/deliveries${query}`);
@@ -127,10 +160,8 @@ describe('an endpoint', () => {
 
 describe('a message', () => {
   test('is signed so that an independent receiver accepts it, by both secrets after a rotation', async () => {
-    const account = await service.account();
-    const receiver = await receive();
-    const { id, secret } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await account.event({}, [], false);
+    const { receiver, secret, rotate, happen } = await listen();
+    await happen();
     const [first] = await until(receiver, 1);
     const payload = new Webhook(secret).verify(first?.body ?? '', first?.headers ?? {});
     expect(payload).toMatchObject({
@@ -140,39 +171,24 @@ describe('a message', () => {
       votingEventId: expect.stringMatching(/^evt_/),
       data: { title: 'An event', status: 'draft' },
     });
-    const rotated = await account.post(`/webhook-endpoints/${id}/rotate-secret`);
-    await account.event({}, [], false);
+    const rotated = await rotate();
+    await happen();
     const second = (await until(receiver, 2))[1];
-    for (const one of [secret, rotated.body.data.secret])
+    for (const one of [secret, rotated])
       expect(() => new Webhook(one).verify(second?.body ?? '', second?.headers ?? {})).not.toThrow();
     // Every secret of the last day signs, the newest five of them, however often it was rotated.
-    const secrets: string[] = [secret, rotated.body.data.secret];
+    const secrets: string[] = [secret, rotated];
     for (let times = 0; times < 4; times += 1) {
-      const path = `/webhook-endpoints/${id}/rotate-secret`;
-      secrets.push((await account.post(path)).body.data.secret);
+      secrets.push(await rotate());
     }
-    await account.event({}, [], false);
+    await happen();
     const third = (await until(receiver, 3))[2];
-    const verifies = secrets.map((one) => {
-      try {
-        new Webhook(one).verify(third?.body ?? '', third?.headers ?? {});
-        return true;
-      } catch {
-        return false;
-      }
-    });
-    expect(verifies).toEqual([false, true, true, true, true, true]);
+    expect(signedBy(third, secrets)).toEqual([false, true, true, true, true, true]);
     expect(() => new Webhook(secret).verify(`${second?.body} `, second?.headers ?? {})).toThrow();
   });
 
   test('is signed by the newest secret alone once a day has passed since the rotations', async () => {
-    const account = await service.account();
-    const receiver = await receive();
-    const { id, secret } = await subscribe(account, receiver.url, ['voting_event.created']);
-    const rotate = async (): Promise<string> => {
-      const path = `/webhook-endpoints/${id}/rotate-secret`;
-      return (await account.post(path)).body.data.secret;
-    };
+    const { receiver, id, secret, rotate, happen } = await listen();
     const dayPasses = () =>
       service.deps.db.$client.query(
         `UPDATE webhook_endpoints SET updated_at = updated_at + 1, earlier_secrets =
@@ -180,7 +196,7 @@ describe('a message', () => {
         [id],
       );
     const signatures = async (count: number): Promise<string[]> => {
-      await account.event({}, [], false);
+      await happen();
       const message = (await until(receiver, count)).at(-1);
       return (message?.headers['webhook-signature'] ?? '').split(' ');
     };
@@ -191,15 +207,7 @@ describe('a message', () => {
     const third = await rotate();
     expect(await signatures(3)).toHaveLength(2);
     const last = receiver.received.at(-1);
-    const verifies = [secret, second, third].map((one) => {
-      try {
-        new Webhook(one).verify(last?.body ?? '', last?.headers ?? {});
-        return true;
-      } catch {
-        return false;
-      }
-    });
-    expect(verifies).toEqual([false, true, true]);
+    expect(signedBy(last, [secret, second, third])).toEqual([false, true, true]);
   });
 
   test('is sent for each of the facts that one change makes true, once', async () => {
@@ -252,29 +260,25 @@ describe('a message', () => {
   });
 
   test('is kept while its endpoint is off, and sent when it is asked for again', async () => {
-    const account = await service.account();
-    const receiver = await receive();
-    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await account.patch(`/webhook-endpoints/${id}`, { status: 'disabled' });
-    await account.event({}, [], false);
+    const { account, receiver, id, path, happen } = await listen();
+    await account.patch(path, { status: 'disabled' });
+    await happen();
     const [skipped] = await deliveries(account, id, '?status=skipped');
-    const retry = () => account.post(`/webhook-endpoints/${id}/deliveries/${skipped.id}/retry`);
+    const retry = () => account.post(`${path}/deliveries/${skipped.id}/retry`);
     expect((await retry()).body.error.details.reason).toBe('endpoint_disabled');
-    await account.patch(`/webhook-endpoints/${id}`, { status: 'active' });
+    await account.patch(path, { status: 'active' });
     expect((await retry()).status).toBe(202);
     await until(receiver, 1);
     expect((await retry()).status).toBe(202);
     const both = await until(receiver, 2);
     expect(new Set(both.map(({ headers }) => headers['webhook-id']))).toEqual(new Set([skipped.messageId]));
-    const unknown = await account.post(`/webhook-endpoints/${id}/deliveries/whd_none/retry`);
+    const unknown = await account.post(`${path}/deliveries/whd_none/retry`);
     expect(unknown.status).toBe(404);
   });
 
   test('can be asked for as a test', async () => {
-    const account = await service.account();
-    const receiver = await receive();
-    const { id } = await subscribe(account, receiver.url, ['voter.created']);
-    const answer = await account.post(`/webhook-endpoints/${id}/test`);
+    const { account, receiver, path } = await listen(['voter.created']);
+    const answer = await account.post(`${path}/test`);
     expect(answer.status).toBe(202);
     const [one] = await until(receiver, 1);
     expect(JSON.parse(one?.body ?? '').type).toBe('webhook_endpoint.test');
@@ -293,13 +297,9 @@ describe('a receiver', () => {
     ['that breaks off', (response) => response.destroy(), null, 'broken_off'],
   ];
   test.each(answers)('%s is tried again, by the plan', async (_what, answer, status, error) => {
-    const account = await service.account();
-    const receiver = await receive(answer);
-    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await account.event({}, [], false);
-    const delivery = await eventually(async () =>
-      (await deliveries(account, id)).find((one: { attempts: unknown[] }) => one.attempts.length > 0),
-    );
+    const { account, tried, happen } = await listen(undefined, answer);
+    await happen();
+    const delivery = await tried();
     expect(delivery).toMatchObject({
       status: 'pending',
       responseStatus: status,
@@ -313,72 +313,51 @@ describe('a receiver', () => {
   });
 
   test('that succeeds after failures gets the same message, and clears its count', async () => {
-    const account = await service.account();
-    const receiver = await receive((response, _request, times) => response.writeHead(times === 1 ? 503 : 200).end());
-    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await account.event({}, [], false);
+    const { account, receiver, id, shown, happen } = await listen(undefined, (response, _request, times) =>
+      response.writeHead(times === 1 ? 503 : 200).end(),
+    );
+    await happen();
     await until(receiver, 1);
-    await eventually(async () => ((await deliveries(account, id))[0]?.attempts.length === 1 ? true : undefined));
+    await untilTrue(async () => (await deliveries(account, id))[0]?.attempts.length === 1);
     await service.query('UPDATE webhook_deliveries SET next_try_at = 0 WHERE endpoint_id = $1', [id]);
     const [one, two] = await until(receiver, 2);
     expect([two?.body, two?.headers['webhook-id']]).toEqual([one?.body, one?.headers['webhook-id']]);
-    const endpoint = await eventually(async () => {
-      const { data } = (await account.get(`/webhook-endpoints/${id}`)).body;
-      return data.consecutiveFailures === 0 ? data : undefined;
-    });
+    const endpoint = await shown(({ consecutiveFailures }) => consecutiveFailures === 0);
     expect(endpoint.status).toBe('active');
   });
 
   test('that is gone is switched off at once', async () => {
-    const account = await service.account();
-    const receiver = await receive((response) => response.writeHead(410).end());
-    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await account.event({}, [], false);
-    const endpoint = await eventually(async () => {
-      const { data } = (await account.get(`/webhook-endpoints/${id}`)).body;
-      return data.status === 'disabled' ? data : undefined;
-    });
+    const { shown, happen } = await listen(undefined, (response) => response.writeHead(410).end());
+    await happen();
+    const endpoint = await shown(({ status }) => status === 'disabled');
     expect(endpoint.disabledReason).toBe('gone');
   });
 
   test('that has failed ten times and taken nothing for three days is switched off, and its owner is told', async () => {
-    const account = await service.account();
-    const { deps } = service;
-    await deps.db.$client.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [
-      account.id,
-      'owner@mail.example',
-    ]);
-    const receiver = await receive((response) => response.writeHead(500).end());
-    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    const long = deps.clock.now() - 73 * 3_600_000;
-    await deps.db.$client.query(
-      'UPDATE webhook_endpoints SET consecutive_failures = 9, last_success_at = $2 WHERE id = $1',
-      [id, long],
-    );
-    await account.event({}, [], false);
-    const endpoint = await eventually(async () => {
-      const { data } = (await account.get(`/webhook-endpoints/${id}`)).body;
-      return data.status === 'disabled' ? data : undefined;
-    });
+    const { account, id, shown, happen } = await listen(undefined, (response) => response.writeHead(500).end());
+    const email = 'owner@mail.example';
+    await service.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [account.id, email]);
+    const long = service.deps.clock.now() - 73 * 3_600_000;
+    const failed = 'UPDATE webhook_endpoints SET consecutive_failures = 9, last_success_at = $2 WHERE id = $1';
+    await service.query(failed, [id, long]);
+    await happen();
+    const endpoint = await shown(({ status }) => status === 'disabled');
     expect(endpoint.disabledReason).toBe('consecutive_failures');
-    const mail = await eventually(() => service.mails().find((text) => text.includes('owner@mail.example')));
+    const mail = await eventually(() => service.mails().find((text) => text.includes(email)));
     expect(mail).toContain(id);
   });
 
   test('that asks for patience gets it', async () => {
-    const account = await service.account();
-    const receiver = await receive((response) => response.writeHead(429, { 'retry-after': '3600' }).end());
-    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await account.event({}, [], false);
-    const delivery = await eventually(async () =>
-      (await deliveries(account, id)).find((one: { attempts: unknown[] }) => one.attempts.length > 0),
+    const { tried, happen } = await listen(undefined, (response) =>
+      response.writeHead(429, { 'retry-after': '3600' }).end(),
     );
+    await happen();
+    const delivery = await tried();
     expect(delivery.nextTryAt - delivery.attempts[0].at).toBeGreaterThanOrEqual(60_000);
   });
 
   test('that answers without end costs no memory, and keeps two thousand characters', async () => {
-    const account = await service.account();
-    const receiver = await receive((response) => {
+    const { account, id, happen } = await listen(undefined, (response) => {
       response.writeHead(200);
       const chunk = Buffer.alloc(65_536, 'x');
       const more = (): void => {
@@ -387,8 +366,7 @@ describe('a receiver', () => {
       response.on('drain', more);
       more();
     });
-    const { id } = await subscribe(account, receiver.url, ['voting_event.created']);
-    await account.event({}, [], false);
+    await happen();
     const delivery = await eventually(async () => (await deliveries(account, id, '?status=delivered'))[0]);
     expect(delivery.attempts[0].responseBody).toHaveLength(2_048);
   });

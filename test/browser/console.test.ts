@@ -1,11 +1,11 @@
 import type { Browser, Locator, Page, Request } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { WITH_CONSOLE } from '#test/harness/console.ts';
-import { createTestEvent, demand, PLURALITY, visitor, votePoll, votesFor } from '#test/harness/elections.ts';
-import { checkoutUrlOf, createPaidEvent, type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
+import { demand, PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
+import { checkoutUrlOf, createPaidEvent, usePaidService } from '#test/harness/payments.ts';
 import type { TestAccount } from '#test/harness/test-service.ts';
 import { findViolations } from './axe.ts';
-import { hasBrowser, openBrowser } from './chromium.ts';
+import { hasBrowser, useBrowser } from './chromium.ts';
 
 const LIMIT = { timeout: 60_000 };
 const VIEWS = [
@@ -15,24 +15,10 @@ const VIEWS = [
   { viewport: { width: 390, height: 844 }, colorScheme: 'dark' },
 ] as const;
 
-let paid: PaidTestService;
-let browser: Browser;
-let base: string;
-
-beforeAll(async () => {
-  if (!hasBrowser) return;
-  [paid, browser] = await Promise.all([
-    startPaidTestService(WITH_CONSOLE),
-    // A name that somebody else has pointed to this machine.
-    openBrowser('--host-resolver-rules=MAP evil.example 127.0.0.1'),
-  ]);
-  base = `http://localhost:${paid.service.port}`;
-});
-afterAll(async () => {
-  if (!hasBrowser) return;
-  await browser.close();
-  await paid.stop();
-});
+const paid = await usePaidService(WITH_CONSOLE);
+// A name that somebody else has pointed to this machine.
+const browser = await useBrowser('--host-resolver-rules=MAP evil.example 127.0.0.1');
+const base = `http://localhost:${paid.service.port}`;
 
 interface Opened {
   readonly page: Page;
@@ -81,7 +67,7 @@ async function mailVoterKey(account: TestAccount, email: string): Promise<void> 
     ...{ type: 'election', title: 'The board', votingPageUrl: 'https://club.example/vote#key={voterKey}' },
     logoUrl: 'https://club.example/logo.png',
   };
-  const election = await createTestEvent(service, account, settings, PLURALITY, false);
+  const election = await account.event(settings, PLURALITY, false);
   const key = { key: account.write };
   demand(await service.call('POST', `/voting-events/${election.id}/voters`, { name: 'Vera', email }, key), 201);
   demand(await service.call('PATCH', `/voting-events/${election.id}`, { status: 'open' }, key), 200);
@@ -123,7 +109,7 @@ describe.runIf(hasBrowser)('the console', LIMIT, () => {
     expect(await page.locator('#mail-rows > li').first().textContent()).toContain('nora@club.example');
     await page.frameLocator('iframe').getByText(key).waitFor();
 
-    await service.call('GET', '/voting-events/NOTHING1', undefined, { key: account.read });
+    await account.get('/voting-events/NOTHING1');
     await goTo(page, 'Requests');
     const refused = rowOf(page, 'not_found').first();
     await refused.waitFor();
@@ -151,8 +137,8 @@ describe.runIf(hasBrowser)('the console', LIMIT, () => {
     await goTo(page, 'Inbox');
     const written = (await page.locator('#subscribe').textContent()) ?? '';
     const endpoint = JSON.parse(/-d '(.+?)'/.exec(written)?.[1] ?? '');
-    const { id } = demand(await service.call('POST', '/webhook-endpoints', endpoint, { key: account.write }), 201);
-    await service.call('POST', `/webhook-endpoints/${id}/test`, undefined, { key: account.write });
+    const { id } = await account.make('/webhook-endpoints', endpoint);
+    await account.post(`/webhook-endpoints/${id}/test`);
     const received = page.locator('#message-rows > li').filter({ hasText: 'webhook_endpoint.test' });
     await received.filter({ hasText: 'signature verified' }).waitFor();
     await press(received.getByRole('button', { name: 'Replay' }));
@@ -163,14 +149,12 @@ describe.runIf(hasBrowser)('the console', LIMIT, () => {
     expect(await sent.textContent()).toMatch(/webhook_endpoint\.test delivered .*\/console\/inbox\/mine/);
     expect(await sent.getByLabel('Attempts').getByRole('listitem').count()).toBe(2);
 
-    const poll = await createTestEvent(service, account, { title: 'Counted here' });
+    const poll = await account.event({ title: 'Counted here' });
     await goTo(page, 'Results');
     const counted = rowOf(page, 'Counted here');
     await counted.getByText('0 ballots').first().waitFor();
     const [position] = poll.positions;
-    await votePoll(service, account, poll, [
-      { positionId: position?.id ?? '', candidateId: position?.candidates[1] ?? '' },
-    ]);
+    await account.votePoll(poll, [{ positionId: position?.id, candidateId: position?.candidates[1] }]);
     await counted.getByRole('progressbar', { name: 'Bea: 1' }).waitFor();
 
     // All parts at once.

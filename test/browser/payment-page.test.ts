@@ -1,25 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { sandboxKey } from '#sandbox/sandbox-keys.ts';
-import { type Sandbox, startSandbox } from '#sandbox/start-sandbox.ts';
+import { startSandbox } from '#sandbox/start-sandbox.ts';
 import { createProviderA } from '#src/payment-providers/provider-a.ts';
-import { hasBrowser, openBrowser } from './chromium.ts';
+import { use } from '#test/harness/use.ts';
+import { hasBrowser, useBrowser } from './chromium.ts';
 import { FAINT_TEXTS } from './faint-texts.ts';
 
-let browser: Browser;
-let sandbox: Sandbox;
-
-beforeAll(async () => {
-  if (!hasBrowser) return;
-  browser = await openBrowser();
-  sandbox = await startSandbox({ production: false, now: () => Date.now(), webhookTarget: () => undefined });
-});
-afterAll(async () => {
-  if (!hasBrowser) return;
-  await browser.close();
-  await sandbox.stop();
-});
+const browser = await useBrowser();
+const sandbox = await use(startSandbox({ production: false, now: () => Date.now(), webhookTarget: () => undefined }));
 
 async function openCheckout() {
   const provider = createProviderA({ now: () => Date.now(), baseUrl: sandbox.url });

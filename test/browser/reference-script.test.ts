@@ -1,35 +1,23 @@
-import type { Browser, BrowserContext, Page, Route } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, startTestService, type TestService } from '#test/harness/test-service.ts';
+import type { BrowserContext, Page, Route } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
+import { untilTrue, useService } from '#test/harness/test-service.ts';
 import { findViolations } from './axe.ts';
-import { hasBrowser, openBrowser } from './chromium.ts';
+import { hasBrowser, useBrowser } from './chromium.ts';
 
 const PAGES = ['/reference', '/reference/ballots', '/reference/paid-votes', '/reference/errors'];
 const DESK = { width: 1_280, height: 900 };
 const PHONE = { width: 390, height: 780 };
 
-let browser: Browser;
-let service: TestService;
-let base: string;
-
-beforeAll(async () => {
-  if (!hasBrowser) return;
-  browser = await openBrowser();
-  service = await startTestService();
-  base = `http://127.0.0.1:${service.port}`;
-  // The pages are made when the first one is asked for, and a service that is busy says so.
-  await eventually(async () => ((await service.call('GET', '/reference')).status === 200 ? true : undefined));
-});
-afterAll(async () => {
-  if (!hasBrowser) return;
-  await browser.close();
-  await service.stop();
-});
+const browser = await useBrowser();
+const service = await useService();
+const base = `http://127.0.0.1:${service.port}`;
+// The pages are made when the first one is asked for, and a service that is busy says so.
+await untilTrue(async () => (await service.call('GET', '/reference')).status === 200);
 
 async function openAt(path: string, context: BrowserContext): Promise<Page> {
   const page = await context.newPage();
   // One address may read 20 pages a second, and this reader is faster than people are.
-  await eventually(async () => ((await page.goto(base + path))?.status() === 200 ? true : undefined));
+  await untilTrue(async () => (await page.goto(base + path))?.status() === 200);
   return page;
 }
 

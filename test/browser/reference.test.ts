@@ -1,23 +1,12 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { eventually, startTestService, type TestService } from '#test/harness/test-service.ts';
-import { hasBrowser, openBrowser } from './chromium.ts';
+import { describe, expect, test } from 'vitest';
+import { eventually, useService } from '#test/harness/test-service.ts';
+import { hasBrowser, useBrowser } from './chromium.ts';
 import { FAINT_TEXTS } from './faint-texts.ts';
 
-let browser: Browser;
-let service: TestService;
-
-beforeAll(async () => {
-  if (!hasBrowser) return;
-  // The network is closed: no name can be looked up, and only this machine answers.
-  browser = await openBrowser('--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1', '--proxy-server=direct://');
-  service = await startTestService();
-});
-afterAll(async () => {
-  if (!hasBrowser) return;
-  await browser.close();
-  await service.stop();
-});
+// The network is closed: no name can be looked up, and only this machine answers.
+const CLOSED = ['--host-resolver-rules=MAP * ~NOTFOUND, EXCLUDE 127.0.0.1', '--proxy-server=direct://'];
+const browser = await useBrowser(...CLOSED);
+const service = await useService();
 
 const FIRST_PAGES = ['/reference', '/reference/first-vote', '/reference/paid-votes', '/reference/ballots'];
 

@@ -7,8 +7,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import type { Browser, Page } from 'playwright-core';
-import { afterAll, describe, expect, test } from 'vitest';
+import type { Page } from 'playwright-core';
+import { describe, expect, test } from 'vitest';
 import { signCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
@@ -17,19 +17,15 @@ import { useService } from '#test/harness/test-service.ts';
 import { OLD_FORMS, PRESENT_FORM } from '#test/unit/verifier/old-forms.ts';
 import { EVENT, type StoredLog, serve } from '#test/unit/verifier/stored-log.ts';
 import { findViolations } from './axe.ts';
-import { hasBrowser, openBrowser } from './chromium.ts';
+import { hasBrowser, useBrowser } from './chromium.ts';
 import { FAINT_TEXTS } from './faint-texts.ts';
 
 const PHONE = { width: 390, height: 844 };
-let browser: Browser;
 const base = () => `http://127.0.0.1:${service.port}`;
 
 const service = await useService({ worker: false });
 const account = await service.account();
-if (hasBrowser) browser = await openBrowser();
-afterAll(async () => {
-  if (hasBrowser) await browser.close();
-});
+const browser = await useBrowser();
 
 /** A poll with ballots in its log, and what its last voter was given. */
 async function pollWithReceipt(

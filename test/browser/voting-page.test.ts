@@ -1,30 +1,20 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import type { Browser, Locator, Page } from 'playwright-core';
+import type { Locator, Page } from 'playwright-core';
 import { renderSVG } from 'uqr';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { type PaidTestService, startPaidTestService } from '#test/harness/payments.ts';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { usePaidService } from '#test/harness/payments.ts';
 import { readMails } from '#test/harness/read-mail.ts';
 import { eventually } from '#test/harness/test-service.ts';
 import { startVotingPage, type VotingPage } from '#test/harness/voting-page.ts';
 import { findViolations } from './axe.ts';
-import { hasBrowser, openBrowser } from './chromium.ts';
+import { hasBrowser, useBrowser } from './chromium.ts';
 
 const VERA = 'vera@club.example';
 /** Each test goes a voter's whole way, in a browser beside a database. */
 const LIMIT = { timeout: 60_000 };
 
-let paid: PaidTestService;
-let browser: Browser;
-
-beforeAll(async () => {
-  if (!hasBrowser) return;
-  [paid, browser] = await Promise.all([startPaidTestService(), openBrowser()]);
-});
-afterAll(async () => {
-  if (!hasBrowser) return;
-  await browser.close();
-  await paid.stop();
-});
+const paid = await usePaidService();
+const browser = await useBrowser();
 
 interface Voter {
   readonly voting: VotingPage;
@@ -66,10 +56,7 @@ async function openVoter({ viewport, colorScheme }: View = PHONE): Promise<Voter
 /** Whatever a state of the page must always be: without a violation, and no wider than the screen. */
 async function expectSound(page: Page, state: string): Promise<void> {
   expect([state, await findViolations(page)]).toEqual([state, []]);
-  expect([state, await page.evaluate('document.documentElement.scrollWidth > window.innerWidth')]).toEqual([
-    state,
-    false,
-  ]);
+  expect(await page.evaluate('document.documentElement.scrollWidth > window.innerWidth'), `${state}`).toEqual(false);
 }
 
 const heading = (page: Page, name: string): Locator => page.getByRole('heading', { level: 2, name });

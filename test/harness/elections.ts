@@ -28,6 +28,22 @@ export function demand(answer: TestAnswer, status: number): TestAnswer['body'] {
   return answer.body.data;
 }
 
+/** What a request was refused with: its status, and the reason, or the code where that says it all. */
+export const refusalOf = ({ status, body }: TestAnswer): [number, string | undefined] => [
+  status,
+  body.error?.details?.reason ?? body.error?.code,
+];
+
+/** The status of a refused request, and the first field that it was refused for. */
+export const fieldOf = ({ status, body }: TestAnswer): [number, string | undefined] => [
+  status,
+  body.error?.details?.field,
+];
+
+/** The fields that a request was refused for. */
+export const issuesOf = ({ body }: TestAnswer): string[] =>
+  body.error.details.issues.map(({ field }: { field: string }) => field);
+
 /** A vote for a candidate of the first position. */
 export const votesFor = ({ positions: [position] }: Pick<TestEvent, 'positions'>, candidate = 0) => [
   { positionId: position?.id, candidateId: position?.candidates[candidate] },

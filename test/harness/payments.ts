@@ -70,8 +70,11 @@ export function publishedSchemas(): ((request: ApiRequest) => string | undefined
 export interface PaidTestService {
   readonly service: TestService;
   readonly sandbox: Sandbox;
+  /** Creates a poll of a fresh account that is paid through a provider; the price of a vote unless told otherwise. */
+  poll(...plan: PaidPlan): Promise<PaidEvent>;
   stop(): Promise<void>;
 }
+type PaidPlan = Parameters<typeof createPaidEvent> extends [unknown, ...infer Plan] ? Plan : never;
 
 /** A service with both providers played by the sandbox, over real HTTP in both directions. */
 export async function startPaidTestService(options: TestServiceOptions = {}): Promise<PaidTestService> {
@@ -91,6 +94,7 @@ export async function startPaidTestService(options: TestServiceOptions = {}): Pr
   return {
     service,
     sandbox,
+    poll: (...plan) => createPaidEvent(service, ...plan),
     async stop() {
       await service.stop();
       await sandbox.stop();
@@ -132,6 +136,13 @@ export const PRICE = {
 };
 export const RETURN_URL = 'https://shop.example/back?order=7#top';
 
+/** A first call that asks for money: its attempt, the page where it is paid, and all that was answered. */
+interface Checkout {
+  readonly attempt: string;
+  readonly url: string;
+  readonly data: TestAnswer['body'];
+}
+
 export interface PaidEvent extends TestEvent {
   readonly account: TestAccount;
   readonly provider: TestProvider;
@@ -144,13 +155,27 @@ export interface PaidEvent extends TestEvent {
   /** Waits until the organizer sees a payment so, and returns it. */
   until(attempt: string, holds: (payment: TestAnswer['body']) => boolean): Promise<TestAnswer['body']>;
   /** The first call of a vote. @param more of its body */
-  begin(more?: object): Promise<{ readonly attempt: string; readonly url: string }>;
+  begin(more?: object): Promise<Checkout>;
   /** The first call of a vote and what its payer does; the attempt. */
   pay(more?: object): Promise<string>;
   /** The same, until the service knows that it was paid. */
   payKnown(more?: object): Promise<string>;
   /** The second call of a vote. */
   cast(attempt: string): Promise<TestAnswer>;
+  /** The second call of a vote that must be taken; the code that confirms it. */
+  castCode(attempt: string): Promise<string>;
+  /** The first call of any checkout, by a payer who has all that is asked for. @param path where it is sent to */
+  checkout(path: string, body: object): Promise<Checkout>;
+  /** The first call of any checkout and its payment, until the service knows of it; the attempt. */
+  buy(path: string, body: object): Promise<string>;
+  /** Waits until a payment is there, has gone back or was reversed, as its organizer sees it. */
+  succeeded(attempt: string): Promise<TestAnswer['body']>;
+  refunded(attempt: string): Promise<TestAnswer['body']>;
+  reversed(attempt: string): Promise<TestAnswer['body']>;
+  /** Changes the event. */
+  change(body: object): Promise<TestAnswer['body']>;
+  /** Reads what is below the event, as its organizer. */
+  show(path: string): Promise<TestAnswer['body']>;
   /** A vote that is paid, cast and confirmed; the attempt. */
   vote(more?: object): Promise<string>;
 }
@@ -182,11 +207,13 @@ export async function createPaidEvent(
       const seen = await payment(attempt);
       return holds(seen) ? seen : undefined;
     });
-  const begin = async (more = {}) => {
-    const ballot = { visitorId: visitor(), email: 'payer@mail.example', votes: votesFor(event), returnUrl: RETURN_URL };
-    const answer = await page('ballot/cast', { ...ballot, ...more });
-    return { attempt: demand(answer, 402).paymentAttemptId as string, url: checkoutUrlOf(answer) };
+  const succeeded = (attempt: string) => until(attempt, ({ status }) => status === 'succeeded');
+  const checkout = async (path: string, body: object) => {
+    const answer = await page(path, { email: 'payer@mail.example', returnUrl: RETURN_URL, ...body });
+    const data = demand(answer, 402);
+    return { attempt: data.paymentAttemptId as string, url: checkoutUrlOf(answer), data };
   };
+  const begin = (more = {}) => checkout('ballot/cast', { visitorId: visitor(), votes: votesFor(event), ...more });
   const pay = async (more = {}) => {
     const { attempt, url } = await begin(more);
     await decide(url, 'pay');
@@ -195,10 +222,21 @@ export async function createPaidEvent(
   const cast = (attempt: string) => page('ballot/cast', { paymentAttemptId: attempt });
   return {
     ...event,
-    ...{ account, provider, businessId, secretKey, page, payment, until, begin, pay, cast },
+    ...{ account, provider, businessId, secretKey, page, payment, until, begin, pay, cast, checkout, succeeded },
+    refunded: (attempt) => until(attempt, ({ refundedAt }) => refundedAt !== null),
+    reversed: (attempt) => until(attempt, ({ reversedAt }) => reversedAt !== null),
+    change: (body) => account.change(`/voting-events/${event.id}`, body),
+    show: (path) => account.show(`/voting-events/${event.id}${path}`),
+    castCode: async (attempt) => demand(await cast(attempt), 201).confirmationCode,
+    async buy(path, body) {
+      const { attempt, url } = await checkout(path, body);
+      await decide(url, 'pay');
+      await succeeded(attempt);
+      return attempt;
+    },
     async payKnown(more) {
       const attempt = await pay(more);
-      await until(attempt, ({ status }) => status === 'succeeded');
+      await succeeded(attempt);
       return attempt;
     },
     async vote(more) {
@@ -213,6 +251,15 @@ export async function createPaidEvent(
 /** What the provider calls the payment of an attempt: where the sandbox is asked to reverse it. */
 export const referenceOf = ({ provider }: Pick<PaidEvent, 'provider'>, attempt: string): string =>
   provider === 'provider_a' ? attempt : `${attempt.replace('_', '-')}.1`;
+
+/** As if the refund of an attempt had been due for so many days more; what is planned of it is done now. */
+export async function ageRefund(service: TestService, attempt: string, days: number): Promise<void> {
+  const aged = 'UPDATE payment_refunds SET created_at = created_at - $2::bigint * 86400000 WHERE attempt_id = $1';
+  await service.query(aged, [attempt, days]);
+  const soon =
+    'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())';
+  await service.query(soon, [`refund:${attempt}:%`]);
+}
 
 /** What a payer does on the hosted page; answers where they are sent. */
 export async function decide(checkoutUrl: string, outcome: 'pay' | 'fail' | 'cancel'): Promise<string> {

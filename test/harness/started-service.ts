@@ -119,3 +119,32 @@ export async function requireRefused(one: StartedService | Ended): Promise<strin
   if (one.code !== 1) throw new Error(`it ended with ${one.code}: ${one.stdout}${one.stderr}`);
   return one.stderr;
 }
+
+export interface Verified {
+  readonly code: unknown;
+  // biome-ignore lint/suspicious/noExplicitAny: tests name the parts of the report that they look at
+  readonly report: any;
+}
+
+/**
+ * Checks the log of an event as anybody would who does not trust the service: by a program of its own.
+ * @param program the verifier, or the command line of the operator, which runs the same
+ */
+export async function runVerifier(
+  port: number,
+  eventId: string,
+  key: string,
+  more: readonly string[] = [],
+  program: 'verifier/main.ts' | 'src/cli.ts' = 'verifier/main.ts',
+): Promise<Verified> {
+  const words = [program, ...(program === 'src/cli.ts' ? ['log', 'verify'] : [])];
+  const where = ['--base-url', `http://127.0.0.1:${port}`, '--event', eventId, '--json'];
+  const child = spawn(process.execPath, [...words, ...where, ...more], {
+    env: { PATH: process.env['PATH'], VOTING_KEY: key },
+    cwd: ROOT,
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const { stdout } = collect(child);
+  const [code] = await once(child, 'close');
+  return { code, report: stdout() === '' ? undefined : JSON.parse(stdout()) };
+}

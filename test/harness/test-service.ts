@@ -12,7 +12,7 @@ import type { Scope } from '#src/http/caller.ts';
 import { createLog, type Log } from '#src/platform/log.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
 import { ApiContract, type ApiDocument } from './api-document.ts';
-import { createTestEvent, type TestEvent } from './elections.ts';
+import { createTestEvent, demand, type TestEvent, votePoll } from './elections.ts';
 import { createTestDatabase } from './test-database.ts';
 import { use } from './use.ts';
 
@@ -65,8 +65,21 @@ export interface TestAccount {
   put(target: string, body: unknown): Promise<TestAnswer>;
   patch(target: string, body: unknown, headers?: CallOptions['headers']): Promise<TestAnswer>;
   delete(target: string): Promise<TestAnswer>;
+  /** Reads, creates or changes what must be there to read, create or change; the data of the answer. */
+  show(target: string): Promise<TestAnswer['body']>;
+  make(target: string, body?: unknown): Promise<TestAnswer['body']>;
+  change(target: string, body: unknown): Promise<TestAnswer['body']>;
   /** What a page of voters asks with the key that votes, below the event: a GET where it sends nothing. */
-  page(event: { readonly id: string }, path: string, body?: unknown): Promise<TestAnswer>;
+  page(
+    event: { readonly id: string },
+    path: string,
+    body?: unknown,
+    headers?: CallOptions['headers'],
+  ): Promise<TestAnswer>;
+  /** Casts and confirms a ballot that must be taken; the confirmation. */
+  ballot(event: { readonly id: string }, cast: unknown): Promise<TestAnswer['body']>;
+  /** The same for visitors of a poll, another one each time unless it is said who. */
+  votePoll(event: TestEvent, votes: readonly unknown[], visitorId?: string): Promise<TestAnswer['body']>;
   /** Creates an event: by default an open poll by plurality. */
   event(...plan: EventPlan): Promise<TestEvent>;
 }
@@ -89,8 +102,18 @@ async function makeAccount(service: TestService, plan: PlanName): Promise<TestAc
     put: (target, body) => call('PUT', target, body, { key: write }),
     patch: (target, body, headers = {}) => call('PATCH', target, body, { key: write, headers }),
     delete: (target) => call('DELETE', target, undefined, { key: write }),
-    page: (event, path, body) =>
-      call(body === undefined ? 'GET' : 'POST', `/public/voting-events/${event.id}/${path}`, body, { key: vote }),
+    show: async (target) => demand(await account.get(target), 200),
+    make: async (target, body) => demand(await account.post(target, body), 201),
+    change: async (target, body) => demand(await account.patch(target, body), 200),
+    page(event, path, body, headers = {}) {
+      const target = `/public/voting-events/${event.id}/${path}`;
+      return call(body === undefined ? 'GET' : 'POST', target, body, { key: vote, headers });
+    },
+    async ballot(event, cast) {
+      const { confirmationCode } = demand(await account.page(event, 'ballot/cast', cast), 201);
+      return demand(await account.page(event, 'ballot/confirm', { confirmationCode }), 200);
+    },
+    votePoll: (event, votes, visitorId) => votePoll(service, account, event, votes, visitorId),
     event: (...plan) => createTestEvent(service, account, ...plan),
   };
   return account;
@@ -248,7 +271,7 @@ export async function patiently(ask: () => Promise<TestAnswer>): Promise<TestAns
   }
 }
 
-/** Waits until something becomes true, for work that a job does. */
+/** Waits until something is there, for work that a job does. */
 export async function eventually<T>(
   what: () => T | undefined | Promise<T | undefined>,
   timeoutMs = 25_000,
@@ -261,3 +284,7 @@ export async function eventually<T>(
     await new Promise((resolve) => setTimeout(resolve, 50));
   }
 }
+
+/** Waits until something is true, for work that a job does. */
+export const untilTrue = async (isTrue: () => boolean | Promise<boolean>, timeoutMs?: number): Promise<void> =>
+  void (await eventually(async () => ((await isTrue()) ? true : undefined), timeoutMs));

@@ -1,14 +1,16 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, PLURALITY, type TestEvent, votePoll } from '#test/harness/elections.ts';
-import { type TestAnswer, useService } from '#test/harness/test-service.ts';
+import { fieldOf, finishEvent, PLURALITY, refusalOf, type TestEvent } from '#test/harness/elections.ts';
+import { mailedVoterKey } from '#test/harness/mails.ts';
+import { parseCsv } from '#test/harness/parse-csv.ts';
+import { patiently, type TestAnswer, useService } from '#test/harness/test-service.ts';
 
 const service = await useService();
 const account = await service.account();
 
 const resultsOf = async (event: TestEvent): Promise<TestAnswer['body']> =>
-  demand(await account.get(`/voting-events/${event.id}/results`), 200);
+  await account.show(`/voting-events/${event.id}/results`);
 
 async function vote(
   event: TestEvent,
@@ -19,11 +21,11 @@ async function vote(
     candidateId: event.positions[position]?.candidates[candidate],
     ...extra,
   }));
-  await votePoll(service, account, event, votes);
+  await account.votePoll(event, votes);
 }
 
 const close = async (event: TestEvent): Promise<void> => {
-  demand(await account.patch(`/voting-events/${event.id}`, { status: 'closed' }), 200);
+  await account.change(`/voting-events/${event.id}`, { status: 'closed' });
 };
 
 describe('the lot', () => {
@@ -131,7 +133,7 @@ describe('a referendum', () => {
     const [first, second] = (await resultsOf(event)).positions;
     expect([first.referendum.outcome, second.referendum.outcome]).toEqual(['rejected', 'passed']);
     const path = `/voting-events/${event.id}/positions/${event.positions[1]?.id}`;
-    const shown = demand(await account.get(path), 200);
+    const shown = await account.show(path);
     expect(shown.rules.threshold.base).toBe('yes_no');
   });
 
@@ -140,7 +142,7 @@ describe('a referendum', () => {
     const rules = { [name]: { numerator: 0, denominator: 2 } };
     const body = { title: 'Move', votingMethod: 'referendum', rules };
     const refused = await account.post(`/voting-events/${event.id}/positions`, body);
-    expect([refused.status, refused.body.error.details.field]).toEqual([422, `rules.${name}.numerator`]);
+    expect(fieldOf(refused)).toEqual([422, `rules.${name}.numerator`]);
   });
 });
 
@@ -155,7 +157,7 @@ describe('a required majority', () => {
     const [ada, , cid] = event.positions[0]?.candidates ?? [];
     expect(position).toMatchObject({ winners: [], vacantSeats: 1, runoff: [ada, cid] });
     const path = `/voting-events/${event.id}/positions/${event.positions[0]?.id}`;
-    const shown = demand(await account.get(path), 200);
+    const shown = await account.show(path);
     expect(shown.majorityRequired).toEqual(majorityRequired);
   });
 
@@ -166,8 +168,7 @@ describe('a required majority', () => {
   ])('is refused where it cannot be: %s, %o', async (votingMethod, majorityRequired, field) => {
     const event = await account.event({ type: 'poll' }, [], false);
     const body = { title: 'Chair', votingMethod, majorityRequired };
-    const refused = await account.post(`/voting-events/${event.id}/positions`, body);
-    expect([refused.status, refused.body.error.details.field]).toEqual([422, field]);
+    expect(fieldOf(await account.post(`/voting-events/${event.id}/positions`, body))).toEqual([422, field]);
   });
 });
 
@@ -212,16 +213,174 @@ test.each(['rejected', 'pending', 'withdrawn'])(
 test('turnout of the groups is told once the result is final, of groups with at least five voters', async () => {
   const event = await account.event({ type: 'election' }, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
   const groupOf = async (name: string): Promise<string> =>
-    demand(await account.post(`/voting-events/${event.id}/groups`, { name }), 201).id;
+    (await account.make(`/voting-events/${event.id}/groups`, { name })).id;
   const [large, small] = [await groupOf('Large'), await groupOf('Small')];
   const voters = Array.from({ length: 9 }, (_, index) => ({
     name: `Voter ${index}`,
     email: `voter-${index}@group.example`,
     groupId: index < 5 ? large : small,
   }));
-  demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
+  await account.make(`/voting-events/${event.id}/voters/batch`, { voters });
   expect((await resultsOf(event)).byGroup).toBeNull();
   await close(event);
   await finishEvent(service, event.id);
   expect((await resultsOf(event)).byGroup).toEqual([{ groupId: large, voters: 5, voted: 0 }]);
+});
+
+const OPEN = { hidden: false, live: true, published: false };
+const PUBLIC_WHEN_FINAL = { hidden: false, live: true, published: true };
+
+test.each(['hidden', 'live', 'published'] as const)(
+  'results that are `%s` are read by observers once they are final, and before that by whom they are public to',
+  async (visibility) => {
+    const event = await account.event({ results: { visibility } }, [
+      { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea'] },
+    ]);
+    const [position] = event.positions;
+    await account.votePoll(event, [{ positionId: position?.id, candidateId: position?.candidates[0], rank: 1 }]);
+    const observer = await createObserverKey(service, account, event.id);
+    const read = async (key: string): Promise<boolean[]> => {
+      const base = `/public/voting-events/${event.id}/results`;
+      const answers = await Promise.all(
+        [base, `${base}/rounds?positionId=${position?.id}`].map((path) =>
+          service.call('GET', path, undefined, { key }),
+        ),
+      );
+      for (const { status, body } of answers)
+        if (status !== 200) expect(body.error.details.reason).toBe('results_not_available');
+      return answers.map(({ status }) => status === 200);
+    };
+    const both = (is: boolean): boolean[] => [is, is];
+    for (const key of [account.vote, observer]) expect(await read(key)).toEqual(both(OPEN[visibility]));
+    await account.change(`/voting-events/${event.id}`, { status: 'closed' });
+    for (const key of [account.vote, observer]) expect(await read(key)).toEqual(both(OPEN[visibility]));
+    await finishEvent(service, event.id);
+    service.deps.events.forget(event.id);
+    expect(await read(account.vote)).toEqual(both(PUBLIC_WHEN_FINAL[visibility]));
+    expect(await read(observer)).toEqual(both(true));
+  },
+);
+
+const RANKED = { votingMethod: 'ranked_choice', candidates: ['Ada "the first"', 'Bea', 'Cid'], settings: { seats: 2 } };
+const get = (event: TestEvent, path: string, key: string | undefined = account.read) =>
+  service.call('GET', `/voting-events/${event.id}/results/${path}`, undefined, key === undefined ? {} : { key });
+
+/** What an export redirects to. */
+async function download(event: TestEvent, path: string) {
+  const answer = await get(event, path);
+  expect(answer.status).toBe(302);
+  const { pathname } = new URL(answer.headers.get('location') ?? '');
+  const file = await patiently(() => service.call('GET', pathname));
+  return { ...file, disposition: file.headers.get('content-disposition') ?? '' };
+}
+
+const rank = (event: TestEvent, places: readonly (readonly [number, number])[]) =>
+  places.map(([candidate, place]) => ({
+    positionId: event.positions[0]?.id,
+    candidateId: event.positions[0]?.candidates[candidate],
+    rank: place,
+  }));
+
+async function voteByMail(event: TestEvent, email: string, votes: readonly unknown[]): Promise<void> {
+  const voterKey = await mailedVoterKey(service, () => account.page(event, 'voter-key/request', { email }));
+  await account.ballot(event, { voterKey, email, votes });
+}
+
+describe('the ballots of a ranked position as BLT', () => {
+  test('hold seats, withdrawn candidates, each ballot with its ranks closed up, abstentions and names', async () => {
+    const event = await account.event({ title: 'Board' }, [
+      { ...RANKED, settings: { seats: 2, minSelections: 0 } },
+      { votingMethod: 'plurality', candidates: ['X', 'Y'] },
+    ]);
+    const other = { positionId: event.positions[1]?.id, candidateId: event.positions[1]?.candidates[0] };
+    await account.votePoll(
+      event,
+      rank(event, [
+        [1, 3],
+        [0, 1],
+      ]),
+    );
+    await account.votePoll(event, rank(event, [[2, 1]]));
+    await account.votePoll(event, [other]);
+    const path = `blt?positionId=${event.positions[0]?.id}`;
+    expect(refusalOf(await get(event, path))).toEqual([403, 'openings_not_available']);
+    const withdrawn = `/voting-events/${event.id}/candidates/${event.positions[0]?.candidates[2]}`;
+    await account.change(withdrawn, { status: 'withdrawn' });
+    await finishEvent(service, event.id);
+    const { status, body, disposition } = await download(event, path);
+    expect([status, disposition.includes('ballots.blt')]).toEqual([200, true]);
+    const lines = body.split('\n');
+    expect(lines.slice(0, 2)).toEqual(['3 2', '-3']);
+    expect(lines.slice(2, 5).sort()).toEqual(['1 0', '1 1 2 0', '1 3 0']);
+    expect(lines.slice(5)).toEqual(['0', '"Ada \'the first\'"', '"Bea"', '"Cid"', '"Board: By ranked_choice"', '']);
+  });
+
+  test('hold weights in whole numbers, and are refused where a weight would show whose a ballot is', async () => {
+    const make = async (weights: readonly number[]): Promise<TestEvent> => {
+      const event = await account.event({ type: 'election' }, [RANKED]);
+      const voters = weights.map((weight, index) => ({
+        name: `V${index}`,
+        email: `v${index}@${event.code}.example`,
+        weight,
+      }));
+      await account.make(`/voting-events/${event.id}/voters/batch`, { voters });
+      for (const index of [0, weights.length - 1])
+        await voteByMail(event, `v${index}@${event.code}.example`, rank(event, [[index === 0 ? 0 : 1, 1]]));
+      await finishEvent(service, event.id);
+      return event;
+    };
+    const common = await make([1.5, 1.5, 1.5, 1.5, 1.5, 1, 1, 1, 1, 1]);
+    const path = (event: TestEvent): string => `blt?positionId=${event.positions[0]?.id}`;
+    const { body } = await download(common, path(common));
+    expect(body.split('\n').slice(1, 3).sort()).toEqual(['2 2 0', '3 1 0']);
+    const rare = await make([1.5, 1, 1, 1, 1, 1]);
+    expect(refusalOf(await get(rare, path(rare)))).toEqual([409, 'weights_kept_back']);
+    const alike = await make([2, 2]);
+    expect((await download(alike, path(alike))).body.split('\n').slice(1, 3).sort()).toEqual(['1 1 0', '1 2 0']);
+  });
+
+  test('are refused to other keys, plans, positions and questions', async () => {
+    const event = await account.event({}, [RANKED, { votingMethod: 'approval', candidates: ['X'] }]);
+    const free = await service.account('free');
+    const own = await free.event({}, [RANKED]);
+    const codes = async (path: string, key?: string, of = event) => {
+      const answer = await get(of, path, key);
+      return refusalOf(answer);
+    };
+    const good = `blt?positionId=${event.positions[0]?.id}`;
+    expect(await codes('blt')).toEqual([400, 'bad_request']);
+    expect(await codes(`${good}&x=1`)).toEqual([400, 'bad_request']);
+    expect(await codes(`blt?positionId=${event.positions[1]?.id}`)).toEqual([400, 'bad_request']);
+    expect(await codes('blt?positionId=pos_unknown')).toEqual([404, 'not_found']);
+    expect(await codes(good, account.vote)).toEqual([403, 'insufficient_scope']);
+    expect(await codes(good, free.read)).toEqual([404, 'not_found']);
+    expect(await codes(`blt?positionId=${own.positions[0]?.id}`, free.read, own)).toEqual([403, 'plan_feature']);
+  });
+});
+
+describe('the results as a table of candidates', () => {
+  test('have one candidate a row, the most votes first', async () => {
+    const event = await account.event({ title: 'Lunch' }, [
+      { votingMethod: 'plurality', candidates: ['Soup', '=Curry'] },
+      { votingMethod: 'approval', candidates: ['Tea'] },
+    ]);
+    const [meal] = event.positions;
+    const choose = (index: number) => [{ positionId: meal?.id, candidateId: meal?.candidates[index] }];
+    for (const index of [1, 1, 0]) await account.votePoll(event, choose(index));
+    const { body, disposition } = await download(event, 'csv?layout=table');
+    expect(disposition).toContain('results-table.csv');
+    const [head, ...rows] = parseCsv(body);
+    expect(head?.map((name) => name.replace('\ufeff', ''))).toEqual([
+      ...['positionId', 'position', 'votingMethod', 'seats', 'ballots', 'abstentions', 'totalVotes'],
+      ...['candidateId', 'candidate', 'votes', 'weight', 'winner', 'tied', 'final'],
+    ]);
+    expect(rows.map((row) => [...row.slice(1, 7), ...row.slice(8)])).toEqual([
+      ['By plurality', 'plurality', '1', '3', '0', '3', "'=Curry", '2', '2', 'true', 'false', 'false'],
+      ['By plurality', 'plurality', '1', '3', '0', '3', 'Soup', '1', '1', 'false', 'false', 'false'],
+      ['By approval', 'approval', '1', '0', '3', '0', 'Tea', '0', '0', expect.any(String), expect.any(String), 'false'],
+    ]);
+    expect((await download(event, 'csv')).body).toContain('record,positionId');
+    expect((await download(event, 'csv?layout=figures')).body).toContain('record,positionId');
+    expect(refusalOf(await get(event, 'csv?layout=wide'))).toEqual([400, 'bad_request']);
+  });
 });

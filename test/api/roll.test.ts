@@ -1,9 +1,12 @@
+import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
-import { demand, type PositionPlan, type TestEvent } from '#test/harness/elections.ts';
+import { foldElectorate } from '#src/results/repository.ts';
+import { demand, type PositionPlan, refusalOf, type TestEvent } from '#test/harness/elections.ts';
+import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
+import { patiently, type TestAnswer, type TestService, untilTrue, useService } from '#test/harness/test-service.ts';
 
 const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const TAKEN = 'is already used by another voter of this event';
@@ -140,8 +143,8 @@ describe('an import of rows', () => {
       const second = await send(event, body, `${event.id}-${mode}`);
       expect(demand(first, 200).accepted).toBe(3);
       expect([second.body, second.headers.get('idempotent-replayed')]).toEqual([first.body, 'true']);
-      const other = await send(event, { ...body, voters: people(1, 99) }, `${event.id}-${mode}`);
-      expect([other.status, other.body.error.code]).toEqual([422, 'idempotency_mismatch']);
+      const refused = await send(event, { ...body, voters: people(1, 99) }, `${event.id}-${mode}`);
+      expect(refusalOf(refused)).toEqual([422, 'idempotency_mismatch']);
     }
     expect(await count(event)).toBe(6);
     expect(await service.query('SELECT 1 FROM roll_imports')).toEqual([]);
@@ -196,7 +199,8 @@ describe('the route of imports', () => {
   test('refuses what is not its own, and takes nothing then', async () => {
     const event = await create();
     const good = { mode: 'partial', voters: people(1) };
-    const bad: [unknown, string][] = [
+    const path = `/voting-events/${event.id}/voters/import`;
+    await expectFields(account, path, [
       [{ voters: people(1) }, 'mode'],
       [{ mode: 'some', voters: people(1) }, 'mode'],
       [{ mode: 'all' }, 'voters'],
@@ -205,36 +209,16 @@ describe('the route of imports', () => {
       [{ mode: 'all', voters: people(5_001) }, 'voters'],
       [{ ...good, dryRun: 'yes' }, 'dryRun'],
       [{ ...good, file: 'x' }, 'file'],
-    ];
-    for (const [body, field] of bad) {
-      const answer = await send(event, body);
-      expect([answer.status, answer.body.error.code, answer.body.error.details.field]).toEqual([
-        ...[422, 'validation_error', field],
-      ]);
-    }
-    const path = `/voting-events/${event.id}/voters/import`;
-    const codes = async (method: string, target: string, key: string | undefined, body?: unknown) => {
-      const answer = await service.call(method, target, body, key === undefined ? {} : { key });
-      return [answer.status, answer.body.error.details?.reason ?? answer.body.error.code];
-    };
-    const stranger = await service.account();
-    const viewer = await service.account();
-    await shareEvent(service, account, event, viewer, 'viewer');
-    expect(await codes('POST', path, undefined, good)).toEqual([401, 'unauthorized']);
-    expect(await codes('POST', path, account.read, good)).toEqual([403, 'insufficient_scope']);
-    expect(await codes('POST', path, account.vote, good)).toEqual([403, 'insufficient_scope']);
-    expect(await codes('POST', path, stranger.write, good)).toEqual([404, 'not_found']);
-    expect(await codes('POST', path, viewer.write, good)).toEqual([403, 'role']);
-    expect(await codes('POST', `${path}?x=1`, account.write, good)).toEqual([400, 'bad_request']);
-    expect(await codes('GET', path, account.write)).toEqual([400, 'bad_request']);
+    ]);
+    await expectGuarded(service, account, event, 'voters/import', good);
     expect(await count(event)).toBe(0);
     const editor = await service.account();
     await shareEvent(service, account, event, editor, 'editor');
     expect((await editor.post(path, good)).status).toBe(200);
-    demand(await account.patch(`/voting-events/${event.id}`, { status: 'open' }), 200);
-    demand(await account.patch(`/voting-events/${event.id}`, { status: 'closed' }), 200);
+    await account.change(`/voting-events/${event.id}`, { status: 'open' });
+    await account.change(`/voting-events/${event.id}`, { status: 'closed' });
     for (const more of [{}, { dryRun: true }, { mode: 'all' }])
-      expect(await codes('POST', path, account.write, { ...good, ...more })).toEqual([409, 'event_closed']);
+      expect(refusalOf(await send(event, { ...good, ...more }))).toEqual([409, 'event_closed']);
   });
 });
 
@@ -269,12 +253,87 @@ describe('the roll as a table', () => {
     const own = await create({}, free);
     const codes = async (target: string, key: string | undefined) => {
       const answer = await service.call('GET', target, undefined, key === undefined ? {} : { key });
-      return [answer.status, answer.body.error.details?.reason ?? answer.body.error.code];
+      return refusalOf(answer);
     };
     expect(await codes(path, undefined)).toEqual([401, 'unauthorized']);
     expect(await codes(path, account.vote)).toEqual([403, 'insufficient_scope']);
     expect(await codes(path, free.read)).toEqual([404, 'not_found']);
     expect(await codes(`/voting-events/${own.id}/voters/csv`, free.read)).toEqual([403, 'plan_feature']);
     expect(await codes(`${path}?x=1`, account.read)).toEqual([400, 'bad_request']);
+  });
+});
+
+const createElection = () => account.event({ type: 'election' });
+
+const electorateOf = async (eventId: string): Promise<number> =>
+  (await account.show(`/voting-events/${eventId}/results`)).stats.electorate;
+
+/** The sum over the roll itself. */
+async function countedRoll(eventId: string): Promise<number> {
+  const { rows } = await service.deps.db.execute<{ weight: string }>(sql`
+    SELECT coalesce(sum(weight_micro), 0) / 1000000 AS weight FROM voters
+    WHERE voting_event_id = ${eventId} AND status = 'approved' AND deleted_at IS NULL`);
+  return Number(rows[0]?.weight);
+}
+
+const changesOf = async (eventId: string): Promise<number> =>
+  (await service.deps.db.execute(sql`SELECT 1 FROM electorate_changes WHERE voting_event_id = ${eventId}`)).rows.length;
+
+describe('the electorate of an election', () => {
+  test('is the weight of the approved voters after every kind of change of the roll', async () => {
+    const { id } = await createElection();
+    const path = `/voting-events/${id}/voters`;
+    const batch = Array.from({ length: 30 }, (_, index) => ({
+      name: `Voter ${index}`,
+      email: `voter-${index}@club.example`,
+      weight: index === 7 ? 2.5 : 1 + (index % 3),
+    }));
+    await account.make(`${path}/batch`, { voters: batch });
+    expect(await electorateOf(id)).toBe(await countedRoll(id));
+    expect(await electorateOf(id)).toBeGreaterThan(30);
+
+    const voters = await account.show(`${path}?limit=100`);
+    const [first, second, third, fourth] = voters.map((voter: { id: string }) => voter.id);
+    await account.change(`${path}/${first}`, { weight: 0.000001 });
+    expect(await electorateOf(id)).toBe(await countedRoll(id));
+    await account.change(`${path}/${second}`, { status: 'rejected' });
+    await account.change(`${path}/${third}`, { name: 'Same weight' });
+    expect(await electorateOf(id)).toBe(await countedRoll(id));
+    const before = await electorateOf(id);
+    demand(await account.delete(`${path}/${fourth}`), 202);
+    await untilTrue(async () => (await electorateOf(id)) < before);
+    expect(await electorateOf(id)).toBe(await countedRoll(id));
+    await account.change(`${path}/${second}`, { status: 'approved' });
+    expect(await electorateOf(id)).toBe(await countedRoll(id));
+  });
+
+  test('stays the same while its changes are put together, by several at once, and voters come', async () => {
+    const { id } = await createElection();
+    const add = (index: number) =>
+      account.post(`/voting-events/${id}/voters`, {
+        name: `Voter ${index}`,
+        email: `voter-${index}@club.example`,
+        weight: 1.5,
+      });
+    await Promise.all(
+      Array.from({ length: 60 }, async (_, index) => {
+        demand(await patiently(() => add(index)), 201);
+        await foldElectorate(service.deps.db, id);
+      }),
+    );
+    expect(await electorateOf(id)).toBe(90);
+    await foldElectorate(service.deps.db, id);
+    expect(await changesOf(id)).toBe(1);
+    expect(await electorateOf(id)).toBe(90);
+  });
+
+  test('is rewritten and deleted together with its roll', async () => {
+    const { id } = await createElection();
+    const voters = [{ name: 'Vera', email: 'vera@club.example', weight: 3 }];
+    await account.make(`/voting-events/${id}/voters/batch`, { voters });
+    await service.deps.db.execute(sql`SELECT scatter_voters(${id}, '', 100)`);
+    expect(await electorateOf(id)).toBe(3);
+    expect((await account.delete(`/voting-events/${id}`)).status).toBe(204);
+    await untilTrue(async () => (await changesOf(id)) === 0);
   });
 });

@@ -1,4 +1,6 @@
+import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
+import { CostlyReads } from '#src/http/costly-reads.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -7,23 +9,22 @@ const ROWS = 1_200;
 
 /** Rows a second apart, each under an ID of its own moment. */
 async function insertRows(): Promise<void> {
-  const { $client } = service.deps.db;
   const rows = `generate_series(0, ${ROWS - 1}) AS n`;
-  await $client.query(
+  await service.query(
     `INSERT INTO audit_entries (account_id, id, voting_event_id, action, resource, before, after, created_at)
      SELECT $1, 'aud_' || sortable_time($3::bigint + n * 1000) || n, $2, 'x.made', 'res_' || n, jsonb_build_object('text', repeat('x', 5000)), NULL, $3::bigint + n * 1000 FROM ${rows}`,
     [account.id, event.id, BEGIN],
   );
-  await $client.query(
+  await service.query(
     `INSERT INTO payment_businesses VALUES ('biz_1', $1, 'provider_a', 'x', 'US', true, '{usd}', false, true, 'x', NULL, 1, 1)`,
     [account.id],
   );
-  await $client.query(
+  await service.query(
     `INSERT INTO payment_attempts (voting_event_id, id, account_id, payment_business_id, purpose, status, provider, amount_minor, currency, request, terms, expires_at, created_at, updated_at)
      SELECT $2, 'pay_' || sortable_time($3::bigint + n * 1000) || n, $1, 'biz_1', 'vote', CASE WHEN n % 2 = 0 THEN 'failed' ELSE 'pending' END, 'provider_a', n + 1, 'usd', '{}', '{}', 1, $3::bigint + n * 1000, 1 FROM ${rows}`,
     [account.id, event.id, BEGIN],
   );
-  await $client.query(
+  await service.query(
     `INSERT INTO webhook_deliveries (id, endpoint_id, message_id, event_type, body, status, next_try_at, created_at)
      SELECT 'whd_' || sortable_time($2::bigint + n * 1000) || n, $1, 'msg_' || n, 'voter.created', '{}', 'delivered', 0, $2::bigint + n * 1000 FROM ${rows}`,
     [endpointId, BEGIN],
@@ -151,4 +152,63 @@ test('a search of a long roll looks at a thousand voters a page, and finds every
   expect([found, pages]).toEqual([['M7', 'M1007', 'M2007', 'M3007'], 4]);
   const all = await account.get(`${path}?limit=200`);
   expect([all.body.data.length, all.body.nextCursor === null]).toEqual([200, false]);
+});
+
+/** What a read counts as, and which tables it asks for over which connections. */
+async function watch(target: string) {
+  const runs = vi.spyOn(CostlyReads.prototype, 'run');
+  const { db, reads } = service.deps;
+  const asked = [vi.spyOn(db.$client, 'query'), vi.spyOn(reads.$client, 'query')];
+  const { status } = await account.get(target);
+  const [onMain = '', onReads = ''] = asked.map(({ mock }) =>
+    inspect(
+      mock.calls.map(([query]) => query),
+      { depth: 3, maxArrayLength: null, maxStringLength: null },
+    ),
+  );
+  const accounts = runs.mock.calls.map(([of]) => of);
+  for (const spy of [runs, ...asked]) spy.mockRestore();
+  return { status, accounts, onMain, onReads };
+}
+
+describe('a read that costs much', () => {
+  const eventPath = () => `/voting-events/${event.id}`;
+  const endpointPath = () => `/webhook-endpoints/${endpointId}`;
+  const COSTLY: readonly [string, () => string, string][] = [
+    ['a search of voters', () => `${eventPath()}/voters?search=ada`, 'voters'],
+    ['who has voted', () => `${eventPath()}/voters?voted=true`, 'voters'],
+    ['the roll as a table', () => `${eventPath()}/voters/csv`, 'voters'],
+    ['the votes', () => `${eventPath()}/votes`, 'ballot_blocks'],
+    ['the audit trail', () => `${eventPath()}/audit`, 'audit_entries'],
+    ['the audit trail as a table', () => `${eventPath()}/audit/csv`, 'audit_entries'],
+    ['the payments', () => `${eventPath()}/payments?search=pay`, 'payment_attempts'],
+    ['the payments as a table', () => `${eventPath()}/payments/csv`, 'payment_attempts'],
+    ['the deliveries', () => `${endpointPath()}/deliveries?search=msg`, 'webhook_deliveries'],
+    ['the deliveries as a table', () => `${endpointPath()}/deliveries/csv`, 'webhook_deliveries'],
+  ];
+
+  test.each(COSTLY)('%s counts for the account, and leaves the connections of casts alone', async (_, path, table) => {
+    const { status, accounts, onMain, onReads } = await watch(path());
+    expect([status, accounts]).toEqual([200, [account.id]]);
+    const named = new RegExp(`\\b${table}\\b`);
+    expect([named.test(onReads), named.test(onMain)]).toEqual([true, false]);
+  });
+
+  test('statistics count for the account', async () => {
+    expect(await watch(`${eventPath()}/stats`)).toMatchObject({ status: 200, accounts: [account.id] });
+  });
+
+  test.each(['csv', 'json', 'cvr'])(
+    'a file of the results counts for the account that asked for it: %s',
+    async (kind) => {
+      const { headers } = await account.get(`${eventPath()}/results/${kind}`);
+      const { pathname } = new URL(headers.get('location') ?? '');
+      expect(await watch(pathname)).toMatchObject({ status: 200, accounts: [account.id] });
+    },
+  );
+
+  test('is none of the short ones', async () => {
+    for (const path of ['', '/positions', '/candidates', '/voters', '/results'])
+      expect(await watch(`${eventPath()}${path}`)).toMatchObject({ status: 200, accounts: [] });
+  });
 });

@@ -1,0 +1,277 @@
+import { describe, expect, test } from 'vitest';
+import { NO_FAULTS } from '#sandbox/faults.ts';
+import { sweepRefunds } from '#src/payments/refund-payment.ts';
+import { createLog } from '#src/platform/log.ts';
+import { demand, visitor } from '#test/harness/elections.ts';
+import { parseCsv } from '#test/harness/parse-csv.ts';
+import { ageRefund, type PaidEvent, PROVIDERS, referenceOf, usePaidService } from '#test/harness/payments.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
+import { useReceivers } from '#test/harness/use.ts';
+
+const lines: string[] = [];
+const { service, sandbox, poll } = await usePaidService({
+  log: createLog('error', { write: (line) => lines.push(line) }),
+});
+
+const receive = useReceivers();
+const DAY_MS = 86_400_000;
+
+/** Two payments of one visitor: the first buys a vote, the second nothing, and is to go back. */
+async function payTwice(event: PaidEvent, beforeSecond: () => void): Promise<{ first: string; second: string }> {
+  const visitorId = visitor();
+  const [first, second] = [await event.payKnown({ visitorId }), await event.payKnown({ visitorId })];
+  demand(await event.cast(first), 201);
+  beforeSecond();
+  expect((await event.cast(second)).status).toBe(409);
+  return { first, second };
+}
+
+const payInVain = async (event: PaidEvent): Promise<string> => (await payTwice(event, () => undefined)).second;
+
+const untilRefund = (event: PaidEvent, attempt: string, status: string) =>
+  event.until(attempt, ({ refund }) => refund?.status === status);
+
+const alarmsOf = (attempt: string): string[] =>
+  lines
+    .map((line) => JSON.parse(line))
+    .filter((line) => line.attempt === attempt)
+    .map(({ alarm }) => alarm);
+
+const refundCalls = (event: PaidEvent, attempt: string): number =>
+  sandbox.requests.filter(
+    ({ method, path, body }) =>
+      method === 'POST' && /refund/.test(path) && JSON.stringify(body).includes(referenceOf(event, attempt)),
+  ).length;
+
+/** Every message that came is dealt with. */
+const untilQuiet = () =>
+  untilTrue(async () => (await service.query('SELECT 1 FROM provider_events WHERE processed_at IS NULL')).length === 0);
+
+const jobsOf = (attempt: string) =>
+  service.query('SELECT id, run_at FROM graphile_worker.jobs WHERE key LIKE $1', [`refund:${attempt}:%:again`]);
+
+async function listen({ account }: PaidEvent) {
+  const receiver = await receive();
+  const hook = { url: receiver.url, eventTypes: ['payment.refunded', 'payment.refund_failed', 'payment.reversed'] };
+  await account.make('/webhook-endpoints', hook);
+  const heard = (): [string, string][] =>
+    receiver.received.map(({ body }) => JSON.parse(body)).map(({ type, data }) => [type, data.id]);
+  return (count: number) => eventually(() => (heard().length === count ? heard() : undefined));
+}
+
+describe.each(PROVIDERS)('a refund through %s', (provider) => {
+  test('that fails after it had succeeded is handed to a person, once, and ends when that one has paid back', async () => {
+    const event = await poll(provider);
+    const hear = await listen(event);
+    const attempt = await payInVain(event);
+    await untilRefund(event, attempt, 'refunded');
+    await hear(1);
+    const reference = referenceOf(event, attempt);
+    sandbox.faults.webhooks = 'duplicate';
+    await sandbox.moveRefund(reference, 'failed');
+    const failed = await untilRefund(event, attempt, 'failed');
+    expect([failed.status, failed.refundedAt, failed.refund.finishedAt]).toEqual(['cancelled', null, null]);
+    await untilQuiet();
+    expect(alarmsOf(attempt)).toEqual(['refund_failed']);
+    expect(refundCalls(event, attempt)).toBe(1);
+    sandbox.faults.webhooks = 'normal';
+    await sandbox.reverse(reference, 'refund');
+    const back = await untilRefund(event, attempt, 'refunded');
+    expect(back.refundedAt).toBe(back.refund.finishedAt);
+    const told = await hear(3);
+    expect(told.map(([type]) => type).toSorted()).toEqual([
+      'payment.refund_failed',
+      'payment.refunded',
+      'payment.refunded',
+    ]);
+    expect(alarmsOf(attempt)).toEqual(['refund_failed']);
+  });
+
+  test('that its merchant made, and that fails later, leaves the ballot void and says that the money is not back', async () => {
+    const event = await poll(provider);
+    const hear = await listen(event);
+    const attempt = await event.payKnown();
+    const confirmationCode = await event.castCode(attempt);
+    await untilQuiet();
+    await sandbox.reverse(referenceOf(event, attempt), 'refund');
+    await event.reversed(attempt);
+    await sandbox.moveRefund(referenceOf(event, attempt), 'failed');
+    const failed = await untilRefund(event, attempt, 'failed');
+    expect(failed).toMatchObject({ status: 'fulfilled', refundedAt: null, reversedAt: expect.any(Number) });
+    const told = await hear(2);
+    expect(told).toEqual(
+      expect.arrayContaining([
+        ['payment.reversed', attempt],
+        ['payment.refund_failed', attempt],
+      ]),
+    );
+    expect((await event.page('ballot/confirm', { confirmationCode })).status).toBe(404);
+    expect(alarmsOf(attempt)).toEqual(['refund_failed']);
+  });
+
+  test('that takes days is pending, and refunded when the payer has the money', async () => {
+    const event = await poll(provider);
+    sandbox.faults.newRefunds = 'pending';
+    const attempt = await payInVain(event);
+    await untilTrue(() => refundCalls(event, attempt) === 1);
+    await untilQuiet();
+    expect((await event.payment(attempt)).refund).toMatchObject({ status: 'pending', finishedAt: null });
+    await sandbox.moveRefund(referenceOf(event, attempt), 'succeeded');
+    expect((await untilRefund(event, attempt, 'refunded')).status).toBe('cancelled');
+    expect([refundCalls(event, attempt), alarmsOf(attempt)]).toEqual([1, []]);
+  });
+
+  test.each(['pending', 'attention'] as const)(
+    'that fails while it was %s alarms with the provider’s message, and is asked for again',
+    async (newRefunds) => {
+      const event = await poll(provider);
+      sandbox.faults.newRefunds = newRefunds;
+      const attempt = await payInVain(event);
+      await untilRefund(event, attempt, newRefunds === 'attention' ? 'needs_attention' : 'pending');
+      // A refund that the provider has not been asked for yet is shown as pending, too.
+      const begun = 'SELECT 1 FROM payment_refunds WHERE attempt_id = $1 AND status = $2';
+      await eventually(async () => (await service.query(begun, [attempt, newRefunds]))[0]);
+      await untilQuiet();
+      sandbox.faults.newRefunds = 'succeeded';
+      await sandbox.moveRefund(referenceOf(event, attempt), 'failed');
+      await untilTrue(() => alarmsOf(attempt).includes('refund_refused'));
+      await ageRefund(service, attempt, 0);
+      await untilRefund(event, attempt, 'refunded');
+      expect(refundCalls(event, attempt)).toBe(2);
+    },
+  );
+
+  test('whose job has used all its tries, or is gone, is swept until the payer has the money, and alarms after a day', async () => {
+    const event = await poll(provider);
+    const { faults } = sandbox;
+    Object.assign(faults, { refuseRefunds: true });
+    const attempts = [await payInVain(event), await payInVain(event)];
+    for (const [index, attempt] of attempts.entries()) {
+      await untilTrue(() => alarmsOf(attempt).length === 1);
+      const { id } = await eventually(async () => (await jobsOf(attempt))[0]);
+      const end =
+        index === 0 ? "permanently_fail_jobs(ARRAY[$1::bigint], 'used up')" : 'complete_jobs(ARRAY[$1::bigint])';
+      await service.query(`SELECT graphile_worker.${end}`, [id]);
+    }
+    const aged = 'UPDATE payment_refunds SET created_at = created_at - $2::bigint WHERE attempt_id = ANY ($1)';
+    await service.query(aged, [attempts, 2 * DAY_MS]);
+    Object.assign(faults, { refuseRefunds: false, refuseStatus: 503, refuseTimes: 1e9 });
+    const before = attempts.map((attempt) => refundCalls(event, attempt));
+    await sweepRefunds(service.deps);
+    for (const attempt of attempts) await untilTrue(() => alarmsOf(attempt).length === 2);
+    expect(new Set(attempts.flatMap(alarmsOf))).toEqual(new Set(['refund_refused']));
+    // Planned again by itself: nothing is swept twice.
+    const planned = attempts.map((attempt) => refundCalls(event, attempt));
+    expect(planned.every((calls, index) => calls > (before[index] ?? 0))).toBe(true);
+    await sweepRefunds(service.deps);
+    Object.assign(faults, NO_FAULTS);
+    for (const attempt of attempts) {
+      await ageRefund(service, attempt, 0);
+      await untilRefund(event, attempt, 'refunded');
+    }
+  });
+
+  test('that waits for its merchant alarms once, is asked for once a day, and is given up after 30', async () => {
+    const event = await poll(provider);
+    sandbox.faults.newRefunds = 'attention';
+    const attempt = await payInVain(event);
+    await untilRefund(event, attempt, 'needs_attention');
+    await untilQuiet();
+    expect(alarmsOf(attempt)).toEqual(['refund_needs_attention']);
+    const { run_at: planned } = await eventually(async () => (await jobsOf(attempt))[0]);
+    expect(planned.getTime() - Date.now()).toBeGreaterThan(23 * 3_600_000);
+    await ageRefund(service, attempt, 30);
+    await untilRefund(event, attempt, 'failed');
+    expect(alarmsOf(attempt)).toEqual(['refund_needs_attention', 'refund_refused']);
+    expect(refundCalls(event, attempt)).toBe(1);
+  });
+});
+
+const sumOf = (rows: readonly unknown[], name: string): number =>
+  rows.reduce<number>((sum, row) => sum + Number(Reflect.get(Object(row), name)), 0);
+
+describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (provider) => {
+  test('is what the provider calls it once it is paid, and how its refund stands', async () => {
+    const event = await poll(provider);
+    const { attempt } = await event.begin();
+    expect(await event.payment(attempt)).toMatchObject({ providerDetails: null, refund: null });
+    const { first, second } = await payTwice(event, () => undefined);
+    const bought = await event.payment(first);
+    expect(bought).toMatchObject({ status: 'fulfilled', refund: null });
+    expect(bought.providerDetails).toEqual({
+      reference: provider === 'provider_a' ? expect.anything() : expect.stringMatching(/^[A-Za-z0-9.=-]+$/),
+      paymentId: expect.any(String),
+      paidAt: expect.any(Number),
+      feeMinor: expect.any(Number),
+      livemode: false,
+    });
+    const back = await event.refunded(second);
+    expect(back.refund).toEqual({
+      status: 'refunded',
+      amountMinor: back.amountMinor,
+      requestedAt: expect.any(Number),
+      finishedAt: back.refundedAt,
+    });
+    const listed = await event.show('/payments');
+    expect(listed.find(({ id }: { id: string }) => id === second)).toEqual({ ...back, confirmationCode: null });
+    const voter = await event.page(`payments/${second}`);
+    expect(Object.keys(voter.body.data)).not.toEqual(expect.arrayContaining(['providerDetails']));
+    const csv = await event.account.get(`/voting-events/${event.id}/payments/csv`);
+    const [head = '', ...lines] = String(csv.body).trim().split('\r\n');
+    const last = head.replaceAll('"', '').split(',').slice(-5);
+    expect(last).toEqual(['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor']);
+    expect(lines.find((line) => line.includes(second))).toContain(
+      `false,"refunded",${back.refund.amountMinor},${back.refund.requestedAt}`,
+    );
+  });
+
+  test('adds up to the minor unit: the statistics, the list and the file agree on what was taken in, and on fees', async () => {
+    const event = await poll(provider);
+    const attempts = [await event.payKnown(), await event.payKnown(), await event.payKnown()];
+    for (const attempt of attempts) demand(await event.cast(attempt), 201);
+    await payTwice(event, () => undefined);
+    const [, dropped = '', reversed = ''] = attempts;
+    await service.query('SELECT give_back_ballot($1, $2)', [event.id, dropped]);
+    await event.refunded(dropped);
+    await sandbox.reverse(referenceOf(event, reversed), 'dispute');
+    await event.reversed(reversed);
+    const stats = await event.show('/stats');
+    const listed: Record<string, unknown>[] = await event.show('/payments');
+    const isKept = (row: Record<string, unknown>) =>
+      row['status'] === 'fulfilled' && !row['refundedAt'] && !row['reversedAt'];
+    const kept = listed.filter(isKept);
+    expect(stats.payments.revenue).toEqual([
+      { currency: listed[0]?.['currency'], amountMinor: sumOf(kept, 'amountMinor') },
+    ]);
+    expect(kept).toHaveLength(2);
+    const csv = await event.account.get(`/voting-events/${event.id}/payments/csv`);
+    const [head = [], ...rows] = parseCsv(String(csv.body));
+    const inFile = rows.map((row) => Object.fromEntries(head.map((name, index) => [name, row[index] ?? ''])));
+    expect(sumOf(inFile.filter(isKept), 'amountMinor')).toBe(sumOf(kept, 'amountMinor'));
+    const fees = listed.map((row) => row['providerDetails']).filter((details) => details !== null);
+    expect(sumOf(fees, 'feeMinor')).toBe(sumOf(inFile, 'feeMinor'));
+    expect(fees).toHaveLength(5);
+  });
+
+  test('is a refund that fails, and payment.refund_failed once, where the provider never answers', async () => {
+    const event = await poll(provider);
+    const receiver = await receive();
+    const hook = { url: receiver.url, eventTypes: ['payment.refund_failed'] };
+    await event.account.make('/webhook-endpoints', hook);
+    const { faults } = sandbox;
+    const { second } = await payTwice(event, () => Object.assign(faults, { refuseStatus: 503, refuseTimes: 1e9 }));
+    const later = "SELECT 1 FROM graphile_worker.jobs WHERE key LIKE $1 AND run_at > now() + '1 minute'::interval";
+    await untilTrue(async () => (await service.query(later, [`refund:${second}:%:again`])).length === 1);
+    const waiting = { status: 'pending', requestedAt: expect.any(Number), finishedAt: null };
+    expect((await event.payment(second)).refund).toMatchObject(waiting);
+    expect(receiver.received).toEqual([]);
+    await ageRefund(service, second, 30);
+    const message = await eventually(() => receiver.received[0]);
+    expect(JSON.parse(message.body)).toMatchObject({ type: 'payment.refund_failed', data: { id: second } });
+    const failed = await event.payment(second);
+    expect([failed.refundedAt, failed.refund]).toEqual([null, expect.objectContaining({ status: 'failed' })]);
+    await ageRefund(service, second, 1);
+    const jobs = await service.query('SELECT 1 FROM graphile_worker.jobs WHERE key LIKE $1', [`refund:${second}:%`]);
+    expect([jobs.length, receiver.received.length]).toEqual([0, 1]);
+  });
+});
