@@ -747,18 +747,9 @@ CREATE TABLE ballot_announcements (
   announced_at bigint NOT NULL
 );
 
--- voters: what changes of the roll added to the electorate or took from it; the sum is the electorate. Rows are only added, so that
--- changes never wait for each other. The database writes them itself, and puts many together into one now and then.
-CREATE TABLE electorate_changes (
-  voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
-  id bigint GENERATED ALWAYS AS IDENTITY,
-  -- Approved voters.
-  heads bigint NOT NULL,
-  weight_micro numeric NOT NULL,
-  PRIMARY KEY (voting_event_id, id)
-);
-
--- voters: the same of the figures of the roll, by group and status; their sums are the statistics.
+-- voters: what changes of the roll added to its figures or took from them, by group and status; their sums are the statistics and the
+-- electorate. Rows are only added, so that changes never wait for each other. The database writes them itself, and puts many together
+-- into one now and then.
 CREATE TABLE roll_figures (
   voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
   id bigint GENERATED ALWAYS AS IDENTITY,

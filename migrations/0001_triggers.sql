@@ -52,15 +52,7 @@ CREATE OR REPLACE TRIGGER voided_ballots_stay_void BEFORE UPDATE ON voided_ballo
 CREATE OR REPLACE TRIGGER credit_entries_append_only BEFORE UPDATE ON credit_entries
   FOR EACH ROW EXECUTE FUNCTION refuse_change();
 
--- The electorate and the figures of a roll are kept as sums of changes. Row by row only where most changes leave the figure as it is.
-CREATE OR REPLACE TRIGGER voters_note_added AFTER INSERT ON voters REFERENCING NEW TABLE AS roll
-  FOR EACH STATEMENT EXECUTE FUNCTION note_electorate_of_roll();
-CREATE OR REPLACE TRIGGER voters_note_changed AFTER UPDATE ON voters
-  FOR EACH ROW
-  WHEN (NEW.source <> 'poll' AND (OLD.status, OLD.weight_micro, OLD.deleted_at) IS DISTINCT FROM (NEW.status, NEW.weight_micro, NEW.deleted_at))
-  EXECUTE FUNCTION note_electorate_of_voter();
-CREATE OR REPLACE TRIGGER voters_note_removed AFTER DELETE ON voters REFERENCING OLD TABLE AS roll
-  FOR EACH STATEMENT EXECUTE FUNCTION note_electorate_of_roll();
+-- The figures of a roll, its electorate among them, are kept as sums of changes. Row by row only where most changes leave the figure as it is.
 CREATE OR REPLACE TRIGGER voters_count_added AFTER INSERT ON voters REFERENCING NEW TABLE AS roll
   FOR EACH STATEMENT EXECUTE FUNCTION count_roll_of_statement();
 CREATE OR REPLACE TRIGGER voters_count_changed AFTER UPDATE ON voters

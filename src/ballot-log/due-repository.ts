@@ -13,8 +13,7 @@ const NOT_CLOSED = sql`l.closed_size IS NULL`;
 const SMALLEST_ROLL_SEALED_EARLY = 30;
 
 /** SQL. Of an event `e`: it is sealed once, at its close (completions 6.2). */
-export const SEALED_ONCE = `(e.type = 'election' AND e.ends_at IS NOT NULL AND ${SMALLEST_ROLL_SEALED_EARLY} > (
-  SELECT coalesce(sum(c.heads), 0) FROM electorate_changes c WHERE c.voting_event_id = e.id))`;
+export const SEALED_ONCE = `(e.type = 'election' AND e.ends_at IS NOT NULL AND ${SMALLEST_ROLL_SEALED_EARLY} > (SELECT heads FROM electorate(e.id)))`;
 
 /** SQL. What waits of each event: read once for all of them, however many there are. */
 const WAITING = sql`(SELECT voting_event_id, count(*) AS ballots, min(due_at) AS due_at FROM ballot_queue GROUP BY voting_event_id)`;

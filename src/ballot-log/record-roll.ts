@@ -20,7 +20,7 @@ async function sumVoters(executor: Executor, source: SQL): Promise<VoterSum> {
 
 /** The approved voters of an election, and their weight in millionths. */
 export const readElectorate = (executor: Executor, eventId: string): Promise<VoterSum> =>
-  sumVoters(executor, sql`electorate_changes AS s WHERE s.voting_event_id = ${eventId}`);
+  sumVoters(executor, sql`electorate(${eventId}) AS s`);
 
 /** Changes of the roll since the opening, made by hand. A kept ballot definition may have earlier ones. */
 export async function readRollChanges(

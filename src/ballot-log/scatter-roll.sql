@@ -13,8 +13,8 @@ BEGIN
     RETURNING v.*),
   written AS (INSERT INTO voters SELECT * FROM taken ORDER BY id RETURNING id)
   SELECT max(id) FROM written' INTO last USING p_event, p_after, p_limit;
-  -- Each chunk went out of the electorate and came back: no trace of it may pile up.
-  IF last IS NULL THEN PERFORM fold_electorate(p_event); END IF;
+  -- Each chunk went out of the figures of the roll and came back: no trace of it may pile up.
+  IF last IS NULL THEN PERFORM fold_roll_figures(p_event); END IF;
   RETURN last;
 END $$;
 

@@ -16,7 +16,6 @@ export const FUNCTION_FILES = [
   'voting-events/event-changes.sql',
   'voting-events/delete-event.sql',
   'voting-events/rehearsal.sql',
-  'voters/electorate.sql',
   'voters/roll-figures.sql',
   'voters/voter-key.sql',
   'voters/participation.sql',

@@ -16,7 +16,8 @@ import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
 import type { EventResults } from './event-results.ts';
 import { readBox } from './read-box.ts';
 import { type CountInputs, readCountInputs, type WaitingBallot } from './read-count-inputs.ts';
-import { foldElectorate, readTurnoutByGroup } from './repository.ts';
+import { foldRollFigures } from './read-stats.ts';
+import { readTurnoutByGroup } from './repository.ts';
 import { BallotDefinitionLacks, RunningCount } from './running-count.ts';
 import { type Counted, describe, electorateOf, shape } from './shape-count.ts';
 
@@ -28,8 +29,6 @@ const MAX_KEPT = 200;
 const WORTH_SAVING = 20_000n;
 /** A group of fewer voters is not shown: its turnout would be that of people who know each other. */
 const SMALLEST_GROUP = 5;
-/** Changes of the roll that are put together into one, so that their sum stays cheap. */
-const MAX_ELECTORATE_CHANGES = 200;
 
 /** Which rounds are asked for. */
 export interface RoundQuestion {
@@ -216,7 +215,7 @@ export class EventCounter {
       running.savedLeaf = running.lastLeaf;
       await saveSnapshot({ db: this.#db, secrets: this.#secrets }, definition, running, nowMs);
     }
-    if (inputs.electorate.changes > MAX_ELECTORATE_CHANGES) await foldElectorate(this.#db, event.id);
+    await foldRollFigures(this.#db, event.id, inputs.electorate.changes);
     const seed = inputs.lot === undefined ? undefined : openSeed(this.#secrets, event.id, inputs.lot.seed);
     const root = inputs.lot?.root ?? (closing ? Buffer.from(inputs.log.root()) : null);
     // The seed is secret until the result is final: who knew it could reckon how to break a tie.

@@ -93,8 +93,7 @@ const BASE = `
   UNION ALL SELECT 'log', '0', lot_seed, frontier, lot_root FROM ballot_logs WHERE voting_event_id = $1
   UNION ALL SELECT 'disputed', '0', '0', NULL, NULL FROM voting_events WHERE id = $1 AND alarm IS NOT NULL
   UNION ALL SELECT 'close', '0', close_content, close_salt, NULL FROM ballot_logs WHERE voting_event_id = $1 AND close_salt IS NOT NULL
-  UNION ALL SELECT 'electorate', count(*)::text, coalesce(sum(weight_micro), 0)::text, NULL, NULL
-    FROM electorate_changes WHERE voting_event_id = $1
+  UNION ALL SELECT 'electorate', changes::text, weight_micro::text, NULL, NULL FROM electorate($1)
   UNION ALL SELECT 'changes', identity_changes::text, roll_changes::text, NULL, NULL FROM voting_events WHERE id = $1
   UNION ALL (SELECT 'fractional', '0', '0', NULL, NULL FROM voters
     WHERE voting_event_id = $1 AND weight_micro % 1000000 <> 0 ORDER BY weight_micro LIMIT 1)

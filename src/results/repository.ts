@@ -16,15 +16,10 @@ export async function readElectorateTwice(
   eventId: string,
 ): Promise<{ readonly summed: bigint; readonly counted: bigint }> {
   const { rows } = await executor.execute<{ summed: string; counted: string }>(sql`
-    SELECT (SELECT coalesce(sum(weight_micro), 0) FROM electorate_changes WHERE voting_event_id = ${eventId})::text AS summed,
+    SELECT (SELECT weight_micro FROM electorate(${eventId}))::text AS summed,
       (SELECT coalesce(sum(weight_micro), 0) FROM voters WHERE voting_event_id = ${eventId}
         AND status = 'approved' AND deleted_at IS NULL AND source <> 'poll')::text AS counted`);
   return { summed: BigInt(rows[0]?.summed ?? 0), counted: BigInt(rows[0]?.counted ?? 0) };
-}
-
-/** Puts the changes of an event's roll together into one; its electorate is their sum. */
-export async function foldElectorate(db: Database, eventId: string): Promise<void> {
-  await db.execute(sql`SELECT fold_electorate(${eventId})`);
 }
 
 /** Approved voters of each group, and how many took part; groups that are smaller than `least` are left out. */

@@ -34,3 +34,11 @@ CREATE OR REPLACE FUNCTION fold_roll_figures(p_event text) RETURNS void LANGUAGE
   FROM gone GROUP BY 1, 2, 3
   HAVING sum(heads) <> 0 OR sum(weight_micro) <> 0 OR sum(voted) <> 0 OR sum(voted_weight_micro) <> 0;
 $$;
+
+-- The electorate of an event: its approved voters and their weight, without the participants of a poll. Folding would remove `changes` rows.
+CREATE OR REPLACE FUNCTION electorate(p_event text, OUT heads bigint, OUT weight_micro numeric, OUT changes bigint) LANGUAGE sql STABLE AS $$
+  SELECT coalesce(sum(f.heads - f.voted) FILTER (WHERE f.status = 'approved'), 0)::bigint,
+    coalesce(sum(f.weight_micro - f.voted_weight_micro) FILTER (WHERE f.status = 'approved'), 0),
+    count(*) - count(DISTINCT (f.group_id, f.status))
+  FROM roll_figures f WHERE f.voting_event_id = p_event;
+$$;

@@ -104,7 +104,6 @@ BEGIN
   UPDATE roll_figures SET voted = 0, voted_weight_micro = 0
   WHERE voting_event_id = p_event AND (voted <> 0 OR voted_weight_micro <> 0);
   PERFORM fold_roll_figures(p_event);
-  PERFORM fold_electorate(p_event);
   UPDATE voting_events v SET rehearsal_since = NULL, identity_changes = 0, roll_changes = 0, paid_votes = false, alarm = NULL,
     last_candidate_number = coalesce((SELECT max(c.number) FROM candidates c WHERE c.voting_event_id = p_event), 0),
     paper_version = v.paper_version + 1

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
-import { foldElectorate } from '#src/results/repository.ts';
+import { foldRollFigures } from '#src/results/read-stats.ts';
 import { demand, type PositionPlan, refusalOf, type TestEvent } from '#test/harness/elections.ts';
 import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
@@ -277,7 +277,7 @@ async function countedRoll(eventId: string): Promise<number> {
 }
 
 const changesOf = async (eventId: string): Promise<number> =>
-  (await service.deps.db.execute(sql`SELECT 1 FROM electorate_changes WHERE voting_event_id = ${eventId}`)).rows.length;
+  (await service.deps.db.execute(sql`SELECT 1 FROM roll_figures WHERE voting_event_id = ${eventId}`)).rows.length;
 
 describe('the electorate of an election', () => {
   test('is the weight of the approved voters after every kind of change of the roll', async () => {
@@ -318,11 +318,11 @@ describe('the electorate of an election', () => {
     await Promise.all(
       Array.from({ length: 60 }, async (_, index) => {
         demand(await patiently(() => add(index)), 201);
-        await foldElectorate(service.deps.db, id);
+        await foldRollFigures(service.deps.db, id, Number.POSITIVE_INFINITY);
       }),
     );
     expect(await electorateOf(id)).toBe(90);
-    await foldElectorate(service.deps.db, id);
+    await foldRollFigures(service.deps.db, id, Number.POSITIVE_INFINITY);
     expect(await changesOf(id)).toBe(1);
     expect(await electorateOf(id)).toBe(90);
   });

@@ -129,7 +129,10 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
   });
   await bench.pool.query('UPDATE voting_events SET voter_count = voter_count + $2 WHERE id = $1', [eventId, rows]);
   // What the triggers of the roll would have noted.
-  await bench.pool.query('SELECT note_electorate($1, $2, $2::bigint * 1000000)', [eventId, rows]);
+  await bench.pool.query(
+    "INSERT INTO roll_figures VALUES ($1, DEFAULT, '', 'approved', $2, $2::bigint * 1000000, 0, 0)",
+    [eventId, rows],
+  );
 }
 
 /** What is sealed with a ballot of whom it was cast for. */

@@ -10,7 +10,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
         'the sequencer moves queued ballots into the box in one transaction, and the check compares box and participants',
     },
     {
-      tables: ['voters', 'voter_keys', 'electorate_changes'],
+      tables: ['voters', 'voter_keys'],
       reason: 'the roll is rewritten when its ballots are sealed',
     },
   ],
@@ -51,7 +51,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
         'a count is one snapshot of log, box and queue: several statements could see a ballot twice or not at all',
     },
     {
-      tables: ['electorate_changes', 'roll_figures', 'undisclosed_voters', 'voters', 'groups', 'positions'],
+      tables: ['roll_figures', 'undisclosed_voters', 'voters', 'groups', 'positions'],
       reason: 'statistics join roll, participants and ballot definition in one snapshot',
     },
   ],

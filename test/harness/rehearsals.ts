@@ -4,7 +4,7 @@ import type { TestAccount, TestService } from './test-service.ts';
 /** What a rehearsal leaves of itself on purpose, and what counts changes whatever they are. */
 const OWN_TRACES = ['ballot_key', 'paper_version', 'updated_at', 'rehearsal_number', 'rehearsal_ballots'];
 /** The organizer's own steps stand in the trail, and the figures of the roll are sums of rows. */
-const APART = ['audit_entries', 'ballot_keys', 'roll_figures', 'electorate_changes'];
+const APART = ['audit_entries', 'ballot_keys', 'roll_figures'];
 
 type Row = Record<string, unknown>;
 
@@ -25,9 +25,6 @@ export async function dumpEvent(service: TestService, eventId: string): Promise<
   const [event] = await rowsOf('SELECT to_jsonb(e) AS row FROM voting_events e WHERE id = $1');
   dump['voting_events'] = Object.fromEntries(
     Object.entries(event?.['row'] as Row).filter(([column]) => !OWN_TRACES.includes(column)),
-  );
-  dump['electorate'] = await rowsOf(
-    'SELECT sum(heads) AS heads, sum(weight_micro) AS weight FROM electorate_changes WHERE voting_event_id = $1',
   );
   dump['figures'] = await rowsOf(
     `SELECT group_id, status, sum(heads) AS heads, sum(weight_micro) AS weight, sum(voted) AS voted, sum(voted_weight_micro) AS voted_weight

@@ -57,7 +57,7 @@ const INVARIANTS: readonly string[] = [
     FROM ballot_logs l, LATERAL (SELECT count(*) AS ballots FROM sealed_ballots($1)) AS b
     WHERE l.voting_event_id = $1 AND l.ballots <> b.ballots`,
   `SELECT format('I9: weight %s as kept, %s on the roll', kept, roll) AS line FROM (
-      SELECT (SELECT coalesce(sum(weight_micro), 0) FROM electorate_changes WHERE voting_event_id = $1) AS kept,
+      SELECT (SELECT weight_micro FROM electorate($1)) AS kept,
         (SELECT coalesce(sum(weight_micro), 0) FROM voters WHERE voting_event_id = $1 AND status = 'approved'
           AND deleted_at IS NULL AND source <> 'poll') AS roll FROM voting_events WHERE id = $1 AND type = 'election') AS w
     WHERE kept <> roll`,
