@@ -22,6 +22,7 @@ export const ALARMS = [
   'refund_failed',
   'refund_needs_attention',
   'refund_refused',
+  'rows_disagree',
   'secret_unreadable',
   'witness_ahead',
 ] as const;

@@ -45,6 +45,7 @@ describe('voting events', () => {
       log: { open: false },
       ...{ votingPageUrl: null, contactEmail: null, language: 'en', logoUrl: null, copy: null },
       finalAt: null,
+      disputed: false,
       payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
       paymentBusinessId: null,
       secrecy: 'secret',
