@@ -4,6 +4,7 @@ import type { Pool } from 'pg';
 import type { CastRequest } from '#src/ballots/repository.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { hashSentKey, hashStoredKey } from '#src/voters/voter-key.ts';
+import { tagOfVoter } from '#src/voters/voter-tag.ts';
 
 /**
  * Machine-made events, participants and requests, for holding the ways to cast against each other. Most of everything is in
@@ -191,17 +192,18 @@ function claimRows(world: World, apiKeyId: string, now: number): Row[] {
 function rollRows(world: World, voting_event_id: string, secrets: Secrets, now: number): Record<string, Row[]> {
   return {
     groups: GROUPS.map((id) => ({ voting_event_id, id, name: id, created_at: now, updated_at: now })),
-    voters: world.people.map((one, index) => ({
-      ...{ voting_event_id, id: `vtr_${index}`, name: `Person ${index}`, email: `p${index}@example.org` },
-      ...{ email_key: one.deleted === 'queued' ? null : `p${index}@example.org`, voter_id: `ID${index}` },
-      ...{
-        voter_id_key: one.deleted === 'queued' ? null : `ID${index}`,
-        group_id: one.group,
-        weight_micro: one.weight,
-      },
-      ...{ status: one.status, source: 'organizer', key_status: one.keyStatus, created_at: now, updated_at: now },
-      deleted_at: one.deleted === 'no' ? null : now,
-    })),
+    voters: world.people.map((one, index) => {
+      const [id, email] = [`vtr_${index}`, `p${index}@example.org`];
+      const [emailKey, voterIdKey] = one.deleted === 'queued' ? [null, null] : [email, `ID${index}`];
+      const standing = { groupId: one.group, weightMicro: BigInt(one.weight), status: one.status, keyGeneration: 0 };
+      const tag = tagOfVoter(secrets, { votingEventId: voting_event_id, id, email, emailKey, voterIdKey, ...standing });
+      return {
+        ...{ voting_event_id, id, name: `Person ${index}`, email, email_key: emailKey, voter_id: `ID${index}` },
+        ...{ voter_id_key: voterIdKey, group_id: one.group, weight_micro: one.weight, tag: hex(tag) },
+        ...{ status: one.status, source: 'organizer', key_status: one.keyStatus, created_at: now, updated_at: now },
+        deleted_at: one.deleted === 'no' ? null : now,
+      };
+    }),
     voter_keys: world.people.map((_, index) => ({
       ...{ voting_event_id, voter_id: `vtr_${index}`, number: 1 },
       key_hash: hex(
