@@ -42,6 +42,7 @@ import {
   normaliseCode,
   openBallot,
   openTimes,
+  openWaiting,
   openWaitingTime,
   sealTimes,
   sealWaitingTime,
@@ -238,10 +239,13 @@ function admitVoter(
 ): Buffer | undefined {
   const voter = taggedVoter(event.id, tagged);
   if (!isGenuine(deps.secrets, event, voter)) return undefined;
-  const { sealed } = openBallot(secrets, event, tag, entries);
-  return sealed !== undefined && isCastFor(secrets, voter, sealed.voter)
-    ? tagOfParticipation(secrets, event.id, participant)
-    : undefined;
+  try {
+    const { sealed } = openWaiting(secrets, event, tag, entries);
+    const isOwn = sealed !== undefined && isCastFor(secrets, voter, sealed.voter);
+    return isOwn ? tagOfParticipation(secrets, event.id, participant) : undefined;
+  } catch {
+    return undefined;
+  }
 }
 
 function shapeConfirmation(

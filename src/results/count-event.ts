@@ -3,7 +3,7 @@ import { openClose } from '#src/ballot-log/close-opening.ts';
 import { hashOfJson } from '#src/ballot-log/leaf.ts';
 import { openSeed } from '#src/ballot-log/lot.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
-import { isSealed, openBallot } from '#src/ballots/waiting-ballot.ts';
+import { isSealed, openBallot, openWaiting } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Lot, ReportOptions, RoundPage } from '#src/tally/types.ts';
@@ -232,7 +232,7 @@ export class EventCounter {
     const { event } = definition;
     const { running, inputs, seed, lot } = await this.#present(definition, audience, nowMs, closing);
     const final = isFinalAt(event, nowMs) && (inputs.lot?.root ?? null) !== null;
-    const { stats, positions } = await this.#report(
+    const { stats, positions, isForged } = await this.#report(
       definition,
       running,
       inputs,
@@ -246,7 +246,7 @@ export class EventCounter {
       votingEventId: event.id,
       title: event.title,
       final,
-      disputed: inputs.disputed,
+      disputed: inputs.disputed || isForged,
       asOf: nowMs,
       stats: {
         ...stats,
@@ -324,8 +324,8 @@ export class EventCounter {
       definition,
       running,
       inputs,
-      async (options) => {
-        counted = await shape(running, { ...options, lot });
+      async (options, isForged) => {
+        counted = { ...(await shape(running, { ...options, lot })), isForged };
       },
       leftOut,
     );
@@ -339,27 +339,49 @@ export class EventCounter {
     definition: BallotDefinition,
     running: RunningCount,
     inputs: CountInputs,
-    ask: (options: Omit<ReportOptions, 'lot'>) => Promise<void>,
+    ask: (options: Omit<ReportOptions, 'lot'>, isForged: boolean) => Promise<void>,
     leftOut: readonly WaitingBallot[] = [],
   ): Promise<void> {
     const all = [...inputs.queue, ...inputs.hidden, ...inputs.voided, ...leftOut];
     // What stands in the log needs no key, so that a result outlives its own.
     const isAnySealed = all.some(({ entries }) => isSealed(entries));
     const secrets = (isAnySealed ? await this.#ballotKeys.find(definition.event) : undefined) ?? this.#secrets;
-    const open = (ballots: readonly WaitingBallot[]): WaitingBallot[] =>
-      ballots.map((one) => {
-        const { entries, sealed } = openBallot(secrets, definition.event, one.codeTag, one.entries);
-        return { ...one, entries, weightMicro: sealed?.weightMicro ?? one.weightMicro };
-      });
-    const [queue, notCounted] = [open(inputs.queue), open([...inputs.hidden, ...inputs.voided, ...leftOut])];
+    // What waits and is not as the service wrote it counts in no result (completions 6.7), and is not taken from one either.
+    const forged = new Set<string>();
+    const queue = inputs.queue.flatMap((one) => {
+      const opened = unlessForged(() => openWaiting(secrets, definition.event, one.codeTag, one.entries));
+      if (opened === undefined) forged.add(one.codeTag.toString('hex'));
+      return opened === undefined ? [] : [countable(one, opened)];
+    });
+    const notCounted = [...inputs.hidden, ...inputs.voided, ...leftOut].flatMap((one) =>
+      forged.has(one.codeTag.toString('hex'))
+        ? []
+        : [countable(one, openBallot(secrets, definition.event, one.codeTag, one.entries))],
+    );
     await running.add(queue, 1);
     await running.add(notCounted, -1);
-    await ask({
+    const options = {
       electorateMicro: definition.event.type === 'election' ? electorateOf(inputs, running) : null,
       wholeWeights: !inputs.fractional && running.fractional === 0,
       unitWeights: !inputs.weighted && running.weighted === 0,
-    });
+    };
+    await ask(options, forged.size > 0);
     await running.add(notCounted, 1);
     await running.add(queue, -1);
+  }
+}
+
+const countable = (one: WaitingBallot, { entries, sealed }: ReturnType<typeof openBallot>): WaitingBallot => ({
+  ...one,
+  entries,
+  weightMicro: sealed?.weightMicro ?? one.weightMicro,
+});
+
+/** A seal that does not open is an alarm of its own. */
+function unlessForged<T>(open: () => T): T | undefined {
+  try {
+    return open();
+  } catch {
+    return undefined;
   }
 }

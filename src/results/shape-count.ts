@@ -11,6 +11,8 @@ import type { RunningCount } from './running-count.ts';
 export interface Counted {
   readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges' | 'disclosure'>;
   readonly positions: EventResults['positions'];
+  /** Whether a ballot that waits was left out because the service did not write it as it stands. */
+  readonly isForged: boolean;
 }
 
 /**
@@ -35,7 +37,7 @@ export function describe(running: RunningCount, inputs: CountInputs, lot: Lot | 
 }
 
 /** The figures of a moment that a count gives. */
-export async function shape(running: RunningCount, options: ReportOptions): Promise<Counted> {
+export async function shape(running: RunningCount, options: ReportOptions): Promise<Omit<Counted, 'isForged'>> {
   const { electorateMicro } = options;
   const positions = await running.report(options);
   return {

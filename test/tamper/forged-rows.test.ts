@@ -269,3 +269,35 @@ describe('a participation that SQL wrote', () => {
     expect(await read(election)).toMatchObject({ disputed: true, finalAt: null });
   });
 });
+
+describe('a ballot that SQL puts into the queue', () => {
+  /** Of three ballots and one of SQL's, in the box or not. */
+  async function expectThree({ event }: Election): Promise<void> {
+    const results = demand(await account.get(`/voting-events/${event.id}/results`), 200);
+    expect(results).toMatchObject({ disputed: true, stats: { ballots: 3 } });
+  }
+
+  test.each([
+    ['in the clear', "decode('01', 'hex') || substr(q.entries, 2)"],
+    ['in the form of a poll', "decode('02', 'hex') || substr(q.entries, 2)"],
+    ['as a copy of one that waits', 'q.entries'],
+  ])('%s is never sealed: the event is disputed and never final, and its results answer', async (_, entries) => {
+    const election = await openElection({ endsAt: Date.now() + 3_600_000 });
+    for (const at of [1, 2, 3]) await vote(election, member(election, at));
+    const { rowCount } = await sql.query(
+      `WITH ghost AS (INSERT INTO participation (voting_event_id, participant) VALUES ($1, $2))
+       INSERT INTO ballot_queue SELECT q.voting_event_id, 'bal_' || md5(q.id), sha256(q.code_tag), ${entries}, q.weight_micro, q.salt,
+         q.sealed_time, q.voter_id, q.country_code, q.submitted_at, true, q.due_at FROM ballot_queue q WHERE voting_event_id = $1 LIMIT 1`,
+      [election.event.id, member(election, 5).id],
+    );
+    expect(rowCount).toBe(1);
+    await expectThree(election);
+    await moveEnd(service.deps, election.event.id, CLOSED);
+    await eventually(async () => {
+      await sequenceLog(sealDeps(service.deps), election.event.id, 1).catch(() => undefined);
+      return (await read(election)).disputed === true ? true : undefined;
+    });
+    expect((await read(election)).finalAt).toBeNull();
+    await expectThree(election);
+  });
+});
