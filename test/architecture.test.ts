@@ -51,31 +51,31 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 1456,
   'payment-providers': 2031,
-  database: 1840,
+  database: 1839,
   'embedded-postgres': 1084,
   http: 3813,
-  server: 766,
+  server: 767,
   reference: 2910,
   jobs: 613,
   mail: 551,
   accounts: 874,
   webhooks: 2620,
-  'voting-events': 4230,
+  'voting-events': 4229,
   'ballot-definition': 4004,
-  voters: 5333,
+  voters: 5302,
   payments: 3685,
   credits: 721,
-  ballots: 3221,
-  'ballot-log': 3968,
+  ballots: 3225,
+  'ballot-log': 3967,
   'service-log': 724,
   tally: 2858,
-  results: 5591,
+  results: 5608,
   console: 1262,
   demo: 488,
   commands: 4549,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_259;
+const LINES_OF_ALL = 61_247;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
