@@ -62,7 +62,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2620,
   'voting-events': 4229,
   'ballot-definition': 4004,
-  voters: 5302,
+  voters: 5315,
   payments: 3685,
   credits: 721,
   ballots: 3225,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4549,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_247;
+const LINES_OF_ALL = 61_260;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

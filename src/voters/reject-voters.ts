@@ -13,7 +13,7 @@ import { listVotersByIds, storeTags, updateVoters } from './repository.ts';
 import { type Voter, viewVoter } from './voter.ts';
 import { endKeys } from './voter-key-repository.ts';
 import { keepRejected, placeOf } from './voter-places.ts';
-import { isGenuine, tagOfVoter } from './voter-tag.ts';
+import { isChangeable, renewedTag } from './voter-tag.ts';
 
 /** @throws ApiError 422 naming each ID that is not a voter of the event */
 export async function requireVoters(tx: Transaction, eventId: string, ids: readonly string[]): Promise<Voter[]> {
@@ -40,7 +40,7 @@ export async function rejectVoters(
   await requirePhase('change_standing', event, event.lockedAt, async () => rows.some(({ hasVoted }) => hasVoted));
   const changed = rows.map(({ id }) => id);
   // What SQL wrote would become the service's own word.
-  if (!rows.every((row) => isGenuine(deps.secrets, event, row))) throw refuse('rows_disagree');
+  if (!rows.every((row) => isChangeable(deps.secrets, event, row))) throw refuse('rows_disagree');
   await endKeys(tx, event.id, changed);
   const change = { status: 'rejected', keyStatus: 'none', updatedAt: event.lockedAt } as const;
   await updateVoters(tx, event.id, changed, change);
@@ -48,7 +48,7 @@ export async function rejectVoters(
   await storeTags(
     tx,
     event.id,
-    renewed.map((row) => ({ ...row, tag: tagOfVoter(deps.secrets, row) })),
+    renewed.map((row) => ({ ...row, tag: renewedTag(deps.secrets, row) })),
   );
   const registrations = rows.filter((row) => placeOf(row) === 'registration').length;
   if (registrations > 0) await keepRejected(tx, event.id, registrations);

@@ -6,7 +6,7 @@ import { isGenuine, type TaggedArray, taggedVoter, tagOfVoter } from './voter-ta
 const PAGE = 500;
 /** Voters on whose rows something still depends. $1: the ID of the present secret key. */
 const TAGGED = `FROM voters v JOIN voting_events e ON e.id = v.voting_event_id
-  WHERE e.type = 'election' AND e.final_at IS NULL AND v.deleted_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
+  WHERE e.final_at IS NULL AND v.deleted_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
 
 /** How many rows of voters are bound to the present secret key, and how many to an earlier one. */
 export async function countTagged(pool: pg.Pool, secrets: Secrets): Promise<{ present: number; earlier: number }> {
@@ -34,7 +34,7 @@ export async function retagVoters(
     for (const { event, approval, tagged } of rows) {
       const row = taggedVoter(event, tagged);
       after = [event, row.id];
-      if (!isGenuine(secrets, { type: 'election', voterApproval: approval }, row)) {
+      if (!isGenuine(secrets, { voterApproval: approval }, row)) {
         foreign += 1;
         continue;
       }

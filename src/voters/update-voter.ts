@@ -25,7 +25,7 @@ import { shownStatusOf, type updateVoterBody, type Voter, viewVoter } from './vo
 import { identityIssues } from './voter-identity.ts';
 import { dropUnconfirmed, endKeys } from './voter-key-repository.ts';
 import { giveVotersBack, keepRejected, placeOf, takeRoomForVoters } from './voter-places.ts';
-import { isGenuine, tagOfVoter } from './voter-tag.ts';
+import { isChangeable, renewedTag } from './voter-tag.ts';
 
 type Body = z.output<typeof updateVoterBody>;
 type Changed = Partial<Body>;
@@ -137,7 +137,7 @@ export async function updateVoter(
   if (Object.keys(changed).length === 0) return before;
   await guardVoter(tx, event, before, changed);
   // What SQL wrote would become the service's own word.
-  if (!isGenuine(deps.secrets, event, before)) throw refuse('rows_disagree');
+  if (!isChangeable(deps.secrets, event, before)) throw refuse('rows_disagree');
   const ended = endsKeys(before, changed);
   if (ended) await endKeys(tx, event.id, [id]);
   // It was cast for the voter as the row named the voter then.
@@ -145,7 +145,7 @@ export async function updateVoter(
   try {
     const keys = ended ? ({ keyStatus: 'none', keyGeneration: before.keyGeneration + 1 } as const) : {};
     const columns = { ...columnsOf(changed), ...keys };
-    const tag = tagOfVoter(deps.secrets, { ...before, ...columns });
+    const tag = renewedTag(deps.secrets, { ...before, ...columns });
     await storeVoter(tx, event.id, id, { ...columns, tag, updatedAt: event.lockedAt });
   } catch (fault) {
     const constraint = violatedConstraint(fault);

@@ -60,20 +60,20 @@ const groupOf = ({ votingEventId, id, groupId }: DecidingColumns): string =>
  * last are not looked at where the row has no group: the database takes it away with a deleted group.
  */
 export function tagOfVoter(secrets: Secrets, row: DecidingColumns): Buffer {
-  const macs = [standingOf(row, row.status), groupOf(row)].map((text) => secrets.mac('row-tag', text));
-  return Buffer.concat([Buffer.from(secrets.id, 'hex'), ...macs.map((mac) => mac.subarray(0, MAC_BYTES))]);
+  const macOf = (text: string): Buffer => secrets.mac('row-tag', text).subarray(0, MAC_BYTES);
+  const group = row.groupId === null ? Buffer.alloc(MAC_BYTES) : macOf(groupOf(row));
+  return Buffer.concat([Buffer.from(secrets.id, 'hex'), macOf(standingOf(row, row.status)), group]);
 }
 
 /**
- * Whether the service wrote the row of an election's voter as it stands, under any of its listed secret keys. In a poll every row is taken:
- * its participants follow from their ballots.
+ * Whether the service wrote the row of a voter as it stands, under any of its listed secret keys. Never asks for the type of the event,
+ * which SQL can change for a moment: participants of polls, which bear no tag, are told apart by their callers.
  */
 export function isGenuine(
   secrets: Secrets,
-  { type, voterApproval }: Pick<VotingEvent, 'type' | 'voterApproval'>,
+  { voterApproval }: Pick<VotingEvent, 'voterApproval'>,
   row: TaggedVoter,
 ): boolean {
-  if (type === 'poll') return true;
   const { tag } = row;
   if (tag?.length !== KEY_ID_BYTES + 2 * MAC_BYTES) return false;
   const bears = (text: string, at: number): boolean =>
@@ -87,6 +87,19 @@ export function isGenuine(
     bears(standingOf(row, status), KEY_ID_BYTES),
   );
 }
+
+/** Whether an organizer's change may make the row the service's own word: it is genuine, or the bare listing of a poll's participant. */
+export const isChangeable = (
+  secrets: Secrets,
+  event: Pick<VotingEvent, 'voterApproval'>,
+  row: TaggedVoter & Pick<typeof voters.$inferSelect, 'source'>,
+): boolean => (row.source === 'poll' && row.tag === null) || isGenuine(secrets, event, row);
+
+/** The tag after such a change: a participant of a poll gets none. */
+export const renewedTag = (
+  secrets: Secrets,
+  row: DecidingColumns & Pick<typeof voters.$inferSelect, 'source'>,
+): Buffer | null => (row.source === 'poll' ? null : tagOfVoter(secrets, row));
 
 /** What is sealed with a ballot of whom it was cast for. @param secrets the election's */
 export const tagOfIdentity = (secrets: Secrets, eventId: string, { kind, key }: Identity): Buffer =>

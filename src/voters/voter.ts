@@ -17,7 +17,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { voters } from './tables.ts';
-import { isGenuine } from './voter-tag.ts';
+import { isChangeable } from './voter-tag.ts';
 
 const VOTER_STATUSES = ['pending', 'approved', 'rejected'] as const;
 export type VoterStatus = (typeof VOTER_STATUSES)[number];
@@ -210,7 +210,7 @@ export function viewStoredVoter(
   event: VotingEvent,
   voter: Voter,
 ): VoterView {
-  const trusted = isFinalAt(event, deps.clock.now()) || isGenuine(deps.secrets, event, voter);
+  const trusted = isFinalAt(event, deps.clock.now()) || isChangeable(deps.secrets, event, voter);
   return { ...viewVoter(voter), ...(trusted ? {} : { disputed: true as const }) };
 }
 

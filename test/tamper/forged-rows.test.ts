@@ -2,7 +2,9 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import { enqueue } from '#src/jobs/queue.ts';
 import { createLog } from '#src/platform/log.ts';
+import { SEND_VOTER_KEY, voterKeyMail } from '#src/voters/send-voter-key.ts';
 import { sealDeps } from '#src/work.ts';
 import { createTestEvent, demand, PLURALITY, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
@@ -185,6 +187,27 @@ describe('a member’s row that SQL changed', () => {
     expect(demand(await account.get(`/voting-events/${copy.id}/voters`), 200)).toHaveLength(5);
     await expectDisputed(election);
   });
+});
+
+test('no key is mailed to an address that SQL gave while it says that the event is a poll', async () => {
+  const election = await openElection();
+  const absent = member(election, 0);
+  const thief = `thief-${randomUUID()}@mail.example`;
+  await change(`email = '${thief}', email_key = '${thief}'`, election, absent);
+  // Asked for in an election; the job finds a poll.
+  const type = (to: string) => sql.query('UPDATE voting_events SET type = $2 WHERE id = $1', [election.event.id, to]);
+  await type('poll');
+  await enqueue(
+    service.deps.db,
+    SEND_VOTER_KEY,
+    voterKeyMail({ id: election.event.id, rehearsalSince: null }, absent.id),
+  );
+  await eventually(async () =>
+    lines.some(({ alarm, event }) => alarm === 'rows_disagree' && event === election.event.id) ? true : undefined,
+  );
+  await type('election');
+  expect(service.mails().filter((mail) => recipientOf(mail) === thief)).toEqual([]);
+  await expectDisputed(election);
 });
 
 test('a key that ended with the member’s address opens nothing when SQL puts its row back', async () => {
