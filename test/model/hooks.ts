@@ -1,6 +1,5 @@
 /** Webhook endpoints: how they are managed. What they are sent is looked at by `receiver.ts`. */
 import { type Context, type Expected, invalid, listed, notFound, ok, refuse, unfit } from './answer.ts';
-import { FEATURES } from './features.ts';
 import * as kit from './kit.ts';
 import { at, isObject, type Json, type Spec } from './kit.ts';
 import type { Model, Route } from './model.ts';
@@ -15,7 +14,7 @@ export const EVENT_TYPES = [
   'results.published',
   'log.checkpoint',
   'webhook_endpoint.disabled',
-  ...(FEATURES.newWebhooks ? ['voting_event.closing', 'voter.mail_failed', 'payment.refund_failed'] : []),
+  ...['voting_event.closing', 'voter.mail_failed', 'payment.refund_failed'],
 ];
 const MOST = { free: 2, pro: 20, enterprise: 200 } as const;
 const spec: Spec = {

@@ -61,6 +61,13 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
   }
   return current;
 }
+/** Some fields of an object, as they stand. */
+export function fieldsOf<T extends object, Name extends keyof T & string>(
+  from: T,
+  names: readonly Name[],
+): Pick<T, Name> {
+  return Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, Name>;
+}
 export function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -97,10 +104,6 @@ export function oneOf(...allowed: readonly unknown[]): Match {
 }
 export function prefixed(prefix: string): Match {
   return new Match(`${prefix}…`, (value) => typeof value === 'string' && value.startsWith(prefix));
-}
-/** For parts that aren't built yet: absent, or as it should be. */
-export function maybe(expected: unknown): Match {
-  return new Match('absent or right', (value) => value === undefined || differences(expected, value).length === 0);
 }
 
 /** One of several bodies; told with what keeps the nearest of them from fitting. */

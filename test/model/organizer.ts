@@ -267,25 +267,9 @@ function patch(model: Model, context: Context): Expected[] {
 }
 function accepted(event: Event, next: Event, now: number): Expected {
   return ok(200, eventBody(next, now), () => {
-    Object.assign(event, {
-      title: next.title,
-      code: next.code,
-      description: next.description,
-      type: next.type,
-      startsAt: next.startsAt,
-      endsAt: next.endsAt,
-      timeZone: next.timeZone,
-      voter: next.voter,
-      candidate: next.candidate,
-      ballot: next.ballot,
-      visibility: next.visibility,
-      log: next.log,
-      payToVote: next.payToVote,
-      payToRegister: next.payToRegister,
-      repeatVotes: next.repeatVotes,
-      openedAt: next.openedAt,
-      closedAt: next.closedAt,
-    });
+    // Whether it was ever open is seen by looking at the event itself.
+    const { everOpen } = event;
+    Object.assign(event, next, { everOpen });
   });
 }
 

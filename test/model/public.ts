@@ -30,7 +30,8 @@ import {
   livePendings,
   type Position,
   pollIdentityOf,
-  shownSecrecy,
+  pricesBody,
+  sharedBody,
   statusOf,
   useKey,
 } from './state.ts';
@@ -38,35 +39,22 @@ import {
 function contextBody(event: Event, now: number): Json {
   const topUps = event.positions.some((one) => one.quadraticTopUp !== null);
   return {
+    ...sharedBody(event, now),
     id: event.id,
     code: event.code,
-    title: event.title,
-    description: event.description,
-    type: event.type,
-    status: statusOf(event, now),
-    startsAt: event.startsAt,
-    endsAt: event.endsAt,
-    timeZone: event.timeZone,
     votingMethods: new kit.Bag([...new Set(event.positions.map((one) => one.votingMethod))]),
     voter: {
-      requireVoterId: event.voter.requireVoterId,
-      selfRegistration: event.voter.selfRegistration,
-      saveVoterInfo: event.voter.saveVoterInfo,
+      ...kit.fieldsOf(event.voter, ['requireVoterId', 'selfRegistration', 'saveVoterInfo']),
       pollIdentity: pollIdentityOf(event),
       identity: event.type === 'election' ? 'voter_key' : 'visitor_id',
     },
-    candidate: { selfRegistration: event.candidate.selfRegistration },
     results: { visibility: event.visibility, available: resultsOpen(event, now) },
     payments: {
       required: event.payToVote === null && event.payToRegister !== null ? kit.ANY : event.payToVote !== null,
       provider: event.business === null ? null : kit.oneOf(event.business.provider, null),
-      payToVote: event.payToVote,
-      payToRegisterCandidate: event.payToRegister,
-      repeatVotes: event.repeatVotes,
+      ...pricesBody(event),
       quadraticCredits: topUps,
     },
-    secrecy: shownSecrecy(event),
-    ballot: { ...event.ballot },
   };
 }
 function resultsOpen(event: Event, now: number): boolean {
@@ -332,7 +320,7 @@ function results(_: Model, { event, now, key }: Context): Expected[] {
   const observer = key.scopes.includes('observe') && frozen(event, now);
   if (!resultsOpen(event, now) && !observer) return [forbidden('results_not_available')];
   // Public live counts of a secret event are the snapshot of the last step: names may be those of then or of now.
-  const step = stepped(event, now, (shown) => resultsBody(event, shown.ballots, now, shown), true);
+  const step = stepped(event, now, (shown) => resultsBody(event, shown.ballots, now, shown));
   return [ok(200, step.body, (answer) => step.learn(at(answer, 'data')))];
 }
 

@@ -13,7 +13,6 @@ import {
 } from './answer.ts';
 import { resultsBody, voteRows } from './counts.ts';
 import { fewHolders, isMarked, isStepped, stepped } from './disclosure.ts';
-import { FEATURES } from './features.ts';
 import * as kit from './kit.ts';
 import { at, type Json, nullable, type Spec } from './kit.ts';
 import { expectKeyMail, noteMail } from './mails.ts';
@@ -305,7 +304,7 @@ function votes(_: Model, { event, query, now }: Context): Expected[] {
 
 /** Exact at any moment, except where a weight has fewer than 5 holders: then the figures move with the step. */
 export function organizerResults(event: Event, now: number): Expected[] {
-  const few = FEATURES.disclosure && isStepped(event, now) ? fewHolders(event) : 'no';
+  const few = isStepped(event, now) ? fewHolders(event) : 'no';
   const step = stepped(event, now, (shown) => {
     const moved = { ...resultsBody(event, shown.ballots, now, shown) };
     const exact = resultsBody(event, event.ballots, now, shown);
@@ -322,7 +321,7 @@ function payments(_: Model, { event, query, now }: Context): Expected[] {
   ];
 }
 
-const whole = (one: unknown) => (FEATURES.refundDetails ? kit.oneOf(null, one) : kit.maybe(kit.oneOf(null, one)));
+const whole = (one: unknown) => kit.oneOf(null, one);
 /** What only organizers see of an attempt. */
 const ORGANIZER_PART: Json = {
   providerDetails: whole({

@@ -7,11 +7,11 @@ import { createPosition, deletePosition, hasBallots, patchPosition, perhapsNotNo
 import {
   type Candidate,
   candidateBody,
+  type Event,
   frozen,
   type Group,
   groupBody,
   livePendings,
-  type Position,
   positionBody,
 } from './state.ts';
 
@@ -178,118 +178,80 @@ const matchesSearch = (query: URLSearchParams, ...values: readonly (string | nul
   const search = query.get('search');
   return search === null || values.some((one) => one?.toLowerCase().includes(search.toLowerCase()));
 };
-const positionOf = ({ event, id }: Context) => event.positions.find((one) => one.id === id);
-const candidateOf = ({ event, id }: Context) => event.candidates.find((one) => one.id === id);
-const groupOf = ({ event, id }: Context) => event.groups.find((one) => one.id === id);
 const base = '/voting-events/:e';
 
+interface Row {
+  readonly id: string;
+}
+type Handle = Route['handle'];
+/** The five routes of the rows of an event that are of one kind. */
+function crud<One extends Row>(
+  path: string,
+  rowsOf: (event: Event) => readonly One[],
+  bodyOf: (event: Event, row: One) => Json,
+  [query, list]: readonly [readonly string[], Handle],
+  [create, patch, remove]: readonly [Handle, Handle, Handle],
+): Route[] {
+  const all = `${base}/${path}`;
+  const rowOf = ({ event, id }: Context) => rowsOf(event).filter((row) => row.id === id);
+  const single = { path: `${all}/:id`, exists: (context: Context) => rowOf(context).length > 0 };
+  return [
+    { method: 'GET', path: all, scope: 'read', query, handle: list },
+    { method: 'POST', path: all, scope: 'write', handle: create },
+    {
+      ...{ method: 'GET', scope: 'read', ...single },
+      handle: (_, context) => rowOf(context).map((row) => ok(200, bodyOf(context.event, row))),
+    },
+    { method: 'PATCH', scope: 'write', ...single, handle: patch },
+    { method: 'DELETE', scope: 'write', ...single, handle: remove },
+  ];
+}
+
+function listPositions(_: Model, context: Context): Expected[] {
+  const method = context.query.get('votingMethod');
+  const rows = context.event.positions
+    .filter((one) => (method === null || one.votingMethod === method) && matchesSearch(context.query, one.title))
+    .toSorted((a, b) => (a.sortOrder ?? 0) - (b.sortOrder ?? 0));
+  return filtered(
+    context,
+    rows.map((one) => positionBody(context.event, one)),
+  );
+}
+function listCandidates(_: Model, context: Context): Expected[] {
+  const [status, position, group] = ['status', 'positionId', 'groupId'].map((one) => context.query.get(one));
+  const rows = context.event.candidates.filter(
+    (one) =>
+      (status === null || one.status === status) &&
+      (position === null || one.positionIds.includes(position ?? '')) &&
+      (group === null || one.groupId === group) &&
+      matchesSearch(context.query, one.name, one.email),
+  );
+  return [listed(new kit.Bag(rows.map((one) => candidateBody(context.event, one))))];
+}
+const listGroups: Handle = (_, { event }) => [listed(new kit.Bag(event.groups.map((one) => groupBody(event, one))))];
+
 export const settingsRoutes: readonly Route[] = [
-  {
-    method: 'GET',
-    path: `${base}/positions`,
-    scope: 'read',
-    query: ['votingMethod', 'groupId', 'search'],
-    handle: (_, context) => {
-      const method = context.query.get('votingMethod');
-      const rows = context.event.positions
-        .filter((one) => (method === null || one.votingMethod === method) && matchesSearch(context.query, one.title))
-        .toSorted((a, b) => (a.sortOrder ?? 0) - (b.sortOrder ?? 0));
-      return filtered(
-        context,
-        rows.map((one) => positionBody(context.event, one)),
-      );
-    },
-  },
-  { method: 'POST', path: `${base}/positions`, scope: 'write', handle: createPosition },
-  {
-    method: 'GET',
-    path: `${base}/positions/:id`,
-    scope: 'read',
-    exists: (context) => positionOf(context) !== undefined,
-    handle: (_, context) => [ok(200, positionBody(context.event, positionOf(context) as Position))],
-  },
-  {
-    method: 'PATCH',
-    path: `${base}/positions/:id`,
-    scope: 'write',
-    exists: (context) => positionOf(context) !== undefined,
-    handle: patchPosition,
-  },
-  {
-    method: 'DELETE',
-    path: `${base}/positions/:id`,
-    scope: 'write',
-    exists: (context) => positionOf(context) !== undefined,
-    handle: deletePosition,
-  },
-  {
-    method: 'GET',
-    path: `${base}/candidates`,
-    scope: 'read',
-    query: ['positionId', 'groupId', 'status', 'search'],
-    handle: (_, context) => {
-      const [status, position, group] = ['status', 'positionId', 'groupId'].map((one) => context.query.get(one));
-      const rows = context.event.candidates.filter(
-        (one) =>
-          (status === null || one.status === status) &&
-          (position === null || one.positionIds.includes(position ?? '')) &&
-          (group === null || one.groupId === group) &&
-          matchesSearch(context.query, one.name, one.email),
-      );
-      return [listed(new kit.Bag(rows.map((one) => candidateBody(context.event, one))))];
-    },
-  },
-  { method: 'POST', path: `${base}/candidates`, scope: 'write', handle: createCandidate },
-  {
-    method: 'GET',
-    path: `${base}/candidates/:id`,
-    scope: 'read',
-    exists: (context) => candidateOf(context) !== undefined,
-    handle: (_, context) => [ok(200, candidateBody(context.event, candidateOf(context) as Candidate))],
-  },
-  {
-    method: 'PATCH',
-    path: `${base}/candidates/:id`,
-    scope: 'write',
-    exists: (context) => candidateOf(context) !== undefined,
-    handle: patchCandidate,
-  },
-  {
-    method: 'DELETE',
-    path: `${base}/candidates/:id`,
-    scope: 'write',
-    exists: (context) => candidateOf(context) !== undefined,
-    handle: deleteCandidate,
-  },
-  {
-    method: 'GET',
-    path: `${base}/groups`,
-    scope: 'read',
-    query: ['search'],
-    handle: (_, { event }) => [listed(new kit.Bag(event.groups.map((one) => groupBody(event, one))))],
-  },
-  { method: 'POST', path: `${base}/groups`, scope: 'write', handle: writeGroup(true) },
-  {
-    method: 'GET',
-    path: `${base}/groups/:id`,
-    scope: 'read',
-    exists: (context) => groupOf(context) !== undefined,
-    handle: (_, context) => [ok(200, groupBody(context.event, groupOf(context) as Group))],
-  },
-  {
-    method: 'PATCH',
-    path: `${base}/groups/:id`,
-    scope: 'write',
-    exists: (context) => groupOf(context) !== undefined,
-    handle: writeGroup(false),
-  },
-  {
-    method: 'DELETE',
-    path: `${base}/groups/:id`,
-    scope: 'write',
-    exists: (context) => groupOf(context) !== undefined,
-    handle: deleteGroup,
-  },
+  ...crud(
+    'positions',
+    (event) => event.positions,
+    positionBody,
+    [['votingMethod', 'groupId', 'search'], listPositions],
+    [createPosition, patchPosition, deletePosition],
+  ),
+  ...crud(
+    'candidates',
+    (event) => event.candidates,
+    candidateBody,
+    [['positionId', 'groupId', 'status', 'search'], listCandidates],
+    [createCandidate, patchCandidate, deleteCandidate],
+  ),
+  ...crud(
+    'groups',
+    (event) => event.groups,
+    groupBody,
+    [['search'], listGroups],
+    [writeGroup(true), writeGroup(false), deleteGroup],
+  ),
   {
     method: 'POST',
     path: `${base}/sponsors`,
