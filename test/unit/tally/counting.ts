@@ -68,6 +68,17 @@ export function values(entries: Readonly<Record<string, number>>): PositionBallo
 
 export type Votes = readonly (readonly [ballot: PositionBallot, heads: number, weightMicro?: bigint])[];
 
+/** A box as a returning officer writes it down: `4 abc, 2 -` are four ballots that rank a, b and c, and two empty ones. */
+export const rankings = (box: string): Votes => boxOf(box, ranking);
+export const markings = (box: string): Votes => boxOf(box, marks);
+
+function boxOf(box: string, ballotOf: (letters: string) => PositionBallot): Votes {
+  return box.split(', ').map((group) => {
+    const [heads, letters = ''] = group.split(' ');
+    return [ballotOf(letters.replace('-', '')), Number(heads)] as const;
+  });
+}
+
 export function counted(of: TallyPosition, votes: Votes): PositionCount {
   const count = startCount(of);
   for (const [ballot, heads, weightMicro = WHOLE] of votes) count.add(ballot, weightMicro, heads);

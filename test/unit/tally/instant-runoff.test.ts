@@ -1,20 +1,14 @@
 import { describe, expect, test } from 'vitest';
 import { scaledToDecimal } from '#src/platform/decimal.ts';
 import type { Round } from '#src/tally/types.ts';
-import { position, ranking, result, type Votes, values, votesOf, WHOLE, weightsOf } from './counting.ts';
+import { position, ranking, rankings, result, type Votes, values, votesOf, WHOLE, weightsOf } from './counting.ts';
 
 function rounds(of: { rounds: readonly Round[] | null }): readonly Round[] {
   return of.rounds ?? [];
 }
 
 describe('instant runoff', () => {
-  const VOTES: Votes = [
-    [ranking('abc'), 4],
-    [ranking('bca'), 3],
-    [ranking('cba'), 1],
-    [ranking('c'), 1],
-    [ranking(''), 2],
-  ];
+  const VOTES: Votes = rankings('4 abc, 3 bca, 1 cba, 1 c, 2 -');
 
   test('eliminates the lowest until somebody has more than half of the ballots still active', () => {
     const won = result(position('ranked_choice', 3), VOTES);
@@ -65,30 +59,18 @@ describe('instant runoff', () => {
   });
 
   test('the majority is of the active ballots, not of all', () => {
-    const won = result(position('ranked_choice', 3), [
-      [ranking('a'), 4],
-      [ranking('b'), 3],
-      [ranking('c'), 2],
-    ]);
+    const won = result(position('ranked_choice', 3), rankings('4 a, 3 b, 2 c'));
     expect(rounds(won)[1]).toMatchObject({ threshold: '4', elected: ['a'], exhausted: '2' });
   });
 
   test('it stops at a majority, with candidates left standing', () => {
-    const won = result(position('ranked_choice', 4), [
-      [ranking('a'), 4],
-      [ranking('bc'), 2],
-      [ranking('cb'), 1],
-    ]);
+    const won = result(position('ranked_choice', 4), rankings('4 a, 2 bc, 1 cb'));
     expect(rounds(won)).toHaveLength(1);
     expect(won).toMatchObject({ winners: ['a'], tie: null });
   });
 
   test('candidates without a vote go out one at a time like any other', () => {
-    const won = result(position('ranked_choice', 5), [
-      [ranking('a'), 2],
-      [ranking('b'), 2],
-      [ranking('c'), 1],
-    ]);
+    const won = result(position('ranked_choice', 5), rankings('2 a, 2 b, 1 c'));
     expect(rounds(won).map(({ eliminated }) => eliminated)).toEqual([['e'], ['d'], ['c'], []]);
   });
 
@@ -97,11 +79,7 @@ describe('instant runoff', () => {
     ['candidate_order', ['b'], null],
   ] as const)('a tie between the last two goes by the policy: %s', (tieBreak, winners, seed) => {
     // Round 1 told them apart; a tie for the seat does not look back at it.
-    const votes: Votes = [
-      [ranking('a'), 5],
-      [ranking('b'), 4],
-      [ranking('cb'), 1],
-    ];
+    const votes: Votes = rankings('5 a, 4 b, 1 cb');
     const won = result(position('ranked_choice', [{ sortOrder: 5 }, {}, {}], { tieBreak }), votes, { seed });
     expect(won.winners.toSorted()).toEqual(winners);
     expect(won.tie).toEqual({ candidateIds: ['b', 'a'], policy: tieBreak, seed: null });
@@ -124,19 +102,12 @@ describe('rankings', () => {
       [ranking('b'), 2],
     ];
     expect(result(position('ranked_choice', 3), votes)).toEqual(
-      result(position('ranked_choice', 3), [
-        [ranking('acb'), 3],
-        [ranking('b'), 2],
-      ]),
+      result(position('ranked_choice', 3), rankings('3 acb, 2 b')),
     );
   });
 
   test('a withdrawn candidate is passed over, and has no place in the rounds', () => {
-    const won = result(position('ranked_choice', [{}, { withdrawn: true }, {}]), [
-      [ranking('bca'), 3],
-      [ranking('a'), 2],
-      [ranking('b'), 4],
-    ]);
+    const won = result(position('ranked_choice', [{}, { withdrawn: true }, {}]), rankings('3 bca, 2 a, 4 b'));
     expect(rounds(won)).toEqual([
       {
         round: 1,
