@@ -26,6 +26,16 @@ const eventA: Any = read('stripe-event-checkout_session_completed.json');
 const samplesB: Any = read('paystack-official-events.json');
 const at = (root: Any, place: string): Any => place.split('/').reduce((value, name) => value?.[name], root);
 
+/** What a payment is read as; `live` and the time of payment where a sample says them. */
+const payment = (
+  amountMinor: number,
+  currency: string,
+  reference: string,
+  providerPaymentId: string,
+  feeMinor: number | null,
+  more: object = {},
+) => ({ amountMinor, currency, reference, providerPaymentId, feeMinor, ...more });
+
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
 const valuesOf = (state: ProviderState) =>
   state.kind === 'paid' || state.kind === 'reversed' ? state.payment : undefined;
@@ -64,16 +74,11 @@ describe.runIf(present)('an official object of provider_a, value by value,', () 
       'a paid session with its charge',
       () => session({ ...PAID, ...OURS }, RECEIVED, charge({})),
       'succeeds',
-      {
-        amountMinor: 1_099,
-        currency: 'usd',
-        reference: 'pay_x',
+      payment(1_099, 'usd', 'pay_x', 'pi_1PgafyB7WZ01zgkWSjxsAJo3', null, {
         attemptId: 'pay_x',
         livemode: false,
-        providerPaymentId: 'pi_1PgafyB7WZ01zgkWSjxsAJo3',
-        feeMinor: null,
         paidAtMs: 1_234_567_890_000,
-      },
+      }),
     ],
     [
       'its charge with what it was settled by',
@@ -179,131 +184,65 @@ describe.runIf(present)('an official object of provider_b, value by value,', () 
       'a verified transaction whose payer bore the fees',
       B('verify/200/data/data'),
       'succeeds',
-      {
-        amountMinor: 30_050,
-        currency: 'ngn',
-        reference: 're4lyvq3s3',
+      payment(30_050, 'ngn', 're4lyvq3s3', '4099260516', 10_283, {
         attemptId: null,
-        providerPaymentId: '4099260516',
-        feeMinor: 10_283,
         livemode: false,
         paidAtMs: Date.parse('2024-08-22T09:15:02.000Z'),
-      },
+      }),
     ],
     [
       'a card',
       B('webhook_events/transaction_successful/data'),
       'succeeds',
-      {
-        amountMinor: 10_000,
-        currency: 'ngn',
-        reference: 'qTPrJoy9Bx',
-        providerPaymentId: '302961',
-        feeMinor: null,
-        livemode: true,
-      },
+      payment(10_000, 'ngn', 'qTPrJoy9Bx', '302961', null, { livemode: true }),
     ],
     [
       'a bank transfer',
       B('bank_transfer_events/charge_successful/data'),
       'succeeds',
-      {
-        amountMinor: 25_000,
-        currency: 'ngn',
-        reference: 'zuz8ggd1ro',
-        providerPaymentId: '3104021987',
-        feeMinor: 375,
-        livemode: false,
-      },
+      payment(25_000, 'ngn', 'zuz8ggd1ro', '3104021987', 375, { livemode: false }),
     ],
     [
       'a bank transfer in Kenya',
       B('pesalink_events/charge_successful/data'),
       'succeeds',
-      {
-        amountMinor: 1_000,
-        currency: 'kes',
-        reference: 'uybxnzf71231',
-        providerPaymentId: '519558290',
-        feeMinor: 15,
-        livemode: true,
-      },
+      payment(1_000, 'kes', 'uybxnzf71231', '519558290', 15, { livemode: true }),
     ],
     [
       'mobile money',
       B('mobile_money_event/json/data'),
       'succeeds',
-      {
-        amountMinor: 100,
-        currency: 'ghs',
-        reference: 'gf4n3ykzj6a7u89',
-        providerPaymentId: '59214',
-        feeMinor: 153,
-        livemode: true,
-      },
+      payment(100, 'ghs', 'gf4n3ykzj6a7u89', '59214', 153, { livemode: true }),
     ],
     [
       'USSD',
       B('ussd_event/json/data'),
       'succeeds',
-      {
-        amountMinor: 150_000,
-        currency: 'ngn',
-        reference: '2ofkbk0yie6dvzb',
-        providerPaymentId: '53561',
-        feeMinor: null,
-        livemode: true,
-      },
+      payment(150_000, 'ngn', '2ofkbk0yie6dvzb', '53561', null, { livemode: true }),
     ],
     [
       'a QR code',
       B('qr_event/json/data'),
       'succeeds',
-      {
-        amountMinor: 186_677,
-        currency: 'zar',
-        reference: '48rx32f1womvcr4',
-        providerPaymentId: '59565',
-        feeMinor: 6_342,
-        livemode: false,
-      },
+      payment(186_677, 'zar', '48rx32f1womvcr4', '59565', 6_342, { livemode: false }),
     ],
     [
       'EFT',
       B('eft_event/json/data'),
       'succeeds',
-      {
-        amountMinor: 100,
-        currency: 'ghs',
-        reference: 'gf4n3ykzj6a7u89',
-        providerPaymentId: '59214',
-        feeMinor: 153,
-        livemode: true,
-      },
+      payment(100, 'ghs', 'gf4n3ykzj6a7u89', '59214', 153, { livemode: true }),
     ],
     [
       'the payment of a lost dispute',
       () => ({ ...at(samplesB, 'webhook_events/charge_dispute_resolve/data/transaction') }),
       'is reversed',
-      {
-        amountMinor: 5_700,
-        currency: 'ngn',
-        reference: '5qm4pv2mxs9rltp',
-        providerPaymentId: '896467592',
-        feeMinor: 52,
-      },
+      payment(5_700, 'ngn', '5qm4pv2mxs9rltp', '896467592', 52),
     ],
     [
       'the payment of an open dispute',
       () => ({ ...at(samplesB, 'webhook_events/charge_dispute_create/data/transaction') }),
       'succeeds',
-      {
-        amountMinor: 5_800,
-        currency: 'ngn',
-        reference: 'v3mjfgbnc19v97x',
-        providerPaymentId: '896467688',
-        feeMinor: 53,
-      },
+      payment(5_800, 'ngn', 'v3mjfgbnc19v97x', '896467688', 53),
     ],
     [
       'an abandoned page',

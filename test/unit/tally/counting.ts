@@ -104,14 +104,3 @@ export function weightsOf(of: PositionResult): Record<string, string> {
 export function votesOf(of: PositionResult): Record<string, number> {
   return Object.fromEntries(of.candidates.map(({ id, votesWon }) => [id, votesWon]));
 }
-
-/** A small seeded generator (mulberry32), so that a failing run can be repeated from its seed. */
-export function randomFrom(seed: number): (below: number) => number {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
-}
