@@ -272,6 +272,10 @@ export const object =
     if (!isObject(value)) issues.push(path);
     else issues.push(...check(value, spec, path));
   };
+/** The same rules, with some fields that must be there. */
+export function required(spec: Spec, ...names: readonly string[]): Spec {
+  return { ...spec, ...Object.fromEntries(names.map((name) => [name, [spec[name] as Rule] as const])) };
+}
 /** The paths of everything that is wrong with a body: unknown, missing and bad fields. A rule in brackets is required. */
 export function check(body: Json, spec: Spec, path = ''): string[] {
   const issues: string[] = [];

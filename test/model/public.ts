@@ -9,7 +9,9 @@ import {
   lacking,
   notFound,
   ok,
+  type Route,
   refuse,
+  route,
   unfit,
 } from './answer.ts';
 import { balance } from './ballot-rules.ts';
@@ -19,7 +21,7 @@ import { stepped } from './disclosure.ts';
 import * as kit from './kit.ts';
 import { at, type Json } from './kit.ts';
 import { expectKeyMail, noteMail } from './mails.ts';
-import type { Model, Route } from './model.ts';
+import type { Model } from './model.ts';
 import { keyFits, noteWrongKey, paidAndWaits, sameParticipant, voterOfIdentity } from './participants.ts';
 import { besides, firstCall, isSecond, mainUnit, second } from './paying.ts';
 import { duplicates, rollClosed, voterFrom } from './roll.ts';
@@ -426,38 +428,18 @@ const firstGate =
       : [];
 const base = '/public/voting-events/:e';
 export const publicRoutes: readonly Route[] = [
-  { method: 'GET', path: base, scope: 'vote', handle: (_, { event, now }) => [ok(200, contextBody(event, now))] },
-  { method: 'GET', path: `${base}/ballot`, scope: 'vote', query: ['seed'], handle: ballot },
-  { method: 'POST', path: `${base}/register/voter`, scope: 'vote', handle: registerVoter },
-  {
-    method: 'POST',
-    path: `${base}/register/candidate`,
-    scope: 'vote',
+  route('GET', base, 'vote', (_, { event, now }) => [ok(200, contextBody(event, now))]),
+  route('GET', `${base}/ballot`, 'vote', ballot, { query: ['seed'] }),
+  route('POST', `${base}/register/voter`, 'vote', registerVoter),
+  route('POST', `${base}/register/candidate`, 'vote', registerCandidate, {
     gate: firstGate((event) => event.payToRegister !== null),
-    handle: registerCandidate,
-  },
-  { method: 'POST', path: `${base}/voter-key/request`, scope: 'vote', handle: requestKey },
-  { method: 'POST', path: `${base}/voter/check`, scope: 'vote', handle: checkVoter },
-  { method: 'GET', path: `${base}/results`, scope: 'vote', handle: results },
-  {
-    method: 'GET',
-    path: `${base}/quadratic-credits`,
-    scope: 'vote',
-    query: ['positionId', 'visitorId'],
-    handle: credits,
-  },
-  {
-    method: 'GET',
-    path: `${base}/quadratic-credits/options`,
-    scope: 'vote',
-    query: ['positionId', 'visitorId'],
-    handle: options,
-  },
-  {
-    method: 'POST',
-    path: `${base}/quadratic-credits/checkout`,
-    scope: 'vote',
+  }),
+  route('POST', `${base}/voter-key/request`, 'vote', requestKey),
+  route('POST', `${base}/voter/check`, 'vote', checkVoter),
+  route('GET', `${base}/results`, 'vote', results),
+  route('GET', `${base}/quadratic-credits`, 'vote', credits, { query: ['positionId', 'visitorId'] }),
+  route('GET', `${base}/quadratic-credits/options`, 'vote', options, { query: ['positionId', 'visitorId'] }),
+  route('POST', `${base}/quadratic-credits/checkout`, 'vote', checkout, {
     gate: firstGate((event) => event.positions.some((one) => one.quadraticTopUp !== null)),
-    handle: checkout,
-  },
+  }),
 ];

@@ -1,9 +1,28 @@
 /** What stands on the ballot: candidates, groups, sponsors, and all routes of these. */
-import { type Context, conflict, type Expected, invalid, listed, ok, refuse, unfit, wrongly } from './answer.ts';
+import {
+  type Context,
+  conflict,
+  type Expected,
+  listed,
+  ok,
+  type Route,
+  refuse,
+  route,
+  unfit,
+  wrongly,
+} from './answer.ts';
 import * as kit from './kit.ts';
 import { at, type Json, nullable, type Spec } from './kit.ts';
-import type { Model, Route } from './model.ts';
-import { createPosition, deletePosition, hasBallots, patchPosition, perhapsNotNow, unknownGroup } from './positions.ts';
+import type { Model } from './model.ts';
+import {
+  createPosition,
+  deletePosition,
+  hasBallots,
+  patchPosition,
+  perhapsNotNow,
+  positionSpec,
+  unknownGroup,
+} from './positions.ts';
 import {
   type Candidate,
   candidateBody,
@@ -24,8 +43,8 @@ const candidateSpec: Spec = {
   referendumRole: nullable(kit.among('yes', 'no', 'abstain')),
   avatarUrl: nullable(kit.httpsUrl),
   sortOrder: kit.int(0),
-  status: kit.among('pending', 'approved', 'rejected', 'withdrawn'),
 };
+const STATUS = kit.among('pending', 'approved', 'rejected', 'withdrawn');
 function candidateMisfits(context: Context): string[] {
   const { body, event } = context;
   const fields = unknownGroup(context);
@@ -39,13 +58,6 @@ function candidateMisfits(context: Context): string[] {
 }
 function createCandidate(_: Model, context: Context): Expected[] {
   const { body, event, now } = context;
-  const { status: _status, ...spec } = candidateSpec;
-  const issues = kit.check(body, {
-    ...spec,
-    name: [spec['name'] as kit.Rule],
-    positionIds: [spec['positionIds'] as kit.Rule],
-  });
-  if (issues.length > 0) return [invalid(issues)];
   const fields = candidateMisfits(context);
   if (fields.length > 0) return [unfit(fields), ...perhapsNotNow(event, now)];
   const candidate: Candidate = {
@@ -84,9 +96,6 @@ function patchCandidate(_: Model, context: Context): Expected[] {
   const { body, event, now, id } = context;
   const candidate = event.candidates.find((one) => one.id === id);
   if (candidate === undefined) return [];
-  const issues = kit.check(body, candidateSpec);
-  if (issues.length > 0) return [invalid(issues)];
-  if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
   const refusals: Expected[] = [];
   const perhaps: Expected[] = [];
   const fields = candidateMisfits(context);
@@ -123,12 +132,9 @@ function patchCandidate(_: Model, context: Context): Expected[] {
   return refusals.length > 0 ? [...refusals, ...perhaps, wrongly(done)] : [done, ...perhaps];
 }
 function deleteCandidate(_: Model, { event, now, id }: Context): Expected[] {
-  const gone: Expected = {
-    status: 202,
-    apply: () => {
-      event.candidates = event.candidates.filter((one) => one.id !== id);
-    },
-  };
+  const gone = ok(202, undefined, () => {
+    event.candidates = event.candidates.filter((one) => one.id !== id);
+  });
   const named = [...event.ballots, ...livePendings(event, now)].some((one) =>
     one.votes.some((vote) => vote.candidateId === id),
   );
@@ -139,9 +145,6 @@ function deleteCandidate(_: Model, { event, now, id }: Context): Expected[] {
 const groupSpec: Spec = { name: kit.name(200), description: nullable(kit.str(0, 5000)) };
 function writeGroup(creating: boolean) {
   return (_: Model, { body, event, id, now }: Context): Expected[] => {
-    const issues = kit.check(body, creating ? { ...groupSpec, name: [groupSpec['name'] as kit.Rule] } : groupSpec);
-    if (issues.length > 0) return [invalid(issues)];
-    if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
     const before = event.groups.find((one) => one.id === id) ?? { id: '', name: '', description: null };
     const next: Group = { ...before, ...body };
     next.name = kit.clean(next.name);
@@ -160,13 +163,10 @@ function writeGroup(creating: boolean) {
 function deleteGroup(_: Model, { event, now, id }: Context): Expected[] {
   if (event.positions.some((one) => one.groupId === id))
     return [conflict('group_in_use'), ...perhapsNotNow(event, now)];
-  const gone: Expected = {
-    status: 202,
-    apply: () => {
-      event.groups = event.groups.filter((one) => one.id !== id);
-      for (const one of [...event.voters, ...event.candidates]) if (one.groupId === id) one.groupId = null;
-    },
-  };
+  const gone = ok(202, undefined, () => {
+    event.groups = event.groups.filter((one) => one.id !== id);
+    for (const one of [...event.voters, ...event.candidates]) if (one.groupId === id) one.groupId = null;
+  });
   const used = event.voters.some((one) => one.groupId === id);
   return used || event.everCast || frozen(event, now) ? [gone, ...perhapsNotNow(event, now)] : [gone];
 }
@@ -178,6 +178,17 @@ const matchesSearch = (query: URLSearchParams, ...values: readonly (string | nul
   const search = query.get('search');
   return search === null || values.some((one) => one?.toLowerCase().includes(search.toLowerCase()));
 };
+const sponsorSpec: Spec = {
+  name: [kit.name(200)],
+  logoUrl: nullable(kit.httpsUrl),
+  websiteUrl: nullable(kit.httpsUrl),
+  tier: nullable(kit.str(0, 200)),
+  sortOrder: kit.int(0),
+};
+function createSponsor(_: Model, { body, event }: Context): Expected[] {
+  const sponsor = { logoUrl: null, websiteUrl: null, tier: null, ...body, name: kit.clean(String(body['name'])) };
+  return [ok(201, sponsor, (answer) => event.sponsors.push({ ...sponsor, id: at(answer, 'data', 'id') }))];
+}
 const base = '/voting-events/:e';
 
 interface Row {
@@ -190,20 +201,20 @@ function crud<One extends Row>(
   rowsOf: (event: Event) => readonly One[],
   bodyOf: (event: Event, row: One) => Json,
   [query, list]: readonly [readonly string[], Handle],
-  [create, patch, remove]: readonly [Handle, Handle, Handle],
+  [createSpec, create]: readonly [Spec, Handle],
+  [patchSpec, patch]: readonly [Spec, Handle],
+  remove: Handle,
 ): Route[] {
   const all = `${base}/${path}`;
   const rowOf = ({ event, id }: Context) => rowsOf(event).filter((row) => row.id === id);
-  const single = { path: `${all}/:id`, exists: (context: Context) => rowOf(context).length > 0 };
+  const show: Handle = (_, context) => rowOf(context).map((row) => ok(200, bodyOf(context.event, row)));
+  const exists = (context: Context) => rowOf(context).length > 0;
   return [
-    { method: 'GET', path: all, scope: 'read', query, handle: list },
-    { method: 'POST', path: all, scope: 'write', handle: create },
-    {
-      ...{ method: 'GET', scope: 'read', ...single },
-      handle: (_, context) => rowOf(context).map((row) => ok(200, bodyOf(context.event, row))),
-    },
-    { method: 'PATCH', scope: 'write', ...single, handle: patch },
-    { method: 'DELETE', scope: 'write', ...single, handle: remove },
+    route('GET', all, 'read', list, { query }),
+    route('POST', all, 'write', create, { body: createSpec }),
+    route('GET', `${all}/:id`, 'read', show, { exists }),
+    route('PATCH', `${all}/:id`, 'write', patch, { exists, body: patchSpec }),
+    route('DELETE', `${all}/:id`, 'write', remove, { exists }),
   ];
 }
 
@@ -236,44 +247,30 @@ export const settingsRoutes: readonly Route[] = [
     (event) => event.positions,
     positionBody,
     [['votingMethod', 'groupId', 'search'], listPositions],
-    [createPosition, patchPosition, deletePosition],
+    [kit.required(positionSpec, 'title', 'votingMethod'), createPosition],
+    [positionSpec, patchPosition],
+    deletePosition,
   ),
   ...crud(
     'candidates',
     (event) => event.candidates,
     candidateBody,
     [['positionId', 'groupId', 'status', 'search'], listCandidates],
-    [createCandidate, patchCandidate, deleteCandidate],
+    [kit.required(candidateSpec, 'name', 'positionIds'), createCandidate],
+    [{ ...candidateSpec, status: STATUS }, patchCandidate],
+    deleteCandidate,
   ),
   ...crud(
     'groups',
     (event) => event.groups,
     groupBody,
     [['search'], listGroups],
-    [writeGroup(true), writeGroup(false), deleteGroup],
+    [kit.required(groupSpec, 'name'), writeGroup(true)],
+    [groupSpec, writeGroup(false)],
+    deleteGroup,
   ),
-  {
-    method: 'POST',
-    path: `${base}/sponsors`,
-    scope: 'write',
-    handle: (_, { body, event }) => {
-      const issues = kit.check(body, {
-        name: [kit.name(200)],
-        logoUrl: nullable(kit.httpsUrl),
-        websiteUrl: nullable(kit.httpsUrl),
-        tier: nullable(kit.str(0, 200)),
-        sortOrder: kit.int(0),
-      });
-      if (issues.length > 0) return [invalid(issues)];
-      const sponsor = { logoUrl: null, websiteUrl: null, tier: null, ...body, name: kit.clean(String(body['name'])) };
-      return [ok(201, sponsor, (answer) => event.sponsors.push({ ...sponsor, id: at(answer, 'data', 'id') }))];
-    },
-  },
-  {
-    method: 'GET',
-    path: `${base}/sponsors`,
-    scope: 'read',
+  route('POST', `${base}/sponsors`, 'write', createSponsor, { body: sponsorSpec }),
+  route('GET', `${base}/sponsors`, 'read', (_, { event }) => [listed(new kit.Bag(event.sponsors))], {
     query: ['search'],
-    handle: (_, { event }) => [listed(new kit.Bag(event.sponsors))],
-  },
+  }),
 ];
