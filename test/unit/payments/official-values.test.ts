@@ -1,10 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ProviderClient from 'stripe';
 import { describe, expect, test } from 'vitest';
 import { type ProviderState, summariseRefunds } from '#src/payment-providers/provider.ts';
 import { readRefundObject as readRefundA, readSession } from '#src/payment-providers/provider-a-state.ts';
-import { verifyWebhookA } from '#src/payment-providers/provider-a-webhook.ts';
+import { readMessageTargets, verifyWebhookA } from '#src/payment-providers/provider-a-webhook.ts';
 import {
   readPayments,
   readRefundObject as readRefundB,
@@ -335,3 +335,97 @@ describe.runIf(present)('an official object of provider_b, value by value,', () 
     ]);
   });
 });
+
+const headersA = (body: string, secret: string, at: number): Headers =>
+  new Headers({
+    'stripe-signature': ProviderClient.webhooks.generateTestHeaderString({ payload: body, secret, timestamp: at }),
+  });
+
+describe.runIf(present)('the official samples', () => {
+  test('of provider_a: an address of messages says what is missing', () => {
+    const [target] = readMessageTargets({ data: [samplesA['webhook_endpoint']] });
+    expect(target).toMatchObject({ url: 'https://example.com/my/webhook/endpoint', enabled: true });
+    expect(target?.missingKinds).toContain('charge.dispute.closed');
+  });
+
+  test('of provider_a: an event of an older version is genuine under its signature, and names its session', () => {
+    const body = JSON.stringify(eventA);
+    const credentials = { secretKey: 'sk_live_x', webhookSecret: 'whsec_test_secret' };
+    const verdict = verifyWebhookA(
+      credentials,
+      Buffer.from(body),
+      headersA(body, 'whsec_test_secret', 1_700_000_000),
+      1_700_000_010_000,
+    );
+    expect(verdict).toMatchObject({
+      kind: 'genuine',
+      notice: { topic: 'payment', eventType: 'checkout.session.completed' },
+    });
+  });
+
+  test('of provider_a: the sequences that its own tool plays name only parameters that the page calls know', () => {
+    const files = readdirSync(path.join(CASES, 'stripe-cli-triggers'));
+    expect(files.length).toBeGreaterThan(0);
+    for (const file of files) {
+      const { fixtures } = read(`stripe-cli-triggers/${file}`);
+      expect(fixtures.some(({ path: at }: { path: string }) => at.includes('/v1/checkout/sessions'))).toBe(true);
+    }
+  });
+
+  test('of provider_b: every message is genuine under its signature, and none is taken for another kind', () => {
+    const groups = ['webhook_events', 'refund_events', 'bank_transfer_events', 'pesalink_events'];
+    const events = groups
+      .flatMap((group) => Object.values(samplesB[group]))
+      .concat(
+        ['mobile_money_event', 'ussd_event', 'qr_event', 'eft_event', 'split_event'].map((name) => samplesB[name].json),
+      );
+    let messages = 0;
+    for (const sample of events) {
+      const event = unwrap(sample);
+      if (typeof event?.event !== 'string') continue;
+      messages += 1;
+      const body = Buffer.from(JSON.stringify(event));
+      const secretKey = /"domain":"live"/.test(body.toString()) ? 'sk_live_x' : 'sk_test_x';
+      const headers = new Headers({ 'x-paystack-signature': signatureOf(body, secretKey) });
+      const verdict = verifyWebhookB({ secretKey }, body, headers);
+      expect([event.event, verdict.kind]).toEqual([event.event, 'genuine']);
+      if (verdict.kind !== 'genuine') continue;
+      const topic = event.event.startsWith('charge.dispute')
+        ? 'dispute'
+        : event.event.startsWith('charge.')
+          ? 'payment'
+          : event.event.startsWith('refund.')
+            ? 'refund'
+            : 'other';
+      expect([event.event, verdict.notice.topic]).toEqual([event.event, topic]);
+    }
+    expect(messages).toBeGreaterThan(24);
+  });
+
+  test('signatures of both are recognised as their own tools make them', () => {
+    const { stripe, paystack } = read('signature-vectors.json');
+    const credentials = { secretKey: 'sk_test_x', webhookSecret: stripe.secret };
+    const signed = verifyWebhookA(
+      credentials,
+      Buffer.from(stripe.payload),
+      new Headers({ 'stripe-signature': stripe.header }),
+      stripe.timestamp * 1_000,
+    );
+    // Rightly signed, and no event that could be read.
+    expect(signed.kind).toBe('unreadable');
+    const late = verifyWebhookA(
+      credentials,
+      Buffer.from(stripe.payload),
+      new Headers({ 'stripe-signature': stripe.header }),
+      (stripe.timestamp + 301) * 1_000,
+    );
+    expect(late).toEqual({ kind: 'forged', reason: 'timestamp' });
+    const body = Buffer.from(JSON.stringify(samplesB.bank_transfer_events.charge_successful));
+    expect(signatureOf(body, paystack.secret)).toBe(paystack.header);
+  });
+});
+
+/** Samples stand alone or below a name. */
+function unwrap(sample: Any): Any {
+  return sample?.event === undefined && sample?.json !== undefined ? sample.json : sample;
+}
