@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { resultsView } from '#src/results/event-results.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { verifyLog } from '../../../verifier/verify-log.ts';
-import { EVENT, type StoredLog, serve, signHead, someBallot, storeLog } from './stored-log.ts';
+import { EVENT, type StoredLog, serve, signHead, someBallots, storeLog } from './stored-log.ts';
 
 /** Fields of one object that the same check finds; those of the results themselves where `parent` is empty. */
 const fields = (check: 'recount' | 'close', parent: string, names: string): [string, string][] =>
@@ -84,9 +84,8 @@ function changeAt<T>(value: T, path: Path, change: (before: unknown) => unknown 
 }
 
 const below = createRandom(8);
-const ballots = Array.from({ length: 9 }, () => someBallot(below));
-const SEED = '00'.repeat(32);
-const honest = storeLog(ballots, SEED);
+const ballots = someBallots(below, 9);
+const honest = storeLog(ballots);
 
 async function failedOf(log: StoredLog): Promise<string[]> {
   const { checks } = await verifyLog({ read: serve(log), event: EVENT });
@@ -116,7 +115,7 @@ test('each figure that the service changes before it closes is found where the t
     const by = FOUND_BY.get(nameOf(path));
     if (by !== 'recount') continue;
     for (const change of [another, (value: unknown) => (typeof value === 'number' ? value + 0.9 : another(value))]) {
-      const log = storeLog(ballots, SEED, { change: (results) => changeAt(results, path, change) });
+      const log = storeLog(ballots, { change: (results) => changeAt(results, path, change) });
       expect([path, await failedOf(log)]).toEqual([path, expect.arrayContaining(['recount'])]);
     }
   }
@@ -171,7 +170,6 @@ test('a result that the service itself calls disputed, or final without a close,
   // A poll's log may grow behind its close, but not beyond what is signed.
   const poll = storeLog(
     ballots.map((one) => ({ ...one, weightMicro: 1_000_000n })),
-    SEED,
     { type: 'poll' },
   );
   expect(await failedOf(poll)).toEqual([]);

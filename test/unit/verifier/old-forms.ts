@@ -5,7 +5,7 @@ import { signNote } from '#src/ballot-log/signed-note.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { naiveRoot } from '#test/unit/ballot-log/naive-tree.ts';
-import { ENDS, EVENT, SIGNER, type StoredLog, signHead, someBallot, storeLog } from './stored-log.ts';
+import { ENDS, EVENT, SIGNER, type StoredLog, signHead, someBallots, storeLog } from './stored-log.ts';
 
 /** A log that the service itself signed, in a form that there is not, and what a reader of it was given. */
 export interface OldForm {
@@ -25,10 +25,7 @@ const fieldsOf = (entry: Buffer | undefined): Fields => JSON.parse(String(entry)
 
 function honestLog(): StoredLog {
   const below = createRandom(11);
-  return storeLog(
-    Array.from({ length: BALLOTS }, () => someBallot(below)),
-    '00'.repeat(32),
-  );
+  return storeLog(someBallots(below, BALLOTS));
 }
 const log = honestLog();
 
