@@ -115,16 +115,7 @@ function castElection({ body, event, now }: Context): Expected[] {
   const done = ok(201, castResult(votes.length), (answer) => {
     useKey(event, voter);
     event.pendings = event.pendings.filter((one) => one.voter !== voter);
-    keep(event, {
-      code: codeOf(answer),
-      voter,
-      identity: undefined,
-      votes,
-      country: country(body),
-      castAt: now,
-      attempt: undefined,
-      doubtful: false,
-    });
+    keep(event, codeOf(answer), now, votes, { voter, country: country(body) });
   });
   return [done];
 }
@@ -163,16 +154,7 @@ function castPoll(model: Model, context: Context): Expected[] {
   const done = ok(201, castResult(votes.length), (answer) => {
     event.pendings = event.pendings.filter((one) => !mine(one));
     overlap(event, identity);
-    keep(event, {
-      code: codeOf(answer),
-      voter: undefined,
-      identity,
-      votes,
-      country: country(body),
-      castAt: now,
-      attempt: undefined,
-      doubtful: false,
-    });
+    keep(event, codeOf(answer), now, votes, { identity, country: country(body) });
   });
   return refusals.length > 0 ? [...refusals, wrongly(done)] : [done, ...perhaps];
 }

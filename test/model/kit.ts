@@ -68,6 +68,9 @@ export function fieldsOf<T extends object, Name extends keyof T & string>(
 ): Pick<T, Name> {
   return Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, Name>;
 }
+/** The fields of a body that were given. */
+export const givenOf = (body: Json, names: readonly string[]): Json =>
+  Object.fromEntries(names.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])));
 export function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }

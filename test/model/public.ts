@@ -22,10 +22,11 @@ import * as kit from './kit.ts';
 import { at, type Json } from './kit.ts';
 import { expectKeyMail, noteMail } from './mails.ts';
 import type { Model } from './model.ts';
-import { keyFits, noteWrongKey, paidAndWaits, sameParticipant, voterOfIdentity } from './participants.ts';
+import { identityOf, keyFits, noteWrongKey, paidAndWaits, sameParticipant, voterOfIdentity } from './participants.ts';
 import { besides, firstCall, isSecond, mainUnit, second } from './paying.ts';
 import { duplicates, rollClosed, voterFrom } from './roll.ts';
 import {
+  blankCandidate,
   type Candidate,
   type Event,
   frozen,
@@ -33,6 +34,7 @@ import {
   type Position,
   pollIdentityOf,
   pricesBody,
+  registeredBody,
   sharedBody,
   statusOf,
   useKey,
@@ -187,31 +189,16 @@ function registerCandidate(model: Model, context: Context): Expected[] {
   const perhaps = silent ? [forbidden('event_closed'), forbidden('registration_closed'), refuse(409, 'conflict')] : [];
   if (!paid && body['returnUrl'] !== undefined) perhaps.push(unfit(['returnUrl']));
   const candidate: Candidate = {
-    id: '',
+    ...blankCandidate('registration', body['positionIds'] as string[]),
     name: kit.clean(String(body['name'])),
-    description: null,
-    email: (body['email'] as string | undefined) ?? null,
-    positionIds: body['positionIds'] as string[],
-    groupId: (body['groupId'] as string | undefined) ?? null,
-    referendumRole: null,
-    avatarUrl: (body['avatarUrl'] as string | undefined) ?? null,
-    status: 'pending',
-    source: 'registration',
-    sortOrder: null,
+    ...kit.givenOf(body, ['email', 'groupId', 'avatarUrl']),
   };
   if (paid)
     return [
       ...firstCall(model, context, 'candidate_registration', event.payToRegister as Json, { candidate }),
       ...perhaps,
     ];
-  const shown = {
-    id: kit.prefixed('cnd_'),
-    name: candidate.name,
-    positionIds: kit.ANY,
-    avatarUrl: candidate.avatarUrl,
-    status: 'pending',
-  };
-  const done = ok(201, shown, (answer) => {
+  const done = ok(201, registeredBody(candidate), (answer) => {
     candidate.id = kit.text(at(answer, 'data', 'id'));
     event.candidates.push(candidate);
   });
@@ -276,8 +263,7 @@ function checkVoter(model: Model, { body, event, now }: Context): Expected[] {
       (event.voter.requireVoterId && body['voterId'] === undefined) ||
       (event.voter.saveVoterInfo && body['email'] === undefined);
     if (missing) reasons.push('identity_required');
-    const part = (name: string) => (typeof body[name] === 'string' ? kit.clean(body[name] as string) : null);
-    const identity = { visitorId: part('visitorId') ?? '', email: part('email'), voterId: part('voterId'), name: null };
+    const identity = { ...identityOf(body), name: null };
     const took = event.ballots.some(
       (one) => one.identity !== undefined && sameParticipant(event, one.identity, identity),
     );

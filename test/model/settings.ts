@@ -24,6 +24,7 @@ import {
   unknownGroup,
 } from './positions.ts';
 import {
+  blankCandidate,
   type Candidate,
   candidateBody,
   type Event,
@@ -61,18 +62,9 @@ function createCandidate(_: Model, context: Context): Expected[] {
   const fields = candidateMisfits(context);
   if (fields.length > 0) return [unfit(fields), ...perhapsNotNow(event, now)];
   const candidate: Candidate = {
-    id: '',
-    description: null,
-    email: null,
-    groupId: null,
-    referendumRole: null,
-    avatarUrl: null,
-    sortOrder: null,
+    ...blankCandidate('organizer', body['positionIds'] as string[]),
     ...body,
     name: kit.clean(String(body['name'])),
-    positionIds: body['positionIds'] as string[],
-    status: 'approved',
-    source: 'organizer',
   };
   const roles = event.positions.filter((one) => candidate.positionIds.includes(one.id));
   const odd = candidate.referendumRole !== null && roles.some((one) => one.votingMethod !== 'referendum');

@@ -354,6 +354,14 @@ export function candidateBody(event: Event, candidate: Candidate): Json {
     sortOrder: bound(candidate.sortOrder),
   };
 }
+export const blankCandidate = (source: string, positionIds: readonly string[]): Candidate => ({
+  ...{ id: '', name: '', description: null, email: null, groupId: null, referendumRole: null, avatarUrl: null },
+  ...{ sortOrder: null, status: source === 'organizer' ? 'approved' : 'pending', source, positionIds },
+});
+/** What somebody who registers is told. */
+export const registeredBody = ({ name, avatarUrl }: Candidate): Json => ({
+  ...{ id: prefixed('cnd_'), name, positionIds: ANY, avatarUrl, status: 'pending' },
+});
 export const groupBody = (event: Event, group: Group): Json => record(event, 'grp_', group);
 /** Somebody on the roll of a poll who is a participant by address or number: whether these are one row is left open. */
 export const metInPoll = (event: Event, voter: Voter): boolean =>

@@ -3,6 +3,16 @@ import { scaledToDecimal } from '#src/platform/decimal.ts';
 import type { Round } from '#src/tally/types.ts';
 import { position, ranking, rankings, result, type Votes, values, votesOf, WHOLE, weightsOf } from './counting.ts';
 
+/** One vote a weight. */
+const tally = (candidateId: string, votes: number) => ({ candidateId, votesWon: votes, weightWon: String(votes) });
+
+/** A round in which nothing happens but what is said. */
+const plain = (round: Partial<Round>) => ({
+  ...{ round: 1, others: null, exhausted: '0', roundingLoss: '0', elected: [], eliminated: [], transfers: [] },
+  ...{ tie: null, provisional: false },
+  ...round,
+});
+
 function rounds(of: { rounds: readonly Round[] | null }): readonly Round[] {
   return of.rounds ?? [];
 }
@@ -13,42 +23,17 @@ describe('instant runoff', () => {
   test('eliminates the lowest until somebody has more than half of the ballots still active', () => {
     const won = result(position('ranked_choice', 3), VOTES);
     expect(won.rounds).toEqual([
-      {
-        round: 1,
-        threshold: '5',
-        tallies: [
-          { candidateId: 'a', votesWon: 4, weightWon: '4' },
-          { candidateId: 'b', votesWon: 3, weightWon: '3' },
-          { candidateId: 'c', votesWon: 2, weightWon: '2' },
-        ],
-        others: null,
-        exhausted: '0',
-        roundingLoss: '0',
-        elected: [],
-        eliminated: ['c'],
+      plain({
+        ...{ threshold: '5', tallies: [tally('a', 4), tally('b', 3), tally('c', 2)], eliminated: ['c'] },
         transfers: [
           { from: 'c', to: 'b', weight: '1' },
           { from: 'c', to: null, weight: '1' },
         ],
-        tie: null,
-        provisional: false,
-      },
-      {
-        round: 2,
-        threshold: '5',
-        tallies: [
-          { candidateId: 'a', votesWon: 4, weightWon: '4' },
-          { candidateId: 'b', votesWon: 4, weightWon: '4' },
-        ],
-        others: null,
-        exhausted: '1',
-        roundingLoss: '0',
-        elected: ['a', 'b'],
-        eliminated: [],
-        transfers: [],
+      }),
+      plain({
+        ...{ round: 2, threshold: '5', tallies: [tally('a', 4), tally('b', 4)], exhausted: '1', elected: ['a', 'b'] },
         tie: { candidateIds: ['a', 'b'], policy: 'joint', seed: null },
-        provisional: false,
-      },
+      }),
     ]);
   });
 
@@ -109,22 +94,7 @@ describe('rankings', () => {
   test('a withdrawn candidate is passed over, and has no place in the rounds', () => {
     const won = result(position('ranked_choice', [{}, { withdrawn: true }, {}]), rankings('3 bca, 2 a, 4 b'));
     expect(rounds(won)).toEqual([
-      {
-        round: 1,
-        threshold: '3',
-        tallies: [
-          { candidateId: 'a', votesWon: 2, weightWon: '2' },
-          { candidateId: 'c', votesWon: 3, weightWon: '3' },
-        ],
-        others: null,
-        exhausted: '4',
-        roundingLoss: '0',
-        elected: ['c'],
-        eliminated: [],
-        transfers: [],
-        tie: null,
-        provisional: false,
-      },
+      plain({ threshold: '3', tallies: [tally('a', 2), tally('c', 3)], exhausted: '4', elected: ['c'] }),
     ]);
     expect(votesOf(won)).toEqual({ a: 2, b: 0, c: 3 });
     expect(won).toMatchObject({ totalVotes: 9, ballots: 9, winners: ['c'] });
@@ -149,10 +119,7 @@ describe('weights', () => {
     expect(rounds(won)[1]).toMatchObject({
       threshold: '2.000001',
       elected: ['b'],
-      tallies: [
-        { candidateId: 'a', votesWon: 2, weightWon: '2' },
-        { candidateId: 'b', votesWon: 2, weightWon: '2.000001' },
-      ],
+      tallies: [tally('a', 2), { candidateId: 'b', votesWon: 2, weightWon: '2.000001' }],
     });
     expect(won).toMatchObject({ winners: ['b'], totalVotes: 4 });
   });

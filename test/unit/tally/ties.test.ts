@@ -14,6 +14,9 @@ function lotOrder(seed: string, ids: readonly string[]): string[] {
   return [...ids].sort((a, b) => (number(a) < number(b) ? -1 : 1));
 }
 
+const someSeeds = (count: number): string[] =>
+  Array.from({ length: count }, (_, draw) => createHash('sha256').update(String(draw)).digest('hex'));
+
 function tiedIds(of: PositionResult): string[] {
   return of.candidates.filter(({ tied }) => tied).map(({ id }) => id);
 }
@@ -52,8 +55,7 @@ describe('a tie for the last seat', () => {
 
   test('lot: over many seeds every one of the tied gets lucky', () => {
     const lucky = new Set<string>();
-    for (let draw = 0; draw < 40; draw += 1) {
-      const seed = createHash('sha256').update(String(draw)).digest('hex');
+    for (const seed of someSeeds(40)) {
       const won = result(position('plurality', 5, { seats: 2, tieBreak: 'lot' }), VOTES, { seed });
       lucky.add(won.winners[1] ?? 'nobody');
     }
@@ -70,10 +72,7 @@ describe('a tie for the last seat', () => {
 
   test('lot: the root of the log changes the order, so that the seed alone tells nobody who wins', () => {
     const count = counted(position('plurality', 5, { seats: 2, tieBreak: 'lot' }), VOTES);
-    const lucky = Array.from({ length: 20 }, (_, draw) => {
-      const root = createHash('sha256').update(`root ${draw}`).digest('hex');
-      return count.report({ ...PLAIN, lot: { seed: SEED, root } }).winners[1];
-    });
+    const lucky = someSeeds(20).map((root) => count.report({ ...PLAIN, lot: { seed: SEED, root } }).winners[1]);
     expect(new Set(lucky)).toEqual(new Set(['b', 'c', 'd']));
   });
 
@@ -128,8 +127,7 @@ describe('a tie for an elimination', () => {
 
   test.each(['joint', 'lot'] as const)('%s: the last in the order of the lot goes out', (tieBreak) => {
     const out = new Set<string | undefined>();
-    for (let draw = 0; draw < 20; draw += 1) {
-      const seed = createHash('sha256').update(String(draw)).digest('hex');
+    for (const seed of someSeeds(20)) {
       const won = result(position('ranked_choice', 4, { tieBreak }), FIRST_ROUND, { seed });
       expect(won.rounds?.[0]?.eliminated).toEqual(lotOrder(seed, ['b', 'c']).slice(1));
       expect(won.rounds?.[0]).toMatchObject({
@@ -142,8 +140,7 @@ describe('a tie for an elimination', () => {
   });
 
   test('candidate_order: the candidate order decides, whatever the lot would say', () => {
-    for (let draw = 0; draw < 10; draw += 1) {
-      const seed = createHash('sha256').update(String(draw)).digest('hex');
+    for (const seed of someSeeds(10)) {
       const won = result(position('ranked_choice', 4, { tieBreak: 'candidate_order' }), FIRST_ROUND, { seed });
       expect(won.rounds?.[0]).toMatchObject({ eliminated: ['c'], tie: { policy: 'candidate_order', seed: null } });
     }
