@@ -1,27 +1,17 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import path from 'node:path';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import type { BallotLogReport, BallotLogTask } from './ballot-log-program.ts';
 import type { Bench } from './bench-service.ts';
 import { addQueuedBallots, addTurnout, addVoters, createElection } from './elections.ts';
+import { forkProgram } from './fork-program.ts';
 import { type BenchLine, figureOf } from './line.ts';
 
 const FULL = 1_000_000;
 const MEGABYTE = 1_000_000;
 
 /** Seals in one process and verifies in another, so that the memory of each is its own. */
-async function run(bench: Bench, task: BallotLogTask): Promise<BallotLogReport> {
-  const child = fork(path.join(import.meta.dirname, 'ballot-log-program.ts'), [JSON.stringify(task)], {
-    env: { PATH: process.env['PATH'], ...bench.environment },
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  });
-  const ended = once(child, 'exit').then(() => undefined);
-  const message = await Promise.race([once(child, 'message'), ended]);
-  if (message === undefined) throw new Error(`the program that was to ${task.what} the log ended`);
-  return message[0] as BallotLogReport;
-}
+const run = (bench: Bench, task: BallotLogTask): Promise<BallotLogReport> =>
+  forkProgram(bench, 'ballot-log-program.ts', task);
 
 /** A finished election of so many ballots, sealed into its log and verified from the outside: openings, recount, results. */
 export const ballotLog: BenchLine = async (bench) => {

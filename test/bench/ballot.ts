@@ -12,9 +12,9 @@ const SENDING =
 /** Voters whose pages ask again for the order that they had before. */
 const VOTERS = 256;
 
-function read(bench: Bench, path: string) {
+function read(bench: Bench, path: string, numbers: () => readonly number[] = () => []) {
   const headers = { 'Accept-Encoding': 'gzip, br' };
-  const request = requestsOf({ method: 'GET', path, key: bench.vote, headers }, () => []);
+  const request = requestsOf({ method: 'GET', path, key: bench.vote, headers }, numbers);
   return async (): Promise<number> => {
     const load = { port: bench.server.port, connections: 32, durationMs: WINDOW_MS, request, status: 200 };
     return (await applyLoad(load)).perSecond;
@@ -27,25 +27,13 @@ export const ballot: BenchLine = async (bench) => {
   const fixed = await createElection(bench, position, { ballot: { candidateOrder: 'fixed' } });
   const shuffled = await createElection(bench, position, { ballot: { candidateOrder: 'shuffled' } });
   let asked = 0;
-  const seeded = requestsOf(
-    {
-      method: 'GET',
-      path: `/public/voting-events/${shuffled.id}/ballot?seed=voter########`,
-      key: bench.vote,
-      headers: { 'Accept-Encoding': 'gzip, br' },
-    },
-    () => {
-      asked += 1;
-      return [asked % VOTERS];
-    },
-  );
   const alternatives = {
     tiny: read(bench, `/public/voting-events/${fixed.id}`),
     fixed: read(bench, `/public/voting-events/${fixed.id}/ballot`),
-    async seeded() {
-      const load = { port: bench.server.port, connections: 32, durationMs: WINDOW_MS, request: seeded, status: 200 };
-      return (await applyLoad(load)).perSecond;
-    },
+    seeded: read(bench, `/public/voting-events/${shuffled.id}/ballot?seed=voter########`, () => {
+      asked += 1;
+      return [asked % VOTERS];
+    }),
   };
   for (const warmUp of Object.values(alternatives)) await warmUp();
   // Until each of them has asked for the first time.

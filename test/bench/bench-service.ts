@@ -1,18 +1,17 @@
 import { randomBytes } from 'node:crypto';
-import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import { Client, type Pool } from 'pg';
+import type { Pool } from 'pg';
 import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { readConfig } from '#src/config.ts';
 import { migrate } from '#src/database/migrate.ts';
 import type { Deps } from '#src/deps.ts';
-import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
-import { findHome } from '#test/harness/find-home.ts';
+import { startOwnDatabase } from '#test/harness/own-database.ts';
+import { runAlone } from '#test/model/driver-database.ts';
 import { parentOf } from './processor-ticks.ts';
 import { Draw } from './seed.ts';
 import { type ServerKind, type ServerProcess, startServerProcess } from './server-process.ts';
@@ -81,23 +80,14 @@ async function findDatabasePid(pool: Pool): Promise<number> {
   return first;
 }
 
-/** Has the database note how long it waits for the disk. */
-async function timeSyncs(url: string): Promise<void> {
-  const client = new Client({ connectionString: url });
-  await client.connect();
-  await client.query('ALTER SYSTEM SET track_wal_io_timing = on');
-  await client.query('SELECT pg_reload_conf()');
-  await client.end();
-}
-
 export async function startBench({ scale, seed, profileFolder }: BenchOptions): Promise<Bench> {
-  const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-bench-'));
-  chmodSync(dataDir, 0o711);
+  const database = await startOwnDatabase('bench', true);
+  const { dataDir } = database;
   const plansFile = path.join(dataDir, 'plans.json');
   writeFileSync(plansFile, JSON.stringify(PLANS));
-  const database = await startEmbeddedDatabase({ dataDir, log: () => undefined });
   await migrate(database.url);
-  await timeSyncs(database.url);
+  // The database notes how long it waits for the disk.
+  await runAlone(database.url, ['ALTER SYSTEM SET track_wal_io_timing = on', 'SELECT pg_reload_conf()']);
   const environment = {
     DATABASE_URL: database.url,
     SECRET_KEY: randomBytes(32).toString('base64'),
@@ -116,30 +106,15 @@ export async function startBench({ scale, seed, profileFolder }: BenchOptions): 
   const { key: vote } = await createApiKey(deps.db, deps, { ...common, name: 'vote', scopes: ['vote'] });
   const serve = (kind: ServerKind): Promise<ServerProcess> => startServerProcess(environment, kind, profileFolder);
   const server = await serve('service');
+  const pool = deps.db.$client;
   return {
-    ...{
-      deps,
-      pool: deps.db.$client,
-      databaseUrl: database.url,
-      environment,
-      accountId,
-      scale,
-      seed,
-      draw: new Draw(seed),
-      databasePid: await findDatabasePid(deps.db.$client),
-      write,
-      vote,
-      server,
-      serve,
-    },
+    ...{ deps, pool, databaseUrl: database.url, databasePid: await findDatabasePid(pool), environment },
+    ...{ accountId, scale, seed, draw: new Draw(seed), write, vote, server, serve },
     organize: (method, target, body) => call(server, write, method, target, body),
     async stop() {
       await server.stop();
       await closeDeps(deps);
       await database.stop();
-      const home = await findHome(dataDir);
-      if (home !== undefined) rmSync(home, { recursive: true, force: true });
-      rmSync(dataDir, { recursive: true, force: true });
     },
   };
 }

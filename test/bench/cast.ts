@@ -2,6 +2,7 @@ import type { Bench } from './bench-service.ts';
 import {
   type Casting,
   castOverHttp,
+  castWindow,
   ownCastScript,
   prepareTwelve,
   prepareTwoHundred,
@@ -98,8 +99,7 @@ export const castManyEntries: BenchLine = async (bench) => {
   const run = { program, databaseUrl: bench.databaseUrl, script, clients: 8, seconds: SECONDS };
   const usual = async (): Promise<number> => (await runPgbench(run)).perSecond;
   const meter = new ProcessorMeter(bench);
-  const http = async (): Promise<number> =>
-    (await meter.measure(() => castOverHttp(bench, casting, bench.server.port, 32, SECONDS * 1_000))).perSecond;
+  const http = castWindow(bench, casting, meter, SECONDS * 1_000);
   await http();
   meter.clear();
   const seen = await alternate(bench, ROUNDS, { http, usual });
@@ -131,8 +131,7 @@ export const castVoters: BenchLine = async (bench) => {
     const run = { program, databaseUrl: bench.databaseUrl, script, clients: 8, seconds: 1 };
     const own = async (): Promise<number> => (await runPgbench(run)).perSecond;
     const meter = new ProcessorMeter(bench);
-    const http = async (): Promise<number> =>
-      (await meter.measure(() => castOverHttp(bench, casting, bench.server.port, 32, 1_000))).perSecond;
+    const http = castWindow(bench, casting, meter, 1_000);
     await http();
     meter.clear();
     const seen = await alternate(bench, ROUNDS, { http, own });

@@ -1,5 +1,4 @@
-import { packEntries } from '#src/ballots/ballot-encoding.ts';
-import { codeTagOf, generateConfirmationCode, sealSecretBallot } from '#src/ballots/waiting-ballot.ts';
+import { codeTagOf, generateConfirmationCode } from '#src/ballots/waiting-ballot.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import type { Bench } from './bench-service.ts';
 import {
@@ -7,11 +6,14 @@ import {
   type BallotVote,
   type BenchElection,
   createElection,
+  packVotes,
+  sealBallot,
   UNIT,
   VOTER_KEY,
   voterIdOf,
 } from './elections.ts';
 import { applyLoad, type LoadResult, requestsOf } from './http-load.ts';
+import type { ProcessorMeter } from './processor-meter.ts';
 
 /** An election whose voters cast some of its ballots, drawn by chance; each cast replaces the voter's earlier one. */
 export interface Casting {
@@ -87,6 +89,13 @@ export function castOverHttp(
   return applyLoad({ port, connections, durationMs, request, status: 201 });
 }
 
+/** Casts for a while beside a reference, and measures what they take of the processor. @returns casts a second */
+export const castWindow =
+  (bench: Bench, casting: Casting, meter: ProcessorMeter, durationMs: number) => async (): Promise<number> => {
+    const load = () => castOverHttp(bench, casting, bench.server.port, 32, durationMs);
+    return (await meter.measure(load)).perSecond;
+  };
+
 /** Requests that cast one of the ballots for one of the voters. @param numbers for every run of eight `#` of the headers, then the voter */
 export function castRequests(
   { draw, vote }: Bench,
@@ -106,24 +115,7 @@ export function castRequests(
 export function ownCastScript(bench: Bench, { election, voters, votes }: Casting, definitionVersion: number): string {
   const { secrets } = bench.deps;
   const codeTag = codeTagOf(generateConfirmationCode());
-  const packed = packEntries(
-    election.positions.map((position) => ({
-      position: position.number,
-      entries: votes
-        .filter(({ positionId }) => positionId === position.id)
-        .map((vote) => ({
-          candidate: position.candidates.find(({ id }) => id === vote.candidateId)?.number ?? 0,
-          value: vote.rank ?? vote.value ?? 1,
-        })),
-    })),
-  );
-  const entries = sealSecretBallot(election.secrets, election.id, codeTag, {
-    codeTag,
-    packed,
-    room: packed.length,
-    weightMicro: UNIT,
-    voter: Buffer.alloc(16),
-  });
+  const entries = sealBallot(election, codeTag, codeTag, packVotes(election, votes), Buffer.alloc(16));
   const keyHash = hashSentKey(secrets, election.id, VOTER_KEY);
   const bytea = (bytes: Buffer): string => `'\\x${bytes.toString('hex')}'::bytea`;
   const voter = `'{"kind": "voter_id", "identity": "B' || lpad(:n::text, 8, '0') || '"}'`;

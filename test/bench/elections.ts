@@ -91,6 +91,9 @@ async function readPositions(bench: Bench, eventId: string): Promise<BenchPositi
   }));
 }
 
+const VOTER_COLUMNS =
+  'voting_event_id id name email email_key voter_id voter_id_key weight_micro status source key_status created_at updated_at tag';
+
 /** Fills an election with approved voters, `from` to before `to`, who have the bench's key. */
 export async function addVoters(bench: Bench, eventId: string, from: number, to: number): Promise<void> {
   const now = Date.now();
@@ -98,10 +101,7 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
   const rows = to - from;
   await copyRows(bench.databaseUrl, {
     table: 'voters',
-    columns:
-      'voting_event_id id name email email_key voter_id voter_id_key weight_micro status source key_status created_at updated_at tag'.split(
-        ' ',
-      ),
+    columns: VOTER_COLUMNS.split(' '),
     rows,
     row(index) {
       const [id, email] = [voterIdOf(from + index), `voter${from + index}@bench.example`];
@@ -161,13 +161,7 @@ export async function addPendingBallots(
       const participant = voterRowIdOf(from + index);
       const code = codeOf(from + index);
       const tag = tagOf(code);
-      const entries = sealSecretBallot(election.secrets, election.id, tag, {
-        codeTag: codeTagOf(code),
-        packed,
-        room: packed.length,
-        weightMicro: UNIT,
-        voter: castFor(election, from + index),
-      });
+      const entries = sealBallot(election, tag, codeTagOf(code), packed, castFor(election, from + index));
       return [election.id, participant, `{${participant}}`, tag, entries, 1_000_000, Date.now()];
     },
   });
@@ -180,7 +174,18 @@ export interface BallotVote {
   readonly rank?: number;
 }
 
-function packVotes(election: BenchElection, votes: readonly BallotVote[]): Buffer {
+/** The entries of a ballot as they wait, sealed under what the ballot is found by. */
+export function sealBallot(
+  { id, secrets }: BenchElection,
+  tag: Buffer,
+  codeTag: Buffer,
+  packed: Buffer,
+  voter: Buffer,
+): Buffer {
+  return sealSecretBallot(secrets, id, tag, { codeTag, packed, room: packed.length, weightMicro: UNIT, voter });
+}
+
+export function packVotes(election: BenchElection, votes: readonly BallotVote[]): Buffer {
   return packEntries(
     election.positions.map((position) => ({
       position: position.number,
@@ -206,16 +211,8 @@ export async function addQueuedBallots(bench: Bench, election: BenchElection, ro
       const chosen = candidates.filter((_, place) => ((index + 1) >> place) & 1);
       const entries = chosen.map(({ number }) => ({ candidate: number, value: 1 }));
       const packed = packEntries([{ position: position?.number ?? 0, entries }]);
-      const { secrets } = election;
-      const codeTag = codeTagOf(codeOf(index));
-      const sealed = sealSecretBallot(secrets, election.id, tag, {
-        codeTag,
-        packed,
-        room: packed.length,
-        weightMicro: UNIT,
-        voter: castFor(election, index),
-      });
-      const time = sealWaitingTime(secrets, election.id, tag, tag.subarray(0, 6));
+      const sealed = sealBallot(election, tag, codeTagOf(codeOf(index)), packed, castFor(election, index));
+      const time = sealWaitingTime(election.secrets, election.id, tag, tag.subarray(0, 6));
       return [election.id, `bal_${tag.toString('hex', 0, 13)}`, tag, sealed, 1_000_000, NOTHING, time, Date.now()];
     },
   });

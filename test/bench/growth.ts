@@ -50,12 +50,8 @@ export const growth: BenchLine = async (bench) => {
     return [
       {
         ...{ work: `cast with ${voters} voters and ${ballots} ballots`, reference: `with ${FEW} and none`, unit: '/s' },
-        ...{
-          ours,
-          theirs,
-          goal: { atLeast: 0.75, beyond: 0.9 },
-          limit: 'The indexes are a level deeper, and their pages no longer fit into 128 MB of shared buffers.',
-        },
+        ...{ ours, theirs, goal: { atLeast: 0.75, beyond: 0.9 } },
+        limit: 'The indexes are a level deeper, and their pages no longer fit into 128 MB of shared buffers.',
       },
     ];
   } finally {

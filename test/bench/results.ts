@@ -1,6 +1,3 @@
-import { fork } from 'node:child_process';
-import { once } from 'node:events';
-import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import type { Bench } from './bench-service.ts';
@@ -13,6 +10,7 @@ import {
   codeOf,
   createElection,
 } from './elections.ts';
+import { forkProgram } from './fork-program.ts';
 import { applyLoad, requestsOf } from './http-load.ts';
 import { type BenchLine, figureOf, median } from './line.ts';
 import { RANKED_CANDIDATES, rankingOf } from './rankings.ts';
@@ -90,17 +88,8 @@ function readWhileVotesComeIn(bench: Bench, election: BenchElection, firstCode: 
   };
 }
 
-/** A recount in a process of its own, so that its memory is nobody else's. */
-async function recount(bench: Bench, task: RecountTask): Promise<RecountReport> {
-  const child = fork(path.join(import.meta.dirname, 'recount-program.ts'), [JSON.stringify(task)], {
-    execArgv: ['--expose-gc'],
-    env: { PATH: process.env['PATH'], ...bench.environment },
-    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
-  });
-  const [report] = (await once(child, 'message')) as [RecountReport];
-  await once(child, 'exit');
-  return report;
-}
+const recount = (bench: Bench, task: RecountTask): Promise<RecountReport> =>
+  forkProgram(bench, 'recount-program.ts', task, ['--expose-gc']);
 
 /** Bytes of the box on disk, with its indexes. */
 async function boxBytes({ pool }: Bench): Promise<number> {

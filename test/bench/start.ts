@@ -1,11 +1,11 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chmodSync, mkdtempSync, rmSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { findHome } from '#test/harness/find-home.ts';
+import { freePort } from '#test/harness/started-service.ts';
 import type { BenchLine } from './line.ts';
 import { alternate } from './windows.ts';
 
@@ -13,15 +13,6 @@ const ROUNDS = 5;
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const LOOK_EVERY_MS = 5;
 const MAX_START_MS = 120_000;
-
-async function findPort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  if (address === null || typeof address === 'string') throw new Error('a listening server has a port');
-  return address.port;
-}
 
 async function untilAnswered(child: ChildProcess, port: number): Promise<void> {
   const begin = performance.now();
@@ -38,7 +29,7 @@ export const start: BenchLine = async (bench) => {
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-start-'));
   chmodSync(dataDir, 0o711);
   const startOnce = async (): Promise<number> => {
-    const port = await findPort();
+    const port = await freePort();
     const { PATH } = process.env;
     // npm ends with the service that it started: it passes the signal on.
     const child = spawn('npm', ['start', '--silent'], {

@@ -38,12 +38,8 @@ export const voterPages: BenchLine = async (bench) => {
   return [
     {
       ...{ work: `last page of ${PAGE} voters of ${listed}`, reference: 'first page', unit: ' ms' },
-      ...{
-        ours: last,
-        theirs: first,
-        goal: { atMost: 1.2, beyond: 1.05 },
-        limit: 'Both pages are found by one index: the rest is what the machine did beside.',
-      },
+      ...{ ours: last, theirs: first, goal: { atMost: 1.2, beyond: 1.05 } },
+      limit: 'Both pages are found by one index: the rest is what the machine did beside.',
     },
   ];
 };

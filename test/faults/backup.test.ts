@@ -13,12 +13,13 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import pg from 'pg';
+import type pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, sealBallots, type TestEvent, votePoll } from '#test/harness/elections.ts';
+import { withClient } from '#test/harness/empty-database.ts';
 import {
   hasPostgresTools,
   makeServerFolder,
@@ -27,7 +28,7 @@ import {
   startServer,
   stopServer,
 } from '#test/harness/own-server.ts';
-import { freePort, runCommand as runAlone } from '#test/harness/started-service.ts';
+import { type Ended, freePort, runCommand as runAlone } from '#test/harness/started-service.ts';
 import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
@@ -50,12 +51,6 @@ let server: OwnServer;
 const restored: string[] = [];
 
 const KEY = Buffer.alloc(32, 7).toString('base64');
-
-interface Ended {
-  readonly code: number | null;
-  readonly stdout: string;
-  readonly stderr: string;
-}
 
 /** Runs lines of the page as they stand there, with what an operator puts in. */
 function runDocumented(
@@ -86,15 +81,8 @@ const restoreWith = (...words: string[]): Promise<Ended> =>
     {},
   );
 
-async function query<Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    return (await client.query<Row>(text)).rows;
-  } finally {
-    await client.end();
-  }
-}
+const query = <Row extends pg.QueryResultRow>(url: string, text: string): Promise<Row[]> =>
+  withClient(url, async (client) => (await client.query<Row>(text)).rows);
 
 /** The database's own time, which the log is replayed by. */
 const moment = async (url: string): Promise<string> =>

@@ -33,6 +33,29 @@ beforeAll(prepareSeed);
 afterAll(removeSeed);
 afterEach(cleanUp);
 
+/** A service on a folder that was used before, with something committed. */
+async function startUsed(text: string) {
+  const dataDir = await usedDataFolder();
+  const service = await start(dataDir);
+  await remember(service.url, text);
+  return { dataDir, service };
+}
+
+/** The next start has what was committed, and nothing else. */
+async function expectKept(dataDir: string, text: string): Promise<void> {
+  const { url } = await start(dataDir);
+  expect(await recall(url)).toEqual([text]);
+}
+
+/** Exactly one of four gets the folder. @returns the address of its database */
+async function startFourAtOnce(dataDir: string): Promise<string> {
+  const programs = await Promise.all([run(dataDir), run(dataDir), run(dataDir), run(dataDir)]);
+  const winners = programs.filter((program) => program.report.url !== undefined);
+  expect(winners).toHaveLength(1);
+  expect(programs.filter((program) => program.report.error === 'EmbeddedDatabaseInUse')).toHaveLength(3);
+  return winners[0]?.url ?? '';
+}
+
 test('a first start with nothing configured, from any working directory, gives a durable database below the data folder', async () => {
   const dataDir = path.join(await freshFolder(), '.data');
   const begin = performance.now();
@@ -70,18 +93,14 @@ test('nobody enters without the password, and no other user reads the data, the 
 });
 
 test('a second start finds the data of the first', async () => {
-  const dataDir = await usedDataFolder();
-  const first = await start(dataDir);
-  await remember(first.url, 'kept');
+  const { dataDir, service: first } = await startUsed('kept');
   await first.end();
   const second = await start(dataDir);
   expect(await recall(second.url)).toEqual(['kept']);
 });
 
 test('when the service is killed its server ends as well, and the next start has everything that was committed', async () => {
-  const dataDir = await usedDataFolder();
-  const killed = await start(dataDir);
-  await remember(killed.url, 'committed');
+  const { dataDir, service: killed } = await startUsed('committed');
   const server = await requireServerPid(dataDir);
   await kill(killed.child);
   await eventually('the server has ended', async () => !(await alive(server)), 5_000);
@@ -94,9 +113,7 @@ test('a server that survived its killed service is ended by the next start, and 
     console.log('not checked here: the watching shell is found through /proc');
     return;
   }
-  const dataDir = await usedDataFolder();
-  const killed = await start(dataDir);
-  await remember(killed.url, 'committed');
+  const { dataDir, service: killed } = await startUsed('committed');
   const server = await requireServerPid(dataDir);
   process.kill(await watcherOf(server), 'SIGKILL');
   await kill(killed.child);
@@ -107,9 +124,7 @@ test('a server that survived its killed service is ended by the next start, and 
 });
 
 test('service and server killed together: the next start recovers everything that was committed', async () => {
-  const dataDir = await usedDataFolder();
-  const killed = await start(dataDir);
-  await remember(killed.url, 'committed');
+  const { dataDir, service: killed } = await startUsed('committed');
   killed.child.kill('SIGSTOP');
   process.kill(await requireServerPid(dataDir), 'SIGKILL');
   await kill(killed.child);
@@ -132,9 +147,7 @@ test('a first start that is killed half-way leaves nothing that stands in the wa
 });
 
 test('a process number that now belongs to another process does not keep the database from starting', async () => {
-  const dataDir = await usedDataFolder();
-  const first = await start(dataDir);
-  await remember(first.url, 'kept');
+  const { dataDir, service: first } = await startUsed('kept');
   const pidFile = path.join(dataDir, 'postgres', 'cluster', 'postmaster.pid');
   const lines = (await readFile(pidFile, 'utf8')).split('\n');
   await first.end();
@@ -143,8 +156,7 @@ test('a process number that now belongs to another process does not keep the dat
   children.push(bystander);
   await writeFile(pidFile, [String(bystander.pid), ...lines.slice(1)].join('\n'), { mode: 0o600 });
   await chown(pidFile, uid, gid);
-  const second = await start(dataDir);
-  expect(await recall(second.url)).toEqual(['kept']);
+  await expectKept(dataDir, 'kept');
   expect(running(bystander)).toBe(true);
 });
 
@@ -161,23 +173,15 @@ test('while the service runs, a second start from the same folder is refused wit
 
 test('of four first starts at the same moment exactly one gets the folder', async () => {
   const dataDir = path.join(await freshFolder(), '.data');
-  const programs = await Promise.all([run(dataDir), run(dataDir), run(dataDir), run(dataDir)]);
-  const winners = programs.filter((program) => program.report.url !== undefined);
-  expect(winners).toHaveLength(1);
-  expect(programs.filter((program) => program.report.error === 'EmbeddedDatabaseInUse')).toHaveLength(3);
-  expect(await query(winners[0]?.url ?? '', 'SELECT 1')).toEqual([1]);
+  const url = await startFourAtOnce(dataDir);
+  expect(await query(url, 'SELECT 1')).toEqual([1]);
 });
 
 test('of four starts at the same moment after a crash exactly one gets the folder', async () => {
-  const dataDir = await usedDataFolder();
-  const crashed = await start(dataDir);
-  await remember(crashed.url, 'committed');
+  const { dataDir, service: crashed } = await startUsed('committed');
   await kill(crashed.child);
-  const programs = await Promise.all([run(dataDir), run(dataDir), run(dataDir), run(dataDir)]);
-  const winners = programs.filter((program) => program.report.url !== undefined);
-  expect(winners).toHaveLength(1);
-  expect(programs.filter((program) => program.report.error === 'EmbeddedDatabaseInUse')).toHaveLength(3);
-  expect(await recall(winners[0]?.url ?? '')).toEqual(['committed']);
+  const url = await startFourAtOnce(dataDir);
+  expect(await recall(url)).toEqual(['committed']);
 });
 
 test('a command uses the database of the running service, and leaves it running', async () => {
@@ -216,9 +220,7 @@ test('a command waits for another one to end', async () => {
 });
 
 test('a server that is killed under a running service is back at the same address within 5 seconds, with its data', async () => {
-  const dataDir = await usedDataFolder();
-  const service = await start(dataDir);
-  await remember(service.url, 'committed');
+  const { dataDir, service } = await startUsed('committed');
   const server = await requireServerPid(dataDir);
   process.kill(server, 'SIGKILL');
   await eventually('the server is back', async () => (await recall(service.url).catch(() => [])).length > 0, 5_000);
@@ -264,9 +266,7 @@ test('root runs it as an unprivileged user, also on data that belongs to an ordi
     console.log('not checked here: this run is not root');
     return;
   }
-  const dataDir = await usedDataFolder();
-  const first = await start(dataDir);
-  await remember(first.url, 'kept');
+  const { dataDir, service: first } = await startUsed('kept');
   const { uid } = await stat(`/proc/${await requireServerPid(dataDir)}`);
   expect(uid).not.toBe(0);
   await first.end();
@@ -274,8 +274,7 @@ test('root runs it as an unprivileged user, also on data that belongs to an ordi
   const home = path.join(dataDir, 'postgres');
   for (const name of ['.', ...(await readdir(home, { recursive: true }))])
     await chown(path.join(home, name), stranger.uid, stranger.gid);
-  const second = await start(dataDir);
-  expect(await recall(second.url)).toEqual(['kept']);
+  await expectKept(dataDir, 'kept');
   expect((await stat(`/proc/${await requireServerPid(dataDir)}`)).uid).toBe(stranger.uid);
 });
 

@@ -39,10 +39,8 @@ describe('after kill -9', () => {
       const codes = await Promise.all(
         Array.from({ length: 5 }, async () => {
           const target = `/public/voting-events/${event.id}/ballot/cast`;
-          const cast = await ask(other.port, 'POST', target, {
-            key: real.account.vote,
-            body: { visitorId: visitor(), votes },
-          });
+          const body = { visitorId: visitor(), votes };
+          const cast = await ask(other.port, 'POST', target, { key: real.account.vote, body });
           return ((await cast.json()) as { data: { confirmationCode: string } }).data.confirmationCode;
         }),
       );
@@ -99,14 +97,8 @@ describe('`npm start`', () => {
     const npm: ChildProcess = spawn('npm', ['start', '--silent'], {
       cwd: ROOT,
       env: {
-        ...{
-          PATH,
-          HOME,
-          DATABASE_URL: real.databaseUrl,
-          SECRET_KEY: real.secretKey,
-          DATA_DIR: real.folder,
-          PORT: String(port),
-        },
+        ...{ PATH, HOME, DATABASE_URL: real.databaseUrl, SECRET_KEY: real.secretKey, DATA_DIR: real.folder },
+        ...{ PORT: String(port) },
         ...{ BASE_URL: 'https://vote.example.org', WORKER: 'off', LOG_LEVEL: 'error', HOST: '127.0.0.1' },
       },
       stdio: 'ignore',

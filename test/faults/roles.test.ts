@@ -5,7 +5,9 @@ import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { visitor } from '#test/harness/elections.ts';
+import { withClient } from '#test/harness/empty-database.ts';
 import { hasPostgresTools, makeServerFolder, type OwnServer, startOwnServer } from '#test/harness/own-server.ts';
+import { ask } from '#test/harness/real-processes.ts';
 import { type Ended, requireRefused, requireStarted, runCommand, startProcess } from '#test/harness/started-service.ts';
 import { runStatements } from '#test/harness/test-database.ts';
 
@@ -28,18 +30,13 @@ function urlOf(role: string): string {
   return url.href;
 }
 
-async function refusal(url: string, statement: string): Promise<string> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    await client.query(statement);
-    return 'done';
-  } catch (fault) {
-    return fault instanceof pg.DatabaseError ? (fault.code ?? '') : String(fault);
-  } finally {
-    await client.end();
-  }
-}
+const refusal = (url: string, statement: string): Promise<string> =>
+  withClient(url, (client) =>
+    client.query(statement).then(
+      () => 'done',
+      (fault: unknown) => (fault instanceof pg.DatabaseError ? (fault.code ?? '') : String(fault)),
+    ),
+  );
 
 describe.skipIf(!hasPostgresTools)('deploy/roles.sql', () => {
   const settings = (url: string) => ({
@@ -98,11 +95,7 @@ describe.skipIf(!hasPostgresTools)('deploy/roles.sql', () => {
     const service = requireStarted(await startProcess(app));
     try {
       const call = async (method: string, target: string, key: string, body?: unknown) => {
-        const answer = await fetch(`http://127.0.0.1:${service.port}${target}`, {
-          method,
-          headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' },
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        });
+        const answer = await ask(service.port, method, target, { key, body });
         const text = await answer.text();
         expect(answer.status, text).toBeLessThan(300);
         return text === '' ? undefined : JSON.parse(text).data;

@@ -47,12 +47,10 @@ async function start(settings: Record<string, string> = {}): Promise<Started> {
   });
   children.push(child);
   let text = '';
-  child.stdout.on('data', (chunk: Buffer) => {
-    text += chunk.toString();
-  });
-  child.stderr.on('data', (chunk: Buffer) => {
-    text += chunk.toString();
-  });
+  for (const stream of [child.stdout, child.stderr])
+    stream.on('data', (chunk: Buffer) => {
+      text += chunk.toString();
+    });
   return { child, port, output: () => text };
 }
 
@@ -65,6 +63,12 @@ const isUp = ({ port }: Started) =>
       ),
     25_000,
   );
+
+async function startUp(settings: Record<string, string> = {}): Promise<Started> {
+  const started = await start(settings);
+  await isUp(started);
+  return started;
+}
 
 function exitOf(child: ChildProcess): Promise<number | null> {
   if (child.exitCode !== null) return Promise.resolve(child.exitCode);
@@ -89,8 +93,7 @@ async function cli(...words: string[]): Promise<{ code: number; stdout: string; 
 
 describe('the service as a process', () => {
   test('starts with nothing configured, and the lines it prints vote in an election and pay for a vote in a poll when pasted', async () => {
-    const started = await start();
-    await isUp(started);
+    const started = await startUp();
     const printed = await linesToPaste(started);
     const script = printed
       .split('\n')
@@ -111,8 +114,7 @@ describe('the service as a process', () => {
   });
 
   test('keeps what was confirmed through kill -9, and starts again', async () => {
-    const first = await start();
-    await isUp(first);
+    const first = await startUp();
     const printed = await linesToPaste(first);
     // The poll's lines are the last of each kind.
     const lines = printed.split('\n');
@@ -122,8 +124,7 @@ describe('the service as a process', () => {
     await run('bash', ['-euc', poll.join('\n')]);
     first.child.kill('SIGKILL');
     await exitOf(first.child);
-    const second = await start();
-    await isUp(second);
+    const second = await startUp();
     const again = await linesToPaste(second);
     const results = again.split('\n').findLast((line) => line.includes('/results')) ?? '';
     const keys = again.split('\n').find((line) => line.startsWith('export')) ?? '';
@@ -132,8 +133,7 @@ describe('the service as a process', () => {
   });
 
   test('says in one line that it already runs from a folder, and leaves the first alone', async () => {
-    const first = await start();
-    await isUp(first);
+    const first = await startUp();
     const second = await start();
     expect(await exitOf(second.child)).toBe(1);
     const lines = second
@@ -146,8 +146,7 @@ describe('the service as a process', () => {
 
   test('serves with several processes on one port, and replaces one that is killed', async () => {
     const metricsPort = await freePort();
-    const started = await start({ WEB_CONCURRENCY: '2', METRICS_PORT: String(metricsPort) });
-    await isUp(started);
+    const started = await startUp({ WEB_CONCURRENCY: '2', METRICS_PORT: String(metricsPort) });
     await linesToPaste(started);
     // Whichever process a page of the console is served by, it shows what all of them did.
     const ids = Array.from({ length: 8 }, (_, number) => `asked-${number}`);
@@ -205,8 +204,7 @@ describe('the service as a process', () => {
   });
 
   test('stops on SIGTERM with status 0, and names a bad setting in one line with status 1', async () => {
-    const started = await start();
-    await isUp(started);
+    const started = await startUp();
     started.child.kill('SIGTERM');
     expect(await exitOf(started.child)).toBe(0);
     const wrong = await start({ PORT: 'eighty' });
@@ -217,8 +215,7 @@ describe('the service as a process', () => {
   test('has commands that work while it does not run and while it runs; a revoked key is refused at once', async () => {
     const account = await cli('accounts', 'create', '--name', 'Club', '--json');
     expect(JSON.parse(account.stdout)).toEqual({ id: expect.stringMatching(/^acc_/), name: 'Club', plan: 'pro' });
-    const started = await start();
-    await isUp(started);
+    const started = await startUp();
     const { id } = JSON.parse(account.stdout);
     const made = await cli('keys', 'create', '--account', id, '--name', 'server', '--scopes', 'read,write', '--json');
     const key = JSON.parse(made.stdout);

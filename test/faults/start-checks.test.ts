@@ -8,6 +8,7 @@ import pg from 'pg';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
 import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
+import { withClient } from '#test/harness/empty-database.ts';
 import { freePort, requireRefused, requireStarted, runCommand, startProcess } from '#test/harness/started-service.ts';
 import { runStatements, withDatabase } from '#test/harness/test-database.ts';
 import { eventually } from '#test/harness/test-service.ts';
@@ -44,15 +45,8 @@ const start = (changes: Readonly<Record<string, string>> = {}) => startProcess(s
 const cli = (words: readonly string[], changes: Readonly<Record<string, string>> = {}) =>
   runCommand(words, settings(changes));
 
-async function query<Row extends pg.QueryResultRow>(text: string): Promise<Row[]> {
-  const client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  try {
-    return (await client.query<Row>(text)).rows;
-  } finally {
-    await client.end();
-  }
-}
+const query = <Row extends pg.QueryResultRow>(text: string, url = database.url): Promise<Row[]> =>
+  withClient(url, async (client) => (await client.query<Row>(text)).rows);
 
 /** Everything that stands in the database, tables and rows. */
 async function fingerprint(): Promise<string> {
@@ -150,13 +144,9 @@ describe('a start is refused in one line, and writes nothing', { timeout: 120_00
       const { code, stderr } = await cli(words, { DATABASE_URL: url });
       expect([code, stderr]).toEqual([1, expect.stringMatching(/^Refused: [^\n]*tables of another program[^\n]*\n$/)]);
     }
-    const client = new pg.Client({ connectionString: url });
-    await client.connect();
-    const { rows } = await client.query(
-      "SELECT schemaname || '.' || tablename AS name FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')",
-    );
-    await client.end();
-    expect(rows).toEqual([{ name: 'public.recipes' }]);
+    const own =
+      "SELECT schemaname || '.' || tablename AS name FROM pg_tables WHERE schemaname NOT IN ('pg_catalog', 'information_schema')";
+    expect(await query(own, url)).toEqual([{ name: 'public.recipes' }]);
   });
 
   test.skipIf(!existsSync(PGBOUNCER) && process.env['REQUIRE_PGBOUNCER'] === undefined)(

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createTestEvent } from '#test/harness/elections.ts';
+import { ask } from '#test/harness/real-processes.ts';
 import { expectReplaced, IS_AT, MIGRATES, NEXT, type Releases, startReleases } from '#test/harness/releases.ts';
 import { voteAllTheTime } from '#test/harness/repeating-voters.ts';
 import { freePort } from '#test/harness/started-service.ts';
@@ -44,9 +45,7 @@ describe('a release with a higher schema number', () => {
     expect(mostTries).toBeLessThan(180);
 
     const call = async (method: string, target: string, key: string, body?: unknown) => {
-      const headers = { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' };
-      const sent = body === undefined ? {} : { body: JSON.stringify(body) };
-      const answer = await fetch(`http://127.0.0.1:${port}${target}`, { method, headers, ...sent });
+      const answer = await ask(port, method, target, { key, body });
       expect(answer.status, target).toBe(200);
       return ((await answer.json()) as { data: { positions: { candidates: { id: string; votesWon: number }[] }[] } })
         .data;

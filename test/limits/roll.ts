@@ -20,37 +20,51 @@ const REQUESTS = 20;
 const percentile95 = (times: readonly number[]): number =>
   times.toSorted((one, other) => one - other)[Math.ceil(times.length * 0.95) - 1] ?? 0;
 
-async function fillRoll(world: World, id: string, groups: readonly string[]): Promise<void> {
+/** Reads something whole. @returns how long it took */
+async function timeRead(world: World, target: string): Promise<number> {
+  const begin = performance.now();
+  const answer = await call(world, 'GET', target);
+  await answer.arrayBuffer();
+  if (answer.status !== 200) throw new Error(`GET ${target} answered ${answer.status}`);
+  return performance.now() - begin;
+}
+
+/** As the connections of a service would not: they end statements after 3 s. */
+async function withPatience(world: World, work: (run: Run) => Promise<void>): Promise<void> {
   const client = await world.pool.connect();
   try {
-    // The connections of a service end statements after 3 s.
     await client.query('SET statement_timeout = 0');
+    await work((text, values = []) => client.query({ text, values, query_timeout: 600_000 } as never));
+  } finally {
+    client.release(true);
+  }
+}
+type Run = (text: string, values?: readonly unknown[]) => Promise<unknown>;
+
+async function fillRoll(world: World, id: string, groups: readonly string[]): Promise<void> {
+  await withPatience(world, async (run) => {
     for (let from = 0; from < voters; from += AT_ONCE) {
       const many = [id, from, Math.min(AT_ONCE, voters - from), groups];
-      await client.query({
-        text: `INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, group_id, weight_micro, status,
+      await run(
+        `INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, group_id, weight_micro, status,
             source, key_status, created_at, updated_at)
           SELECT $1, 'vtr_' || lpad(n::text, 22, '0'), 'Voter ' || md5(n::text), 'v' || n || '@club.example', 'v' || n || '@club.example',
             'member-' || n, 'member-' || n, ($4::text[])[1 + n % 3], 1000000 * (1 + n % 2),
             CASE WHEN n % 10 = 0 THEN 'pending' ELSE 'approved' END, 'organizer', CASE WHEN n % 4 = 0 THEN 'sent' ELSE 'none' END, now_ms(), now_ms()
           FROM generate_series($2::integer + 1, $2::integer + $3::integer) AS n`,
-        values: many,
-        query_timeout: 600_000,
-      } as never);
-      await client.query({
-        text: `INSERT INTO participation (voting_event_id, participant)
+        many,
+      );
+      await run(
+        `INSERT INTO participation (voting_event_id, participant)
           SELECT $1, 'vtr_' || lpad(n::text, 22, '0') FROM generate_series($2::integer + 1, $2::integer + $3::integer) AS n
           WHERE n % 2 = 0 AND n % 10 <> 0`,
-        values: many.slice(0, 3),
-        query_timeout: 600_000,
-      } as never);
+        many.slice(0, 3),
+      );
       process.stdout.write(`\r         ${from + AT_ONCE} voters`);
     }
     process.stdout.write('\n');
-    await client.query({ text: 'ANALYZE voters, participation', query_timeout: 600_000 } as never);
-  } finally {
-    client.release(true);
-  }
+    await run('ANALYZE voters, participation');
+  });
 }
 
 async function measureLists(world: World, id: string, group: string): Promise<void> {
@@ -75,11 +89,7 @@ async function measureLists(world: World, id: string, group: string): Promise<vo
   for (const [what, target] of lists) {
     const times: number[] = [];
     for (let request = 0; request < REQUESTS; request += 1) {
-      const begin = performance.now();
-      const answer = await call(world, 'GET', target);
-      await answer.arrayBuffer();
-      if (answer.status !== 200) throw new Error(`GET ${target} answered ${answer.status}`);
-      times.push(performance.now() - begin);
+      times.push(await timeRead(world, target));
     }
     show(`${what}, p95 of ${REQUESTS}`, percentile95(times), BOUNDS.listMs, 'ms');
   }
@@ -95,11 +105,7 @@ async function demandCursor(world: World, target: string): Promise<string> {
 async function besideLoad(world: World, small: string, done: () => Promise<boolean>): Promise<void> {
   const times: number[] = [];
   while (!(await done())) {
-    const begin = performance.now();
-    const answer = await call(world, 'GET', small);
-    await answer.arrayBuffer();
-    if (answer.status !== 200) throw new Error(`GET ${small} answered ${answer.status}`);
-    times.push(performance.now() - begin);
+    times.push(await timeRead(world, small));
     await delay(50);
   }
   show(`  a small read meanwhile, p95 of ${times.length}`, percentile95(times), BOUNDS.listMs, 'ms');
@@ -112,17 +118,15 @@ async function isEmpty(world: World, text: string, values: unknown[]): Promise<b
 
 async function measureCleanUp(world: World, id: string, small: string): Promise<void> {
   const { rows: keys } = await world.pool.query('SELECT id FROM api_keys LIMIT 1');
-  const client = await world.pool.connect();
-  await client.query('SET statement_timeout = 0');
-  for (let from = 0; from < rows; from += AT_ONCE)
-    await client.query({
-      text: `INSERT INTO idempotency_keys (api_key_id, key, fingerprint, claim, status, body, expires_at)
+  await withPatience(world, async (run) => {
+    for (let from = 0; from < rows; from += AT_ONCE)
+      await run(
+        `INSERT INTO idempotency_keys (api_key_id, key, fingerprint, claim, status, body, expires_at)
         SELECT $1, 'old-' || n, '\\x00', '\\x00', 200, repeat('x', 200), now_ms() - 1
         FROM generate_series($2::integer + 1, $2::integer + $3::integer) AS n`,
-      values: [keys[0].id, from, Math.min(AT_ONCE, rows - from)],
-      query_timeout: 600_000,
-    } as never);
-  client.release(true);
+        [keys[0].id, from, Math.min(AT_ONCE, rows - from)],
+      );
+  });
   await timed(world, `${rows} expired idempotency keys are gone`, BOUNDS.cleanMs, () =>
     besideLoad(world, small, () => isEmpty(world, "SELECT 1 FROM idempotency_keys WHERE key LIKE 'old-%' LIMIT 1", [])),
   );

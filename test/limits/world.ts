@@ -1,7 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -10,11 +9,10 @@ import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { readConfig } from '#src/config.ts';
 import { migrate } from '#src/database/migrate.ts';
 import type { Deps } from '#src/deps.ts';
-import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
-import { findHome } from '#test/harness/find-home.ts';
 import { type EventSize, fillEvent } from '#test/harness/largest-event.ts';
+import { startOwnDatabase } from '#test/harness/own-database.ts';
 import { freePort } from '#test/harness/started-service.ts';
 
 /** Of another client’s `/health`, whatever is asked meanwhile. */
@@ -108,7 +106,6 @@ export async function readWhole(world: World, target: string): Promise<number> {
 
 /** What the server holds in memory, and has held at most. */
 export async function residentBytes({ server }: World): Promise<number> {
-  const { readFile } = await import('node:fs/promises');
   const status = await readFile(`/proc/${server.pid}/status`, 'utf8');
   return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) * 1_024;
 }
@@ -136,15 +133,12 @@ export async function openEvent(world: World, size: EventSize): Promise<string> 
 
 /** Starts a service of its own on a server that keeps what it commits, and ends with 1 where a bound was passed. */
 export async function withWorld(work: (world: World) => Promise<void>): Promise<void> {
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'voting-limits-'));
-  // As root, PostgreSQL runs as another user, who has to pass.
-  await chmod(dataDir, 0o711);
-  const database = await startEmbeddedDatabase({ dataDir, durable: true, log: () => undefined });
+  const database = await startOwnDatabase('limits', true);
   const port = await freePort();
   const environment = {
     DATABASE_URL: database.url,
     SECRET_KEY: randomBytes(32).toString('base64'),
-    DATA_DIR: path.join(dataDir, 'service'),
+    DATA_DIR: path.join(database.dataDir, 'service'),
     PORT: String(port),
     HOST: '127.0.0.1',
     LOG_LEVEL: 'error',
@@ -190,9 +184,6 @@ export async function withWorld(work: (world: World) => Promise<void>): Promise<
     }
     await closeDeps(deps);
     await database.stop();
-    const home = await findHome(dataDir);
-    if (home !== undefined) await rm(home, { recursive: true, force: true });
-    await rm(dataDir, { recursive: true, force: true });
   }
   if (lines.some(({ figure, bound }) => figure > bound)) process.exitCode = 1;
 }

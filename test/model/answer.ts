@@ -1,5 +1,6 @@
 import type { DriverAnswer, DriverRequest } from '#test/model/driver.ts';
-import { at, type Difference, differences, type Json, short } from './kit.ts';
+import { at, type Difference, differences, type Json, type Spec, short } from './kit.ts';
+import type { Model } from './model.ts';
 import type { Event, Key } from './state.ts';
 
 /** One answer that the contract allows. Several are given where the contract leaves it open; the first that fits counts. */
@@ -36,6 +37,34 @@ export interface Context {
   readonly body: Json;
   /** The last part of the path, where the route has one. */
   readonly id: string;
+}
+
+export interface Route {
+  readonly method: string;
+  /** `:e` is an event, `:id` a record of it. */
+  readonly path: string;
+  readonly scope: 'read' | 'write' | 'vote' | 'any' | 'none';
+  /** Only the owner of the event may. */
+  readonly owner?: boolean;
+  readonly hasRecord?: (model: Model, context: Context) => boolean;
+  readonly query?: readonly string[];
+  /** Whether the record exists, for `:id`. */
+  readonly exists?: (context: Context) => boolean;
+  /** What a body may hold: a wrong one never reaches the handler. A PATCH of nothing is refused as well. */
+  readonly body?: Spec;
+  /** Refusals of role and plan: before the look-up of an Idempotency-Key and the body. */
+  readonly gate?: (model: Model, context: Context) => Expected[];
+  readonly handle: (model: Model, context: Context) => Expected[];
+}
+/** @param more what only some routes have: a known query, a look-up, a gate */
+export function route(
+  method: string,
+  path: string,
+  scope: Route['scope'],
+  handle: Route['handle'],
+  more: Partial<Route> = {},
+): Route {
+  return { method, path, scope, handle, ...more };
 }
 
 export function ok(status: number, data?: unknown, apply?: (body: unknown) => void): Expected {

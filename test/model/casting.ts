@@ -9,7 +9,9 @@ import {
   lacking,
   notFound,
   ok,
+  type Route,
   refuse,
+  route,
   unfit,
   wrongly,
 } from './answer.ts';
@@ -17,7 +19,7 @@ import { ballotIssues, ballotRefusal, creditRefusal, spendsCredits } from './bal
 import { noteConfirm } from './disclosure.ts';
 import * as kit from './kit.ts';
 import { at, type Json, type Spec } from './kit.ts';
-import type { Model, Route } from './model.ts';
+import type { Model } from './model.ts';
 import {
   identityOf,
   keyFits,
@@ -113,16 +115,7 @@ function castElection({ body, event, now }: Context): Expected[] {
   const done = ok(201, castResult(votes.length), (answer) => {
     useKey(event, voter);
     event.pendings = event.pendings.filter((one) => one.voter !== voter);
-    keep(event, {
-      code: codeOf(answer),
-      voter,
-      identity: undefined,
-      votes,
-      country: country(body),
-      castAt: now,
-      attempt: undefined,
-      doubtful: false,
-    });
+    keep(event, codeOf(answer), now, votes, { voter, country: country(body) });
   });
   return [done];
 }
@@ -161,16 +154,7 @@ function castPoll(model: Model, context: Context): Expected[] {
   const done = ok(201, castResult(votes.length), (answer) => {
     event.pendings = event.pendings.filter((one) => !mine(one));
     overlap(event, identity);
-    keep(event, {
-      code: codeOf(answer),
-      voter: undefined,
-      identity,
-      votes,
-      country: country(body),
-      castAt: now,
-      attempt: undefined,
-      doubtful: false,
-    });
+    keep(event, codeOf(answer), now, votes, { identity, country: country(body) });
   });
   return refusals.length > 0 ? [...refusals, wrongly(done)] : [done, ...perhaps];
 }
@@ -182,8 +166,6 @@ function namedVotes(event: Event, votes: readonly Entry[]): Json[] {
   }));
 }
 function confirm(model: Model, { body, event, now }: Context): Expected[] {
-  const issues = kit.check(body, { confirmationCode: [kit.str(1, 64)] });
-  if (issues.length > 0) return [invalid(issues)];
   const code = kit.clean(String(body['confirmationCode'])).toUpperCase();
   const status = statusOf(event, now);
   const again = event.ballots.find((one) => one.code === code);
@@ -283,22 +265,22 @@ const gate = (_: Model, { event, body }: Context): Expected[] => {
 };
 const base = '/public/voting-events/:e';
 export const castingRoutes: readonly Route[] = [
-  {
-    method: 'POST',
-    path: `${base}/ballot/cast`,
-    scope: 'vote',
-    gate,
-    handle: (model, context) => (context.event.type === 'election' ? castElection(context) : castPoll(model, context)),
-  },
-  { method: 'POST', path: `${base}/ballot/confirm`, scope: 'vote', handle: confirm },
-  {
-    method: 'GET',
-    path: `${base}/payments/:id`,
-    scope: 'vote',
-    exists: ({ event, id }) => event.attempts.some((one) => one.id === id),
-    handle: (_, { event, id, now }) =>
+  route(
+    'POST',
+    `${base}/ballot/cast`,
+    'vote',
+    (model, context) => (context.event.type === 'election' ? castElection(context) : castPoll(model, context)),
+    { gate },
+  ),
+  route('POST', `${base}/ballot/confirm`, 'vote', confirm, { body: { confirmationCode: [kit.str(1, 64)] } }),
+  route(
+    'GET',
+    `${base}/payments/:id`,
+    'vote',
+    (_, { event, id, now }) =>
       event.attempts
         .filter((one) => one.id === id)
         .map((one) => ok(200, attemptBody(one, attemptStatuses(one, now), true))),
-  },
+    { exists: ({ event, id }) => event.attempts.some((one) => one.id === id) },
+  ),
 ];

@@ -1,6 +1,7 @@
 /** Bodies of changes, right and wrong ones. */
-import { nth } from './act.ts';
+
 import type { Json, Random } from './kit.ts';
+import { nth } from './send.ts';
 import { eventBody, HOUR, MINUTE } from './state.ts';
 import { DAY, type World } from './world.ts';
 

@@ -1,13 +1,14 @@
 /** Eight clients at once on one event: some order of their requests must explain all answers. */
 import { parseArgs } from 'node:util';
 import type { DriverAnswer, DriverRequest } from '#test/model/driver.ts';
-import { type Op, perform, visitor } from './act.ts';
+import { perform } from './act.ts';
 import { conflict, describe, describeAnswer, type Expected, fits } from './answer.ts';
 import { validBallot } from './ballots.ts';
 import { opening } from './generate.ts';
 import * as kit from './kit.ts';
 import { differences, type Json, Random, short } from './kit.ts';
 import type { Model } from './model.ts';
+import { type Op, visitor } from './send.ts';
 import { startDriver } from './start-driver.ts';
 import { type Event, livePendings } from './state.ts';
 import { emptyCounts, World } from './world.ts';

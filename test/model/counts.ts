@@ -1,7 +1,6 @@
 /** Figures: every ballot is looked at again; the second count decides winners and rounds. */
 import { countPlainly, type PlainBallot, type PlainPosition } from '#test/second-count/count-plainly.ts';
 import { disclosureBody, fewHolders, isMarked, type Shown } from './disclosure.ts';
-import { FEATURES } from './features.ts';
 import type { Json } from './kit.ts';
 import * as kit from './kit.ts';
 import { type Ballot, type Candidate, type Event, frozen, type Position, shownStatus } from './state.ts';
@@ -217,7 +216,7 @@ export function resultsBody(event: Event, given: readonly Ballot[], now: number,
     title: event.title,
     final,
     asOf: kit.TIME,
-    ...(FEATURES.afterReversals ? { afterReversals: final ? afterReversals(event) : null } : {}),
+    afterReversals: final ? afterReversals(event) : null,
     stats: {
       ballots: ballots.length,
       disclosure: disclosureBody(event, now, shown),

@@ -3,8 +3,7 @@
  * one step marks all of them; fewer wait. Confirms are counted in their order, so what is disclosed is how many of the first.
  * A step is made at the confirm or by a job shortly after it: until a minute has passed both are possible.
  */
-import { FEATURES } from './features.ts';
-import { anyOf, differences, type Json, maybe, oneOf } from './kit.ts';
+import { anyOf, differences, type Json, oneOf } from './kit.ts';
 import { type Ballot, type Event, frozen, type Voter } from './state.ts';
 
 const STEP = 5;
@@ -16,7 +15,7 @@ export function noteConfirm(event: Event): void {
 }
 /** A minute has passed since the last confirm: what was due was done. */
 export function settleSteps(event: Event): void {
-  if (FEATURES.disclosure) event.steps = event.steps.filter((one) => event.ballots.length - one < STEP);
+  event.steps = event.steps.filter((one) => event.ballots.length - one < STEP);
 }
 
 export const isStepped = (event: Event, now: number): boolean => event.type === 'election' && !frozen(event, now);
@@ -33,14 +32,8 @@ export interface Stepped {
   readonly learn: (got: unknown) => void;
 }
 /** What is built from the disclosed ballots. */
-export function stepped(
-  event: Event,
-  now: number,
-  build: (shown: Shown) => unknown,
-  built: boolean = FEATURES.disclosure,
-): Stepped {
-  if (!isStepped(event, now) || !built)
-    return { body: build({ ballots: event.ballots, all: true }), learn: () => undefined };
+export function stepped(event: Event, now: number, build: (shown: Shown) => unknown): Stepped {
+  if (!isStepped(event, now)) return { body: build({ ballots: event.ballots, all: true }), learn: () => undefined };
   const bodies = event.steps.map(
     (step) => [step, build({ ballots: event.ballots.slice(0, step), all: false })] as const,
   );
@@ -63,10 +56,7 @@ export const isMarked = (voter: Voter, { ballots, all }: Shown): boolean =>
   all || ballots.some((one) => one.voter === voter);
 
 /** `disclosure` of an event, its results and its stats. */
-export function disclosureBody(event: Event, now: number, shown: Shown): unknown {
-  return FEATURES.disclosure ? wholeDisclosure(event, now, shown) : maybe(wholeDisclosure(event, now, shown));
-}
-function wholeDisclosure(event: Event, now: number, { ballots }: Shown): unknown {
+export function disclosureBody(event: Event, now: number, { ballots }: Shown): unknown {
   if (event.type === 'poll') return null;
   if (frozen(event, now)) return oneOf(null, { everyBallots: STEP, waiting: false });
   // With no ballot at all, `waiting` is left open.

@@ -1,11 +1,7 @@
 import { randomBytes } from 'node:crypto';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import pg from 'pg';
 import { migrate } from '#src/database/migrate.ts';
-import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
-import { findHome } from '#test/harness/find-home.ts';
+import { startOwnDatabase } from '#test/harness/own-database.ts';
 
 interface Server {
   readonly url: string;
@@ -21,24 +17,11 @@ function withDatabase(url: string, name: string): string {
 async function startServer(): Promise<Server> {
   const given = process.env['TEST_DATABASE_URL'];
   if (given !== undefined && given !== '') return { url: given, stop: async () => undefined };
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'voting-model-'));
-  // As root, PostgreSQL runs as another user, who has to pass.
-  await chmod(dataDir, 0o711);
-  const tidy = async (): Promise<void> => {
-    const home = await findHome(dataDir);
-    if (home !== undefined) await rm(home, { recursive: true, force: true });
-    await rm(dataDir, { recursive: true, force: true });
-  };
-  try {
-    const server = await startEmbeddedDatabase({ dataDir, durable: false, log: () => undefined });
-    return { url: server.url, stop: () => server.stop().finally(tidy) };
-  } catch (fault) {
-    await tidy();
-    throw fault;
-  }
+  return startOwnDatabase('model', false);
 }
 
-async function runAlone(url: string, statements: readonly string[]): Promise<void> {
+/** Statements on a connection of their own. */
+export async function runAlone(url: string, statements: readonly string[]): Promise<void> {
   const client = new pg.Client({ connectionString: url });
   await client.connect();
   try {

@@ -1,6 +1,7 @@
 /** Histories made by a seed: one or two prepared openings, then a mixture of everything. */
-import type { Op } from './act.ts';
+
 import { type Json, Random } from './kit.ts';
+import type { Op } from './send.ts';
 import { HOUR, MINUTE } from './state.ts';
 
 const METHODS = ['plurality', 'approval', 'score', 'cumulative', 'ranked_choice', 'quadratic'];

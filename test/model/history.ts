@@ -1,6 +1,7 @@
 /** One history from beginning to end, in a fresh world. */
 import type { Driver, DriverRequest } from '#test/model/driver.ts';
-import { type Op, perform } from './act.ts';
+import { perform } from './act.ts';
+import type { Op } from './send.ts';
 import { type Counts, routeOf, World } from './world.ts';
 
 /** @param finish whether everything is compared once more when it is over */

@@ -1,9 +1,19 @@
 /** Webhook endpoints: how they are managed. What they are sent is looked at by `receiver.ts`. */
-import { type Context, type Expected, invalid, listed, notFound, ok, refuse, unfit } from './answer.ts';
-import { FEATURES } from './features.ts';
+import {
+  type Context,
+  type Expected,
+  invalid,
+  listed,
+  notFound,
+  ok,
+  type Route,
+  refuse,
+  route,
+  unfit,
+} from './answer.ts';
 import * as kit from './kit.ts';
 import { at, isObject, type Json, type Spec } from './kit.ts';
-import type { Model, Route } from './model.ts';
+import type { Model } from './model.ts';
 import { roleOf } from './sharing.ts';
 import type { Endpoint } from './state.ts';
 
@@ -15,7 +25,7 @@ export const EVENT_TYPES = [
   'results.published',
   'log.checkpoint',
   'webhook_endpoint.disabled',
-  ...(FEATURES.newWebhooks ? ['voting_event.closing', 'voter.mail_failed', 'payment.refund_failed'] : []),
+  ...['voting_event.closing', 'voter.mail_failed', 'payment.refund_failed'],
 ];
 const MOST = { free: 2, pro: 20, enterprise: 200 } as const;
 const spec: Spec = {
@@ -49,12 +59,7 @@ function twice(body: Json): string[] {
   return types.flatMap((one, index) => (types.indexOf(one) === index ? [] : [`eventTypes[${index}]`, 'eventTypes']));
 }
 function create(model: Model, { body, key }: Context): Expected[] {
-  const issues = kit.check(body, {
-    ...spec,
-    url: [spec['url'] as kit.Rule],
-    eventTypes: [spec['eventTypes'] as kit.Rule],
-    votingEventCode: kit.str(1, 200),
-  });
+  const issues = kit.check(body, kit.required({ ...spec, votingEventCode: kit.str(1, 200) }, 'url', 'eventTypes'));
   issues.push(...twice(body));
   if (issues.length > 0) return [invalid(issues)];
   const code = body['votingEventCode'];
@@ -111,26 +116,21 @@ const one = (
   path: string,
   scope: 'read' | 'write',
   handle: (endpoint: Endpoint, model: Model, context: Context) => Expected[],
-): Route => ({
-  method,
-  path: `/webhook-endpoints/:id${path}`,
-  scope,
-  handle: (model, context) => {
+): Route =>
+  route(method, `/webhook-endpoints/:id${path}`, scope, (model, context) => {
     const endpoint = endpointOf(model, context);
     if (endpoint === undefined) return [notFound()];
     if (scope === 'write' && looksOnly(model, endpoint, context)) return [refuse(403, 'forbidden', 'role')];
     const given = context.request.body;
     const bare = method === 'POST' && given !== undefined && !(isObject(given) && Object.keys(given).length === 0);
     return bare ? [refuse(422, 'validation_error')] : handle(endpoint, model, context);
-  },
-});
+  });
 export const hookRoutes: readonly Route[] = [
-  {
-    method: 'GET',
-    path: '/webhook-endpoints',
-    scope: 'read',
-    query: ['votingEventCode', 'search'],
-    handle: (model, { query, key }) => {
+  route(
+    'GET',
+    '/webhook-endpoints',
+    'read',
+    (model, { query, key }) => {
       const code = query.get('votingEventCode');
       const event = code === null ? undefined : model.find(code);
       if (code !== null && (event === undefined || event.deleted || roleOf(event, key.account) === undefined))
@@ -139,16 +139,13 @@ export const hookRoutes: readonly Route[] = [
       const rows = model.endpoints.filter((row) => row.account === account && row.eventId === (event?.id ?? null));
       return [listed(new kit.Bag(rows.map((row) => ({ ...endpointBody(row), secret: kit.ABSENT }))))];
     },
-  },
-  { method: 'POST', path: '/webhook-endpoints', scope: 'write', handle: create },
+    { query: ['votingEventCode', 'search'] },
+  ),
+  route('POST', '/webhook-endpoints', 'write', create),
   one('GET', '', 'read', (endpoint) => [ok(200, { ...endpointBody(endpoint), secret: kit.ABSENT })]),
-  {
-    method: 'PATCH',
-    path: '/webhook-endpoints/:id',
-    scope: 'write',
+  route('PATCH', '/webhook-endpoints/:id', 'write', patch, {
     hasRecord: (model, context) => endpointOf(model, context) !== undefined,
-    handle: patch,
-  },
+  }),
   one('DELETE', '', 'write', (endpoint, model) => [
     ok(204, undefined, () => {
       model.endpoints = model.endpoints.filter((row) => row !== endpoint);
@@ -160,12 +157,11 @@ export const hookRoutes: readonly Route[] = [
       endpoint.secrets.unshift(kit.text(at(answer, 'data', 'secret'))),
     ),
   ]),
-  {
-    method: 'GET',
-    path: '/webhook-endpoints/:id/deliveries',
-    scope: 'read',
-    query: ['from', 'until', 'status', 'type', 'search'],
-    handle: (model, context) => {
+  route(
+    'GET',
+    '/webhook-endpoints/:id/deliveries',
+    'read',
+    (model, context) => {
       const endpoint = endpointOf(model, context);
       if (endpoint === undefined) return [notFound()];
       const row = { id: kit.prefixed('whd_'), status: kit.STRING, createdAt: kit.TIME };
@@ -175,23 +171,19 @@ export const hookRoutes: readonly Route[] = [
       );
       return [{ status: 200, body: { data: rows, nextCursor: null } }];
     },
-  },
-  {
-    method: 'GET',
-    path: '/webhook-event-types',
-    scope: 'read',
-    handle: () => [
-      {
-        status: 200,
-        body: {
-          data: new kit.Match('every event type', (got) => {
-            const names = Array.isArray(got)
-              ? got.map((item) => (isObject(item) ? (item['type'] ?? item['name']) : item))
-              : [];
-            return EVENT_TYPES.every((type) => names.includes(type));
-          }),
-        },
+    { query: ['from', 'until', 'status', 'type', 'search'] },
+  ),
+  route('GET', '/webhook-event-types', 'read', () => [
+    {
+      status: 200,
+      body: {
+        data: new kit.Match('every event type', (got) => {
+          const names = Array.isArray(got)
+            ? got.map((item) => (isObject(item) ? (item['type'] ?? item['name']) : item))
+            : [];
+          return EVENT_TYPES.every((type) => names.includes(type));
+        }),
       },
-    ],
-  },
+    },
+  ]),
 ];

@@ -61,6 +61,16 @@ export function at(value: unknown, ...path: readonly (string | number)[]): unkno
   }
   return current;
 }
+/** Some fields of an object, as they stand. */
+export function fieldsOf<T extends object, Name extends keyof T & string>(
+  from: T,
+  names: readonly Name[],
+): Pick<T, Name> {
+  return Object.fromEntries(names.map((name) => [name, from[name]])) as Pick<T, Name>;
+}
+/** The fields of a body that were given. */
+export const givenOf = (body: Json, names: readonly string[]): Json =>
+  Object.fromEntries(names.flatMap((name) => (body[name] === undefined ? [] : [[name, body[name]]])));
 export function text(value: unknown): string {
   return typeof value === 'string' ? value : '';
 }
@@ -97,10 +107,6 @@ export function oneOf(...allowed: readonly unknown[]): Match {
 }
 export function prefixed(prefix: string): Match {
   return new Match(`${prefix}…`, (value) => typeof value === 'string' && value.startsWith(prefix));
-}
-/** For parts that aren't built yet: absent, or as it should be. */
-export function maybe(expected: unknown): Match {
-  return new Match('absent or right', (value) => value === undefined || differences(expected, value).length === 0);
 }
 
 /** One of several bodies; told with what keeps the nearest of them from fitting. */
@@ -269,6 +275,10 @@ export const object =
     if (!isObject(value)) issues.push(path);
     else issues.push(...check(value, spec, path));
   };
+/** The same rules, with some fields that must be there. */
+export function required(spec: Spec, ...names: readonly string[]): Spec {
+  return { ...spec, ...Object.fromEntries(names.map((name) => [name, [spec[name] as Rule] as const])) };
+}
 /** The paths of everything that is wrong with a body: unknown, missing and bad fields. A rule in brackets is required. */
 export function check(body: Json, spec: Spec, path = ''): string[] {
   const issues: string[] = [];

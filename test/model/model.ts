@@ -1,9 +1,9 @@
 import type { DriverAnswer, DriverRequest } from '#test/model/driver.ts';
-import { type Context, type Expected, LIMITS, notFound, refuse } from './answer.ts';
+import { type Context, type Expected, invalid, LIMITS, notFound, type Route, refuse } from './answer.ts';
 import { castingRoutes } from './casting.ts';
 import { otherRoutes } from './exports.ts';
 import { hookRoutes } from './hooks.ts';
-import { at, isObject, type Json, text } from './kit.ts';
+import { at, check, isObject, type Json, text } from './kit.ts';
 import type { SentMail } from './mails.ts';
 import { organizerRoutes } from './organizer.ts';
 import { publicRoutes } from './public.ts';
@@ -22,21 +22,6 @@ import {
   type Voter,
 } from './state.ts';
 
-export interface Route {
-  readonly method: string;
-  /** `:e` is an event, `:id` a record of it. */
-  readonly path: string;
-  readonly scope: 'read' | 'write' | 'vote' | 'any' | 'none';
-  /** Only the owner of the event may. */
-  readonly owner?: boolean;
-  readonly hasRecord?: (model: Model, context: Context) => boolean;
-  readonly query?: readonly string[];
-  /** Whether the record exists, for `:id`. */
-  readonly exists?: (context: Context) => boolean;
-  /** Refusals of role and plan: before the look-up of an Idempotency-Key and the body. */
-  readonly gate?: (model: Model, context: Context) => Expected[];
-  readonly handle: (model: Model, context: Context) => Expected[];
-}
 interface Stored {
   readonly fingerprint: string;
   readonly status: number;
@@ -185,7 +170,7 @@ export class Model {
     }
     if (['POST', 'PATCH', 'PUT'].includes(request.method) && body !== undefined && !isObject(body))
       return [refuse(422, 'validation_error', undefined, { store: 'no' }), ...doubt];
-    const answers = route.handle(this, context);
+    const answers = misshapen(route, context.body) ?? route.handle(this, context);
     const plain = name === undefined ? answers : answers.map((one) => ({ ...one, replayed: false }));
     if (name === undefined || request.method !== 'POST') return plain;
     const fingerprint = this.fingerprint(route, parts, event, query, body);
@@ -275,6 +260,12 @@ export class Model {
 /** What needs no key knows neither key nor event. */
 function openContext(request: DriverRequest, now: number, query: URLSearchParams): Context {
   return { request, now, query, body: {}, id: '' } as unknown as Context;
+}
+function misshapen({ method, body: spec }: Route, body: Json): Expected[] | undefined {
+  const issues = spec === undefined ? [] : check(body, spec);
+  if (issues.length > 0) return [invalid(issues)];
+  const isNothing = spec !== undefined && method === 'PATCH' && Object.keys(body).length === 0;
+  return isNothing ? [refuse(422, 'validation_error')] : undefined;
 }
 function matches(pattern: string, parts: readonly string[]): boolean {
   const wanted = pattern.split('/').slice(1);

@@ -1,10 +1,26 @@
 /** Changes, reads and odd requests. */
-import { type Act, nth, organizerSend, reference, relative, secondCall, visitor, voterKey, writer } from './act.ts';
+
 import { eventChange, positionChange } from './changes.ts';
-import { at, isObject, type Json } from './kit.ts';
+import { at, fieldsOf, isObject, type Json } from './kit.ts';
 import { resolvedMax } from './positions.ts';
+import {
+  type Act,
+  ask,
+  listedVoters,
+  nth,
+  onEvent,
+  organize,
+  organizerSend,
+  payAttempt,
+  reference,
+  relative,
+  secondCall,
+  visitor,
+  voterKey,
+  writer,
+} from './send.ts';
 import { sharingActs } from './sharing-acts.ts';
-import { frozen, HOUR, MINUTE, metInPoll } from './state.ts';
+import { type Event, frozen, HOUR, MINUTE, metInPoll } from './state.ts';
 import { DAY } from './world.ts';
 
 const organizerReads = [
@@ -22,28 +38,25 @@ const organizerReads = [
 ];
 const publicReads = ['', '', '/ballot', '/ballot?seed=one', '/ballot?seed=two', '/results', '/results', '/results'];
 
+const quadraticOf = (event: Event) => event.positions.filter((one) => one.votingMethod === 'quadratic');
+
 export const moreActs: Record<string, Act> = {
   ...sharingActs,
-  patchEvent: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+  patchEvent: onEvent(async (world, event, op, random) => {
     const body = op.x === undefined ? eventChange(world, op.e, random) : relative(op.x, world.driver.now());
     await organizerSend(world, op, 'PATCH', `/voting-events/${reference(event, random)}`, body);
-  },
+  }),
   /** The start is put off, or taken away. */
-  moveStart: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+  moveStart: onEvent(async (world, event, op, random) => {
     const later = world.driver.now() + random.pick([10 * MINUTE, 2 * HOUR, DAY]);
     const startsAt = random.chance(0.4) ? null : later;
     const endsAt = event.endsAt !== null && startsAt !== null && startsAt >= event.endsAt ? { endsAt: null } : {};
-    await organizerSend(world, op, 'PATCH', `/voting-events/${event.id}`, { startsAt, ...endsAt });
-  },
+    await organize(world, op, event, 'PATCH', '', { startsAt, ...endsAt });
+  }),
   /** Credits of the event's quadratic position go on sale. */
-  topUp: async (world, op, random) => {
-    const event = world.event(op.e);
-    const position = event?.positions.find((one) => one.votingMethod === 'quadratic');
-    if (event === undefined || position === undefined) return;
+  topUp: onEvent(async (world, event, op, random) => {
+    const [position] = quadraticOf(event);
+    if (position === undefined) return;
     const currency = event.business?.provider === 'provider_b' ? 'ngn' : 'usd';
     const quadraticTopUp = random.chance(0.5)
       ? { pricingModel: 'ratio', currency, pricePerCreditMinor: 1000, minCredits: 5, maxCredits: 60 }
@@ -55,50 +68,32 @@ export const moreActs: Record<string, Act> = {
             { id: 'large', label: 'Large', credits: 40, amountMinor: 15_000 },
           ],
         };
-    await organizerSend(world, op, 'PATCH', `/voting-events/${event.id}/positions/${position.id}`, { quadraticTopUp });
-  },
-  patchPosition: async (world, op, random) => {
-    const event = world.event(op.e);
-    const position = nth(event?.positions ?? [], op.i);
-    if (event === undefined || position === undefined) return;
-    await organizerSend(
-      world,
-      op,
-      'PATCH',
-      `/voting-events/${event.id}/positions/${position.id}`,
-      positionChange(random, event.groups, {
-        ...position,
-        maxSelections: position.maxSelections ?? resolvedMax(event, position),
-      }),
-    );
-  },
-  patchCandidate: async (world, op, random) => {
-    const event = world.event(op.e);
-    const candidate = nth(event?.candidates ?? [], op.i);
-    if (event === undefined || candidate === undefined) return;
+    await organize(world, op, event, 'PATCH', `/positions/${position.id}`, { quadraticTopUp });
+  }),
+  patchPosition: onEvent(async (world, event, op, random) => {
+    const position = nth(event.positions, op.i);
+    if (position === undefined) return;
+    const maxSelections = position.maxSelections ?? resolvedMax(event, position);
+    const change = positionChange(random, event.groups, { ...position, maxSelections });
+    await organize(world, op, event, 'PATCH', `/positions/${position.id}`, change);
+  }),
+  patchCandidate: onEvent(async (world, event, op, random) => {
+    const candidate = nth(event.candidates, op.i);
+    if (candidate === undefined) return;
     const body = random.weighted<() => Json>([
       [5, () => ({ status: random.pick(['pending', 'approved', 'rejected', 'withdrawn']) })],
       [3, () => ({ status: 'approved' })],
       [1, () => ({ name: `Renamed ${random.int(99)}` })],
       [1, () => ({ description: 'Words.' })],
       [1, () => ({ positionIds: [nth(event.positions, random.int(5))?.id ?? 'pos_unknown'] })],
-      [
-        1,
-        () => ({
-          name: candidate.name,
-          status: candidate.status,
-          positionIds: candidate.positionIds,
-          groupId: candidate.groupId,
-        }),
-      ],
+      [1, () => fieldsOf(candidate, ['name', 'status', 'positionIds', 'groupId'])],
       [1, () => ({ status: 'gone' })],
     ])();
-    await organizerSend(world, op, 'PATCH', `/voting-events/${event.id}/candidates/${candidate.id}`, body);
-  },
-  patchVoter: async (world, op, random) => {
-    const event = world.event(op.e);
-    const voter = nth(event?.voters.filter((one) => one.id !== '' && !one.erased) ?? [], op.i);
-    if (event === undefined || voter === undefined) return;
+    await organize(world, op, event, 'PATCH', `/candidates/${candidate.id}`, body);
+  }),
+  patchVoter: onEvent(async (world, event, op, random) => {
+    const voter = nth(listedVoters(event), op.i);
+    if (voter === undefined) return;
     world.serial += 1;
     const body = random.weighted<() => Json>([
       [4, () => ({ status: 'rejected' })],
@@ -109,84 +104,52 @@ export const moreActs: Record<string, Act> = {
       [1, () => ({ voterId: `M-${world.serial}` })],
       [2, () => ({ groupId: nth(event.groups, random.int(5))?.id ?? null })],
       [1, () => ({ name: `Named ${random.int(99)}` })],
-      [
-        1,
-        () => ({
-          name: voter.name,
-          email: voter.email,
-          voterId: voter.voterId,
-          weight: voter.weight,
-          groupId: voter.groupId,
-          status: voter.status,
-        }),
-      ],
+      [1, () => fieldsOf(voter, ['name', 'email', 'voterId', 'weight', 'groupId', 'status'])],
       [1, () => ({ status: 'pending' })],
     ])();
-    await organizerSend(world, op, 'PATCH', `/voting-events/${event.id}/voters/${voter.id}`, body);
-  },
-  remove: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+    await organize(world, op, event, 'PATCH', `/voters/${voter.id}`, body);
+  }),
+  remove: onEvent(async (world, event, op, random) => {
     const [kind, rows] = random.weighted<readonly [string, readonly { readonly id: string }[]]>([
       [1, ['positions', event.positions]],
       [2, ['candidates', event.candidates]],
       [2, ['groups', event.groups]],
-      [4, ['voters', event.voters.filter((one) => one.id !== '' && !one.erased)]],
+      [4, ['voters', listedVoters(event)]],
     ]);
-    await organizerSend(
-      world,
-      op,
-      'DELETE',
-      `/voting-events/${event.id}/${kind}/${nth(rows, op.i)?.id ?? `${kind.slice(0, 3)}_unknown`}`,
-    );
-  },
-  removeEvent: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event !== undefined)
-      await organizerSend(world, op, 'DELETE', `/voting-events/${event.id}${random.chance(0.2) ? '?force=true' : ''}`);
-  },
-  read: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+    await organize(world, op, event, 'DELETE', `/${kind}/${nth(rows, op.i)?.id ?? `${kind.slice(0, 3)}_unknown`}`);
+  }),
+  removeEvent: onEvent((world, event, op, random) =>
+    organize(world, op, event, 'DELETE', random.chance(0.2) ? '?force=true' : ''),
+  ),
+  read: onEvent(async (world, event, op, random) => {
     const path = `/voting-events/${reference(event, random)}${random.pick(organizerReads)}`;
     const filter = /voters$/.test(path)
       ? random.pick(['', '?status=approved', '?voted=true', '?limit=200', '?status=nonsense', '?limit=0'])
       : '';
     await organizerSend(world, op, 'GET', path + filter);
-  },
-  readOne: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+  }),
+  readOne: onEvent(async (world, event, op, random) => {
     const [kind, rows] = random.pick<readonly [string, readonly { readonly id: string }[]]>([
       ['positions', event.positions],
       ['candidates', event.candidates],
-      ['voters', event.voters.filter((one) => one.id !== '' && !one.erased)],
+      ['voters', listedVoters(event)],
       ['payments', event.attempts],
     ]);
     const row = nth(rows, op.i);
-    if (row !== undefined) await organizerSend(world, op, 'GET', `/voting-events/${event.id}/${kind}/${row.id}`);
-  },
-  look: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+    if (row !== undefined) await organize(world, op, event, 'GET', `/${kind}/${row.id}`);
+  }),
+  look: onEvent(async (world, event, op, random) => {
     const path = `/public/voting-events/${reference(event, random)}${random.pick(publicReads)}`;
     await world.send({ process: op.p, method: 'GET', path, key: voterKey(world, op) });
-  },
-  payment: async (world, op) => {
-    const event = world.event(op.e);
-    const attempt = nth(event?.attempts ?? [], op.i);
-    if (event === undefined || attempt === undefined) return;
-    await world.send({
-      process: op.p,
-      method: 'GET',
-      path: `/public/voting-events/${event.id}/payments/${attempt.id}`,
-      key: voterKey(world, op),
-    });
-  },
+  }),
+  payment: onEvent(async (world, event, op) => {
+    const attempt = nth(event.attempts, op.i);
+    if (attempt === undefined) return;
+    const path = `/public/voting-events/${event.id}/payments/${attempt.id}`;
+    await world.send({ process: op.p, method: 'GET', path, key: voterKey(world, op) });
+  }),
   /** A list page by page, with something happening in between. */
-  walk: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+  walk: onEvent(async (world, event, op, random) => {
     const kind = random.pick(['votes', 'voters']);
     const limit = random.between(1, 7);
     const seen: string[] = [];
@@ -231,27 +194,16 @@ export const moreActs: Record<string, Act> = {
       !event.voters.some((one) => one.erased)
     )
       world.report(`walk ${kind} | rows missing or too many`, `${seen.length} rows, expected ${expected}`, false);
-  },
-  registerVoter: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+  }),
+  registerVoter: onEvent(async (world, event, op, random) => {
     world.serial += 1;
     const body: Json = { name: 'New Voter', email: `r${world.serial}@example.com` };
     if (event.voter.requireVoterId || random.chance(0.2)) body['voterId'] = `R-${world.serial}`;
     if (random.chance(0.1)) body['email'] = nth(event.voters, op.i)?.email ?? 'x';
     if (random.chance(0.1)) body['groupId'] = nth(event.groups, op.i)?.id ?? 'grp_unknown';
-    await world.send({
-      process: op.p,
-      method: 'POST',
-      path: `/public/voting-events/${event.id}/register/voter`,
-      key: voterKey(world, op),
-      ...world.idempotent(),
-      body,
-    });
-  },
-  registerCandidate: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+    await ask(world, op, event.id, 'register/voter', body, world.idempotent());
+  }),
+  registerCandidate: onEvent(async (world, event, op, random) => {
     const positions = event.positions.filter((one) => one.votingMethod !== 'referendum');
     const body: Json = {
       name: `Runner ${random.int(99)}`,
@@ -260,26 +212,17 @@ export const moreActs: Record<string, Act> = {
     };
     if (event.payToRegister !== null && event.business?.provider === 'provider_a' && random.chance(0.9))
       body['returnUrl'] = 'https://example.com/back';
-    await world.send({
-      process: op.p,
-      method: 'POST',
-      path: `/public/voting-events/${event.id}/register/candidate`,
-      key: voterKey(world, op),
-      ...world.idempotent(),
-      body,
-    });
-  },
-  credits: async (world, op, random) => {
-    const event = world.event(op.e);
-    const position = nth(event?.positions.filter((one) => one.votingMethod === 'quadratic') ?? [], op.j);
-    if (event === undefined || position === undefined) return;
+    await ask(world, op, event.id, 'register/candidate', body, world.idempotent());
+  }),
+  credits: onEvent(async (world, event, op, random) => {
+    const position = nth(quadraticOf(event), op.j);
+    if (position === undefined) return;
     const path = `/public/voting-events/${event.id}/quadratic-credits${random.chance(0.3) ? '/options' : ''}?positionId=${position.id}&visitorId=${visitor(op.i % 40)}`;
     await world.send({ process: op.p, method: 'GET', path, key: voterKey(world, op) });
-  },
-  buyCredits: async (world, op, random) => {
-    const event = world.event(op.e);
-    const position = nth(event?.positions.filter((one) => one.votingMethod === 'quadratic') ?? [], op.j);
-    if (event === undefined || position === undefined) return;
+  }),
+  buyCredits: onEvent(async (world, event, op, random) => {
+    const position = nth(quadraticOf(event), op.j);
+    if (position === undefined) return;
     const tiers = position.quadraticTopUp?.['tiers'];
     const tier: unknown = Array.isArray(tiers) ? at(nth(tiers, random.int(3)), 'id') : undefined;
     const body: Json = {
@@ -289,21 +232,13 @@ export const moreActs: Record<string, Act> = {
     };
     if (event.business?.provider === 'provider_b') body['email'] = 'payer@example.com';
     else if (random.chance(0.9)) body['returnUrl'] = 'https://example.com/back';
-    await world.send({
-      process: op.p,
-      method: 'POST',
-      path: `/public/voting-events/${event.id}/quadratic-credits/checkout`,
-      key: voterKey(world, op),
-      ...world.idempotent(),
-      body,
-    });
+    await ask(world, op, event.id, 'quadratic-credits/checkout', body, world.idempotent());
     const attempt = event.attempts.at(-1);
     if (attempt !== undefined && !attempt.paid && !world.stopped && random.chance(0.7)) {
-      const { payAttempt } = await import('./act.ts');
       await payAttempt(world, attempt.id, 'pay');
       await secondCall(world, op, attempt.id);
     }
-  },
+  }),
   /** The merchant pays back, or loses (or wins) a dispute: the ballot that was paid for is void, or stays. */
   reverse: async (world, op, random) => {
     const event = world.event(op.e);
@@ -374,9 +309,7 @@ export const moreActs: Record<string, Act> = {
       world.held = true;
     }
   },
-  odd: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+  odd: onEvent(async (world, event, op, random) => {
     const base = `/voting-events/${event.id}`;
     const key = random.weighted<string | undefined>([
       [4, writer(world, op)],
@@ -406,12 +339,7 @@ export const moreActs: Record<string, Act> = {
       ['GET', '/public/voting-events/evt_unknown'],
       ['GET', '/payment-businesses'],
     ]);
-    await world.send({
-      process: op.p,
-      method,
-      path,
-      ...(key === undefined ? {} : { key }),
-      ...(body === undefined ? {} : { body }),
-    });
-  },
+    const given = { ...(key === undefined ? {} : { key }), ...(body === undefined ? {} : { body }) };
+    await world.send({ process: op.p, method, path, ...given });
+  }),
 };

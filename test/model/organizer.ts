@@ -3,19 +3,20 @@ import {
   type Context,
   conflict,
   type Expected,
-  invalid,
   LIMITS,
   listed,
   notFound,
   ok,
+  type Route,
   refuse,
+  route,
   unfit,
   wrongly,
 } from './answer.ts';
 import { stepped } from './disclosure.ts';
 import * as kit from './kit.ts';
 import { at, bool, type Json, nullable } from './kit.ts';
-import type { Model, Route } from './model.ts';
+import type { Model } from './model.ts';
 import { roleOf } from './sharing.ts';
 import { type Event, eventBody, frozen, isReady, livePendings, statusOf } from './state.ts';
 
@@ -46,7 +47,7 @@ const settings = {
   log: kit.object({ open: bool }),
   payments: kit.object({ payToVote: price, payToRegisterCandidate: price, repeatVotes: bool }),
 };
-const createSpec = { ...settings, title: [settings.title] as const, type: [settings.type] as const };
+const createSpec = kit.required(settings, 'title', 'type');
 const patchSpec = { ...settings, status: kit.among('draft', 'scheduled', 'open', 'closed') };
 
 function blank(key: Context['key']): Event {
@@ -142,8 +143,6 @@ function misfits(next: Event, before: Event | undefined): string[] {
 }
 
 function create(model: Model, { body, key, now }: Context): Expected[] {
-  const issues = kit.check(body, createSpec);
-  if (issues.length > 0) return [invalid(issues)];
   const event = written(blank(key), body);
   if (event.type === 'poll' && at(body, 'ballot', 'receipt') === undefined) event.ballot.receipt = 'full';
   const fields = misfits(event, undefined);
@@ -177,9 +176,6 @@ function created(model: Model, event: Event, now: number): Expected {
 
 function patch(model: Model, context: Context): Expected[] {
   const { body, event, now } = context;
-  const issues = kit.check(body, patchSpec);
-  if (issues.length > 0) return [invalid(issues)];
-  if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
   const next = written(event, body);
   const changed = (
     ['title', 'code', 'description', 'type', 'startsAt', 'endsAt', 'timeZone', 'voter', 'candidate', 'ballot'] as const
@@ -267,25 +263,9 @@ function patch(model: Model, context: Context): Expected[] {
 }
 function accepted(event: Event, next: Event, now: number): Expected {
   return ok(200, eventBody(next, now), () => {
-    Object.assign(event, {
-      title: next.title,
-      code: next.code,
-      description: next.description,
-      type: next.type,
-      startsAt: next.startsAt,
-      endsAt: next.endsAt,
-      timeZone: next.timeZone,
-      voter: next.voter,
-      candidate: next.candidate,
-      ballot: next.ballot,
-      visibility: next.visibility,
-      log: next.log,
-      payToVote: next.payToVote,
-      payToRegister: next.payToRegister,
-      repeatVotes: next.repeatVotes,
-      openedAt: next.openedAt,
-      closedAt: next.closedAt,
-    });
+    // Whether it was ever open is seen by looking at the event itself.
+    const { everOpen } = event;
+    Object.assign(event, next, { everOpen });
   });
 }
 
@@ -322,8 +302,6 @@ function linked({ event }: Context): Expected[] {
     : [ok(200, { id: event.business.id, provider: event.business.provider, ready: true })];
 }
 function link(_: Model, { body, event, key }: Context): Expected[] {
-  const issues = kit.check(body, { paymentBusinessId: [kit.str(1, 200)] });
-  if (issues.length > 0) return [invalid(issues)];
   const business = key.account.businesses.find((one) => one.id === body['paymentBusinessId']);
   if (business === undefined) return [notFound(), unfit(['paymentBusinessId'])];
   const done = ok(200, { id: business.id, provider: business.provider, ready: true }, (answer) => {
@@ -345,40 +323,24 @@ function unlink(_: Model, { event }: Context): Expected[] {
 }
 
 export const organizerRoutes: readonly Route[] = [
-  {
-    method: 'GET',
-    path: '/voting-events',
-    scope: 'read',
-    query: ['status', 'type', 'search', 'limit', 'cursor'],
-    handle: list,
-  },
-  { method: 'POST', path: '/voting-events', scope: 'write', handle: create },
-  {
-    method: 'GET',
-    path: '/voting-events/:e',
-    scope: 'read',
-    handle: (_, { event, now }) => {
-      const step = stepped(event, now, (shown) => eventBody(event, now, shown));
-      return [ok(200, step.body, (answer) => step.learn(at(answer, 'data')))];
-    },
-  },
-  { method: 'PATCH', path: '/voting-events/:e', scope: 'write', handle: patch },
-  { method: 'DELETE', path: '/voting-events/:e', scope: 'write', owner: true, query: ['force'], handle: remove },
-  { method: 'GET', path: '/voting-events/:e/payment-business', scope: 'read', handle: (_, context) => linked(context) },
-  { method: 'PUT', path: '/voting-events/:e/payment-business', scope: 'write', owner: true, handle: link },
-  { method: 'DELETE', path: '/voting-events/:e/payment-business', scope: 'write', owner: true, handle: unlink },
-  {
-    method: 'GET',
-    path: '/payment-businesses',
-    scope: 'read',
-    handle: (_, { key }) => [
-      listed(new kit.Bag(key.account.businesses.map((one) => ({ id: one.id, provider: one.provider, ready: true })))),
-    ],
-  },
-  {
-    method: 'GET',
-    path: '/me',
-    scope: 'any',
-    handle: (_, { key }) => [ok(200, { account: { id: key.account.id, plan: key.account.plan }, key: { id: key.id } })],
-  },
+  route('GET', '/voting-events', 'read', list, { query: ['status', 'type', 'search', 'limit', 'cursor'] }),
+  route('POST', '/voting-events', 'write', create, { body: createSpec }),
+  route('GET', '/voting-events/:e', 'read', (_, { event, now }) => {
+    const step = stepped(event, now, (shown) => eventBody(event, now, shown));
+    return [ok(200, step.body, (answer) => step.learn(at(answer, 'data')))];
+  }),
+  route('PATCH', '/voting-events/:e', 'write', patch, { body: patchSpec }),
+  route('DELETE', '/voting-events/:e', 'write', remove, { owner: true, query: ['force'] }),
+  route('GET', '/voting-events/:e/payment-business', 'read', (_, context) => linked(context)),
+  route('PUT', '/voting-events/:e/payment-business', 'write', link, {
+    owner: true,
+    body: { paymentBusinessId: [kit.str(1, 200)] },
+  }),
+  route('DELETE', '/voting-events/:e/payment-business', 'write', unlink, { owner: true }),
+  route('GET', '/payment-businesses', 'read', (_, { key }) => [
+    listed(new kit.Bag(key.account.businesses.map((one) => ({ id: one.id, provider: one.provider, ready: true })))),
+  ]),
+  route('GET', '/me', 'any', (_, { key }) => [
+    ok(200, { account: { id: key.account.id, plan: key.account.plan }, key: { id: key.id } }),
+  ]),
 ];

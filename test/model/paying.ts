@@ -25,6 +25,7 @@ import {
   type Identity,
   livePendings,
   type Pending,
+  registeredBody,
   statusOf,
 } from './state.ts';
 
@@ -33,8 +34,16 @@ export function castResult(count: number) {
   return { confirmationCode: CODE, votesCount: count };
 }
 export const codeOf = (answer: unknown) => kit.text(at(answer, 'data', 'confirmationCode'));
-export function keep(event: Event, pending: Pending): void {
-  event.pendings.push(pending);
+/** A cast that waits. @param who cast it, and what else is known of it */
+export function keep(
+  event: Event,
+  code: string,
+  castAt: number,
+  votes: readonly Entry[],
+  who: Partial<Pending> & Pick<Pending, 'country'>,
+): void {
+  const nobody = { voter: undefined, identity: undefined, attempt: undefined, doubtful: false };
+  event.pendings.push({ ...nobody, code, castAt, votes, ...who });
   event.everCast = true;
 }
 
@@ -174,16 +183,7 @@ export function second(_: Model, { body, event, now }: Context, purpose: Attempt
       attempt.fulfilled = answer as Json;
       overlap(event, identity);
       const country = attempt.stored['country'] as string | null;
-      keep(event, {
-        code: codeOf(answer),
-        voter: undefined,
-        identity,
-        votes,
-        country,
-        castAt: now,
-        attempt,
-        doubtful: clash,
-      });
+      keep(event, codeOf(answer), now, votes, { identity, country, attempt, doubtful: clash });
     });
     if (second) return [...lost([gone, conflict('already_voted')]), ...perhaps, ...unsure, wrongly(done)];
     return [done, ...perhaps, ...unsure];
@@ -212,14 +212,7 @@ export function second(_: Model, { body, event, now }: Context, purpose: Attempt
     return [done, ...late, ...unsure];
   }
   const candidate = attempt.stored['candidate'] as Event['candidates'][number];
-  const shown = {
-    id: kit.prefixed('cnd_'),
-    name: candidate.name,
-    positionIds: kit.ANY,
-    avatarUrl: candidate.avatarUrl,
-    status: 'pending',
-  };
-  const done = ok(201, shown, (answer) => {
+  const done = ok(201, registeredBody(candidate), (answer) => {
     attempt.fulfilled = answer as Json;
     event.candidates.push({ ...candidate, id: kit.text(at(answer, 'data', 'id')) });
   });

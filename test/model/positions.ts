@@ -1,5 +1,5 @@
 /** Positions, and how they are voted on. */
-import { type Context, conflict, type Expected, invalid, ok, refuse, unfit, wrongly } from './answer.ts';
+import { type Context, conflict, type Expected, ok, refuse, unfit, wrongly } from './answer.ts';
 import * as kit from './kit.ts';
 import { at, type Json, nullable, type Spec } from './kit.ts';
 import type { Model } from './model.ts';
@@ -13,7 +13,7 @@ const share = kit.object({
   inclusive: kit.bool,
   base: kit.among('yes_no', 'answers', 'electorate'),
 });
-const positionSpec: Spec = {
+export const positionSpec: Spec = {
   title: kit.name(200),
   description: nullable(kit.str(0, 5000)),
   votingMethod: kit.among(...METHODS),
@@ -108,12 +108,6 @@ function learn(position: Position, answer: unknown): void {
 }
 export function createPosition(_: Model, context: Context): Expected[] {
   const { body, event, now } = context;
-  const issues = kit.check(body, {
-    ...positionSpec,
-    title: [positionSpec['title'] as kit.Rule],
-    votingMethod: [positionSpec['votingMethod'] as kit.Rule],
-  });
-  if (issues.length > 0) return [invalid(issues)];
   const next = writtenPosition(blankPosition(body['votingMethod'] as Method), body);
   const refusals: Expected[] = [];
   const fields = positionMisfits(context, next);
@@ -147,9 +141,6 @@ export function patchPosition(_: Model, context: Context): Expected[] {
   const { body, event, now, id } = context;
   const position = event.positions.find((one) => one.id === id);
   if (position === undefined) return [];
-  const issues = kit.check(body, positionSpec);
-  if (issues.length > 0) return [invalid(issues)];
-  if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
   const next = writtenPosition(position, body);
   const back = !position.ownMax && body['maxSelections'] === resolvedMax(event, position);
   if (back) Object.assign(next, { maxSelections: position.maxSelections, ownMax: position.ownMax });
@@ -192,15 +183,11 @@ function adopt(position: Position, answer: unknown): void {
 export function deletePosition(_: Model, { event, now, id }: Context): Expected[] {
   const refusals = changeRefusals(event, now);
   if (refusals.length > 0) return refusals;
-  const gone: Expected = {
-    status: 202,
-    apply: () => {
-      event.positions = event.positions.filter((one) => one.id !== id);
-      for (const candidate of event.candidates)
-        candidate.positionIds = candidate.positionIds.filter((one) => one !== id);
-      event.candidates = event.candidates.filter((one) => one.positionIds.length > 0);
-    },
-  };
+  const gone = ok(202, undefined, () => {
+    event.positions = event.positions.filter((one) => one.id !== id);
+    for (const candidate of event.candidates) candidate.positionIds = candidate.positionIds.filter((one) => one !== id);
+    event.candidates = event.candidates.filter((one) => one.positionIds.length > 0);
+  });
   const used = event.candidates.some((one) => one.positionIds.includes(id));
   return [
     gone,

@@ -9,7 +9,9 @@ import {
   lacking,
   notFound,
   ok,
+  type Route,
   refuse,
+  route,
   unfit,
 } from './answer.ts';
 import { balance } from './ballot-rules.ts';
@@ -19,18 +21,21 @@ import { stepped } from './disclosure.ts';
 import * as kit from './kit.ts';
 import { at, type Json } from './kit.ts';
 import { expectKeyMail, noteMail } from './mails.ts';
-import type { Model, Route } from './model.ts';
-import { keyFits, noteWrongKey, paidAndWaits, sameParticipant, voterOfIdentity } from './participants.ts';
+import type { Model } from './model.ts';
+import { identityOf, keyFits, noteWrongKey, paidAndWaits, sameParticipant, voterOfIdentity } from './participants.ts';
 import { besides, firstCall, isSecond, mainUnit, second } from './paying.ts';
 import { duplicates, rollClosed, voterFrom } from './roll.ts';
 import {
+  blankCandidate,
   type Candidate,
   type Event,
   frozen,
   livePendings,
   type Position,
   pollIdentityOf,
-  shownSecrecy,
+  pricesBody,
+  registeredBody,
+  sharedBody,
   statusOf,
   useKey,
 } from './state.ts';
@@ -38,35 +43,22 @@ import {
 function contextBody(event: Event, now: number): Json {
   const topUps = event.positions.some((one) => one.quadraticTopUp !== null);
   return {
+    ...sharedBody(event, now),
     id: event.id,
     code: event.code,
-    title: event.title,
-    description: event.description,
-    type: event.type,
-    status: statusOf(event, now),
-    startsAt: event.startsAt,
-    endsAt: event.endsAt,
-    timeZone: event.timeZone,
     votingMethods: new kit.Bag([...new Set(event.positions.map((one) => one.votingMethod))]),
     voter: {
-      requireVoterId: event.voter.requireVoterId,
-      selfRegistration: event.voter.selfRegistration,
-      saveVoterInfo: event.voter.saveVoterInfo,
+      ...kit.fieldsOf(event.voter, ['requireVoterId', 'selfRegistration', 'saveVoterInfo']),
       pollIdentity: pollIdentityOf(event),
       identity: event.type === 'election' ? 'voter_key' : 'visitor_id',
     },
-    candidate: { selfRegistration: event.candidate.selfRegistration },
     results: { visibility: event.visibility, available: resultsOpen(event, now) },
     payments: {
       required: event.payToVote === null && event.payToRegister !== null ? kit.ANY : event.payToVote !== null,
       provider: event.business === null ? null : kit.oneOf(event.business.provider, null),
-      payToVote: event.payToVote,
-      payToRegisterCandidate: event.payToRegister,
-      repeatVotes: event.repeatVotes,
+      ...pricesBody(event),
       quadraticCredits: topUps,
     },
-    secrecy: shownSecrecy(event),
-    ballot: { ...event.ballot },
   };
 }
 function resultsOpen(event: Event, now: number): boolean {
@@ -197,31 +189,16 @@ function registerCandidate(model: Model, context: Context): Expected[] {
   const perhaps = silent ? [forbidden('event_closed'), forbidden('registration_closed'), refuse(409, 'conflict')] : [];
   if (!paid && body['returnUrl'] !== undefined) perhaps.push(unfit(['returnUrl']));
   const candidate: Candidate = {
-    id: '',
+    ...blankCandidate('registration', body['positionIds'] as string[]),
     name: kit.clean(String(body['name'])),
-    description: null,
-    email: (body['email'] as string | undefined) ?? null,
-    positionIds: body['positionIds'] as string[],
-    groupId: (body['groupId'] as string | undefined) ?? null,
-    referendumRole: null,
-    avatarUrl: (body['avatarUrl'] as string | undefined) ?? null,
-    status: 'pending',
-    source: 'registration',
-    sortOrder: null,
+    ...kit.givenOf(body, ['email', 'groupId', 'avatarUrl']),
   };
   if (paid)
     return [
       ...firstCall(model, context, 'candidate_registration', event.payToRegister as Json, { candidate }),
       ...perhaps,
     ];
-  const shown = {
-    id: kit.prefixed('cnd_'),
-    name: candidate.name,
-    positionIds: kit.ANY,
-    avatarUrl: candidate.avatarUrl,
-    status: 'pending',
-  };
-  const done = ok(201, shown, (answer) => {
+  const done = ok(201, registeredBody(candidate), (answer) => {
     candidate.id = kit.text(at(answer, 'data', 'id'));
     event.candidates.push(candidate);
   });
@@ -286,8 +263,7 @@ function checkVoter(model: Model, { body, event, now }: Context): Expected[] {
       (event.voter.requireVoterId && body['voterId'] === undefined) ||
       (event.voter.saveVoterInfo && body['email'] === undefined);
     if (missing) reasons.push('identity_required');
-    const part = (name: string) => (typeof body[name] === 'string' ? kit.clean(body[name] as string) : null);
-    const identity = { visitorId: part('visitorId') ?? '', email: part('email'), voterId: part('voterId'), name: null };
+    const identity = { ...identityOf(body), name: null };
     const took = event.ballots.some(
       (one) => one.identity !== undefined && sameParticipant(event, one.identity, identity),
     );
@@ -332,7 +308,7 @@ function results(_: Model, { event, now, key }: Context): Expected[] {
   const observer = key.scopes.includes('observe') && frozen(event, now);
   if (!resultsOpen(event, now) && !observer) return [forbidden('results_not_available')];
   // Public live counts of a secret event are the snapshot of the last step: names may be those of then or of now.
-  const step = stepped(event, now, (shown) => resultsBody(event, shown.ballots, now, shown), true);
+  const step = stepped(event, now, (shown) => resultsBody(event, shown.ballots, now, shown));
   return [ok(200, step.body, (answer) => step.learn(at(answer, 'data')))];
 }
 
@@ -438,38 +414,18 @@ const firstGate =
       : [];
 const base = '/public/voting-events/:e';
 export const publicRoutes: readonly Route[] = [
-  { method: 'GET', path: base, scope: 'vote', handle: (_, { event, now }) => [ok(200, contextBody(event, now))] },
-  { method: 'GET', path: `${base}/ballot`, scope: 'vote', query: ['seed'], handle: ballot },
-  { method: 'POST', path: `${base}/register/voter`, scope: 'vote', handle: registerVoter },
-  {
-    method: 'POST',
-    path: `${base}/register/candidate`,
-    scope: 'vote',
+  route('GET', base, 'vote', (_, { event, now }) => [ok(200, contextBody(event, now))]),
+  route('GET', `${base}/ballot`, 'vote', ballot, { query: ['seed'] }),
+  route('POST', `${base}/register/voter`, 'vote', registerVoter),
+  route('POST', `${base}/register/candidate`, 'vote', registerCandidate, {
     gate: firstGate((event) => event.payToRegister !== null),
-    handle: registerCandidate,
-  },
-  { method: 'POST', path: `${base}/voter-key/request`, scope: 'vote', handle: requestKey },
-  { method: 'POST', path: `${base}/voter/check`, scope: 'vote', handle: checkVoter },
-  { method: 'GET', path: `${base}/results`, scope: 'vote', handle: results },
-  {
-    method: 'GET',
-    path: `${base}/quadratic-credits`,
-    scope: 'vote',
-    query: ['positionId', 'visitorId'],
-    handle: credits,
-  },
-  {
-    method: 'GET',
-    path: `${base}/quadratic-credits/options`,
-    scope: 'vote',
-    query: ['positionId', 'visitorId'],
-    handle: options,
-  },
-  {
-    method: 'POST',
-    path: `${base}/quadratic-credits/checkout`,
-    scope: 'vote',
+  }),
+  route('POST', `${base}/voter-key/request`, 'vote', requestKey),
+  route('POST', `${base}/voter/check`, 'vote', checkVoter),
+  route('GET', `${base}/results`, 'vote', results),
+  route('GET', `${base}/quadratic-credits`, 'vote', credits, { query: ['positionId', 'visitorId'] }),
+  route('GET', `${base}/quadratic-credits/options`, 'vote', options, { query: ['positionId', 'visitorId'] }),
+  route('POST', `${base}/quadratic-credits/checkout`, 'vote', checkout, {
     gate: firstGate((event) => event.positions.some((one) => one.quadraticTopUp !== null)),
-    handle: checkout,
-  },
+  }),
 ];

@@ -3,21 +3,21 @@ import {
   type Context,
   conflict,
   type Expected,
-  invalid,
   LIMITS,
   ok,
   planGate,
+  type Route,
   refuse,
+  route,
   unfit,
   wrongly,
 } from './answer.ts';
 import { resultsBody, voteRows } from './counts.ts';
 import { fewHolders, isMarked, isStepped, stepped } from './disclosure.ts';
-import { FEATURES } from './features.ts';
 import * as kit from './kit.ts';
 import { at, type Json, nullable, type Spec } from './kit.ts';
 import { expectKeyMail, noteMail } from './mails.ts';
-import type { Model, Route } from './model.ts';
+import type { Model } from './model.ts';
 import { attemptStatuses } from './paying.ts';
 import {
   attemptBody,
@@ -39,7 +39,8 @@ const voterSpec: Spec = {
   groupId: nullable(kit.str(0, 200)),
   weight: kit.weight,
 };
-const createSpec: Spec = { ...voterSpec, name: [voterSpec['name'] as kit.Rule] };
+const createSpec = kit.required(voterSpec, 'name');
+const patchSpec: Spec = { ...voterSpec, status: kit.among('pending', 'approved', 'rejected') };
 
 export function voterFrom(body: Json, source: Voter['source']): Voter {
   const trimmed = (name: string) => (typeof body[name] === 'string' ? kit.clean(body[name] as string) : null);
@@ -84,8 +85,6 @@ const full = (event: Event, more: number) =>
     : [];
 
 function createVoter(_: Model, { body, event, now }: Context): Expected[] {
-  const issues = kit.check(body, createSpec);
-  if (issues.length > 0) return [invalid(issues)];
   const voter = voterFrom(body, 'organizer');
   const refusals: Expected[] = [];
   const fields = [...missingIdentity(event, voter), ...badGroup(event, voter)];
@@ -104,8 +103,6 @@ function createVoter(_: Model, { body, event, now }: Context): Expected[] {
     : [done];
 }
 function batch(_: Model, { body, event, now }: Context): Expected[] {
-  const issues = kit.check(body, { voters: [kit.list(kit.object(createSpec), 1, 100)] });
-  if (issues.length > 0) return [invalid(issues)];
   const rows = (body['voters'] as Json[]).map((one) => voterFrom(one, 'organizer'));
   const bad: string[] = [];
   const same: string[] = [];
@@ -145,9 +142,6 @@ function patchVoter(model: Model, context: Context): Expected[] {
   const { body, event, now } = context;
   const voter = voterOf(context);
   if (voter === undefined) return [];
-  const issues = kit.check(body, { ...voterSpec, status: kit.among('pending', 'approved', 'rejected') });
-  if (issues.length > 0) return [invalid(issues)];
-  if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
   const next: Voter = { ...voter, ...body };
   for (const name of ['name', 'email', 'voterId'] as const)
     if (typeof body[name] === 'string') next[name] = kit.clean(body[name]);
@@ -206,20 +200,14 @@ function deleteVoter(_: Model, context: Context): Expected[] {
   const { event, now } = context;
   const voter = voterOf(context);
   if (voter === undefined) return [];
-  const gone: Expected = {
-    status: 202,
-    apply: () => {
-      event.voters = event.voters.filter((one) => one !== voter);
-      event.pendings = event.pendings.filter((one) => one.voter !== voter);
-    },
-  };
+  const gone = ok(202, undefined, () => {
+    event.voters = event.voters.filter((one) => one !== voter);
+    event.pendings = event.pendings.filter((one) => one.voter !== voter);
+  });
   if (frozen(event, now)) {
-    const erased: Expected = {
-      status: 202,
-      apply: () => {
-        Object.assign(voter, { name: '', email: null, voterId: null, erased: true, keys: [] });
-      },
-    };
+    const erased = ok(202, undefined, () => {
+      Object.assign(voter, { name: '', email: null, voterId: null, erased: true, keys: [] });
+    });
     return event.type === 'poll' ? [erased, refuse(409, 'conflict')] : [erased];
   }
   if (statusOf(event, now) === 'closed')
@@ -269,17 +257,14 @@ function sendKey(model: Model, context: Context): Expected[] {
   if (voter === undefined) return [];
   if (request.body !== undefined && Object.keys(body).length > 0) return [refuse(422, 'validation_error')];
   if (event.type === 'poll') return [conflict('not_an_election')];
-  const done: Expected = {
-    status: 202,
-    apply: () => {
-      const plain =
-        statusOf(event, now) !== 'closed' &&
-        !voter.hasVoted &&
-        (voter.status === 'approved' || event.voter.approval === 'automatic');
-      const withKey = plain && voter.status !== 'rejected';
-      expectKeyMail(model, event, voter, now, withKey, withKey);
-    },
-  };
+  const done = ok(202, undefined, () => {
+    const plain =
+      statusOf(event, now) !== 'closed' &&
+      !voter.hasVoted &&
+      (voter.status === 'approved' || event.voter.approval === 'automatic');
+    const withKey = plain && voter.status !== 'rejected';
+    expectKeyMail(model, event, voter, now, withKey, withKey);
+  });
   const odd = voter.email === null || voter.status !== 'approved' || statusOf(event, now) !== 'open' || voter.hasVoted;
   return odd ? [done, { status: 409 }, { status: 422 }, { status: 403 }] : [done];
 }
@@ -305,7 +290,7 @@ function votes(_: Model, { event, query, now }: Context): Expected[] {
 
 /** Exact at any moment, except where a weight has fewer than 5 holders: then the figures move with the step. */
 export function organizerResults(event: Event, now: number): Expected[] {
-  const few = FEATURES.disclosure && isStepped(event, now) ? fewHolders(event) : 'no';
+  const few = isStepped(event, now) ? fewHolders(event) : 'no';
   const step = stepped(event, now, (shown) => {
     const moved = { ...resultsBody(event, shown.ballots, now, shown) };
     const exact = resultsBody(event, event.ballots, now, shown);
@@ -322,7 +307,7 @@ function payments(_: Model, { event, query, now }: Context): Expected[] {
   ];
 }
 
-const whole = (one: unknown) => (FEATURES.refundDetails ? kit.oneOf(null, one) : kit.maybe(kit.oneOf(null, one)));
+const whole = (one: unknown) => kit.oneOf(null, one);
 /** What only organizers see of an attempt. */
 const ORGANIZER_PART: Json = {
   providerDetails: whole({
@@ -337,55 +322,32 @@ const ORGANIZER_PART: Json = {
 const base = '/voting-events/:e';
 const exists = (context: Context) => voterOf(context) !== undefined;
 export const rollRoutes: readonly Route[] = [
-  {
-    method: 'GET',
-    path: `${base}/voters`,
-    scope: 'read',
+  route('GET', `${base}/voters`, 'read', listVoters, {
     query: ['status', 'groupId', 'voted', 'search', 'limit', 'cursor'],
-    handle: listVoters,
-  },
-  { method: 'POST', path: `${base}/voters`, scope: 'write', handle: createVoter },
-  { method: 'POST', path: `${base}/voters/batch`, scope: 'write', handle: batch },
-  {
-    method: 'GET',
-    path: `${base}/voters/:id`,
-    scope: 'read',
-    exists,
-    handle: (_, context) => oneVoter(context),
-  },
-  { method: 'PATCH', path: `${base}/voters/:id`, scope: 'write', exists, handle: patchVoter },
-  { method: 'DELETE', path: `${base}/voters/:id`, scope: 'write', exists, handle: deleteVoter },
-  { method: 'POST', path: `${base}/voters/:id/voter-key`, scope: 'write', exists, handle: sendKey },
-  { method: 'GET', path: `${base}/stats`, scope: 'read', handle: stats },
-  {
-    method: 'GET',
-    path: `${base}/results`,
-    scope: 'read',
-    handle: (_, { event, now }) => organizerResults(event, now),
-  },
-  {
-    method: 'GET',
-    path: `${base}/votes`,
-    scope: 'read',
+  }),
+  route('POST', `${base}/voters`, 'write', createVoter, { body: createSpec }),
+  route('POST', `${base}/voters/batch`, 'write', batch, {
+    body: { voters: [kit.list(kit.object(createSpec), 1, 100)] },
+  }),
+  route('GET', `${base}/voters/:id`, 'read', (_, context) => oneVoter(context), { exists }),
+  route('PATCH', `${base}/voters/:id`, 'write', patchVoter, { exists, body: patchSpec }),
+  route('DELETE', `${base}/voters/:id`, 'write', deleteVoter, { exists }),
+  route('POST', `${base}/voters/:id/voter-key`, 'write', sendKey, { exists }),
+  route('GET', `${base}/stats`, 'read', stats),
+  route('GET', `${base}/results`, 'read', (_, { event, now }) => organizerResults(event, now)),
+  route('GET', `${base}/votes`, 'read', votes, {
     query: ['positionId', 'candidateId', 'limit', 'cursor'],
     gate: planGate('dataExport'),
-    handle: votes,
-  },
-  {
-    method: 'GET',
-    path: `${base}/payments`,
-    scope: 'read',
-    query: ['status', 'purpose', 'from', 'until', 'search'],
-    handle: payments,
-  },
-  {
-    method: 'GET',
-    path: `${base}/payments/:id`,
-    scope: 'read',
-    exists: ({ event, id }) => event.attempts.some((one) => one.id === id),
-    handle: (_, { event, id, now }) =>
+  }),
+  route('GET', `${base}/payments`, 'read', payments, { query: ['status', 'purpose', 'from', 'until', 'search'] }),
+  route(
+    'GET',
+    `${base}/payments/:id`,
+    'read',
+    (_, { event, id, now }) =>
       event.attempts
         .filter((one) => one.id === id)
         .map((one) => ok(200, { ...attemptBody(one, attemptStatuses(one, now), true), ...ORGANIZER_PART })),
-  },
+    { exists: ({ event, id }) => event.attempts.some((one) => one.id === id) },
+  ),
 ];

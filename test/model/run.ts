@@ -1,7 +1,7 @@
 /** Runs machine-made histories against service and model. See README.md. */
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { appendFileSync, existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { appendFileSync } from 'node:fs';
 import path from 'node:path';
 import { parseArgs } from 'node:util';
 import { generate } from './generate.ts';
@@ -17,7 +17,6 @@ const { values } = parseArgs({
     histories: { type: 'string', default: '100' },
     seed: { type: 'string' },
     restarts: { type: 'string', default: '0' },
-    resume: { type: 'string' },
     one: { type: 'string' },
     ops: { type: 'string', default: '120' },
     kind: { type: 'string', default: 'within' },
@@ -26,8 +25,6 @@ const { values } = parseArgs({
     shrinks: { type: 'string', default: '40' },
     counts: { type: 'boolean', default: false },
     out: { type: 'string' },
-    /** A file of lines `history seed, tab, class`: each is shrunk, and nothing else is told. */
-    pairs: { type: 'string' },
     /** A file that the long run stands in. */
     long: { type: 'string' },
     /** So many histories of a process may differ before it ends with 1: rare ones are printed, and judged by a person. */
@@ -76,25 +73,10 @@ const isKnown = readKnown(values.known);
 const classes = new Map<string, { count: number; seed: number; line: string }>();
 const counts = emptyCounts();
 const options = { ops: Number(values.ops), restarts: 0 };
-const pairs =
-  values.pairs === undefined
-    ? []
-    : readFileSync(values.pairs, 'utf8')
-        .split('\n')
-        .filter((line) => line.includes('\t'))
-        .map((line) => line.split('\t'));
 const one = values.one !== undefined;
-const total = one
-  ? 1
-  : pairs.length > 0
-    ? pairs.length
-    : values.long !== undefined
-      ? LONG_BATCH
-      : Number(values.histories);
+const total = one ? 1 : values.long !== undefined ? LONG_BATCH : Number(values.histories);
 const restartEvery = Number(values.restarts) > 0 ? Math.max(1, Math.floor(total / Number(values.restarts))) : 0;
 let standing = values.long === undefined ? begin(first) : readStanding(values.long);
-if (values.resume !== undefined && existsSync(values.resume))
-  standing.histories = Number(readFileSync(values.resume, 'utf8').trim());
 
 const spent: Spent = new Map();
 const started = await startDriver({ kind: values.kind === 'processes' ? 'processes' : 'within' });
@@ -130,8 +112,7 @@ async function tell(
 }
 
 async function runOne(index: number): Promise<void> {
-  const [pairSeed, pairKind] = pairs[index] ?? [];
-  const seed = pairSeed !== undefined ? Number(pairSeed) : one ? first : standing.seed * 1_000_003 + index;
+  const seed = one ? first : standing.seed * 1_000_003 + index;
   const ops = generate(seed, { ...options, restarts: restartEvery > 0 && index % restartEvery === 0 ? 2 : 0 });
   const world = await runHistory(driver, ops, counts);
   requests += world.requests;
@@ -143,11 +124,10 @@ async function runOne(index: number): Promise<void> {
   for (const finding of world.findings) {
     const seen = classes.get(finding.kind);
     if (!isKnown(finding.kind)) standing.differences += 1;
-    if (seen !== undefined && pairKind === undefined) seen.count += 1;
+    if (seen !== undefined) seen.count += 1;
     else {
       classes.set(finding.kind, { count: 1, seed, line: finding.line });
-      const told = pairKind === undefined ? !isKnown(finding.kind) : finding.kind.includes(pairKind);
-      if (told) await tell(finding, seed, ops, world.script);
+      if (!isKnown(finding.kind)) await tell(finding, seed, ops, world.script);
     }
   }
   if (one)
@@ -160,7 +140,6 @@ const speed = () => `${(requests / ((performance.now() - began) / 1000)).toFixed
 while (!enough() && standing.histories < total) {
   await runOne(standing.histories);
   standing.histories += 1;
-  if (values.resume !== undefined) writeFileSync(values.resume, `${standing.histories}\n`);
   if (standing.histories % 50 === 0)
     out(
       `${standing.histories} histories, ${operations} operations, ${requests} compared answers, ${speed()}, ${classes.size} classes of differences`,

@@ -1,17 +1,37 @@
 /** What stands on the ballot: candidates, groups, sponsors, and all routes of these. */
-import { type Context, conflict, type Expected, invalid, listed, ok, refuse, unfit, wrongly } from './answer.ts';
+import {
+  type Context,
+  conflict,
+  type Expected,
+  listed,
+  ok,
+  type Route,
+  refuse,
+  route,
+  unfit,
+  wrongly,
+} from './answer.ts';
 import * as kit from './kit.ts';
 import { at, type Json, nullable, type Spec } from './kit.ts';
-import type { Model, Route } from './model.ts';
-import { createPosition, deletePosition, hasBallots, patchPosition, perhapsNotNow, unknownGroup } from './positions.ts';
+import type { Model } from './model.ts';
 import {
+  createPosition,
+  deletePosition,
+  hasBallots,
+  patchPosition,
+  perhapsNotNow,
+  positionSpec,
+  unknownGroup,
+} from './positions.ts';
+import {
+  blankCandidate,
   type Candidate,
   candidateBody,
+  type Event,
   frozen,
   type Group,
   groupBody,
   livePendings,
-  type Position,
   positionBody,
 } from './state.ts';
 
@@ -24,8 +44,8 @@ const candidateSpec: Spec = {
   referendumRole: nullable(kit.among('yes', 'no', 'abstain')),
   avatarUrl: nullable(kit.httpsUrl),
   sortOrder: kit.int(0),
-  status: kit.among('pending', 'approved', 'rejected', 'withdrawn'),
 };
+const STATUS = kit.among('pending', 'approved', 'rejected', 'withdrawn');
 function candidateMisfits(context: Context): string[] {
   const { body, event } = context;
   const fields = unknownGroup(context);
@@ -39,28 +59,12 @@ function candidateMisfits(context: Context): string[] {
 }
 function createCandidate(_: Model, context: Context): Expected[] {
   const { body, event, now } = context;
-  const { status: _status, ...spec } = candidateSpec;
-  const issues = kit.check(body, {
-    ...spec,
-    name: [spec['name'] as kit.Rule],
-    positionIds: [spec['positionIds'] as kit.Rule],
-  });
-  if (issues.length > 0) return [invalid(issues)];
   const fields = candidateMisfits(context);
   if (fields.length > 0) return [unfit(fields), ...perhapsNotNow(event, now)];
   const candidate: Candidate = {
-    id: '',
-    description: null,
-    email: null,
-    groupId: null,
-    referendumRole: null,
-    avatarUrl: null,
-    sortOrder: null,
+    ...blankCandidate('organizer', body['positionIds'] as string[]),
     ...body,
     name: kit.clean(String(body['name'])),
-    positionIds: body['positionIds'] as string[],
-    status: 'approved',
-    source: 'organizer',
   };
   const roles = event.positions.filter((one) => candidate.positionIds.includes(one.id));
   const odd = candidate.referendumRole !== null && roles.some((one) => one.votingMethod !== 'referendum');
@@ -84,9 +88,6 @@ function patchCandidate(_: Model, context: Context): Expected[] {
   const { body, event, now, id } = context;
   const candidate = event.candidates.find((one) => one.id === id);
   if (candidate === undefined) return [];
-  const issues = kit.check(body, candidateSpec);
-  if (issues.length > 0) return [invalid(issues)];
-  if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
   const refusals: Expected[] = [];
   const perhaps: Expected[] = [];
   const fields = candidateMisfits(context);
@@ -123,12 +124,9 @@ function patchCandidate(_: Model, context: Context): Expected[] {
   return refusals.length > 0 ? [...refusals, ...perhaps, wrongly(done)] : [done, ...perhaps];
 }
 function deleteCandidate(_: Model, { event, now, id }: Context): Expected[] {
-  const gone: Expected = {
-    status: 202,
-    apply: () => {
-      event.candidates = event.candidates.filter((one) => one.id !== id);
-    },
-  };
+  const gone = ok(202, undefined, () => {
+    event.candidates = event.candidates.filter((one) => one.id !== id);
+  });
   const named = [...event.ballots, ...livePendings(event, now)].some((one) =>
     one.votes.some((vote) => vote.candidateId === id),
   );
@@ -139,9 +137,6 @@ function deleteCandidate(_: Model, { event, now, id }: Context): Expected[] {
 const groupSpec: Spec = { name: kit.name(200), description: nullable(kit.str(0, 5000)) };
 function writeGroup(creating: boolean) {
   return (_: Model, { body, event, id, now }: Context): Expected[] => {
-    const issues = kit.check(body, creating ? { ...groupSpec, name: [groupSpec['name'] as kit.Rule] } : groupSpec);
-    if (issues.length > 0) return [invalid(issues)];
-    if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
     const before = event.groups.find((one) => one.id === id) ?? { id: '', name: '', description: null };
     const next: Group = { ...before, ...body };
     next.name = kit.clean(next.name);
@@ -160,13 +155,10 @@ function writeGroup(creating: boolean) {
 function deleteGroup(_: Model, { event, now, id }: Context): Expected[] {
   if (event.positions.some((one) => one.groupId === id))
     return [conflict('group_in_use'), ...perhapsNotNow(event, now)];
-  const gone: Expected = {
-    status: 202,
-    apply: () => {
-      event.groups = event.groups.filter((one) => one.id !== id);
-      for (const one of [...event.voters, ...event.candidates]) if (one.groupId === id) one.groupId = null;
-    },
-  };
+  const gone = ok(202, undefined, () => {
+    event.groups = event.groups.filter((one) => one.id !== id);
+    for (const one of [...event.voters, ...event.candidates]) if (one.groupId === id) one.groupId = null;
+  });
   const used = event.voters.some((one) => one.groupId === id);
   return used || event.everCast || frozen(event, now) ? [gone, ...perhapsNotNow(event, now)] : [gone];
 }
@@ -178,140 +170,99 @@ const matchesSearch = (query: URLSearchParams, ...values: readonly (string | nul
   const search = query.get('search');
   return search === null || values.some((one) => one?.toLowerCase().includes(search.toLowerCase()));
 };
-const positionOf = ({ event, id }: Context) => event.positions.find((one) => one.id === id);
-const candidateOf = ({ event, id }: Context) => event.candidates.find((one) => one.id === id);
-const groupOf = ({ event, id }: Context) => event.groups.find((one) => one.id === id);
+const sponsorSpec: Spec = {
+  name: [kit.name(200)],
+  logoUrl: nullable(kit.httpsUrl),
+  websiteUrl: nullable(kit.httpsUrl),
+  tier: nullable(kit.str(0, 200)),
+  sortOrder: kit.int(0),
+};
+function createSponsor(_: Model, { body, event }: Context): Expected[] {
+  const sponsor = { logoUrl: null, websiteUrl: null, tier: null, ...body, name: kit.clean(String(body['name'])) };
+  return [ok(201, sponsor, (answer) => event.sponsors.push({ ...sponsor, id: at(answer, 'data', 'id') }))];
+}
 const base = '/voting-events/:e';
 
+interface Row {
+  readonly id: string;
+}
+type Handle = Route['handle'];
+/** The five routes of the rows of an event that are of one kind. */
+function crud<One extends Row>(
+  path: string,
+  rowsOf: (event: Event) => readonly One[],
+  bodyOf: (event: Event, row: One) => Json,
+  [query, list]: readonly [readonly string[], Handle],
+  [createSpec, create]: readonly [Spec, Handle],
+  [patchSpec, patch]: readonly [Spec, Handle],
+  remove: Handle,
+): Route[] {
+  const all = `${base}/${path}`;
+  const rowOf = ({ event, id }: Context) => rowsOf(event).filter((row) => row.id === id);
+  const show: Handle = (_, context) => rowOf(context).map((row) => ok(200, bodyOf(context.event, row)));
+  const exists = (context: Context) => rowOf(context).length > 0;
+  return [
+    route('GET', all, 'read', list, { query }),
+    route('POST', all, 'write', create, { body: createSpec }),
+    route('GET', `${all}/:id`, 'read', show, { exists }),
+    route('PATCH', `${all}/:id`, 'write', patch, { exists, body: patchSpec }),
+    route('DELETE', `${all}/:id`, 'write', remove, { exists }),
+  ];
+}
+
+function listPositions(_: Model, context: Context): Expected[] {
+  const method = context.query.get('votingMethod');
+  const rows = context.event.positions
+    .filter((one) => (method === null || one.votingMethod === method) && matchesSearch(context.query, one.title))
+    .toSorted((a, b) => (a.sortOrder ?? 0) - (b.sortOrder ?? 0));
+  return filtered(
+    context,
+    rows.map((one) => positionBody(context.event, one)),
+  );
+}
+function listCandidates(_: Model, context: Context): Expected[] {
+  const [status, position, group] = ['status', 'positionId', 'groupId'].map((one) => context.query.get(one));
+  const rows = context.event.candidates.filter(
+    (one) =>
+      (status === null || one.status === status) &&
+      (position === null || one.positionIds.includes(position ?? '')) &&
+      (group === null || one.groupId === group) &&
+      matchesSearch(context.query, one.name, one.email),
+  );
+  return [listed(new kit.Bag(rows.map((one) => candidateBody(context.event, one))))];
+}
+const listGroups: Handle = (_, { event }) => [listed(new kit.Bag(event.groups.map((one) => groupBody(event, one))))];
+
 export const settingsRoutes: readonly Route[] = [
-  {
-    method: 'GET',
-    path: `${base}/positions`,
-    scope: 'read',
-    query: ['votingMethod', 'groupId', 'search'],
-    handle: (_, context) => {
-      const method = context.query.get('votingMethod');
-      const rows = context.event.positions
-        .filter((one) => (method === null || one.votingMethod === method) && matchesSearch(context.query, one.title))
-        .toSorted((a, b) => (a.sortOrder ?? 0) - (b.sortOrder ?? 0));
-      return filtered(
-        context,
-        rows.map((one) => positionBody(context.event, one)),
-      );
-    },
-  },
-  { method: 'POST', path: `${base}/positions`, scope: 'write', handle: createPosition },
-  {
-    method: 'GET',
-    path: `${base}/positions/:id`,
-    scope: 'read',
-    exists: (context) => positionOf(context) !== undefined,
-    handle: (_, context) => [ok(200, positionBody(context.event, positionOf(context) as Position))],
-  },
-  {
-    method: 'PATCH',
-    path: `${base}/positions/:id`,
-    scope: 'write',
-    exists: (context) => positionOf(context) !== undefined,
-    handle: patchPosition,
-  },
-  {
-    method: 'DELETE',
-    path: `${base}/positions/:id`,
-    scope: 'write',
-    exists: (context) => positionOf(context) !== undefined,
-    handle: deletePosition,
-  },
-  {
-    method: 'GET',
-    path: `${base}/candidates`,
-    scope: 'read',
-    query: ['positionId', 'groupId', 'status', 'search'],
-    handle: (_, context) => {
-      const [status, position, group] = ['status', 'positionId', 'groupId'].map((one) => context.query.get(one));
-      const rows = context.event.candidates.filter(
-        (one) =>
-          (status === null || one.status === status) &&
-          (position === null || one.positionIds.includes(position ?? '')) &&
-          (group === null || one.groupId === group) &&
-          matchesSearch(context.query, one.name, one.email),
-      );
-      return [listed(new kit.Bag(rows.map((one) => candidateBody(context.event, one))))];
-    },
-  },
-  { method: 'POST', path: `${base}/candidates`, scope: 'write', handle: createCandidate },
-  {
-    method: 'GET',
-    path: `${base}/candidates/:id`,
-    scope: 'read',
-    exists: (context) => candidateOf(context) !== undefined,
-    handle: (_, context) => [ok(200, candidateBody(context.event, candidateOf(context) as Candidate))],
-  },
-  {
-    method: 'PATCH',
-    path: `${base}/candidates/:id`,
-    scope: 'write',
-    exists: (context) => candidateOf(context) !== undefined,
-    handle: patchCandidate,
-  },
-  {
-    method: 'DELETE',
-    path: `${base}/candidates/:id`,
-    scope: 'write',
-    exists: (context) => candidateOf(context) !== undefined,
-    handle: deleteCandidate,
-  },
-  {
-    method: 'GET',
-    path: `${base}/groups`,
-    scope: 'read',
+  ...crud(
+    'positions',
+    (event) => event.positions,
+    positionBody,
+    [['votingMethod', 'groupId', 'search'], listPositions],
+    [kit.required(positionSpec, 'title', 'votingMethod'), createPosition],
+    [positionSpec, patchPosition],
+    deletePosition,
+  ),
+  ...crud(
+    'candidates',
+    (event) => event.candidates,
+    candidateBody,
+    [['positionId', 'groupId', 'status', 'search'], listCandidates],
+    [kit.required(candidateSpec, 'name', 'positionIds'), createCandidate],
+    [{ ...candidateSpec, status: STATUS }, patchCandidate],
+    deleteCandidate,
+  ),
+  ...crud(
+    'groups',
+    (event) => event.groups,
+    groupBody,
+    [['search'], listGroups],
+    [kit.required(groupSpec, 'name'), writeGroup(true)],
+    [groupSpec, writeGroup(false)],
+    deleteGroup,
+  ),
+  route('POST', `${base}/sponsors`, 'write', createSponsor, { body: sponsorSpec }),
+  route('GET', `${base}/sponsors`, 'read', (_, { event }) => [listed(new kit.Bag(event.sponsors))], {
     query: ['search'],
-    handle: (_, { event }) => [listed(new kit.Bag(event.groups.map((one) => groupBody(event, one))))],
-  },
-  { method: 'POST', path: `${base}/groups`, scope: 'write', handle: writeGroup(true) },
-  {
-    method: 'GET',
-    path: `${base}/groups/:id`,
-    scope: 'read',
-    exists: (context) => groupOf(context) !== undefined,
-    handle: (_, context) => [ok(200, groupBody(context.event, groupOf(context) as Group))],
-  },
-  {
-    method: 'PATCH',
-    path: `${base}/groups/:id`,
-    scope: 'write',
-    exists: (context) => groupOf(context) !== undefined,
-    handle: writeGroup(false),
-  },
-  {
-    method: 'DELETE',
-    path: `${base}/groups/:id`,
-    scope: 'write',
-    exists: (context) => groupOf(context) !== undefined,
-    handle: deleteGroup,
-  },
-  {
-    method: 'POST',
-    path: `${base}/sponsors`,
-    scope: 'write',
-    handle: (_, { body, event }) => {
-      const issues = kit.check(body, {
-        name: [kit.name(200)],
-        logoUrl: nullable(kit.httpsUrl),
-        websiteUrl: nullable(kit.httpsUrl),
-        tier: nullable(kit.str(0, 200)),
-        sortOrder: kit.int(0),
-      });
-      if (issues.length > 0) return [invalid(issues)];
-      const sponsor = { logoUrl: null, websiteUrl: null, tier: null, ...body, name: kit.clean(String(body['name'])) };
-      return [ok(201, sponsor, (answer) => event.sponsors.push({ ...sponsor, id: at(answer, 'data', 'id') }))];
-    },
-  },
-  {
-    method: 'GET',
-    path: `${base}/sponsors`,
-    scope: 'read',
-    query: ['search'],
-    handle: (_, { event }) => [listed(new kit.Bag(event.sponsors))],
-  },
+  }),
 ];

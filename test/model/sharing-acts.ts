@@ -1,7 +1,8 @@
 /** What owners share, whom they tell by webhook, what they look back at; and what needs no key. */
-import { type Act, nth, type Op, organizerSend } from './act.ts';
+
 import { EVENT_TYPES } from './hooks.ts';
 import type { Json } from './kit.ts';
+import { type Act, nth, type Op, onEvent, organize, organizerSend } from './send.ts';
 import { HOUR } from './state.ts';
 import type { World } from './world.ts';
 
@@ -11,9 +12,7 @@ async function acceptInvite(world: World, op: Op, token: string): Promise<void> 
     await world.send({ process: op.p, method: 'POST', path: '/invites/accept', key, body: { token } });
 }
 export const sharingActs: Record<string, Act> = {
-  invite: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+  invite: onEvent(async (world, event, op, random) => {
     world.serial += 1;
     const again = nth(event.invites, op.i)?.email;
     const body = random.weighted<Json>([
@@ -21,26 +20,22 @@ export const sharingActs: Record<string, Act> = {
       [1, { email: again ?? 'x', role: 'viewer' }],
       [1, { email: `helper${world.serial}@example.org`, role: 'owner' }],
     ]);
-    await organizerSend(world, op, 'POST', `/voting-events/${event.id}/invites`, body);
+    await organize(world, op, event, 'POST', '/invites', body);
     await world.settle();
     const invite = event.invites.at(-1);
     if (invite?.token !== undefined && random.chance(0.8)) await acceptInvite(world, op, invite.token);
-  },
+  }),
   accept: async (world, op, random) => {
     const token = nth(world.event(op.e)?.invites ?? [], op.i)?.token;
     await acceptInvite(world, op, random.chance(0.8) && token !== undefined ? token : 'vit_unknown');
   },
-  uninvite: async (world, op) => {
-    const event = world.event(op.e);
-    const invite = nth(event?.invites ?? [], op.i);
-    if (event !== undefined)
-      await organizerSend(world, op, 'DELETE', `/voting-events/${event.id}/invites/${invite?.id ?? 'inv_unknown'}`);
-  },
+  uninvite: onEvent((world, event, op) =>
+    organize(world, op, event, 'DELETE', `/invites/${nth(event.invites, op.i)?.id ?? 'inv_unknown'}`),
+  ),
   /** What somebody does with whom the event is shared, or isn't. */
-  helper: async (world, op, random) => {
-    const event = world.event(op.e);
+  helper: onEvent(async (world, event, op, random) => {
     const key = world.others[0];
-    if (event === undefined || key === undefined) return;
+    if (key === undefined) return;
     const base = `/voting-events/${event.id}`;
     const [method, path, body] = random.pick<readonly [string, string, unknown?]>([
       ['GET', base],
@@ -57,7 +52,7 @@ export const sharingActs: Record<string, Act> = {
       ['POST', `${base}/invites`, { email: 'another@example.org', role: 'viewer' }],
     ]);
     await world.send({ process: op.p, method, path, key: key.key, ...(body === undefined ? {} : { body }) });
-  },
+  }),
   hook: async (world, op, random) => {
     const event = world.event(op.e);
     const code = event !== undefined && random.chance(0.6) ? { votingEventCode: event.code } : {};
@@ -95,19 +90,15 @@ export const sharingActs: Record<string, Act> = {
     await organizerSend(world, op, 'GET', `/webhook-endpoints?votingEventCode=${code}`);
     await world.settle();
   },
-  audit: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+  audit: onEvent(async (world, event, op, random) => {
     const now = world.driver.now();
     const filter = random.pick(['', '', `?from=${now - HOUR}`, `?until=${now - HOUR}`, '?from=x']);
-    await organizerSend(world, op, 'GET', `/voting-events/${event.id}/audit${filter}`);
-  },
-  export: async (world, op, random) => {
-    const event = world.event(op.e);
-    if (event === undefined) return;
+    await organize(world, op, event, 'GET', `/audit${filter}`);
+  }),
+  export: onEvent(async (world, event, op, random) => {
     const kind = random.pick(['pdf', 'csv', 'json', 'cvr']);
-    await organizerSend(world, op, 'GET', `/voting-events/${event.id}/results/${kind}`);
-  },
+    await organize(world, op, event, 'GET', `/results/${kind}`);
+  }),
   /** What needs no key. */
   unkeyed: async (world, op, random) => {
     await world.send({ process: op.p, method: 'GET', path: random.pick(['/health', '/', '/docs']) });

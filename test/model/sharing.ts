@@ -1,8 +1,19 @@
 /** Events shared with other accounts: invites, roles, and the audit trail. */
-import { type Context, conflict, type Expected, forbidden, invalid, listed, notFound, ok, refuse } from './answer.ts';
+import {
+  type Context,
+  conflict,
+  type Expected,
+  forbidden,
+  listed,
+  notFound,
+  ok,
+  type Route,
+  refuse,
+  route,
+} from './answer.ts';
 import * as kit from './kit.ts';
 import { at, type Json } from './kit.ts';
-import type { Model, Route } from './model.ts';
+import type { Model } from './model.ts';
 import type { Account, Event, Invite } from './state.ts';
 
 export type Role = 'owner' | 'editor' | 'viewer';
@@ -22,8 +33,6 @@ function inviteBody(event: Event, invite: Invite): Json {
   };
 }
 function create(_: Model, { body, event }: Context): Expected[] {
-  const issues = kit.check(body, { email: [kit.email], role: [kit.among('viewer', 'editor')] });
-  if (issues.length > 0) return [invalid(issues)];
   const invite: Invite = {
     id: '',
     email: kit.clean(String(body['email'])),
@@ -41,8 +50,6 @@ function create(_: Model, { body, event }: Context): Expected[] {
   return again ? [done, refuse(409, 'conflict')] : [done];
 }
 function accept(model: Model, { body, key }: Context): Expected[] {
-  const issues = kit.check(body, { token: [kit.str(1, 500)] });
-  if (issues.length > 0) return [invalid(issues)];
   const found = model.events
     .filter((one) => !one.deleted)
     .flatMap((event) => event.invites.map((invite) => ({ event, invite })))
@@ -92,33 +99,35 @@ function audit(_: Model, { event, query }: Context): Expected[] {
 const base = '/voting-events/:e';
 const inviteOf = ({ event, id }: Context) => event.invites.find((one) => one.id === id && !one.removed);
 export const sharingRoutes: readonly Route[] = [
-  {
-    method: 'GET',
-    path: `${base}/invites`,
-    scope: 'read',
-    query: ['search'],
-    handle: (_, { event, key }) => {
+  route(
+    'GET',
+    `${base}/invites`,
+    'read',
+    (_, { event, key }) => {
       const rows = event.invites.filter((one) => !one.removed).map((one) => inviteBody(event, one));
       // Managing invites is the owner's; whether others may look at them is left open.
       return roleOf(event, key.account) === 'owner'
         ? [listed(new kit.Bag(rows))]
         : [listed(new kit.Bag(rows)), forbidden('role')];
     },
-  },
-  { method: 'POST', path: `${base}/invites`, scope: 'write', owner: true, handle: create },
-  {
-    method: 'DELETE',
-    path: `${base}/invites/:id`,
-    scope: 'write',
+    { query: ['search'] },
+  ),
+  route('POST', `${base}/invites`, 'write', create, {
     owner: true,
-    exists: (context) => inviteOf(context) !== undefined,
-    handle: (_, context) => [
+    body: { email: [kit.email], role: [kit.among('viewer', 'editor')] },
+  }),
+  route(
+    'DELETE',
+    `${base}/invites/:id`,
+    'write',
+    (_, context) => [
       ok(204, undefined, () => {
         const invite = inviteOf(context);
         if (invite !== undefined) invite.removed = true;
       }),
     ],
-  },
-  { method: 'POST', path: '/invites/accept', scope: 'read', handle: accept },
-  { method: 'GET', path: `${base}/audit`, scope: 'read', query: ['from', 'until', 'search'], handle: audit },
+    { owner: true, exists: (context) => inviteOf(context) !== undefined },
+  ),
+  route('POST', '/invites/accept', 'read', accept, { body: { token: [kit.str(1, 500)] } }),
+  route('GET', `${base}/audit`, 'read', audit, { query: ['from', 'until', 'search'] }),
 ];

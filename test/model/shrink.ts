@@ -1,4 +1,4 @@
-import type { Op } from './act.ts';
+import type { Op } from './send.ts';
 
 /** Operations that are about everything, not about one event. */
 const GLOBAL = new Set(['advance', 'restart', 'rotate', 'plan', 'revoke', 'hold', 'repeat']);

@@ -1,6 +1,5 @@
 import { disclosureBody, type Shown } from './disclosure.ts';
-import { FEATURES } from './features.ts';
-import { ANY, type Json, Match, maybe, oneOf, prefixed, TIME, TIME_OR_NULL } from './kit.ts';
+import { ANY, fieldsOf, type Json, Match, oneOf, prefixed, TIME, TIME_OR_NULL } from './kit.ts';
 
 /** What the model knows. Everything that the service chooses (IDs, codes, times) is '' or 0 until an answer tells it. */
 export const MINUTE = 60_000;
@@ -268,7 +267,7 @@ export function secrecyOf(event: Event): string {
   return event.type === 'election' ? 'secret' : event.payToVote !== null ? 'identified' : 'pseudonymous';
 }
 /** Once somebody started to pay, an attempt carries a code: a poll that was paid may go on saying so. */
-export function shownSecrecy(event: Event): unknown {
+function shownSecrecy(event: Event): unknown {
   const paidOnce = event.type === 'poll' && event.attempts.some((one) => one.purpose === 'vote');
   return paidOnce ? oneOf(secrecyOf(event), 'identified') : secrecyOf(event);
 }
@@ -279,62 +278,55 @@ export function pollIdentityOf(event: Event): string | null {
 export const emailKey = (value: string): string => value.trim().normalize('NFKC').toLowerCase();
 
 const chosen = (value: string, prefix: string): unknown => (value === '' ? prefixed(prefix) : value);
-const later = FEATURES.laterEventFields ? (value: unknown) => value : maybe;
+const record = (event: Event, prefix: string, row: { readonly id: string }): Json => ({
+  ...row,
+  id: chosen(row.id, prefix),
+  votingEventId: event.id,
+  createdAt: TIME,
+  updatedAt: TIME,
+});
+/** What organizers and voting pages see alike of an event. */
+export const sharedBody = (event: Event, now: number): Json => ({
+  ...fieldsOf(event, ['title', 'description', 'type', 'startsAt', 'endsAt', 'timeZone']),
+  status: statusOf(event, now),
+  candidate: { ...event.candidate },
+  ballot: { ...event.ballot },
+  secrecy: shownSecrecy(event),
+});
+export const pricesBody = ({ payToVote, payToRegister, repeatVotes }: Event): Json => ({
+  payToVote,
+  payToRegisterCandidate: payToRegister,
+  repeatVotes,
+});
 
 export function eventBody(event: Event, now: number, shown?: Shown): Json {
   return {
     id: chosen(event.id, 'evt_'),
     code: event.code === '' ? new Match('a code', (code) => /^[A-Za-z0-9]{6,12}$/.test(String(code))) : event.code,
-    title: event.title,
-    description: event.description,
-    type: event.type,
-    status: statusOf(event, now),
-    startsAt: event.startsAt,
-    endsAt: event.endsAt,
-    timeZone: event.timeZone,
+    ...sharedBody(event, now),
     voter: { ...event.voter, pollIdentity: pollIdentityOf(event) },
-    candidate: { ...event.candidate },
-    ballot: { ...event.ballot },
     results: { visibility: event.visibility, publishedAt: event.visibility === 'published' ? TIME_OR_NULL : null },
     log: { ...event.log },
-    payments: {
-      payToVote: event.payToVote,
-      payToRegisterCandidate: event.payToRegister,
-      repeatVotes: event.repeatVotes,
-    },
+    payments: pricesBody(event),
     paymentBusinessId: event.business?.id ?? null,
-    secrecy: shownSecrecy(event),
     ...(shown === undefined ? {} : { disclosure: disclosureBody(event, now, shown) }),
     copy: null,
     ...{ votingPageUrl: null, contactEmail: null, language: 'en', logoUrl: null },
-    finalAt: later(frozen(event, now) ? TIME_OR_NULL : null),
+    finalAt: frozen(event, now) ? TIME_OR_NULL : null,
     createdAt: TIME,
     updatedAt: TIME,
   };
 }
 const bound = (value: number | null): unknown =>
   value === null ? new Match('a number or null', (v) => v === null || Number.isInteger(v)) : value;
-export function positionBody(event: Event, position: Position): Json {
+export function positionBody(event: Event, { ownMax, ...position }: Position): Json {
   return {
-    id: chosen(position.id, 'pos_'),
-    votingEventId: event.id,
-    title: position.title,
-    description: position.description,
-    votingMethod: position.votingMethod,
-    groupId: position.groupId,
+    ...record(event, 'pos_', position),
     sortOrder: bound(position.sortOrder),
-    seats: position.seats,
     minSelections: bound(position.minSelections),
-    maxSelections: position.ownMax ? position.maxSelections : bound(null),
-    scoreMin: position.scoreMin,
-    scoreMax: position.scoreMax,
-    cumulativePointBudget: position.cumulativePointBudget,
-    quadraticBaseCreditBudget: position.quadraticBaseCreditBudget,
+    maxSelections: ownMax ? position.maxSelections : bound(null),
     quadraticTopUp: position.quadraticTopUp === null ? null : topUpBody(position.quadraticTopUp),
-    tieBreak: position.tieBreak,
     rules: position.rules === null ? maybeNull : rulesBody(position.rules),
-    createdAt: TIME,
-    updatedAt: TIME,
   };
 }
 const maybeNull = oneOf(null, undefined);
@@ -344,7 +336,7 @@ function topUpBody(topUp: Json): Json {
 }
 function rulesBody(rules: NonNullable<Position['rules']>): Json {
   const share = (one: Fraction | null) =>
-    one === null ? null : { numerator: one.numerator, denominator: one.denominator, inclusive: one.inclusive };
+    one === null ? null : fieldsOf(one, ['numerator', 'denominator', 'inclusive']);
   return {
     threshold: share(rules.threshold),
     turnoutQuorum: share(rules.turnoutQuorum),
@@ -353,36 +345,24 @@ function rulesBody(rules: NonNullable<Position['rules']>): Json {
 }
 export function candidateBody(event: Event, candidate: Candidate): Json {
   return {
-    id: chosen(candidate.id, 'cnd_'),
-    votingEventId: event.id,
-    name: candidate.name,
-    description: candidate.description,
-    email: candidate.email,
+    ...record(event, 'cnd_', candidate),
     positionIds: new Match(
       `in any order ${JSON.stringify(candidate.positionIds)}`,
       (got) =>
         Array.isArray(got) && JSON.stringify(got.toSorted()) === JSON.stringify(candidate.positionIds.toSorted()),
     ),
-    groupId: candidate.groupId,
-    referendumRole: candidate.referendumRole,
-    avatarUrl: candidate.avatarUrl,
-    status: candidate.status,
-    source: candidate.source,
     sortOrder: bound(candidate.sortOrder),
-    createdAt: TIME,
-    updatedAt: TIME,
   };
 }
-export function groupBody(event: Event, group: Group): Json {
-  return {
-    id: chosen(group.id, 'grp_'),
-    votingEventId: event.id,
-    name: group.name,
-    description: group.description,
-    createdAt: TIME,
-    updatedAt: TIME,
-  };
-}
+export const blankCandidate = (source: string, positionIds: readonly string[]): Candidate => ({
+  ...{ id: '', name: '', description: null, email: null, groupId: null, referendumRole: null, avatarUrl: null },
+  ...{ sortOrder: null, status: source === 'organizer' ? 'approved' : 'pending', source, positionIds },
+});
+/** What somebody who registers is told. */
+export const registeredBody = ({ name, avatarUrl }: Candidate): Json => ({
+  ...{ id: prefixed('cnd_'), name, positionIds: ANY, avatarUrl, status: 'pending' },
+});
+export const groupBody = (event: Event, group: Group): Json => record(event, 'grp_', group);
 /** Somebody on the roll of a poll who is a participant by address or number: whether these are one row is left open. */
 export const metInPoll = (event: Event, voter: Voter): boolean =>
   event.type === 'poll' &&
@@ -397,19 +377,13 @@ export const metInPoll = (event: Event, voter: Voter): boolean =>
 export function voterBody(event: Event, voter: Voter, marked: boolean): Json {
   const visible = [voter.visitorId, voter.voterId, voter.email].filter((one) => typeof one === 'string');
   return {
-    id: chosen(voter.id, 'vtr_'),
-    votingEventId: event.id,
+    ...record(event, 'vtr_', fieldsOf(voter, ['id', 'groupId', 'weight', 'source'])),
     name: voter.source === 'poll' || voter.erased ? ANY : voter.name,
     email: voter.source === 'poll' ? ANY : voter.email,
     voterId: voter.source === 'poll' ? oneOf(...visible) : voter.voterId,
-    groupId: voter.groupId,
-    weight: voter.weight,
     status: shownStatus(voter, marked),
     hasVoted: metInPoll(event, voter) ? ANY : voter.hasVoted && marked,
-    source: voter.source,
     keyStatus: voter.source === 'poll' ? ANY : keyStatus(event, voter, marked),
-    createdAt: TIME,
-    updatedAt: TIME,
   };
 }
 /** Approved by a first key: told with the mark. Of who used a key and didn't vote, it is left open when. */
@@ -434,15 +408,8 @@ export function useKey(event: Event, voter: Voter): void {
 }
 export function attemptBody(attempt: Attempt, statuses: readonly string[], single: boolean): Json {
   return {
-    id: chosen(attempt.id, 'pay_'),
-    votingEventId: attempt.event.id,
-    purpose: attempt.purpose,
+    ...record(attempt.event, 'pay_', fieldsOf(attempt, ['id', 'purpose', 'provider', 'amountMinor', 'currency'])),
     status: oneOf(...statuses),
-    provider: attempt.provider,
-    amountMinor: attempt.amountMinor,
-    currency: attempt.currency,
-    ...(single ? { confirmationCode: attempt.code } : { confirmationCode: oneOf(null, undefined) }),
-    createdAt: TIME,
-    updatedAt: TIME,
+    confirmationCode: single ? attempt.code : oneOf(null, undefined),
   };
 }

@@ -2,59 +2,71 @@ import { visitor } from '#test/harness/elections.ts';
 import { decide, type PaidEvent, PRICE } from '#test/harness/payments.ts';
 import type { Begun, Merchant } from './merchant.ts';
 
+export interface Scene {
+  readonly merchant: Merchant;
+  readonly event: PaidEvent;
+}
+
+/** A habit of one payment: it is begun, and then something is done with it. */
+const one =
+  (then: (begun: Begun, scene: Scene) => Promise<unknown>) =>
+  async (scene: Scene): Promise<Begun[]> => {
+    const begun = await scene.merchant.begin(scene.event);
+    await then(begun, scene);
+    return [begun];
+  };
+
+/** The payer votes, and afterwards money goes back at the provider. */
+const votesAndGoesBack = (kind: 'refund' | 'dispute', partsOf: (event: PaidEvent) => (number | undefined)[]) =>
+  one(async (begun, { merchant, event }) => {
+    await merchant.vote(begun);
+    for (const part of partsOf(event)) await merchant.paid.sandbox.reverse(merchant.referenceOf(begun), kind, part);
+  });
+
+/** The payer's bank asks for a payment, and decides perhaps. */
+const votesAndIsDisputed = (...steps: readonly ('open' | 'won' | 'lost')[]) =>
+  one(async (begun, { merchant }) => {
+    await merchant.vote(begun);
+    for (const step of steps) await merchant.paid.sandbox.dispute(merchant.referenceOf(begun), step);
+  });
+
+/** What a merchant gives back of a payment. */
+const PART = { provider_a: 120, provider_b: 20_000 };
+const partOf = ({ provider }: PaidEvent): number => PART[provider];
+
 /** What payers, merchants and providers do; each leaves every payment that it begins to the end of the year. */
 export const HABITS = {
-  async votes({ merchant, event }) {
-    const begun = await merchant.begin(event);
-    await merchant.vote(begun);
-    return [begun];
-  },
-  async declinedThenVotes({ merchant, event }) {
-    const begun = await merchant.begin(event);
+  votes: one((begun, { merchant }) => merchant.vote(begun)),
+  declinedThenVotes: one(async (begun, { merchant }) => {
     merchant.paid.sandbox.faults.declineTimes = 1;
     await decide(begun.url, 'pay');
     await merchant.vote(begun);
-    return [begun];
-  },
-  async declinedAndLeaves({ merchant, event }) {
-    const begun = await merchant.begin(event);
+  }),
+  declinedAndLeaves: one(async (begun, { merchant }) => {
     merchant.paid.sandbox.faults.declineTimes = 1;
     await decide(begun.url, 'pay');
     await merchant.endPage(begun);
-    return [begun];
-  },
-  async fails({ merchant, event }) {
-    const begun = await merchant.begin(event);
+  }),
+  fails: one(async (begun, { merchant }) => {
     await decide(begun.url, 'fail');
     await merchant.endPage(begun);
-    return [begun];
-  },
-  async goesBack({ merchant, event }) {
-    const begun = await merchant.begin(event);
+  }),
+  goesBack: one(async (begun, { merchant }) => {
     await decide(begun.url, 'cancel');
     await merchant.endPage(begun);
-    return [begun];
-  },
-  async paysLate({ merchant, event }) {
-    const begun = await merchant.begin(event);
+  }),
+  paysLate: one(async (begun, { merchant }) => {
     await merchant.endPage(begun);
     merchant.paid.sandbox.faults.payAfterExpiry = true;
     await decide(begun.url, 'pay');
     merchant.paid.sandbox.faults.payAfterExpiry = false;
-    return [begun];
-  },
-  async paysAndIsGone({ merchant, event }) {
-    const begun = await merchant.begin(event);
-    await merchant.pay(begun);
-    return [begun];
-  },
-  async neverConfirms({ merchant, event }) {
-    const begun = await merchant.begin(event);
+  }),
+  paysAndIsGone: one((begun, { merchant }) => merchant.pay(begun)),
+  neverConfirms: one(async (begun, { merchant }) => {
     await merchant.pay(begun);
     await merchant.cast(begun);
-    return [begun];
-  },
-  paysTwice: (scene) => payTwice(scene),
+  }),
+  paysTwice: payTwice,
   async refundTakesDays(scene) {
     scene.merchant.paid.sandbox.faults.newRefunds = 'pending';
     const begun = await payTwice(scene);
@@ -78,53 +90,29 @@ export const HABITS = {
     await scene.merchant.settleRefunds(31);
     return begun;
   },
-  async merchantPaysBack({ merchant, event }) {
-    const begun = await merchant.begin(event);
-    await merchant.vote(begun);
-    await merchant.paid.sandbox.reverse(merchant.referenceOf(begun), 'refund');
-    return [begun];
-  },
-  async bankTakesBack({ merchant, event }) {
-    const begun = await merchant.begin(event);
-    await merchant.vote(begun);
-    await merchant.paid.sandbox.reverse(merchant.referenceOf(begun), 'dispute');
-    return [begun];
-  },
-  async merchantPaysPartBack({ merchant, event }) {
-    const begun = await merchant.begin(event);
-    await merchant.vote(begun);
-    await merchant.paid.sandbox.reverse(merchant.referenceOf(begun), 'refund', PART[event.provider]);
-    return [begun];
-  },
-  async merchantPaysBackInParts({ merchant, event }) {
-    const begun = await merchant.begin(event);
-    await merchant.vote(begun);
-    for (const part of [PART[event.provider], PRICE[event.provider].amountMinor - PART[event.provider]])
-      await merchant.paid.sandbox.reverse(merchant.referenceOf(begun), 'refund', part);
-    return [begun];
-  },
-  async partBackAndNeverConfirms({ merchant, event }) {
-    const begun = await merchant.begin(event);
+  merchantPaysBack: votesAndGoesBack('refund', () => [undefined]),
+  bankTakesBack: votesAndGoesBack('dispute', () => [undefined]),
+  merchantPaysPartBack: votesAndGoesBack('refund', (event) => [partOf(event)]),
+  merchantPaysBackInParts: votesAndGoesBack('refund', (event) => [
+    partOf(event),
+    PRICE[event.provider].amountMinor - partOf(event),
+  ]),
+  partBackAndNeverConfirms: one(async (begun, { merchant, event }) => {
     await merchant.pay(begun);
     await merchant.cast(begun);
-    await merchant.paid.sandbox.reverse(merchant.referenceOf(begun), 'refund', PART[event.provider]);
-    return [begun];
-  },
-  disputeIsOpen: (scene) => dispute(scene, []),
-  disputeIsWon: (scene) => dispute(scene, ['won']),
-  disputeIsLost: (scene) => dispute(scene, ['lost']),
-  async delayedArrives({ merchant, event }) {
-    const begun = await payDelayed({ merchant, event });
-    await merchant.paid.sandbox.finishDelayed(merchant.referenceOf(begun), true);
+    await merchant.paid.sandbox.reverse(merchant.referenceOf(begun), 'refund', partOf(event));
+  }),
+  disputeIsOpen: votesAndIsDisputed('open'),
+  disputeIsWon: votesAndIsDisputed('open', 'won'),
+  disputeIsLost: votesAndIsDisputed('open', 'lost'),
+  delayedArrives: one(async (begun, { merchant }) => {
+    await payDelayed(merchant, begun, true);
     await merchant.vote(begun);
-    return [begun];
-  },
-  async delayedBounces({ merchant, event }) {
-    const begun = await payDelayed({ merchant, event });
-    await merchant.paid.sandbox.finishDelayed(merchant.referenceOf(begun), false);
+  }),
+  delayedBounces: one(async (begun, { merchant }) => {
+    await payDelayed(merchant, begun, false);
     await merchant.until(begun.attempt, (status) => status === 'failed' || status === 'cancelled');
-    return [begun];
-  },
+  }),
   async payerBearsFees(scene) {
     scene.merchant.paid.sandbox.faults.payerBearsFees = scene.event.provider === 'provider_b';
     return payTwice(scene);
@@ -142,46 +130,24 @@ export const HABITS = {
     return [before, after];
   },
   /** The provider asks to be asked less often. */
-  async providerIsBusy({ merchant, event }) {
-    const begun = await merchant.begin(event);
+  providerIsBusy: one(async (begun, { merchant }) => {
     Object.assign(merchant.paid.sandbox.faults, { refuseStatus: 429, refuseTimes: 3 });
     await merchant.vote(begun);
-    return [begun];
-  },
-  async paysAnotherAmount({ merchant, event }) {
-    const begun = await merchant.begin(event);
+  }),
+  paysAnotherAmount: one(async (begun, { merchant }) => {
     merchant.paid.sandbox.faults.paidAmount = 100;
     await merchant.pay(begun);
-    return [begun];
-  },
+  }),
 } satisfies Record<string, (scene: Scene) => Promise<Begun[]>>;
 
 export type Habit = keyof typeof HABITS;
 
-export interface Scene {
-  readonly merchant: Merchant;
-  readonly event: PaidEvent;
-}
-
-/** What a merchant gives back of a payment. */
-const PART = { provider_a: 120, provider_b: 20_000 };
-
-/** The payer's bank asks for a payment, and decides perhaps. */
-async function dispute({ merchant, event }: Scene, ends: readonly ('won' | 'lost')[]): Promise<Begun[]> {
-  const begun = await merchant.begin(event);
-  await merchant.vote(begun);
-  for (const status of ['open', ...ends] as const)
-    await merchant.paid.sandbox.dispute(merchant.referenceOf(begun), status);
-  return [begun];
-}
-
-/** A method that takes days. */
-async function payDelayed({ merchant, event }: Scene): Promise<Begun> {
-  const begun = await merchant.begin(event);
+/** A method that takes days, until the money arrives or bounces. */
+async function payDelayed(merchant: Merchant, begun: Begun, arrives: boolean): Promise<void> {
   merchant.paid.sandbox.faults.delayed = true;
   await decide(begun.url, 'pay');
   merchant.paid.sandbox.faults.delayed = false;
-  return begun;
+  await merchant.paid.sandbox.finishDelayed(merchant.referenceOf(begun), arrives);
 }
 
 /** Two pages of one visitor, both paid: one buys a vote, the other is given back. */

@@ -41,11 +41,14 @@ export class Merchant {
     return this.paid.service.call('POST', `/public/voting-events/${id}/ballot/${path}`, body, { key: account.vote });
   }
 
-  async begin(event: PaidEvent, visitorId = visitor()): Promise<Begun> {
+  #firstCall(event: PaidEvent, visitorId: string): Promise<TestAnswer> {
     const [position] = event.positions;
     const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-    const body = { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-    const answer = await this.post(event, 'cast', body);
+    return this.post(event, 'cast', { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL });
+  }
+
+  async begin(event: PaidEvent, visitorId = visitor()): Promise<Begun> {
+    const answer = await this.#firstCall(event, visitorId);
     return { event, attempt: demand(answer, 402).paymentAttemptId, url: checkoutUrlOf(answer) };
   }
 
@@ -70,10 +73,7 @@ export class Merchant {
 
   /** A payer is refused while the provider restricts the account. */
   async isRefused(event: PaidEvent): Promise<void> {
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-    const body = { visitorId: visitor(), email: 'payer@mail.example', votes, returnUrl: RETURN_URL };
-    demand(await this.post(event, 'cast', body), 403);
+    demand(await this.#firstCall(event, visitor()), 403);
   }
 
   /** The business takes payments again: the provider said so, or was asked. */

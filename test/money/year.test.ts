@@ -7,6 +7,7 @@ import { createLog } from '#src/platform/log.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
 import { createPaidEvent, type PaidEvent, PROVIDERS, usePaidService } from '#test/harness/payments.ts';
+import { createRandom } from '#test/second-count/random-elections.ts';
 import { HABITS, type Habit } from './habits.ts';
 import { type Begun, Merchant } from './merchant.ts';
 
@@ -21,17 +22,6 @@ const write = (line: string): void => {
   if (typeof alarm === 'string' && typeof attempt === 'string') told.push({ attempt, alarm });
 };
 const paid = await usePaidService({ log: createLog('error', { write }) });
-
-/** Whole numbers below a bound, the same ones for the same seed. */
-function createDice(seed: number): (sides: number) => number {
-  let state = seed >>> 0;
-  return (sides) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % sides;
-  };
-}
 
 /** A payment at its provider. */
 interface There {
@@ -146,7 +136,7 @@ test(`a year of ${PAYMENTS} payments of seed ${SEED} leaves each one's money whe
     await createPaidEvent(paid.service, PROVIDERS[0]),
     await createPaidEvent(paid.service, PROVIDERS[1]),
   ] as const;
-  const { begun, done, habits: habitOf, expected } = await playYear(merchant, events, createDice(SEED));
+  const { begun, done, habits: habitOf, expected } = await playYear(merchant, events, createRandom(SEED));
   for (const event of events) await endYear(merchant, event);
   await merchant.sweep();
   await merchant.settleRefunds();

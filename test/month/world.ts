@@ -24,7 +24,7 @@ import { type MailServer, startMailServer } from '#test/harness/mail-server.ts';
 import { makeServerFolder, type OwnServer, startOwnServer, startServer, stopServer } from '#test/harness/own-server.ts';
 import { type Receiver, startReceiver } from '#test/harness/receiver.ts';
 import { type Ended, freePort, runCommand } from '#test/harness/started-service.ts';
-import { SHIFTED_TIME } from '#test/model/driver-database.ts';
+import { runAlone, SHIFTED_TIME } from '#test/model/driver-database.ts';
 import { type ServiceProgram, startProgram } from '#test/model/driver-services.ts';
 import { passedBy, settleAll } from '#test/model/driver-settle.ts';
 import { setTimeOffset } from '#test/model/driver-time.ts';
@@ -97,7 +97,7 @@ export class World {
       'min_wal_size = 32MB',
     ]);
     await migrate(server.url);
-    await runStatements(server.url, ['ALTER DATABASE voting SET search_path = public, pg_catalog', ...SHIFTED_TIME]);
+    await runAlone(server.url, ['ALTER DATABASE voting SET search_path = public, pg_catalog', ...SHIFTED_TIME]);
     let world: World | undefined;
     const [mail, steady] = [await startMailServer(), await startReceiver()];
     world = new World(folder, { mail, steady, server, ownDisk, archive });
@@ -383,16 +383,6 @@ const archiving = (archive: string): string[] => [
 ];
 
 const newKey = (): string => randomBytes(32).toString('base64');
-
-async function runStatements(url: string, statements: readonly string[]): Promise<void> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    for (const statement of statements) await client.query(statement);
-  } finally {
-    await client.end();
-  }
-}
 
 async function eventually(look: () => boolean): Promise<void> {
   const until = Date.now() + 60_000;

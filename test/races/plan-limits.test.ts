@@ -8,12 +8,21 @@ const other = await use(service.another());
 
 const RACERS = 32;
 
-/** Sends 32 requests at once over two processes, and those again that are refused for want of time alone. */
-function race(send: (on: TestService, index: number) => Promise<TestAnswer>): Promise<TestAnswer[]> {
-  return Promise.all(
-    Array.from({ length: RACERS }, (_, index) => patiently(() => send(index % 2 === 0 ? service : other, index))),
-  );
+const either = (index: number): TestService => (index % 2 === 0 ? service : other);
+
+/** Posts 32 bodies at once over two processes, and those again that are refused for want of time alone. */
+function race(
+  target: string,
+  bodyOf: (index: number) => unknown,
+  keyOf: (index: number) => string | undefined,
+): Promise<TestAnswer[]> {
+  const post = (index: number) => either(index).call('POST', target, bodyOf(index), { key: keyOf(index) ?? '' });
+  return Promise.all(Array.from({ length: RACERS }, (_, index) => patiently(() => post(index))));
 }
+
+const countVoters = (event: TestEvent): Promise<number> => countOf('voters', event);
+const countOf = (kind: string, { id }: TestEvent): Promise<number> =>
+  count(`SELECT count(*)::int AS found FROM ${kind} WHERE voting_event_id = $1`, id);
 
 async function count(sql: string, ...values: unknown[]): Promise<number> {
   const rows = await service.query<{ found: number }>(sql, values);
@@ -54,19 +63,17 @@ function expectOutcome(answers: readonly TestAnswer[], made: number, status: num
 describe('with 32 requests at once over two processes', () => {
   test('an account never has more voting events than its plan allows, and a deleted one makes room for one', async () => {
     const account = await service.account('free');
-    const create = (on: TestService, index: number) =>
-      on.call('POST', '/voting-events', { title: `Event ${index}`, type: 'poll' }, { key: account.write });
+    const create = (index: number) =>
+      either(index).call('POST', '/voting-events', { title: `Event ${index}`, type: 'poll' }, { key: account.write });
     // Within the burst of the plan's request limit.
-    const answers = await Promise.all(
-      Array.from({ length: 16 }, (_, index) => create(index % 2 === 0 ? service : other, index)),
-    );
+    const answers = await Promise.all(Array.from({ length: 16 }, (_, index) => create(index)));
     expectOutcome(answers, 3, 201, 'voting_events', 3);
     const owned = 'SELECT count(*)::int AS found FROM voting_events WHERE account_id = $1 AND deleted_at IS NULL';
     expect(await count(owned, account.id)).toBe(3);
     const id = answers.find(({ status }) => status === 201)?.body.data.id;
     const gone = await account.delete(`/voting-events/${id}`);
     expect(gone.status).toBe(204);
-    const again = await Promise.all([0, 1].map((index) => create(index === 0 ? service : other, index)));
+    const again = await Promise.all([0, 1].map(create));
     expect(again.map(({ status }) => status).toSorted()).toEqual([201, 422]);
     expect(await count(owned, account.id)).toBe(3);
     expect(await count('SELECT event_count AS found FROM accounts WHERE id = $1', account.id)).toBe(3);
@@ -76,26 +83,22 @@ describe('with 32 requests at once over two processes', () => {
     const account = await service.account('pro');
     const event = await account.event({}, [], false);
     await fillVoters(event, 49_950);
-    const answers = await race((on, index) =>
+    const path = `/voting-events/${event.id}/voters`;
+    const batch = (index: number) =>
+      Array.from({ length: 10 }, (_, row) => ({ name: 'V', voterId: `b${index}/${row}` }));
+    const key = { key: account.write };
+    const post = (on: TestService, index: number) =>
       index % 4 === 0
-        ? on.call(
-            'POST',
-            `/voting-events/${event.id}/voters/batch`,
-            { voters: Array.from({ length: 10 }, (_, row) => ({ name: 'V', voterId: `b${index}/${row}` })) },
-            { key: account.write },
-          )
-        : on.call(
-            'POST',
-            `/voting-events/${event.id}/voters`,
-            { name: 'V', voterId: `s${index}` },
-            { key: account.write },
-          ),
+        ? on.call('POST', `${path}/batch`, { voters: batch(index) }, key)
+        : on.call('POST', path, { name: 'V', voterId: `s${index}` }, key);
+    const answers = await Promise.all(
+      Array.from({ length: RACERS }, (_, index) => patiently(() => post(either(index), index))),
     );
     const refused = answers.filter(({ status }) => status !== 201);
     expect(refused.map(({ body }) => body.error.details)).toEqual(
       refused.map(() => ({ limit: 'voters_per_event', max: 50_000 })),
     );
-    const stored = await count('SELECT count(*)::int AS found FROM voters WHERE voting_event_id = $1', event.id);
+    const stored = await countVoters(event);
     const counted = await count('SELECT voter_count AS found FROM voting_events WHERE id = $1', event.id);
     expect(stored).toBe(counted);
     expect(stored).toBeLessThanOrEqual(50_000);
@@ -107,16 +110,10 @@ describe('with 32 requests at once over two processes', () => {
     const event = await account.event({ type: 'election', voter: { selfRegistration: true } });
     await fillVoters(event, 49_995);
     await service.query('UPDATE voting_events SET registration_count = voter_count WHERE id = $1', [event.id]);
-    const answers = await race((on, index) =>
-      on.call(
-        'POST',
-        `/public/voting-events/${event.id}/register/voter`,
-        { name: 'V', email: `v${index}@club.example` },
-        { key: account.vote },
-      ),
-    );
+    const voter = (index: number) => ({ name: 'V', email: `v${index}@club.example` });
+    const answers = await race(`/public/voting-events/${event.id}/register/voter`, voter, () => account.vote);
     expectOutcome(answers, 5, 201, 'voter_registrations_per_event', 50_000);
-    expect(await count('SELECT count(*)::int AS found FROM voters WHERE voting_event_id = $1', event.id)).toBe(50_000);
+    expect(await countVoters(event)).toBe(50_000);
   });
 
   test.each([
@@ -134,13 +131,12 @@ describe('with 32 requests at once over two processes', () => {
         groups: { name: `G${index}` },
         sponsors: { name: `S${index}` },
       })[kind];
-    const create = (on: TestService, index: number) =>
-      on.call('POST', `/voting-events/${event.id}/${kind}`, body(index), { key: account.write });
-    expect((await create(service, -1)).status).toBe(201);
+    const path = `/voting-events/${event.id}/${kind}`;
+    expect((await account.post(path, body(-1))).status).toBe(201);
     await fillBallotDefinition(event, kind, before);
-    const answers = await race(create);
+    const answers = await race(path, body, () => account.write);
     expectOutcome(answers, max - before, 201, `${kind}_per_event`, max);
-    expect(await count(`SELECT count(*)::int AS found FROM ${kind} WHERE voting_event_id = $1`, event.id)).toBe(max);
+    expect(await countOf(kind, event)).toBe(max);
   });
 
   test('candidates that register themselves stay within the cap of the event', async () => {
@@ -148,46 +144,25 @@ describe('with 32 requests at once over two processes', () => {
     const event = await account.event({ candidate: { selfRegistration: true } });
     await fillBallotDefinition(event, 'candidates', 998);
     await service.query(`UPDATE candidates SET source = 'registration' WHERE voting_event_id = $1`, [event.id]);
-    const answers = await race((on, index) =>
-      on.call(
-        'POST',
-        `/public/voting-events/${event.id}/register/candidate`,
-        { name: `C${index}`, positionIds: [event.positions[0]?.id] },
-        { key: account.vote },
-      ),
-    );
+    const candidate = (index: number) => ({ name: `C${index}`, positionIds: [event.positions[0]?.id] });
+    const answers = await race(`/public/voting-events/${event.id}/register/candidate`, candidate, () => account.vote);
     expectOutcome(answers, 2, 201, 'candidate_registrations_per_event', 1_000);
-    expect(await count('SELECT count(*)::int AS found FROM candidates WHERE voting_event_id = $1', event.id)).toBe(
-      1_000,
-    );
+    expect(await countOf('candidates', event)).toBe(1_000);
   });
 
   test('an account never has more webhook endpoints than its plan allows', async () => {
     const account = await service.account('pro');
-    const answers = await race((on, index) =>
-      on.call(
-        'POST',
-        '/webhook-endpoints',
-        { url: `https://hooks.example.com/${index}`, eventTypes: ['voter.created'] },
-        { key: account.write },
-      ),
-    );
+    const endpoint = (index: number) => ({ url: `https://hooks.example.com/${index}`, eventTypes: ['voter.created'] });
+    const answers = await race('/webhook-endpoints', endpoint, () => account.write);
     expectOutcome(answers, 20, 201, 'webhook_endpoints', 20);
-    expect(await count('SELECT count(*)::int AS found FROM webhook_endpoints WHERE account_id = $1', account.id)).toBe(
-      20,
-    );
+    const owned = 'SELECT count(*)::int AS found FROM webhook_endpoints WHERE account_id = $1';
+    expect(await count(owned, account.id)).toBe(20);
   });
 
   test('one event code is given once', async () => {
     const accounts = await Promise.all([service.account(), service.account()]);
-    const answers = await race((on, index) =>
-      on.call(
-        'POST',
-        '/voting-events',
-        { title: 'E', type: 'poll', code: index % 3 === 0 ? 'SUMMER' : 'summer' },
-        { key: accounts[index % 2]?.write ?? '' },
-      ),
-    );
+    const event = (index: number) => ({ title: 'E', type: 'poll', code: index % 3 === 0 ? 'SUMMER' : 'summer' });
+    const answers = await race('/voting-events', event, (index) => accounts[index % 2]?.write);
     expect(answers.map(({ status }) => status).toSorted()).toEqual([201, ...Array.from({ length: 31 }, () => 409)]);
     expect(await count(`SELECT count(*)::int AS found FROM voting_events WHERE code_key = 'summer'`)).toBe(1);
     const counters = accounts.map(({ id }) => count('SELECT event_count AS found FROM accounts WHERE id = $1', id));

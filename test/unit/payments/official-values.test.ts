@@ -1,10 +1,10 @@
-import { existsSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import ProviderClient from 'stripe';
 import { describe, expect, test } from 'vitest';
 import { type ProviderState, summariseRefunds } from '#src/payment-providers/provider.ts';
 import { readRefundObject as readRefundA, readSession } from '#src/payment-providers/provider-a-state.ts';
-import { verifyWebhookA } from '#src/payment-providers/provider-a-webhook.ts';
+import { readMessageTargets, verifyWebhookA } from '#src/payment-providers/provider-a-webhook.ts';
 import {
   readPayments,
   readRefundObject as readRefundB,
@@ -25,6 +25,16 @@ const samplesA: Any = read('stripe-official-fixtures.json').resources ?? {};
 const eventA: Any = read('stripe-event-checkout_session_completed.json');
 const samplesB: Any = read('paystack-official-events.json');
 const at = (root: Any, place: string): Any => place.split('/').reduce((value, name) => value?.[name], root);
+
+/** What a payment is read as; `live` and the time of payment where a sample says them. */
+const payment = (
+  amountMinor: number,
+  currency: string,
+  reference: string,
+  providerPaymentId: string,
+  feeMinor: number | null,
+  more: object = {},
+) => ({ amountMinor, currency, reference, providerPaymentId, feeMinor, ...more });
 
 const NOW_MS = Date.parse('2026-01-01T00:00:00Z');
 const valuesOf = (state: ProviderState) =>
@@ -64,16 +74,11 @@ describe.runIf(present)('an official object of provider_a, value by value,', () 
       'a paid session with its charge',
       () => session({ ...PAID, ...OURS }, RECEIVED, charge({})),
       'succeeds',
-      {
-        amountMinor: 1_099,
-        currency: 'usd',
-        reference: 'pay_x',
+      payment(1_099, 'usd', 'pay_x', 'pi_1PgafyB7WZ01zgkWSjxsAJo3', null, {
         attemptId: 'pay_x',
         livemode: false,
-        providerPaymentId: 'pi_1PgafyB7WZ01zgkWSjxsAJo3',
-        feeMinor: null,
         paidAtMs: 1_234_567_890_000,
-      },
+      }),
     ],
     [
       'its charge with what it was settled by',
@@ -179,131 +184,65 @@ describe.runIf(present)('an official object of provider_b, value by value,', () 
       'a verified transaction whose payer bore the fees',
       B('verify/200/data/data'),
       'succeeds',
-      {
-        amountMinor: 30_050,
-        currency: 'ngn',
-        reference: 're4lyvq3s3',
+      payment(30_050, 'ngn', 're4lyvq3s3', '4099260516', 10_283, {
         attemptId: null,
-        providerPaymentId: '4099260516',
-        feeMinor: 10_283,
         livemode: false,
         paidAtMs: Date.parse('2024-08-22T09:15:02.000Z'),
-      },
+      }),
     ],
     [
       'a card',
       B('webhook_events/transaction_successful/data'),
       'succeeds',
-      {
-        amountMinor: 10_000,
-        currency: 'ngn',
-        reference: 'qTPrJoy9Bx',
-        providerPaymentId: '302961',
-        feeMinor: null,
-        livemode: true,
-      },
+      payment(10_000, 'ngn', 'qTPrJoy9Bx', '302961', null, { livemode: true }),
     ],
     [
       'a bank transfer',
       B('bank_transfer_events/charge_successful/data'),
       'succeeds',
-      {
-        amountMinor: 25_000,
-        currency: 'ngn',
-        reference: 'zuz8ggd1ro',
-        providerPaymentId: '3104021987',
-        feeMinor: 375,
-        livemode: false,
-      },
+      payment(25_000, 'ngn', 'zuz8ggd1ro', '3104021987', 375, { livemode: false }),
     ],
     [
       'a bank transfer in Kenya',
       B('pesalink_events/charge_successful/data'),
       'succeeds',
-      {
-        amountMinor: 1_000,
-        currency: 'kes',
-        reference: 'uybxnzf71231',
-        providerPaymentId: '519558290',
-        feeMinor: 15,
-        livemode: true,
-      },
+      payment(1_000, 'kes', 'uybxnzf71231', '519558290', 15, { livemode: true }),
     ],
     [
       'mobile money',
       B('mobile_money_event/json/data'),
       'succeeds',
-      {
-        amountMinor: 100,
-        currency: 'ghs',
-        reference: 'gf4n3ykzj6a7u89',
-        providerPaymentId: '59214',
-        feeMinor: 153,
-        livemode: true,
-      },
+      payment(100, 'ghs', 'gf4n3ykzj6a7u89', '59214', 153, { livemode: true }),
     ],
     [
       'USSD',
       B('ussd_event/json/data'),
       'succeeds',
-      {
-        amountMinor: 150_000,
-        currency: 'ngn',
-        reference: '2ofkbk0yie6dvzb',
-        providerPaymentId: '53561',
-        feeMinor: null,
-        livemode: true,
-      },
+      payment(150_000, 'ngn', '2ofkbk0yie6dvzb', '53561', null, { livemode: true }),
     ],
     [
       'a QR code',
       B('qr_event/json/data'),
       'succeeds',
-      {
-        amountMinor: 186_677,
-        currency: 'zar',
-        reference: '48rx32f1womvcr4',
-        providerPaymentId: '59565',
-        feeMinor: 6_342,
-        livemode: false,
-      },
+      payment(186_677, 'zar', '48rx32f1womvcr4', '59565', 6_342, { livemode: false }),
     ],
     [
       'EFT',
       B('eft_event/json/data'),
       'succeeds',
-      {
-        amountMinor: 100,
-        currency: 'ghs',
-        reference: 'gf4n3ykzj6a7u89',
-        providerPaymentId: '59214',
-        feeMinor: 153,
-        livemode: true,
-      },
+      payment(100, 'ghs', 'gf4n3ykzj6a7u89', '59214', 153, { livemode: true }),
     ],
     [
       'the payment of a lost dispute',
       () => ({ ...at(samplesB, 'webhook_events/charge_dispute_resolve/data/transaction') }),
       'is reversed',
-      {
-        amountMinor: 5_700,
-        currency: 'ngn',
-        reference: '5qm4pv2mxs9rltp',
-        providerPaymentId: '896467592',
-        feeMinor: 52,
-      },
+      payment(5_700, 'ngn', '5qm4pv2mxs9rltp', '896467592', 52),
     ],
     [
       'the payment of an open dispute',
       () => ({ ...at(samplesB, 'webhook_events/charge_dispute_create/data/transaction') }),
       'succeeds',
-      {
-        amountMinor: 5_800,
-        currency: 'ngn',
-        reference: 'v3mjfgbnc19v97x',
-        providerPaymentId: '896467688',
-        feeMinor: 53,
-      },
+      payment(5_800, 'ngn', 'v3mjfgbnc19v97x', '896467688', 53),
     ],
     [
       'an abandoned page',
@@ -396,3 +335,97 @@ describe.runIf(present)('an official object of provider_b, value by value,', () 
     ]);
   });
 });
+
+const headersA = (body: string, secret: string, at: number): Headers =>
+  new Headers({
+    'stripe-signature': ProviderClient.webhooks.generateTestHeaderString({ payload: body, secret, timestamp: at }),
+  });
+
+describe.runIf(present)('the official samples', () => {
+  test('of provider_a: an address of messages says what is missing', () => {
+    const [target] = readMessageTargets({ data: [samplesA['webhook_endpoint']] });
+    expect(target).toMatchObject({ url: 'https://example.com/my/webhook/endpoint', enabled: true });
+    expect(target?.missingKinds).toContain('charge.dispute.closed');
+  });
+
+  test('of provider_a: an event of an older version is genuine under its signature, and names its session', () => {
+    const body = JSON.stringify(eventA);
+    const credentials = { secretKey: 'sk_live_x', webhookSecret: 'whsec_test_secret' };
+    const verdict = verifyWebhookA(
+      credentials,
+      Buffer.from(body),
+      headersA(body, 'whsec_test_secret', 1_700_000_000),
+      1_700_000_010_000,
+    );
+    expect(verdict).toMatchObject({
+      kind: 'genuine',
+      notice: { topic: 'payment', eventType: 'checkout.session.completed' },
+    });
+  });
+
+  test('of provider_a: the sequences that its own tool plays name only parameters that the page calls know', () => {
+    const files = readdirSync(path.join(CASES, 'stripe-cli-triggers'));
+    expect(files.length).toBeGreaterThan(0);
+    for (const file of files) {
+      const { fixtures } = read(`stripe-cli-triggers/${file}`);
+      expect(fixtures.some(({ path: at }: { path: string }) => at.includes('/v1/checkout/sessions'))).toBe(true);
+    }
+  });
+
+  test('of provider_b: every message is genuine under its signature, and none is taken for another kind', () => {
+    const groups = ['webhook_events', 'refund_events', 'bank_transfer_events', 'pesalink_events'];
+    const events = groups
+      .flatMap((group) => Object.values(samplesB[group]))
+      .concat(
+        ['mobile_money_event', 'ussd_event', 'qr_event', 'eft_event', 'split_event'].map((name) => samplesB[name].json),
+      );
+    let messages = 0;
+    for (const sample of events) {
+      const event = unwrap(sample);
+      if (typeof event?.event !== 'string') continue;
+      messages += 1;
+      const body = Buffer.from(JSON.stringify(event));
+      const secretKey = /"domain":"live"/.test(body.toString()) ? 'sk_live_x' : 'sk_test_x';
+      const headers = new Headers({ 'x-paystack-signature': signatureOf(body, secretKey) });
+      const verdict = verifyWebhookB({ secretKey }, body, headers);
+      expect([event.event, verdict.kind]).toEqual([event.event, 'genuine']);
+      if (verdict.kind !== 'genuine') continue;
+      const topic = event.event.startsWith('charge.dispute')
+        ? 'dispute'
+        : event.event.startsWith('charge.')
+          ? 'payment'
+          : event.event.startsWith('refund.')
+            ? 'refund'
+            : 'other';
+      expect([event.event, verdict.notice.topic]).toEqual([event.event, topic]);
+    }
+    expect(messages).toBeGreaterThan(24);
+  });
+
+  test('signatures of both are recognised as their own tools make them', () => {
+    const { stripe, paystack } = read('signature-vectors.json');
+    const credentials = { secretKey: 'sk_test_x', webhookSecret: stripe.secret };
+    const signed = verifyWebhookA(
+      credentials,
+      Buffer.from(stripe.payload),
+      new Headers({ 'stripe-signature': stripe.header }),
+      stripe.timestamp * 1_000,
+    );
+    // Rightly signed, and no event that could be read.
+    expect(signed.kind).toBe('unreadable');
+    const late = verifyWebhookA(
+      credentials,
+      Buffer.from(stripe.payload),
+      new Headers({ 'stripe-signature': stripe.header }),
+      (stripe.timestamp + 301) * 1_000,
+    );
+    expect(late).toEqual({ kind: 'forged', reason: 'timestamp' });
+    const body = Buffer.from(JSON.stringify(samplesB.bank_transfer_events.charge_successful));
+    expect(signatureOf(body, paystack.secret)).toBe(paystack.header);
+  });
+});
+
+/** Samples stand alone or below a name. */
+function unwrap(sample: Any): Any {
+  return sample?.event === undefined && sample?.json !== undefined ? sample.json : sample;
+}

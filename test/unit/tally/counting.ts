@@ -68,6 +68,17 @@ export function values(entries: Readonly<Record<string, number>>): PositionBallo
 
 export type Votes = readonly (readonly [ballot: PositionBallot, heads: number, weightMicro?: bigint])[];
 
+/** A box as a returning officer writes it down: `4 abc, 2 -` are four ballots that rank a, b and c, and two empty ones. */
+export const rankings = (box: string): Votes => boxOf(box, ranking);
+export const markings = (box: string): Votes => boxOf(box, marks);
+
+function boxOf(box: string, ballotOf: (letters: string) => PositionBallot): Votes {
+  return box.split(', ').map((group) => {
+    const [heads, letters = ''] = group.split(' ');
+    return [ballotOf(letters.replace('-', '')), Number(heads)] as const;
+  });
+}
+
 export function counted(of: TallyPosition, votes: Votes): PositionCount {
   const count = startCount(of);
   for (const [ballot, heads, weightMicro = WHOLE] of votes) count.add(ballot, weightMicro, heads);
@@ -92,15 +103,4 @@ export function weightsOf(of: PositionResult): Record<string, string> {
 
 export function votesOf(of: PositionResult): Record<string, number> {
   return Object.fromEntries(of.candidates.map(({ id, votesWon }) => [id, votesWon]));
-}
-
-/** A small seeded generator (mulberry32), so that a failing run can be repeated from its seed. */
-export function randomFrom(seed: number): (below: number) => number {
-  let state = seed >>> 0;
-  return (below) => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), state | 1);
-    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61);
-    return Math.floor((((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32) * below);
-  };
 }

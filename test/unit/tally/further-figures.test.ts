@@ -1,15 +1,22 @@
 import { describe, expect, test } from 'vitest';
-import { counted, marks, PLAIN, position, ranking, result, type Votes, values, WHOLE } from './counting.ts';
+import {
+  counted,
+  markings,
+  marks,
+  PLAIN,
+  position,
+  ranking,
+  rankings,
+  result,
+  type Votes,
+  values,
+  WHOLE,
+} from './counting.ts';
 
 const HALF = { numerator: 1, denominator: 2 };
 
 describe('a required majority', () => {
-  const VOTES: Votes = [
-    [marks('a'), 4],
-    [marks('b'), 3],
-    [marks('c'), 2],
-    [marks('d'), 1],
-  ];
+  const VOTES: Votes = markings('4 a, 3 b, 2 c, 1 d');
 
   test('below it nobody wins, and the two best go into a runoff', () => {
     const won = result(position('plurality', 4, { majorityRequired: HALF }), VOTES);
@@ -17,12 +24,7 @@ describe('a required majority', () => {
   });
 
   test('it must be exceeded: exactly half of the answering weight is too little', () => {
-    const level: Votes = [
-      [marks('a'), 3],
-      [marks('b'), 2],
-      [marks('c'), 1],
-      [marks(''), 4],
-    ];
+    const level: Votes = markings('3 a, 2 b, 1 c, 4 -');
     expect(result(position('plurality', 3, { majorityRequired: HALF }), level).winners).toEqual([]);
     const more: Votes = [[marks('a'), 4], ...level.slice(1)];
     expect(result(position('plurality', 3, { majorityRequired: HALF }), more)).toMatchObject({
@@ -32,21 +34,12 @@ describe('a required majority', () => {
   });
 
   test('all who are level with the second go into the runoff', () => {
-    const votes: Votes = [
-      [marks('a'), 4],
-      [marks('b'), 3],
-      [marks('c'), 3],
-      [marks('d'), 1],
-    ];
+    const votes: Votes = markings('4 a, 3 b, 3 c, 1 d');
     expect(result(position('plurality', 4, { majorityRequired: HALF }), votes).runoff).toEqual(['a', 'b', 'c']);
   });
 
   test('in approval it is a share of the ballots, and each seat needs it', () => {
-    const votes: Votes = [
-      [marks('ab'), 5],
-      [marks('bc'), 2],
-      [marks('d'), 3],
-    ];
+    const votes: Votes = markings('5 ab, 2 bc, 3 d');
     const won = result(position('approval', 4, { seats: 3, majorityRequired: HALF }), votes);
     expect(won).toMatchObject({ winners: ['b'], vacantSeats: 2, runoff: ['a', 'd', 'c'] });
   });
@@ -54,10 +47,7 @@ describe('a required majority', () => {
 
 describe('vacant seats', () => {
   test('are those that nobody could be elected to', () => {
-    const votes: Votes = [
-      [marks('a'), 2],
-      [marks('b'), 1],
-    ];
+    const votes: Votes = markings('2 a, 1 b');
     expect(result(position('plurality', 2, { seats: 3 }), votes).vacantSeats).toBe(1);
     expect(result(position('ranked_choice', 2, { seats: 5 }), [[ranking('ab'), 1]]).vacantSeats).toBe(3);
     expect(result(position('plurality', 2, { seats: 2 }), votes).vacantSeats).toBe(0);
@@ -86,10 +76,7 @@ describe('the margin', () => {
   });
 
   test('is none in a tie, one vote where a seat is vacant, and null where nobody else stands', () => {
-    const tied: Votes = [
-      [marks('a'), 2],
-      [marks('b'), 2],
-    ];
+    const tied: Votes = markings('2 a, 2 b');
     expect(result(position('plurality', 2), tied).margin).toEqual({ votes: '0', exact: true, bound: null });
     expect(result(position('plurality', 2, { seats: 2 }), [[marks('a'), 9]]).margin).toMatchObject({ votes: '1' });
     expect(result(position('plurality', 1), [[marks('a'), 9]]).margin).toBeNull();
@@ -99,16 +86,9 @@ describe('the margin', () => {
   test('counts the votes that a required majority is exceeded or missed by', () => {
     const of = position('plurality', 3, { majorityRequired: HALF });
     // 6 of 11: one less is not more than half. 5 of 11: one more is.
-    const won = result(of, [
-      [marks('a'), 6],
-      [marks('b'), 5],
-    ]);
+    const won = result(of, markings('6 a, 5 b'));
     expect(won.margin).toMatchObject({ votes: '1', exact: true });
-    const missed = result(of, [
-      [marks('a'), 4],
-      [marks('b'), 4],
-      [marks('c'), 3],
-    ]);
+    const missed = result(of, markings('4 a, 4 b, 3 c'));
     expect(missed.margin).toMatchObject({ votes: '2', exact: true });
   });
 
@@ -120,11 +100,7 @@ describe('the margin', () => {
   });
 
   test('of an instant runoff is at most half of what the last two are apart', () => {
-    const won = result(position('ranked_choice', 3), [
-      [ranking('a'), 5],
-      [ranking('ba'), 2],
-      [ranking('cb'), 1],
-    ]);
+    const won = result(position('ranked_choice', 3), rankings('5 a, 2 ba, 1 cb'));
     expect(won.finalTwo).toEqual([
       { candidateId: 'a', votesWon: 5, weightWon: '5' },
       { candidateId: 'b', votesWon: 3, weightWon: '3' },
@@ -154,11 +130,7 @@ describe('the margin', () => {
 describe('pairs', () => {
   test('who is preferred to every other is named, though somebody else is elected', () => {
     // c is everybody's second choice and has the fewest first ones.
-    const won = result(position('ranked_choice', 3), [
-      [ranking('acb'), 4],
-      [ranking('bca'), 3],
-      [ranking('c'), 2],
-    ]);
+    const won = result(position('ranked_choice', 3), rankings('4 acb, 3 bca, 2 c'));
     expect(won.pairwise).toEqual({
       candidateIds: ['a', 'b', 'c'],
       table: [
@@ -172,11 +144,7 @@ describe('pairs', () => {
   });
 
   test('a circle has no such winner, and above fifty candidates there is no table', () => {
-    const circle = result(position('ranked_choice', 3), [
-      [ranking('abc'), 1],
-      [ranking('bca'), 1],
-      [ranking('cab'), 1],
-    ]);
+    const circle = result(position('ranked_choice', 3), rankings('1 abc, 1 bca, 1 cab'));
     expect(circle.pairwise?.condorcetWinner).toBeNull();
     expect(result(position('ranked_choice', 51), [[ranking('a'), 1]]).pairwise).toBeNull();
     expect(result(position('ranked_choice', 50), [[ranking('a'), 1]]).pairwise).not.toBeNull();
@@ -200,10 +168,7 @@ describe('pairs', () => {
 });
 
 test('first choices pass withdrawn candidates over, and leave out who has none', () => {
-  const won = result(position('ranked_choice', [{ withdrawn: true }, {}, {}]), [
-    [ranking('ab'), 2],
-    [ranking('b'), 1],
-  ]);
+  const won = result(position('ranked_choice', [{ withdrawn: true }, {}, {}]), rankings('2 ab, 1 b'));
   expect(won.firstChoices).toEqual([{ candidateId: 'b', votesWon: 3, weightWon: '3' }]);
 });
 

@@ -1,27 +1,32 @@
 import { describe, expect, test } from 'vitest';
 import { CountRefused } from '#src/tally/count-refused.ts';
 import type { PositionBallot, VotingMethod } from '#src/tally/types.ts';
-import { counted, marks, PLAIN, position, ranking, result, values, votesOf, WHOLE, weightsOf } from './counting.ts';
+import {
+  counted,
+  markings,
+  marks,
+  PLAIN,
+  position,
+  ranking,
+  result,
+  values,
+  votesOf,
+  WHOLE,
+  weightsOf,
+} from './counting.ts';
 
 const EMPTY = marks('');
 
 describe('the highest sums win the seats', () => {
   test('plurality counts the ballots that marked a candidate', () => {
-    const won = result(position('plurality', 3), [
-      [marks('a'), 3],
-      [marks('b'), 4],
-      [marks('c'), 2],
-    ]);
+    const won = result(position('plurality', 3), markings('3 a, 4 b, 2 c'));
     expect(votesOf(won)).toEqual({ a: 3, b: 4, c: 2 });
     expect(won).toMatchObject({ winners: ['b'], totalVotes: 9, ballots: 9, abstentions: 0, tie: null, rounds: null });
     expect(won.candidates.map(({ winner }) => winner)).toEqual([false, true, false]);
   });
 
   test('approval counts every candidate on a ballot', () => {
-    const won = result(position('approval', 3), [
-      [marks('ab'), 3],
-      [marks('bc'), 2],
-    ]);
+    const won = result(position('approval', 3), markings('3 ab, 2 bc'));
     expect(votesOf(won)).toEqual({ a: 3, b: 5, c: 2 });
     expect(won).toMatchObject({ winners: ['b'], totalVotes: 10, ballots: 5 });
   });
@@ -52,11 +57,7 @@ describe('the highest sums win the seats', () => {
   });
 
   test('several seats go to the highest, named highest first', () => {
-    const won = result(position('approval', 4, { seats: 2 }), [
-      [marks('bd'), 2],
-      [marks('d'), 1],
-      [marks('a'), 1],
-    ]);
+    const won = result(position('approval', 4, { seats: 2 }), markings('2 bd, 1 d, 1 a'));
     expect(won.winners).toEqual(['d', 'b']);
   });
 
@@ -99,10 +100,7 @@ describe('who wins nothing', () => {
   test.each(['plurality', 'approval', 'cumulative', 'quadratic', 'score'] as const)(
     'a withdrawn candidate keeps its votes in %s and wins no seat',
     (method) => {
-      const won = result(position(method, [{ withdrawn: true }, {}, {}]), [
-        [marks('a'), 5],
-        [marks('b'), 2],
-      ]);
+      const won = result(position(method, [{ withdrawn: true }, {}, {}]), markings('5 a, 2 b'));
       expect(won).toMatchObject({ winners: ['b'], totalVotes: 7, tie: null });
       expect(votesOf(won)).toEqual({ a: 5, b: 2, c: 0 });
     },
@@ -148,10 +146,7 @@ describe('a ballot that its method forbids stops the count', () => {
   });
 
   test('a plurality position that allows two marks counts both of them', () => {
-    const won = result(position('plurality', 3, { maxSelections: 2 }), [
-      [marks('ab'), 2],
-      [marks('b'), 1],
-    ]);
+    const won = result(position('plurality', 3, { maxSelections: 2 }), markings('2 ab, 1 b'));
     expect(votesOf(won)).toEqual({ a: 2, b: 3, c: 0 });
     expect(() => counted(position('plurality', 3, { maxSelections: 2 }), [[marks('abc'), 1]])).toThrow(CountRefused);
   });

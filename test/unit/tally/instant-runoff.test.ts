@@ -1,60 +1,39 @@
 import { describe, expect, test } from 'vitest';
 import { scaledToDecimal } from '#src/platform/decimal.ts';
 import type { Round } from '#src/tally/types.ts';
-import { position, ranking, result, type Votes, values, votesOf, WHOLE, weightsOf } from './counting.ts';
+import { position, ranking, rankings, result, type Votes, values, votesOf, WHOLE, weightsOf } from './counting.ts';
+
+/** One vote a weight. */
+const tally = (candidateId: string, votes: number) => ({ candidateId, votesWon: votes, weightWon: String(votes) });
+
+/** A round in which nothing happens but what is said. */
+const plain = (round: Partial<Round>) => ({
+  ...{ round: 1, others: null, exhausted: '0', roundingLoss: '0', elected: [], eliminated: [], transfers: [] },
+  ...{ tie: null, provisional: false },
+  ...round,
+});
 
 function rounds(of: { rounds: readonly Round[] | null }): readonly Round[] {
   return of.rounds ?? [];
 }
 
 describe('instant runoff', () => {
-  const VOTES: Votes = [
-    [ranking('abc'), 4],
-    [ranking('bca'), 3],
-    [ranking('cba'), 1],
-    [ranking('c'), 1],
-    [ranking(''), 2],
-  ];
+  const VOTES: Votes = rankings('4 abc, 3 bca, 1 cba, 1 c, 2 -');
 
   test('eliminates the lowest until somebody has more than half of the ballots still active', () => {
     const won = result(position('ranked_choice', 3), VOTES);
     expect(won.rounds).toEqual([
-      {
-        round: 1,
-        threshold: '5',
-        tallies: [
-          { candidateId: 'a', votesWon: 4, weightWon: '4' },
-          { candidateId: 'b', votesWon: 3, weightWon: '3' },
-          { candidateId: 'c', votesWon: 2, weightWon: '2' },
-        ],
-        others: null,
-        exhausted: '0',
-        roundingLoss: '0',
-        elected: [],
-        eliminated: ['c'],
+      plain({
+        ...{ threshold: '5', tallies: [tally('a', 4), tally('b', 3), tally('c', 2)], eliminated: ['c'] },
         transfers: [
           { from: 'c', to: 'b', weight: '1' },
           { from: 'c', to: null, weight: '1' },
         ],
-        tie: null,
-        provisional: false,
-      },
-      {
-        round: 2,
-        threshold: '5',
-        tallies: [
-          { candidateId: 'a', votesWon: 4, weightWon: '4' },
-          { candidateId: 'b', votesWon: 4, weightWon: '4' },
-        ],
-        others: null,
-        exhausted: '1',
-        roundingLoss: '0',
-        elected: ['a', 'b'],
-        eliminated: [],
-        transfers: [],
+      }),
+      plain({
+        ...{ round: 2, threshold: '5', tallies: [tally('a', 4), tally('b', 4)], exhausted: '1', elected: ['a', 'b'] },
         tie: { candidateIds: ['a', 'b'], policy: 'joint', seed: null },
-        provisional: false,
-      },
+      }),
     ]);
   });
 
@@ -65,30 +44,18 @@ describe('instant runoff', () => {
   });
 
   test('the majority is of the active ballots, not of all', () => {
-    const won = result(position('ranked_choice', 3), [
-      [ranking('a'), 4],
-      [ranking('b'), 3],
-      [ranking('c'), 2],
-    ]);
+    const won = result(position('ranked_choice', 3), rankings('4 a, 3 b, 2 c'));
     expect(rounds(won)[1]).toMatchObject({ threshold: '4', elected: ['a'], exhausted: '2' });
   });
 
   test('it stops at a majority, with candidates left standing', () => {
-    const won = result(position('ranked_choice', 4), [
-      [ranking('a'), 4],
-      [ranking('bc'), 2],
-      [ranking('cb'), 1],
-    ]);
+    const won = result(position('ranked_choice', 4), rankings('4 a, 2 bc, 1 cb'));
     expect(rounds(won)).toHaveLength(1);
     expect(won).toMatchObject({ winners: ['a'], tie: null });
   });
 
   test('candidates without a vote go out one at a time like any other', () => {
-    const won = result(position('ranked_choice', 5), [
-      [ranking('a'), 2],
-      [ranking('b'), 2],
-      [ranking('c'), 1],
-    ]);
+    const won = result(position('ranked_choice', 5), rankings('2 a, 2 b, 1 c'));
     expect(rounds(won).map(({ eliminated }) => eliminated)).toEqual([['e'], ['d'], ['c'], []]);
   });
 
@@ -97,11 +64,7 @@ describe('instant runoff', () => {
     ['candidate_order', ['b'], null],
   ] as const)('a tie between the last two goes by the policy: %s', (tieBreak, winners, seed) => {
     // Round 1 told them apart; a tie for the seat does not look back at it.
-    const votes: Votes = [
-      [ranking('a'), 5],
-      [ranking('b'), 4],
-      [ranking('cb'), 1],
-    ];
+    const votes: Votes = rankings('5 a, 4 b, 1 cb');
     const won = result(position('ranked_choice', [{ sortOrder: 5 }, {}, {}], { tieBreak }), votes, { seed });
     expect(won.winners.toSorted()).toEqual(winners);
     expect(won.tie).toEqual({ candidateIds: ['b', 'a'], policy: tieBreak, seed: null });
@@ -124,36 +87,14 @@ describe('rankings', () => {
       [ranking('b'), 2],
     ];
     expect(result(position('ranked_choice', 3), votes)).toEqual(
-      result(position('ranked_choice', 3), [
-        [ranking('acb'), 3],
-        [ranking('b'), 2],
-      ]),
+      result(position('ranked_choice', 3), rankings('3 acb, 2 b')),
     );
   });
 
   test('a withdrawn candidate is passed over, and has no place in the rounds', () => {
-    const won = result(position('ranked_choice', [{}, { withdrawn: true }, {}]), [
-      [ranking('bca'), 3],
-      [ranking('a'), 2],
-      [ranking('b'), 4],
-    ]);
+    const won = result(position('ranked_choice', [{}, { withdrawn: true }, {}]), rankings('3 bca, 2 a, 4 b'));
     expect(rounds(won)).toEqual([
-      {
-        round: 1,
-        threshold: '3',
-        tallies: [
-          { candidateId: 'a', votesWon: 2, weightWon: '2' },
-          { candidateId: 'c', votesWon: 3, weightWon: '3' },
-        ],
-        others: null,
-        exhausted: '4',
-        roundingLoss: '0',
-        elected: ['c'],
-        eliminated: [],
-        transfers: [],
-        tie: null,
-        provisional: false,
-      },
+      plain({ threshold: '3', tallies: [tally('a', 2), tally('c', 3)], exhausted: '4', elected: ['c'] }),
     ]);
     expect(votesOf(won)).toEqual({ a: 2, b: 0, c: 3 });
     expect(won).toMatchObject({ totalVotes: 9, ballots: 9, winners: ['c'] });
@@ -178,10 +119,7 @@ describe('weights', () => {
     expect(rounds(won)[1]).toMatchObject({
       threshold: '2.000001',
       elected: ['b'],
-      tallies: [
-        { candidateId: 'a', votesWon: 2, weightWon: '2' },
-        { candidateId: 'b', votesWon: 2, weightWon: '2.000001' },
-      ],
+      tallies: [tally('a', 2), { candidateId: 'b', votesWon: 2, weightWon: '2.000001' }],
     });
     expect(won).toMatchObject({ winners: ['b'], totalVotes: 4 });
   });

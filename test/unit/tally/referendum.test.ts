@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import type { Fraction, PositionResult, ReferendumRules, ReportOptions } from '#src/tally/types.ts';
-import { marks, position, result, type Votes, WHOLE } from './counting.ts';
+import { markings, marks, position, result, type Votes, WHOLE } from './counting.ts';
 
 const HALF: Fraction = { numerator: 1, denominator: 2, inclusive: false };
 const TWO_THIRDS: Fraction = { numerator: 2, denominator: 3, inclusive: true };
@@ -133,21 +133,14 @@ describe('weights and roles', () => {
     const rows = [{ referendumRole: 'yes' }, { referendumRole: 'yes' }, { referendumRole: 'no' }] as const;
     const rules = { threshold: HALF, turnoutQuorum: null, approvalQuorum: null };
     const of = position('referendum', rows, { rules });
-    const won = result(of, [
-      [marks('a'), 2],
-      [marks('b'), 2],
-      [marks('c'), 3],
-    ]);
+    const won = result(of, markings('2 a, 2 b, 3 c'));
     expect(won).toMatchObject({ winners: ['a', 'b'], referendum: { yes: '4', no: '3', outcome: 'passed' } });
   });
 
   test('an option that was withdrawn keeps its votes in the decision and does not win', () => {
     const rows = [{ referendumRole: 'yes', withdrawn: true }, { referendumRole: 'no' }] as const;
     const rules = { threshold: HALF, turnoutQuorum: null, approvalQuorum: null };
-    const won = result(position('referendum', rows, { rules }), [
-      [marks('a'), 2],
-      [marks('b'), 1],
-    ]);
+    const won = result(position('referendum', rows, { rules }), markings('2 a, 1 b'));
     expect(won).toMatchObject({ winners: [], referendum: { yes: '2', outcome: 'passed' } });
   });
 

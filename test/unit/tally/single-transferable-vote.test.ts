@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { PositionResult, Round } from '#src/tally/types.ts';
-import { position, ranking, result, type Votes, votesOf, WHOLE, weightsOf } from './counting.ts';
+import { position, ranking, rankings, result, type Votes, votesOf, WHOLE, weightsOf } from './counting.ts';
 
 function tallies(round: Round | undefined): Record<string, string> {
   return Object.fromEntries((round?.tallies ?? []).map(({ candidateId, weightWon }) => [candidateId, weightWon]));
@@ -13,13 +13,7 @@ function round(of: PositionResult, number: number): Round | undefined {
 
 describe('one surplus', () => {
   // Quota floor(15 / 3) + 1 = 6. a's surplus of 3 passes at floor(100000 × 3 / 9) = 0.33333 a ballot.
-  const VOTES: Votes = [
-    [ranking('ab'), 6],
-    [ranking('ac'), 3],
-    [ranking('b'), 2],
-    [ranking('c'), 4],
-    [ranking(''), 1],
-  ];
+  const VOTES: Votes = rankings('6 ab, 3 ac, 2 b, 4 c, 1 -');
   const won = result(position('ranked_choice', 3, { seats: 2 }), VOTES);
 
   test('the quota is the whole number above a share of seats plus one of the ballots that rank somebody', () => {
@@ -67,13 +61,7 @@ describe('one surplus', () => {
 describe('several surpluses', () => {
   test('all who reach the quota are elected at once, and the largest surplus passes on first, one a round', () => {
     // 24 ballots, 3 seats, quota 7: a 10, b 8, c 3, d 2, e 1.
-    const votes: Votes = [
-      [ranking('ac'), 10],
-      [ranking('bad'), 8],
-      [ranking('c'), 3],
-      [ranking('d'), 2],
-      [ranking('e'), 1],
-    ];
+    const votes: Votes = rankings('10 ac, 8 bad, 3 c, 2 d, 1 e');
     const won = result(position('ranked_choice', 5, { seats: 3 }), votes);
     expect(round(won, 1)).toMatchObject({ elected: ['a', 'b'], transfers: [{ from: 'a', to: 'c', weight: '3' }] });
     expect(tallies(round(won, 2))).toEqual({ a: '7', b: '8', c: '6', d: '2', e: '1' });
@@ -87,12 +75,7 @@ describe('several surpluses', () => {
 
   test('a ballot that passes twice is worth the fraction of its fraction, cut down again', () => {
     // 14 ballots, 3 seats, quota 4: a's 7 pass on at 0.42857, so b holds 3 + 7 × 0.42857 = 5.99999.
-    const votes: Votes = [
-      [ranking('abc'), 7],
-      [ranking('b'), 3],
-      [ranking('c'), 2],
-      [ranking('d'), 2],
-    ];
+    const votes: Votes = rankings('7 abc, 3 b, 2 c, 2 d');
     const won = result(position('ranked_choice', 4, { seats: 3 }), votes);
     expect(round(won, 1)?.threshold).toBe('4');
     expect(tallies(round(won, 2))).toEqual({ a: '4', b: '5.99999', c: '2', d: '2' });
@@ -107,14 +90,7 @@ describe('several surpluses', () => {
 
   test('equal surpluses: the larger in the latest earlier round in which they differ passes on first', () => {
     // 30 ballots, 3 seats, quota 8. e goes out first, and brings a from 7 and b from 6 to 9 each.
-    const votes: Votes = [
-      [ranking('ac'), 7],
-      [ranking('bd'), 6],
-      [ranking('c'), 6],
-      [ranking('d'), 6],
-      [ranking('ea'), 2],
-      [ranking('eb'), 3],
-    ];
+    const votes: Votes = rankings('7 ac, 6 bd, 6 c, 6 d, 2 ea, 3 eb');
     const won = result(position('ranked_choice', [{ sortOrder: 9 }, {}, {}, {}, {}], { seats: 3 }), votes);
     expect(round(won, 1)?.eliminated).toEqual(['e']);
     expect(round(won, 2)).toMatchObject({
@@ -129,12 +105,7 @@ describe('several surpluses', () => {
 
   test('equal surpluses that always were equal go by candidate order, or by the lot where it is drawn', () => {
     // 20 ballots, 3 seats, quota 6: a and b hold 8 each.
-    const votes: Votes = [
-      [ranking('ac'), 8],
-      [ranking('bd'), 8],
-      [ranking('c'), 2],
-      [ranking('d'), 2],
-    ];
+    const votes: Votes = rankings('8 ac, 8 bd, 2 c, 2 d');
     const rows = [{ sortOrder: 9 }, {}, {}, {}];
     const ordered = result(position('ranked_choice', rows, { seats: 3, tieBreak: 'candidate_order' }), votes);
     expect(round(ordered, 1)).toMatchObject({
@@ -157,11 +128,7 @@ describe('several surpluses', () => {
 
 describe('a tie for the last seat', () => {
   // 13 ballots, 2 seats, quota 5: a has its seat without a surplus, b and c share the lowest place for the other.
-  const VOTES: Votes = [
-    [ranking('a'), 5],
-    [ranking('b'), 4],
-    [ranking('c'), 4],
-  ];
+  const VOTES: Votes = rankings('5 a, 4 b, 4 c');
 
   test('joint: both win, beyond the number of seats', () => {
     const won = result(position('ranked_choice', 3, { seats: 2 }), VOTES);
@@ -196,21 +163,13 @@ describe('a tie for the last seat', () => {
 
 describe('edges', () => {
   test('with no more candidates than seats all are elected at once, even one without a vote', () => {
-    const won = result(position('ranked_choice', 3, { seats: 5 }), [
-      [ranking('b'), 3],
-      [ranking('a'), 1],
-    ]);
+    const won = result(position('ranked_choice', 3, { seats: 5 }), rankings('3 b, 1 a'));
     expect(won).toMatchObject({ winners: ['b', 'a', 'c'], rounds: [{ threshold: '1', elected: ['b', 'a', 'c'] }] });
   });
 
   test('a withdrawn candidate is neither elected nor counted in the quota', () => {
     const rows = [{ withdrawn: true }, {}, {}, {}];
-    const votes: Votes = [
-      [ranking('a'), 9],
-      [ranking('ab'), 2],
-      [ranking('c'), 2],
-      [ranking('d'), 1],
-    ];
+    const votes: Votes = rankings('9 a, 2 ab, 2 c, 1 d');
     const won = result(position('ranked_choice', rows, { seats: 2 }), votes);
     expect(round(won, 1)).toMatchObject({ threshold: '2', elected: ['b', 'c'], exhausted: '9' });
     expect(won.winners).toEqual(['b', 'c']);
@@ -275,11 +234,7 @@ describe('the unit of the weights', () => {
   });
 
   test('where every weight is 1 the quota is whole, and reaching it elects', () => {
-    const votes: Votes = [
-      [ranking('a'), 3],
-      [ranking('b'), 3],
-      [ranking('c'), 2],
-    ];
+    const votes: Votes = rankings('3 a, 3 b, 2 c');
     expect(round(result(position('ranked_choice', 3, { seats: 2 }), votes), 1)).toMatchObject({
       threshold: '3',
       elected: ['a', 'b'],

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import type { PositionResult } from '#src/tally/types.ts';
-import { counted, marks, PLAIN, position, ROOT, ranking, result } from './counting.ts';
+import { counted, markings, marks, PLAIN, position, ROOT, rankings, result } from './counting.ts';
 
 const SEED = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';
 
@@ -14,18 +14,15 @@ function lotOrder(seed: string, ids: readonly string[]): string[] {
   return [...ids].sort((a, b) => (number(a) < number(b) ? -1 : 1));
 }
 
+const someSeeds = (count: number): string[] =>
+  Array.from({ length: count }, (_, draw) => createHash('sha256').update(String(draw)).digest('hex'));
+
 function tiedIds(of: PositionResult): string[] {
   return of.candidates.filter(({ tied }) => tied).map(({ id }) => id);
 }
 
 /** a wins outright; b, c and d share the second of two seats; e is below them. */
-const VOTES = [
-  [marks('a'), 5],
-  [marks('b'), 3],
-  [marks('c'), 3],
-  [marks('d'), 3],
-  [marks('e'), 1],
-] as const;
+const VOTES = markings('5 a, 3 b, 3 c, 3 d, 1 e');
 
 describe('a tie for the last seat', () => {
   test('joint: all who share it win, even beyond the number of seats', () => {
@@ -58,8 +55,7 @@ describe('a tie for the last seat', () => {
 
   test('lot: over many seeds every one of the tied gets lucky', () => {
     const lucky = new Set<string>();
-    for (let draw = 0; draw < 40; draw += 1) {
-      const seed = createHash('sha256').update(String(draw)).digest('hex');
+    for (const seed of someSeeds(40)) {
       const won = result(position('plurality', 5, { seats: 2, tieBreak: 'lot' }), VOTES, { seed });
       lucky.add(won.winners[1] ?? 'nobody');
     }
@@ -76,10 +72,7 @@ describe('a tie for the last seat', () => {
 
   test('lot: the root of the log changes the order, so that the seed alone tells nobody who wins', () => {
     const count = counted(position('plurality', 5, { seats: 2, tieBreak: 'lot' }), VOTES);
-    const lucky = Array.from({ length: 20 }, (_, draw) => {
-      const root = createHash('sha256').update(`root ${draw}`).digest('hex');
-      return count.report({ ...PLAIN, lot: { seed: SEED, root } }).winners[1];
-    });
+    const lucky = someSeeds(20).map((root) => count.report({ ...PLAIN, lot: { seed: SEED, root } }).winners[1]);
     expect(new Set(lucky)).toEqual(new Set(['b', 'c', 'd']));
   });
 
@@ -112,12 +105,7 @@ describe('a tie for the last seat', () => {
 
 describe('a tie for an elimination', () => {
   /** b and c share the lowest place in round 1, when there is no earlier round to look at. */
-  const FIRST_ROUND = [
-    [ranking('ab'), 5],
-    [ranking('ba'), 2],
-    [ranking('cb'), 2],
-    [ranking('d'), 3],
-  ] as const;
+  const FIRST_ROUND = rankings('5 ab, 2 ba, 2 cb, 3 d');
 
   test.each([
     ['joint', true],
@@ -139,8 +127,7 @@ describe('a tie for an elimination', () => {
 
   test.each(['joint', 'lot'] as const)('%s: the last in the order of the lot goes out', (tieBreak) => {
     const out = new Set<string | undefined>();
-    for (let draw = 0; draw < 20; draw += 1) {
-      const seed = createHash('sha256').update(String(draw)).digest('hex');
+    for (const seed of someSeeds(20)) {
       const won = result(position('ranked_choice', 4, { tieBreak }), FIRST_ROUND, { seed });
       expect(won.rounds?.[0]?.eliminated).toEqual(lotOrder(seed, ['b', 'c']).slice(1));
       expect(won.rounds?.[0]).toMatchObject({
@@ -153,8 +140,7 @@ describe('a tie for an elimination', () => {
   });
 
   test('candidate_order: the candidate order decides, whatever the lot would say', () => {
-    for (let draw = 0; draw < 10; draw += 1) {
-      const seed = createHash('sha256').update(String(draw)).digest('hex');
+    for (const seed of someSeeds(10)) {
       const won = result(position('ranked_choice', 4, { tieBreak: 'candidate_order' }), FIRST_ROUND, { seed });
       expect(won.rounds?.[0]).toMatchObject({ eliminated: ['c'], tie: { policy: 'candidate_order', seed: null } });
     }
@@ -162,14 +148,7 @@ describe('a tie for an elimination', () => {
 
   test('the latest round in which the tied differ decides, not the earliest', () => {
     // Round 1: b 4, c 3. d's ballots make it b 4, c 5 in round 2, and e's make it 6 each in round 3.
-    const votes = [
-      [ranking('a'), 9],
-      [ranking('b'), 4],
-      [ranking('c'), 3],
-      [ranking('dc'), 2],
-      [ranking('eb'), 2],
-      [ranking('ec'), 1],
-    ] as const;
+    const votes = rankings('9 a, 4 b, 3 c, 2 dc, 2 eb, 1 ec');
     const won = result(position('ranked_choice', 5), votes, { seed: SEED });
     expect(won.rounds?.map(({ eliminated }) => eliminated)).toEqual([['d'], ['e'], ['b'], []]);
     expect(won.rounds?.[2]?.tie).toMatchObject({ policy: 'earlier_round' });
@@ -177,12 +156,7 @@ describe('a tie for an elimination', () => {
 
   test('the latest earlier round in which the tied differ decides, whatever the policy', () => {
     // Round 1: a 6, b 4, c 3, d 1. d's ballot goes to c, so b and c tie with 4 in round 2.
-    const votes = [
-      [ranking('a'), 6],
-      [ranking('b'), 4],
-      [ranking('c'), 3],
-      [ranking('dc'), 1],
-    ] as const;
+    const votes = rankings('6 a, 4 b, 3 c, 1 dc');
     for (const tieBreak of ['joint', 'candidate_order', 'lot'] as const) {
       const won = result(position('ranked_choice', [{}, { sortOrder: 99 }, {}, {}], { tieBreak }), votes, {
         seed: SEED,
@@ -196,13 +170,7 @@ describe('a tie for an elimination', () => {
 
   test('a round in which the tied were equal is passed over for the one before', () => {
     // Round 1: a 8, b 4, c 3, d 1, e 1. e's ballot makes c equal to b in round 2, and d's, out next, is exhausted.
-    const votes = [
-      [ranking('a'), 8],
-      [ranking('b'), 4],
-      [ranking('c'), 3],
-      [ranking('d'), 1],
-      [ranking('ec'), 1],
-    ] as const;
+    const votes = rankings('8 a, 4 b, 3 c, 1 d, 1 ec');
     const won = result(position('ranked_choice', [{}, { sortOrder: 99 }, {}, {}, { sortOrder: 100 }]), votes);
     expect(won.rounds?.map(({ eliminated }) => eliminated)).toEqual([['e'], ['d'], ['c'], []]);
     expect(won.rounds?.[2]?.tie).toEqual({ candidateIds: ['c', 'b'], policy: 'earlier_round', seed: null });
@@ -210,14 +178,7 @@ describe('a tie for an elimination', () => {
 
   test('earlier rounds that leave several lowest narrow the tie, and the order decides among those left', () => {
     // Round 1: a 9, b 4, c 3, d 3, e 2. e's ballots make b, c and d 4 each; c and d were lower before.
-    const votes = [
-      [ranking('a'), 9],
-      [ranking('b'), 4],
-      [ranking('c'), 3],
-      [ranking('d'), 3],
-      [ranking('ec'), 1],
-      [ranking('ed'), 1],
-    ] as const;
+    const votes = rankings('9 a, 4 b, 3 c, 3 d, 1 ec, 1 ed');
     const won = result(position('ranked_choice', 5, { tieBreak: 'candidate_order' }), votes);
     expect(won.rounds?.[1]).toMatchObject({
       eliminated: ['d'],

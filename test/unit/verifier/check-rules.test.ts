@@ -5,7 +5,7 @@ import { readBallotDefinition } from '../../../verifier/ballot-definition.ts';
 import { brokenRule } from '../../../verifier/check-rules.ts';
 import type { OpenedVote } from '../../../verifier/recount.ts';
 import { verifyLog } from '../../../verifier/verify-log.ts';
-import { EVENT, leafOf, openingAt, serve, signHead, someBallot, storeLog } from './stored-log.ts';
+import { EVENT, leafOf, openingAt, serve, signHead, someBallots, storeLog } from './stored-log.ts';
 
 const CANDIDATES = ['cnd_a', 'cnd_b', 'cnd_c'];
 
@@ -88,8 +88,8 @@ test('credits may have been bought where they are sold, and a limit that follows
 
 test('a ballot that breaks a rule is found, though the service signs it', async () => {
   const below = createRandom(3);
-  const ballots = Array.from({ length: 4 }, () => someBallot(below));
-  const honest = storeLog(ballots, '00'.repeat(32));
+  const ballots = someBallots(below, 4);
+  const honest = storeLog(ballots);
   const [first] = ballots;
   if (first === undefined) throw new Error('no ballot');
   const pos1 = (candidateId: string, more: object = {}): CommittedVote => ({

@@ -19,7 +19,7 @@ const BALLOTS = 6;
 function logWith(...changes: Change[]): StoredLog {
   const below = createRandom(7);
   const ballots = Array.from({ length: BALLOTS }, () => someBallot(below));
-  return storeLog(ballots, '11'.repeat(32), { changes });
+  return storeLog(ballots, { changes });
 }
 
 async function check(log: StoredLog, { read = serve(log), since }: { read?: Read; since?: string } = {}) {

@@ -5,17 +5,14 @@ import { describe, expect, test } from 'vitest';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { type Read, type Reply, readOverHttp } from '../../../verifier/read-service.ts';
 import { verifyLog } from '../../../verifier/verify-log.ts';
-import { EVENT, leafOf, type StoredLog, serve, signHead, someBallot, storeLog } from './stored-log.ts';
+import { EVENT, leafOf, type StoredLog, serve, signHead, someBallot, someBallots, storeLog } from './stored-log.ts';
 
 const SEED = 7;
 const BALLOTS = 5;
 
 function honestLog(): StoredLog {
   const below = createRandom(SEED);
-  return storeLog(
-    Array.from({ length: BALLOTS }, () => someBallot(below)),
-    '00'.repeat(32),
-  );
+  return storeLog(someBallots(below, BALLOTS));
 }
 
 /** An honest service but for one kind of address. */

@@ -13,7 +13,7 @@ import {
   SIGNER,
   type StoredLog,
   signHead,
-  someBallot,
+  someBallots,
   storeLog,
 } from './stored-log.ts';
 
@@ -34,10 +34,7 @@ const fieldsOf = (entry: Buffer | undefined): Fields => JSON.parse(String(entry)
 
 function honestLog(): StoredLog {
   const below = createRandom(11);
-  return storeLog(
-    Array.from({ length: BALLOTS }, () => someBallot(below)),
-    '00'.repeat(32),
-  );
+  return storeLog(someBallots(below, BALLOTS));
 }
 const log = honestLog();
 

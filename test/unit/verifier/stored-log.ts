@@ -99,6 +99,12 @@ export const configurationOf = (type: Type) => ({
     })),
 });
 
+/** What the lots of these logs are drawn from. */
+const tieSeed = '00'.repeat(32);
+
+export const someBallots = (below: (limit: number) => number, count: number, type: Type = 'election'): StoredBallot[] =>
+  Array.from({ length: count }, () => someBallot(below, type));
+
 export function someBallot(below: (limit: number) => number, type: Type = 'election'): StoredBallot {
   const first = below(3);
   const second = (first + 1 + below(2)) % 3;
@@ -246,7 +252,6 @@ const configLeaf = ({ confirmed, configuration }: Change, at: number): Buffer =>
 /** A whole log, consistent in itself: what an honest service stores, or an attacker who recomputes everything. */
 export function storeLog(
   ballots: readonly StoredBallot[],
-  tieSeed: string,
   { type = 'election', voided = [], change = (results) => results, changes = [] }: Making = {},
 ): StoredLog {
   const early = changes.filter(({ confirmed }) => confirmed === 0).length;

@@ -19,6 +19,7 @@ import {
   serve,
   signHead,
   someBallot,
+  someBallots,
   storeLog,
   type Type,
 } from './stored-log.ts';
@@ -27,14 +28,13 @@ const SEED = Number(process.env['TAMPER_SEED'] ?? 1);
 /** `npm run tamper` runs ten thousand. */
 const TAMPERINGS = Number(process.env['TAMPERINGS'] ?? 2_500);
 const BALLOTS = 12;
-const TIE_SEED = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';
 
 type Below = (limit: number) => number;
 
 /** An event's ballots, its log, and a checkpoint that an observer kept while it was open. */
 function honestLog(below: Below, count = BALLOTS) {
-  const ballots = Array.from({ length: count }, () => someBallot(below));
-  const log = storeLog(ballots, TIE_SEED);
+  const ballots = someBallots(below, count);
+  const log = storeLog(ballots);
   const kept = 2 + below(count);
   return { ballots, log, since: signHead(log.entries.slice(0, kept)), kept };
 }
@@ -164,12 +164,12 @@ const FORKS: Readonly<Record<string, (honest: Honest, below: Below) => StoredLog
   'signs an old head again, over other content': ({ ballots, kept }, below) => {
     // Something that stood in the log already when the observer looked.
     const index = below(kept - 1);
-    return storeLog(ballots.with(index, changed(at(ballots, index), below)), TIE_SEED);
+    return storeLog(ballots.with(index, changed(at(ballots, index), below)));
   },
   'forks the log': ({ ballots, kept }, below) => {
     const index = below(kept - 1);
-    const fork = [...ballots.slice(0, index), ...Array.from({ length: BALLOTS }, () => someBallot(below))];
-    return storeLog(fork, TIE_SEED);
+    const fork = [...ballots.slice(0, index), ...someBallots(below, BALLOTS)];
+    return storeLog(fork);
   },
   'goes back to an older state': ({ ballots, kept, log }) => {
     const entries = log.entries.slice(0, kept - 1);
@@ -208,7 +208,7 @@ describe('the verifier', () => {
       const fork = FORKS[kind];
       if (rewrite !== undefined) {
         tampered = {
-          ...storeLog(rewrite([...ballots], below, below(ballots.length)), TIE_SEED),
+          ...storeLog(rewrite([...ballots], below, below(ballots.length))),
           checkpoint: log.checkpoint,
         };
       } else if (fork !== undefined) tampered = fork(honest, below);
@@ -233,8 +233,8 @@ describe('the verifier', () => {
   test('knows a void ballot of a poll by its leaf, and does not count it; an election takes none back', async () => {
     const below = createRandom(SEED);
     const failed = async (type: Type) => {
-      const ballots = Array.from({ length: BALLOTS }, () => someBallot(below, type));
-      const { checks } = await verify(storeLog(ballots, TIE_SEED, { type, voided: [4] }));
+      const ballots = someBallots(below, BALLOTS, type);
+      const { checks } = await verify(storeLog(ballots, { type, voided: [4] }));
       return checks.flatMap(({ name, status }) => (status === 'failed' ? name : []));
     };
     expect([await failed('poll'), await failed('election')]).toEqual([[], ['openings']]);
@@ -242,10 +242,10 @@ describe('the verifier', () => {
 
   test('holds the weight of a ballot in a poll to 1', async () => {
     const below = createRandom(SEED);
-    const ballots = Array.from({ length: BALLOTS }, () => someBallot(below, 'poll'));
-    expect(await verify(storeLog(ballots, TIE_SEED, { type: 'poll' }))).toMatchObject({ verified: 'yes' });
+    const ballots = someBallots(below, BALLOTS, 'poll');
+    expect(await verify(storeLog(ballots, { type: 'poll' }))).toMatchObject({ verified: 'yes' });
     const heavier = ballots.with(2, { ...at(ballots, 2), weightMicro: 2_000_000n });
-    const { checks } = await verify(storeLog(heavier, TIE_SEED, { type: 'poll' }));
+    const { checks } = await verify(storeLog(heavier, { type: 'poll' }));
     expect(checks.at(-1)).toMatchObject({ name: 'openings', status: 'failed' });
   });
 
@@ -316,8 +316,8 @@ describe('the verifier', () => {
 
   test('holds the ballots against the roll, as it stood before each of them', async () => {
     const below = createRandom(SEED);
-    const ballots = Array.from({ length: 4 }, () => someBallot(below)).map(leafOf);
-    const open = (roll: unknown) => encodeLeaf({ ...JSON.parse(String(at(storeLog([], TIE_SEED).entries, 0))), roll });
+    const ballots = someBallots(below, 4).map(leafOf);
+    const open = (roll: unknown) => encodeLeaf({ ...JSON.parse(String(at(storeLog([]).entries, 0))), roll });
     const roll = (heads: number, seq: number, more: object = {}) =>
       encodeLeaf({
         ...{
@@ -334,7 +334,7 @@ describe('the verifier', () => {
         ...more,
       });
     const leavesCheck = async (...entries: Buffer[]) => {
-      const stored = { ...storeLog([], TIE_SEED), entries, checkpoint: signHead(entries) };
+      const stored = { ...storeLog([]), entries, checkpoint: signHead(entries) };
       return (await verify(stored)).checks.find(({ name }) => name === 'leaves')?.status;
     };
     const heads = (count: number) => ({ heads: count, weight: '9.5' });

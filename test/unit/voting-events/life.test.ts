@@ -1,6 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
+import type { Caller } from '#src/http/caller.ts';
+import { type Organizer, ownerOf, type VoteCaller, voteCallerOf } from '#src/voting-events/access.ts';
 import { LIFE, type LifeAction, type LifeAnswer, PHASES } from '#src/voting-events/life.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 /** What the guide calls each action of the table. */
 const WORDS: Readonly<Record<LifeAction, string>> = {
@@ -47,4 +50,18 @@ test('the guide’s table of what may be done when is the table that the service
   const guide = readFileSync(new URL('../../../docs/guides/event-life.md', import.meta.url), 'utf8');
   const table = guide.split('\n').filter((line) => line.startsWith('| '));
   expect(table.slice(1)).toEqual(rows);
+});
+
+/** The compiler reads these: a line that it takes without a complaint is one itself. */
+test('keeps organizers and vote callers apart, for the compiler and for whoever asks', () => {
+  const caller = { plan: 'free' } as Caller;
+  const event = {} as VotingEvent;
+  const change = (organizer: Organizer) => organizer.isOrganizer;
+  const cast = (voter: VoteCaller) => voter.isOrganizer;
+  // @ts-expect-error A vote caller changes no event.
+  expect(change(voteCallerOf(caller, event))).toBeUndefined();
+  // @ts-expect-error An organizer casts no ballot.
+  expect(cast(ownerOf(caller, event))).toBe(true);
+  expect(change(ownerOf(caller, event))).toBe(true);
+  expect(cast(voteCallerOf(caller, event))).toBeUndefined();
 });

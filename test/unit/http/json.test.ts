@@ -1,8 +1,11 @@
+import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { findJsonFaults, MAX_DEPTH, MAX_VALUES } from '#src/http/json/json-fault.ts';
+import { parseLargeBody } from '#src/http/json/parse-large-body.ts';
 import { type JsonObject, parseJsonBody } from '#src/http/json/strict-json.ts';
+import { jsonPieces } from '#src/http/send.ts';
 import { ApiError, validationError } from '#src/platform/errors.ts';
 
 const encoder = new TextEncoder();
@@ -246,4 +249,86 @@ describe('strict JSON', () => {
     const parsed = z.strictObject({ a: z.number() }).safeParse(value);
     expect(parsed.error?.issues).toMatchObject([{ code: 'unrecognized_keys', keys: ['__proto__', 'constructor'] }]);
   });
+});
+
+const BOUNDS = { bytes: 32 * 1024 * 1024, values: 250_000 };
+const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
+
+const LONG = 'é'.repeat(1_000_000);
+const TAKEN = `{"title":"${LONG}","list":[${'1.5,'.repeat(100_000)}null],"b":{"c":true}}`;
+const KEPT_IN_PART = `{"title":"${LONG}","n":12345678901234567890}`;
+const REFUSED = [`{"title":"${LONG}`, `["${LONG}"]`, `{"a":[${'1,'.repeat(300_000)}1]}`, `{"a":"${LONG}"} x`];
+
+const largeRefusalOf = async (work: () => unknown): Promise<unknown> => {
+  try {
+    await work();
+  } catch (fault) {
+    if (fault instanceof ApiError) return [fault.code, fault.message, fault.details];
+    throw fault;
+  }
+  throw new Error('was not refused');
+};
+
+describe('a large body', () => {
+  test.each([TAKEN, KEPT_IN_PART])('is read as any other is (%#)', async (text) => {
+    expect(await parseLargeBody(bytesOf(text), BOUNDS)).toEqual(parseJsonBody(bytesOf(text), BOUNDS));
+  });
+
+  test.each(REFUSED)('is refused as any other is (%#)', async (text) => {
+    const expected = await largeRefusalOf(() => parseJsonBody(bytesOf(text), BOUNDS));
+    expect(await largeRefusalOf(() => parseLargeBody(bytesOf(text), BOUNDS))).toEqual(expected);
+  });
+
+  test('holds up nobody else while it is read, and several come to their own ends', async () => {
+    let turns = 0;
+    let isDone = false;
+    const reading = Promise.all([TAKEN, KEPT_IN_PART, TAKEN].map((text) => parseLargeBody(bytesOf(text), BOUNDS)));
+    const done = reading.finally(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      await setImmediate();
+      turns += 1;
+    }
+    expect((await done).map(({ faults }) => faults.length)).toEqual([0, 1, 0]);
+    expect(turns).toBeGreaterThan(10);
+  });
+
+  test('that comes while the idle thread ends is read by another', async () => {
+    vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] });
+    try {
+      await parseLargeBody(bytesOf(TAKEN), BOUNDS);
+      vi.advanceTimersByTime(60_000);
+      expect((await parseLargeBody(bytesOf(TAKEN), BOUNDS)).faults).toEqual([]);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+});
+
+const written = (value: unknown): string => [...jsonPieces(value)].join('');
+
+test('pieces of JSON join to what JSON.stringify gives', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6 }), (value) => {
+      expect(written(value)).toBe(JSON.stringify(value));
+    }),
+  );
+  for (const value of [
+    { data: [], nextCursor: null },
+    { data: undefined, x: 1 },
+    { a: undefined },
+    [undefined, 1],
+    { at: new Date(0), deep: { at: new Date(0) } },
+    { data: { list: [{ gone: undefined }, null] } },
+  ])
+    expect(written(value)).toBe(JSON.stringify(value));
+});
+
+test('no piece of a list holds more than one row, wherever the list stands', () => {
+  const rows = Array.from({ length: 1_000 }, (_, index) => ({ id: index, text: 'x'.repeat(5_000) }));
+  for (const body of [{ data: rows, nextCursor: null }, { data: { rows } }]) {
+    const longest = Math.max(...[...jsonPieces(body)].map((piece) => piece.length));
+    expect(longest).toBeLessThan(5_100);
+  }
 });

@@ -4,16 +4,18 @@ import { logOrigin } from '#src/ballot-log/checkpoint.ts';
 import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
 import { createNoteSigner } from '#src/ballot-log/signed-note.ts';
+import { keyOf } from '#test/harness/witness.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
+import { readWitnessKey } from '../../../verifier/note.ts';
 import type { Read } from '../../../verifier/read-service.ts';
 import { lastWords, type VerifyOptions, verifyLog } from '../../../verifier/verify-log.ts';
-import { CLOSED_AT, EVENT, leafOf, SIGNER, serve, signHead, someBallot, storeLog } from './stored-log.ts';
+import { CLOSED_AT, EVENT, leafOf, SIGNER, serve, signHead, someBallot, someBallots, storeLog } from './stored-log.ts';
 
 // Red is for what the service served or signed. What a voter typed, and what something else on the way answered, is not.
 
 const below = createRandom(21);
-const ballots = Array.from({ length: 5 }, () => someBallot(below));
-const log = storeLog(ballots, '00'.repeat(32));
+const ballots = someBallots(below, 5);
+const log = storeLog(ballots);
 const [ballot = someBallot(below)] = ballots;
 const promise = signLogPromise(logOrigin(SIGNER.name, EVENT), hashLeaf(leafOf(ballot)), SIGNER, Date.UTC(2200, 0, 1));
 
@@ -128,3 +130,33 @@ test.each([/voting-log-key$/, /checkpoint$/])(
     expect(lastWords(await verifyLog({ read, event: EVENT }), 'page')).toContain('says nothing for or against the log');
   },
 );
+
+const since = signHead(log.entries.slice(0, 3));
+const witnesses = { keys: [readWitnessKey(keyOf('witness.example').verifierKey)], quorum: 1 };
+
+async function statusesOf(more: Partial<VerifyOptions> = {}, stored = log) {
+  const { verified, checks } = await verifyLog({ read: serve(stored), event: EVENT, ...more });
+  const named = (status: string): string[] => checks.flatMap((one) => (one.status === status ? one.name : []));
+  return { verified, notAsked: named('not_asked'), leftOut: named('left_out') };
+}
+
+test('a log with everything published is right, and what nobody asked for is listed as such', async () => {
+  const notAsked = ['consistency', 'your ballot', 'promise kept', 'witnesses'];
+  expect(await statusesOf()).toEqual({ verified: 'yes', notAsked, leftOut: [] });
+  expect(await statusesOf({ since })).toEqual({ verified: 'yes', notAsked: notAsked.slice(1), leftOut: [] });
+});
+
+test('what was asked for and could not run is left out, and the log is right as far as it goes', async () => {
+  const asked = await statusesOf({ witnesses });
+  expect(asked).toMatchObject({ verified: 'partial', leftOut: ['service log'] });
+  expect(asked.notAsked).not.toContain('witnesses');
+  const code = randomBytes(13).toString('hex').toUpperCase();
+  expect(await statusesOf({ code })).toMatchObject({ verified: 'partial', leftOut: ['your ballot'] });
+});
+
+test('what the rules of the log demand and could not run is left out, whether it was asked for or not', async () => {
+  const entries = log.entries.slice(0, -1);
+  const results = { ...log.results, final: false, log: { ...log.results.log, size: entries.length, close: null } };
+  const open = { ...log, results, entries, checkpoint: signHead(entries) };
+  expect(await statusesOf({}, open)).toMatchObject({ verified: 'partial', leftOut: ['close', 'recount'] });
+});
