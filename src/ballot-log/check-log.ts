@@ -1,4 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
+import { z } from 'zod';
 import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { BlockSpoilt, findWrongHeads, type PlacedBallot, readSealedBallots } from '#src/ballots/box.ts';
 import { type Database, inTransaction } from '#src/database/client.ts';
@@ -17,6 +18,7 @@ import type { CheckpointMemory, Remembered } from './checkpoint-memory.ts';
 import { listLogs } from './due-repository.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { CompactRange, equalHashes, hashLeaf } from './merkle-tree.ts';
+import { readEnd } from './record-configuration.ts';
 import {
   findHead,
   findLastCheckpoint,
@@ -39,6 +41,7 @@ export interface CheckDeps {
   readonly ballotKeys: BallotKeys;
 }
 
+const endShape = z.looseObject({ end: z.number().nullable() });
 /** Leaves that are held at a time, whatever the size of the log: few enough not to keep requests waiting while they are hashed. */
 const CHUNK = 2 * TILE_WIDTH;
 
@@ -64,14 +67,16 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
   const event = await findEventById(deps.db, eventId);
   const definition = event === undefined ? undefined : await deps.definitions.get(event);
   const head = await findHead(deps.db, eventId);
-  if (definition === undefined || head === undefined) return undefined;
+  if (event === undefined || definition === undefined || head === undefined) return undefined;
   const { size } = head.frontier;
   const replay = new LogReplay();
+  let ends: { readonly end: number | null } | undefined;
   while (replay.frontier.size < size) {
     const from = replay.frontier.size;
     const to = Math.min(size, from + CHUNK);
     const leaves = await readLeaves(deps.db, eventId, from, to);
     if (leaves.length !== to - from) return `leaves are missing between ${from} and ${to}`;
+    ends = leaves.reduce((end, data) => endOf(data) ?? end, ends);
     const fault =
       (await checkCheckpoints(deps, eventId, replay, leaves.map(hashLeaf))) ??
       (await checkTiles(deps, eventId, replay.takeFullTiles())) ??
@@ -80,8 +85,16 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
     await setImmediate();
   }
   if (!equalHashes(replay.frontier.root(), head.frontier.root())) return 'the head has another root than its leaves';
+  if (ends !== undefined && ends.end !== (await readEnd(deps.db, eventId)))
+    return 'the event ends at another time than its log says';
   const unaccounted = await findUnaccounted(deps.db, eventId);
-  return unaccounted ?? (await checkRoll(deps, definition.event, head)) ?? (await checkSigned(deps, eventId));
+  return unaccounted ?? (await checkRoll(deps, event, head)) ?? (await checkSigned(deps, eventId));
+}
+
+/** The end that an `open` or `config` leaf says; undefined for other leaves. */
+function endOf(data: Buffer): { readonly end: number | null } | undefined {
+  const text = data.toString('utf8');
+  return /"t":"(?:open|config)"/.test(text) ? endShape.safeParse(JSON.parse(text)).data : undefined;
 }
 
 /** The roll of an election, until its log is closed: nothing depends on it from then on. */
@@ -92,7 +105,7 @@ async function checkRoll(
 ): Promise<string | undefined> {
   if (event.type === 'poll' || closedSize !== null) return undefined;
   const own = await ballotKeys.find(event);
-  return own === undefined ? undefined : findForged(db, secrets, own, event);
+  return own === undefined ? 'the election has no key' : findForged(db, secrets, own, event);
 }
 
 /** Marks an election as disputed where a request met a row that the service did not write. */

@@ -4,7 +4,7 @@ import { readNow } from '#src/database/database-clock.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
-import { markFinal } from '#src/voting-events/repository.ts';
+import { clearDispute, markFinal } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { checkLog } from './check-log.ts';
 import { agreeInWeight } from './check-repository.ts';
@@ -41,6 +41,8 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
   // What is signed for from here on is counted by names and rules of today: every ballot must still be the one that its leaf commits to.
   const fault = await checkLog(deps, event.id);
   if (fault !== undefined) throw new LogSetBack('ballot_log_changed', head.frontier.size, undefined, fault);
+  // Whatever raised an alarm before was mended.
+  await clearDispute(deps.db, event.id);
   const count = await deps.countFinally(definition);
   const { lotRoot } = count;
   const note = await inTransaction(deps.db, async (tx) => {

@@ -21,7 +21,7 @@ import { recordCheckpoint, renewNote } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { closeLog } from './close-log.ts';
 import { isLogClosed, listEventsToTend, readLeastToSeal } from './due-repository.ts';
-import { encodeLeaf, voidLeaf } from './leaf.ts';
+import { encodeLeaf, SALT_BYTES, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { CompactRange } from './merkle-tree.ts';
 import { readEnd, recordConfiguration } from './record-configuration.ts';
@@ -227,7 +227,8 @@ function openRow(secrets: Secrets, event: VotingEvent, row: BallotToSeal): Ballo
     const sealedTime = openWaitingTime(secrets, event.id, row.codeTag, row.sealedTime);
     // In a poll everybody weighs the same.
     const weightMicro = sealed?.weightMicro ?? MICRO;
-    if (weightMicro !== row.weightMicro) return undefined;
+    const { salt } = sealed ?? row;
+    if (weightMicro !== row.weightMicro || salt.length !== SALT_BYTES) return undefined;
     return { ...row, entries, sealedTime, ...sealed, weightMicro };
   } catch {
     return undefined;

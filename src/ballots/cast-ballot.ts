@@ -23,8 +23,8 @@ import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
 import { refuseForged } from '#src/voters/forged-rows.ts';
-import { dropUnconfirmed } from '#src/voters/voter-key-repository.ts';
-import { isGenuine, taggedVoter } from '#src/voters/voter-tag.ts';
+import { dropUnconfirmed, keepApproval } from '#src/voters/voter-key-repository.ts';
+import { taggedStatus, taggedVoter } from '#src/voters/voter-tag.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
@@ -192,13 +192,16 @@ export async function castBallot(
       claim: claim?.valuesFor(answer),
     });
     if (stored !== undefined && claim !== undefined) return claim.replay(stored);
-    const forged = tagged !== undefined && !isGenuine(deps.secrets, definition.event, taggedVoter(event.id, tagged));
+    const voter = tagged === undefined ? undefined : taggedVoter(event.id, tagged);
+    const said = voter === undefined ? undefined : taggedStatus(deps.secrets, definition.event, voter);
+    const forged = voter !== undefined && said === undefined;
     claim?.claimed(verdict === 'cast' && !forged);
     if (forged) {
       // No caller has the code of this one.
-      await inTransaction(deps.db, (tx) => dropUnconfirmed(tx, event.id, [tagged[0]]));
-      throw await refuseForged(deps, event.id, tagged[0]);
+      await inTransaction(deps.db, (tx) => dropUnconfirmed(tx, event.id, [voter.id]));
+      throw await refuseForged(deps, event.id, voter.id);
     }
+    if (voter !== undefined && said === 'pending') await keepApproval(deps.db, deps.secrets, voter);
     if (verdict === 'cast') return answer;
     if (verdict === OTHER_WEIGHT && weightMicro !== undefined) {
       weight = weightMicro;

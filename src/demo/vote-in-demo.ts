@@ -99,7 +99,7 @@ async function giveKeys(deps: Deps, { election, voters }: EmptyDemo): Promise<st
   return inTransaction(deps.db, async (tx) => {
     const keys: string[] = [];
     for (const voter of voters) {
-      const key = makeVoterKey(deps.secrets, generateKeySeed());
+      const key = makeVoterKey(deps.secrets, voter, generateKeySeed());
       const keyHash = hashStoredKey(deps.secrets, voter, key);
       const stored = await insertVoterKey(tx, election, voter, voter.email ?? '', keyHash);
       if (!stored) throw new Error('a voter of the demo got no key');

@@ -5,6 +5,7 @@ import { openSeed } from '#src/ballot-log/lot.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
 import { isSealed, openBallot, openWaiting } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
+import { MICRO } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Lot, ReportOptions, RoundPage } from '#src/tally/types.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
@@ -350,8 +351,9 @@ export class EventCounter {
     const forged = new Set<string>();
     const queue = inputs.queue.flatMap((one) => {
       const opened = unlessForged(() => openWaiting(secrets, definition.event, one.codeTag, one.entries));
-      if (opened === undefined) forged.add(one.codeTag.toString('hex'));
-      return opened === undefined ? [] : [countable(one, opened)];
+      const isSound = opened !== undefined && (opened.sealed !== undefined || one.weightMicro === MICRO);
+      if (!isSound) forged.add(one.codeTag.toString('hex'));
+      return isSound ? [countable(one, opened)] : [];
     });
     const notCounted = [...inputs.hidden, ...inputs.voided, ...leftOut].flatMap((one) =>
       forged.has(one.codeTag.toString('hex'))

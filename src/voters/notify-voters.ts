@@ -123,7 +123,7 @@ async function deliver(
   run: JobRun,
   end: (how: MailEnd) => Promise<void>,
 ): Promise<MailEnd> {
-  const key = makeVoterKey(deps.secrets, `${notification.id}/${voter.id}`);
+  const key = makeVoterKey(deps.secrets, voter, notification.id);
   const keyHash = hashStoredKey(deps.secrets, voter, key);
   // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
   const isStored = await inTransaction(deps.db, async (tx) => {

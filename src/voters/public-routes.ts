@@ -29,7 +29,8 @@ import {
   viewRegisteredVoter,
 } from './voter.ts';
 import { checkElectionBody, checkPollBody, countWrongKey, identityOf, participantsOf } from './voter-identity.ts';
-import { isGenuine, taggedVoter } from './voter-tag.ts';
+import { keepApproval } from './voter-key-repository.ts';
+import { taggedStatus, taggedVoter } from './voter-tag.ts';
 
 interface EligibilityDeps {
   readonly db: Database;
@@ -57,8 +58,11 @@ export async function checkVoter(
 ): Promise<Eligibility> {
   const participant = participantOf(event, sent);
   const { verdict: judged, tagged } = await checkCast(deps.db.$client, deps.secrets, event.id, participant);
-  const forged = tagged !== null && !isGenuine(deps.secrets, event, taggedVoter(event.id, tagged));
-  if (forged) await reportForged(deps, event.id, tagged[0]);
+  const voter = tagged === null ? undefined : taggedVoter(event.id, tagged);
+  const said = voter === undefined ? undefined : taggedStatus(deps.secrets, event, voter);
+  const forged = voter !== undefined && said === undefined;
+  if (forged) await reportForged(deps, event.id, voter.id);
+  if (voter !== undefined && said === 'pending') await keepApproval(deps.db, deps.secrets, voter);
   const verdict = forged ? 'voter_key_invalid' : judged;
   if (verdict === 'voter_key_invalid' && participant !== undefined && 'identity' in participant) {
     const { identity } = participant;

@@ -116,7 +116,7 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: 
     await deliverVoterMail(deps, run, event, voter, { ...words, holdsKey: false });
     return;
   }
-  const key = makeVoterKey(deps.secrets, request.seed);
+  const key = makeVoterKey(deps.secrets, voter, request.seed);
   await mailKey(deps, event, voter, { kind: 'key', to: voter.email, key, nowMs }, run);
 }
 

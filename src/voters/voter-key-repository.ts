@@ -1,11 +1,13 @@
 import { and, eq, inArray, ne, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { stopConfirmation } from './registration-repository.ts';
 import { voterKeys, voters } from './tables.ts';
 import type { Voter } from './voter.ts';
+import { type TaggedVoter, tagOfVoter } from './voter-tag.ts';
 
 /**
  * Stores a key's hash beside the earlier ones, which stay valid, unless an earlier attempt at its mail has stored it.
@@ -54,6 +56,21 @@ export async function storeKeyMailEnd(
 /** Notes how a voter stands before a mail or a link changes it in a rehearsal. Call with the event held. */
 export async function noteBeforeRehearsal(tx: Transaction, eventId: string, voterId: string): Promise<void> {
   await tx.execute(sql`SELECT note_before_rehearsal(${eventId}, ${voterId})`);
+}
+
+/** Writes that a first key has approved a voter, where the tag does not say so: a later change of the approval does not undo it. */
+export async function keepApproval(executor: Executor, secrets: Secrets, row: TaggedVoter): Promise<void> {
+  await executor
+    .update(voters)
+    .set({ tag: tagOfVoter(secrets, { ...row, status: 'approved' }) })
+    .where(
+      and(
+        eq(voters.votingEventId, row.votingEventId),
+        eq(voters.id, row.id),
+        eq(voters.status, 'approved'),
+        eq(voters.tag, row.tag ?? Buffer.alloc(0)),
+      ),
+    );
 }
 
 /** Drops what these voters cast and did not confirm. */

@@ -11,12 +11,16 @@ export function generateKeySeed(): string {
   return randomBytes(16).toString('base64url');
 }
 
+type KeyHolder = Pick<Voter, 'votingEventId' | 'id' | 'keyGeneration'>;
+
 /**
  * 80 bits in Crockford's base32, in four groups that people can type: `7H2K-…`. Each attempt at a mail makes the same key,
- * and nothing that stands in the database alone makes it: it takes the secret key besides.
+ * and nothing that stands in the database alone makes it: it takes the secret key besides. One seed makes another key for each voter:
+ * a job that SQL copied mails no one the key of somebody else.
  */
-export function makeVoterKey(secrets: Secrets, seed: string): string {
-  const text = base32(secrets.mac('mailed-key', seed).subarray(0, 10), KEY_CHARACTERS).toUpperCase();
+export function makeVoterKey(secrets: Secrets, { votingEventId, id, keyGeneration }: KeyHolder, seed: string): string {
+  const message = JSON.stringify([votingEventId, id, keyGeneration, seed]);
+  const text = base32(secrets.mac('mailed-key', message).subarray(0, 10), KEY_CHARACTERS).toUpperCase();
   return (text.match(/.{4}/g) ?? []).join('-');
 }
 
@@ -32,11 +36,7 @@ export function hashSentKey(secrets: Secrets, eventId: string, key: string): Buf
  * What is stored of a key: it binds event, voter, generation and key. A row that is copied opens nothing for another voter, and one that
  * is put back nothing once the voter's keys ended.
  */
-export function hashStoredKey(
-  secrets: Secrets,
-  { votingEventId, id, keyGeneration }: Pick<Voter, 'votingEventId' | 'id' | 'keyGeneration'>,
-  key: string,
-): Buffer {
+export function hashStoredKey(secrets: Secrets, { votingEventId, id, keyGeneration }: KeyHolder, key: string): Buffer {
   const mac = secrets.mac('voter-key', `${votingEventId}\n${readTyped(key)}`);
   return sha256(Buffer.concat([mac, Buffer.from(`${id}\n${keyGeneration}`)]));
 }

@@ -23,7 +23,7 @@ export type DecidingColumns = Readonly<
   >
 >;
 
-type TaggedVoter = DecidingColumns & Pick<typeof voters.$inferSelect, 'tag'>;
+export type TaggedVoter = DecidingColumns & Pick<typeof voters.$inferSelect, 'tag'>;
 
 /** What `tagged_voter` gives of a row. */
 export type TaggedArray = readonly [
@@ -65,28 +65,36 @@ export function tagOfVoter(secrets: Secrets, row: DecidingColumns): Buffer {
   return Buffer.concat([Buffer.from(secrets.id, 'hex'), macOf(standingOf(row, row.status)), group]);
 }
 
+/** What a tag may say of a row that shows a status. Who waits has no vote, and the end of a rehearsal takes approvals back. */
+function statusesOf(shown: VoterStatus, approval: VotingEvent['voterApproval']): readonly VoterStatus[] {
+  if (shown === 'pending') return ['pending', 'approved'];
+  // The first use of a key approves a voter where approval is automatic; then the tag is written again.
+  if (shown === 'approved') return approval === 'automatic' ? ['approved', 'pending'] : ['approved'];
+  // Whatever else SQL writes is no status.
+  return shown === 'rejected' ? ['rejected'] : [];
+}
+
 /**
- * Whether the service wrote the row of a voter as it stands, under any of its listed secret keys. Never asks for the type of the event,
- * which SQL can change for a moment: participants of polls, which bear no tag, are told apart by their callers.
+ * The status that the tag of a voter's row says, under any of the listed secret keys; undefined where the service did not write the row
+ * as it stands. Never asks for the type of the event, which SQL can change for a moment: participants of polls, which bear no tag, are
+ * known by the callers.
  */
-export function isGenuine(
+export function taggedStatus(
   secrets: Secrets,
   { voterApproval }: Pick<VotingEvent, 'voterApproval'>,
   row: TaggedVoter,
-): boolean {
+): VoterStatus | undefined {
   const { tag } = row;
-  if (tag?.length !== KEY_ID_BYTES + 2 * MAC_BYTES) return false;
+  if (tag?.length !== KEY_ID_BYTES + 2 * MAC_BYTES) return undefined;
   const bears = (text: string, at: number): boolean =>
     secrets
       .macs('row-tag', text)
       .some((mac) => equalSecrets(mac.subarray(0, MAC_BYTES), tag.subarray(at, at + MAC_BYTES)));
-  if (row.groupId !== null && !bears(groupOf(row), KEY_ID_BYTES + MAC_BYTES)) return false;
-  // The first use of a key approves a voter where approval is automatic, and the end of a rehearsal takes that back.
-  const either = voterApproval === 'automatic' && row.status !== 'rejected';
-  return (either ? ['approved', 'pending'] : [row.status]).some((status) =>
-    bears(standingOf(row, status), KEY_ID_BYTES),
-  );
+  if (row.groupId !== null && !bears(groupOf(row), KEY_ID_BYTES + MAC_BYTES)) return undefined;
+  return statusesOf(row.status, voterApproval).find((status) => bears(standingOf(row, status), KEY_ID_BYTES));
 }
+
+export const isGenuine = (...of: Parameters<typeof taggedStatus>): boolean => taggedStatus(...of) !== undefined;
 
 /** Whether an organizer's change may make the row the service's own word: it is genuine, or the bare listing of a poll's participant. */
 export const isChangeable = (

@@ -15,12 +15,14 @@ export async function giveVoterKey(
   { deps }: TestService,
   eventId: string,
   voterId: string,
-  key = makeVoterKey(deps.secrets, generateKeySeed()),
+  given?: string,
 ): Promise<string> {
+  const voter = await rowOf(deps, eventId, voterId);
+  const key = given ?? makeVoterKey(deps.secrets, voter, generateKeySeed());
   await deps.db.$client.query('INSERT INTO voter_keys (voting_event_id, voter_id, key_hash) VALUES ($1, $2, $3)', [
     eventId,
     voterId,
-    hashStoredKey(deps.secrets, await rowOf(deps, eventId, voterId), key),
+    hashStoredKey(deps.secrets, voter, key),
   ]);
   return key;
 }

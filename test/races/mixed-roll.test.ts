@@ -29,7 +29,8 @@ test('a roll that is mixed while people vote, get keys and are deleted loses nob
     const rows = Array.from({ length: 100 }, (_, at) => ({ name: 'V', email: `v${batch + at}@mail.example` }));
     const path = `/voting-events/${event.id}/voters/batch`;
     const added = demand(await account.post(path, { voters: rows }), 201);
-    const voterKey = (): string => makeVoterKey(service.deps.secrets, generateKeySeed());
+    const holder = { votingEventId: event.id, id: '', keyGeneration: 0 };
+    const voterKey = (): string => makeVoterKey(service.deps.secrets, holder, generateKeySeed());
     voters.push(...added.map((voter: { id: string; email: string }) => ({ ...voter, voterKey: voterKey() })));
   }
   const { $client } = service.deps.db;

@@ -6,7 +6,7 @@ import { enqueue } from '#src/jobs/queue.ts';
 import { createLog } from '#src/platform/log.ts';
 import { SEND_VOTER_KEY, voterKeyMail } from '#src/voters/send-voter-key.ts';
 import { sealDeps } from '#src/work.ts';
-import { createTestEvent, demand, PLURALITY, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import { createTestEvent, demand, PLURALITY, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
@@ -322,5 +322,75 @@ describe('a ballot that SQL puts into the queue', () => {
     });
     expect((await read(election)).finalAt).toBeNull();
     await expectThree(election);
+  });
+});
+
+describe('what SQL says of the event', () => {
+  test('ends no election before the end that its log says', async () => {
+    const election = await openElection({ endsAt: Date.now() + 3_600_000 });
+    await vote(election, member(election, 0));
+    // The one ballot waits for the close.
+    await sealBallots(service, election.event.id, 2);
+    await sql.query('UPDATE voting_events SET closed_at = now_ms() - 960000 WHERE id = $1', [election.event.id]);
+    await sql.query('UPDATE ballot_logs SET ends_at = now_ms() - 960000 WHERE voting_event_id = $1', [
+      election.event.id,
+    ]);
+    await sql.query(
+      `UPDATE ballot_logs l SET ends_at = e.closed_at FROM voting_events e WHERE e.id = l.voting_event_id AND e.id = $1`,
+      [election.event.id],
+    );
+    await eventually(async () => {
+      await sequenceLog(sealDeps(service.deps), election.event.id, 1).catch(() => undefined);
+      return (await read(election)).disputed === true ? true : undefined;
+    });
+    expect((await read(election)).finalAt).toBeNull();
+  });
+
+  test('hides no participation behind an election without a key', async () => {
+    const election = await openElection();
+    await vote(election, member(election, 0));
+    await sealBallots(service, election.event.id);
+    await sql.query('UPDATE voting_events SET ballot_key = NULL WHERE id = $1', [election.event.id]);
+    expect(await checkLog(sealDeps(service.deps), election.event.id)).toContain('no key');
+  });
+});
+
+describe('an honest voter whom a first key approved', () => {
+  const REGISTERED = { voter: { selfRegistration: true, approval: 'automatic' } };
+
+  async function register(election: Election): Promise<Member> {
+    const email = `r-${randomUUID()}@mail.example`;
+    const { id } = demand(await account.page(election.event, 'register/voter', { name: 'New', email }), 201);
+    return { id, email };
+  }
+
+  test('votes on when the organizer approves by hand from then on', async () => {
+    const election = await openElection(REGISTERED);
+    const [checked, cast1] = [await register(election), await register(election)];
+    const key = await keyOf(election, checked);
+    const check = await account.page(election.event, 'voter/check', { email: checked.email, voterKey: key });
+    expect(check.body.data.eligible).toBe(true);
+    const code = await codeOf(election, cast1, await keyOf(election, cast1));
+    demand(await account.patch(`/voting-events/${election.event.id}`, { voter: { approval: 'manual' } }), 200);
+    demand(await confirm(election, code), 200);
+    demand(await confirm(election, await codeOf(election, checked, key)), 200);
+    expect(await checkLog(sealDeps(service.deps), election.event.id)).toBeUndefined();
+  });
+
+  test('is renamed in a rehearsal, waits again after it, and is approved by hand', async () => {
+    const event = await createTestEvent(service, account, { type: 'election', ...REGISTERED }, PLURALITY, false);
+    const path = `/voting-events/${event.id}`;
+    const election = { event, members: [] };
+    demand(await account.patch(path, { startsAt: Date.now() + 3_600_000 }), 200);
+    const one = await register(election);
+    demand(await account.patch(path, { status: 'rehearsal' }), 200);
+    await vote(election, one);
+    demand(await account.patch(`${path}/voters/${one.id}`, { name: 'Renamed' }), 200);
+    demand(await account.patch(path, { status: 'draft' }), 200);
+    demand(await account.patch(path, { voter: { approval: 'manual' } }), 200);
+    demand(await account.patch(`${path}/voters/${one.id}`, { status: 'approved' }), 200);
+    demand(await account.patch(path, { status: 'open' }), 200);
+    await vote(election, one);
+    expect((await read(election)).disputed).toBe(false);
   });
 });
