@@ -1,6 +1,7 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { visitor, votesFor } from '#test/harness/elections.ts';
+import { ask } from '#test/harness/real-processes.ts';
 import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 let direct: TestService;
@@ -53,17 +54,7 @@ describe('while the database is silent', () => {
     const votes = votesFor(event);
     const calls: (() => Promise<Response>)[] = [];
     const add = (method: string, target: string, key: string, body?: unknown, headers = {}) =>
-      calls.push(() =>
-        fetch(`http://127.0.0.1:${service.port}${target}`, {
-          method,
-          headers: {
-            Authorization: `Bearer ${key}`,
-            ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-            ...headers,
-          },
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        }),
-      );
+      calls.push(() => ask(service.port, method, target, { key, body, headers }));
     const base = `/public/voting-events/${event.id}/ballot`;
     for (let times = 0; times < 10; times += 1) {
       add('POST', `${base}/cast`, account.vote, { visitorId: visitor(), votes });
