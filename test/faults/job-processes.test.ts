@@ -1,19 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { expect, onTestFailed, test } from 'vitest';
-import { startMailServer } from '#test/harness/mail-server.ts';
+import { expect, onTestFailed } from 'vitest';
 import { createRoll } from '#test/harness/mail-voters.ts';
-import { eventually, startTestService } from '#test/harness/test-service.ts';
-import { startWorkerProcess, WORKER_CONNECTIONS } from '#test/harness/worker-process.ts';
+import { test } from '#test/harness/sending.ts';
+import { eventually } from '#test/harness/test-service.ts';
+import { WORKER_CONNECTIONS } from '#test/harness/worker-process.ts';
 
 const ROUNDS = 20;
 const JOBS_A_ROUND = 8;
 
 test('jobs go on, and the process ends when asked to, whatever connections of the queue are broken off', {
   timeout: 400_000,
-}, async () => {
-  const service = await startTestService({ worker: false });
-  const account = await service.account();
-  const mails = await startMailServer();
+}, async ({ service, account, mails, work }) => {
   // Long enough that several are under way when the connections break, and that they end one after the other.
   mails.answerWith(async (_mail, times) => {
     await pause(500 + (times % 5) * 15);
@@ -21,7 +18,7 @@ test('jobs go on, and the process ends when asked to, whatever connections of th
   });
   const roll = await createRoll(service, account, ROUNDS * JOBS_A_ROUND + 1);
   const database = service.deps.db.$client;
-  const worker = await startWorkerProcess(service, { SMTP_URL: mails.url });
+  const worker = await work();
   onTestFailed(() => console.error(worker.log().slice(-8_000)));
   const running = async (): Promise<number> =>
     (await database.query('SELECT count(*)::int AS running FROM graphile_worker.jobs WHERE locked_at IS NOT NULL'))
@@ -54,19 +51,14 @@ test('jobs go on, and the process ends when asked to, whatever connections of th
   const { code, ms } = await worker.stop();
   expect(code).toBe(0);
   expect(ms).toBeLessThan(20_000);
-  await mails.stop();
-  await service.stop();
 });
 
 test('a process whose database hangs says that its jobs do, and ends within 20 seconds all the same', {
   timeout: 120_000,
-}, async () => {
-  const service = await startTestService({ worker: false });
-  const account = await service.account();
-  const mails = await startMailServer();
+}, async ({ service, account, mails, work }) => {
   mails.answerWith(() => new Promise(() => undefined));
   const roll = await createRoll(service, account, 6);
-  const worker = await startWorkerProcess(service, { SMTP_URL: mails.url });
+  const worker = await work();
   await roll.mail(roll.voters);
   await eventually(() => (mails.received.length >= 4 ? true : undefined));
   const blocker = await service.deps.db.$client.connect();
@@ -76,16 +68,11 @@ test('a process whose database hangs says that its jobs do, and ends within 20 s
   expect(ms).toBeLessThan(20_000);
   await blocker.query('ROLLBACK');
   blocker.release();
-  await mails.stop();
-  await service.stop();
 });
 
 test('jobs of a server that is gone are free at the start of the next, without a wait', {
   timeout: 60_000,
-}, async () => {
-  const service = await startTestService({ worker: false });
-  const account = await service.account();
-  const mails = await startMailServer();
+}, async ({ service, account, mails, work }) => {
   const roll = await createRoll(service, account, 1);
   await roll.mail(roll.voters);
   const database = service.deps.db.$client;
@@ -95,10 +82,8 @@ test('jobs of a server that is gone are free at the start of the next, without a
   );
   await database.query("INSERT INTO job_runners (id, seen_at) VALUES ('pool-gone', now_ms() - 3600000)");
   const from = performance.now();
-  const worker = await startWorkerProcess(service, { SMTP_URL: mails.url });
+  const worker = await work();
   await eventually(() => (mails.taken.length === 1 ? true : undefined), 20_000);
   expect(performance.now() - from).toBeLessThan(20_000);
   await worker.stop();
-  await mails.stop();
-  await service.stop();
 });

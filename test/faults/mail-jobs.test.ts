@@ -1,37 +1,18 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { listJobs } from '#src/jobs/inspect.ts';
-import { type MailServer, startMailServer } from '#test/harness/mail-server.ts';
 import { createRoll } from '#test/harness/mail-voters.ts';
-import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
-import { startWorkerProcess, type WorkerProcess } from '#test/harness/worker-process.ts';
-
-let service: TestService;
-let account: TestAccount;
-let mails: MailServer;
-let workers: WorkerProcess[];
-
-const work = async (): Promise<WorkerProcess> => {
-  const worker = await startWorkerProcess(service, { SMTP_URL: mails.url, MAIL_BOUNCES: 'bounces@vote.example' });
-  workers.push(worker);
-  return worker;
-};
-
-beforeEach(async () => {
-  service = await startTestService({ worker: false });
-  account = await service.account();
-  mails = await startMailServer();
-  workers = [];
-});
-afterEach(async () => {
-  await mails.stop();
-  for (const worker of workers) await worker.kill();
-  await service.stop();
-});
+import { test } from '#test/harness/sending.ts';
+import { eventually } from '#test/harness/test-service.ts';
 
 const never = (): Promise<undefined> => new Promise(() => undefined);
 
-test('a deletion takes at most 5 seconds while the mail server hangs', { timeout: 90_000 }, async () => {
+test('a deletion takes at most 5 seconds while the mail server hangs', { timeout: 90_000 }, async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   mails.answerWith(never);
   const roll = await createRoll(service, account, 40);
   await roll.mail(roll.voters);
@@ -51,7 +32,7 @@ test('a deletion takes at most 5 seconds while the mail server hangs', { timeout
 
 test('a mail that the server takes after 12 seconds goes out once, with a key that votes', {
   timeout: 90_000,
-}, async () => {
+}, async ({ service, account, mails, work }) => {
   mails.answerWith(async () => {
     await pause(12_000);
     return undefined;
@@ -67,7 +48,12 @@ test('a mail that the server takes after 12 seconds goes out once, with a key th
   expect(rows[0].keys).toBe(1);
 });
 
-test('many mails share a few connections, and carry what programs and people need', { timeout: 90_000 }, async () => {
+test('many mails share a few connections, and carry what programs and people need', { timeout: 90_000 }, async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   const roll = await createRoll(service, account, 200);
   await roll.mail(roll.voters);
   await work();
@@ -80,7 +66,7 @@ test('many mails share a few connections, and carry what programs and people nee
 
 test('a refusal for a while is tried again with the same key and name, and its code stands in the list and the log', {
   timeout: 90_000,
-}, async () => {
+}, async ({ service, account, mails, work }) => {
   mails.answerWith(async (_mail, times) =>
     times === 1 ? { code: 451, words: '4.3.2 voter-0@club.example later' } : undefined,
   );
@@ -104,7 +90,7 @@ test('a refusal for a while is tried again with the same key and name, and its c
 
 test('a refusal for good is not tried again, stands as failed, and is counted where it is the mail that was refused', {
   timeout: 90_000,
-}, async () => {
+}, async ({ service, account, mails, work }) => {
   const roll = await createRoll(service, account, 3);
   const [gone, content, well] = roll.voters;
   mails.refuse(gone?.email ?? '', 550);
@@ -136,7 +122,12 @@ test('a refusal for good is not tried again, stands as failed, and is counted wh
   expect(metrics).toMatch(/voting_jobs_failed\{task="mail_registration"\} 0/);
 });
 
-test('a key that is used while its mail is still noted as sent stays used', async () => {
+test('a key that is used while its mail is still noted as sent stays used', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   const roll = await createRoll(service, account, 1);
   const [voter = { id: '', email: '' }] = roll.voters;
   const client = await service.deps.db.$client.connect();
@@ -162,7 +153,7 @@ test('a key that is used while its mail is still noted as sent stays used', asyn
 
 test('kill -9 loses no mail and doubles at most those under way, each with its key and name', {
   timeout: 120_000,
-}, async () => {
+}, async ({ service, account, mails, work }) => {
   mails.answerWith(async () => {
     await pause(150);
     return undefined;

@@ -1,61 +1,37 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { expect } from 'vitest';
 import { demand } from '#test/harness/elections.ts';
-import { type MailServer, startMailServer } from '#test/harness/mail-server.ts';
 import { createRoll } from '#test/harness/mail-voters.ts';
-import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
-import { startWorkerProcess, type WorkerProcess } from '#test/harness/worker-process.ts';
-
-let service: TestService;
-let account: TestAccount;
-let mails: MailServer;
-let workers: WorkerProcess[];
-
-const work = async (): Promise<WorkerProcess> => {
-  const worker = await startWorkerProcess(service, { SMTP_URL: mails.url });
-  workers.push(worker);
-  return worker;
-};
-
-beforeEach(async () => {
-  service = await startTestService({ worker: false });
-  account = await service.account();
-  mails = await startMailServer();
-  workers = [];
-});
-afterEach(async () => {
-  await mails.stop();
-  for (const worker of workers) await worker.kill();
-  await service.stop();
-});
+import { test } from '#test/harness/sending.ts';
+import { eventually, type TestAccount } from '#test/harness/test-service.ts';
 
 type Roll = Awaited<ReturnType<typeof createRoll>>;
 
-const notify = async (roll: Roll, audience = 'all'): Promise<string> => {
+const notify = async (account: TestAccount, roll: Roll, audience = 'all'): Promise<string> => {
   const body = { audience, kind: 'key' };
   const path = `/voting-events/${roll.event.id}/voters/notify`;
   return demand(await account.post(path, body), 202).id;
 };
-const read = async (roll: Roll, id: string) => {
+const read = async (account: TestAccount, roll: Roll, id: string) => {
   const path = `/voting-events/${roll.event.id}/notifications/${id}`;
   return demand(await account.get(path), 200);
 };
-const ended = (roll: Roll, id: string) =>
+const ended = (account: TestAccount, roll: Roll, id: string) =>
   eventually(async () => {
-    const shown = await read(roll, id);
+    const shown = await read(account, roll, id);
     return shown.finishedAt === null ? undefined : shown;
   }, 90_000);
 
 test('kill -9 in the middle of mails to many voters loses none and doubles at most those under way, each with its key and name', {
   timeout: 150_000,
-}, async () => {
+}, async ({ service, account, mails, work }) => {
   mails.answerWith(async () => {
     await pause(100);
     return undefined;
   });
   // More than one page of the roll.
   const roll = await createRoll(service, account, 620);
-  const id = await notify(roll);
+  const id = await notify(account, roll);
   for (const share of [10, 60, 300]) {
     const pair = await Promise.all([work(), work()]);
     await eventually(() => (mails.received.length >= share ? true : undefined), 60_000);
@@ -65,7 +41,7 @@ test('kill -9 in the middle of mails to many voters loses none and doubles at mo
   }
   mails.answerWith(async () => undefined);
   await work();
-  expect(await ended(roll, id)).toMatchObject({ total: 620, sent: 620, failed: 0, skipped: 0 });
+  expect(await ended(account, roll, id)).toMatchObject({ total: 620, sent: 620, failed: 0, skipped: 0 });
   expect(new Set(mails.taken.map(({ to }) => to)).size).toBe(620);
   // Five at a time in each of six processes.
   expect(mails.received.length).toBeLessThanOrEqual(620 + 6 * 5);
@@ -78,10 +54,10 @@ test('kill -9 in the middle of mails to many voters loses none and doubles at mo
 
 test('somebody who holds a row for longer than a statement waits makes no voter get a mail twice', {
   timeout: 90_000,
-}, async () => {
+}, async ({ service, account, mails, work }) => {
   const roll = await createRoll(service, account, 20);
   const holder = await service.deps.db.$client.connect();
-  const id = await notify(roll);
+  const id = await notify(account, roll);
   try {
     await work();
     await eventually(() => (mails.received.length > 0 ? true : undefined), 60_000);
@@ -93,45 +69,50 @@ test('somebody who holds a row for longer than a statement waits makes no voter 
   } finally {
     holder.release();
   }
-  expect(await ended(roll, id)).toMatchObject({ total: 20, sent: 20 });
+  expect(await ended(account, roll, id)).toMatchObject({ total: 20, sent: 20 });
   expect(mails.received.map(({ to }) => to).sort()).toEqual(roll.voters.map(({ email }) => email).sort());
 });
 
 test('a mail that is refused for good counts as failed and stands so at its voter, who may be mailed again at once', {
   timeout: 90_000,
-}, async () => {
+}, async ({ service, account, mails, work }) => {
   const roll = await createRoll(service, account, 3);
   const [gone, content] = roll.voters;
   mails.refuse(gone?.email ?? '', 550);
   mails.answerWith(async ({ to }) => (to === content?.email ? { code: 554, words: '5.7.1 refused' } : undefined));
   await work();
-  const id = await notify(roll);
-  expect(await ended(roll, id)).toMatchObject({ total: 3, sent: 1, failed: 2, skipped: 0 });
+  const id = await notify(account, roll);
+  expect(await ended(account, roll, id)).toMatchObject({ total: 3, sent: 1, failed: 2, skipped: 0 });
   for (const voter of [gone, content]) expect(await roll.keyStatus(voter?.id ?? '')).toBe('failed');
   mails.answerWith(async () => undefined);
-  const again = await notify(roll);
-  expect(await ended(roll, again)).toMatchObject({ total: 3, sent: 1, failed: 1, skipped: 1 });
+  const again = await notify(account, roll);
+  expect(await ended(account, roll, again)).toMatchObject({ total: 3, sent: 1, failed: 1, skipped: 1 });
 });
 
 test('a mail to who has not voted that is refused for good looks at its voter like one that arrived', {
   timeout: 90_000,
-}, async () => {
+}, async ({ service, account, mails, work }) => {
   const roll = await createRoll(service, account, 3);
   for (const { email } of roll.voters.slice(0, 2)) mails.refuse(email, 550);
   await work();
-  const id = await notify(roll, 'not_voted');
-  expect(await ended(roll, id)).toMatchObject({ total: 3, sent: 3, failed: 0, skipped: 0 });
+  const id = await notify(account, roll, 'not_voted');
+  expect(await ended(account, roll, id)).toMatchObject({ total: 3, sent: 3, failed: 0, skipped: 0 });
   for (const { id: voterId } of roll.voters) expect(await roll.keyStatus(voterId)).toBe('sent');
 });
 
-test('a single voter key is mailed before the mails to many that wait', { timeout: 90_000 }, async () => {
+test('a single voter key is mailed before the mails to many that wait', { timeout: 90_000 }, async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   mails.answerWith(async () => {
     await pause(200);
     return undefined;
   });
   const roll = await createRoll(service, account, 100);
   await work();
-  await notify(roll);
+  await notify(account, roll);
   await eventually(() => (mails.received.length >= 5 ? true : undefined), 60_000);
   const last = roll.voters.slice(-1);
   const before = mails.received.length;

@@ -1,23 +1,27 @@
 import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { generateApiKey } from '#src/accounts/api-key.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
+import { ask } from '#test/harness/real-processes.ts';
 import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 let direct: TestService;
 let account: TestAccount;
 let silent: boolean;
+let away: boolean;
 let proxy: Server;
 let sockets: Socket[];
 let service: TestService;
 
-/** A way to the database that can be cut in the middle: both ends stay open, and nothing goes through any more. */
+/** A way to the database that can be shut, or cut in the middle: then both ends stay open, and nothing goes through any more. */
 beforeEach(async () => {
   direct = await startTestService({ worker: false });
   account = await direct.account();
   const target = new URL(direct.databaseUrl);
-  silent = false;
+  [silent, away] = [false, false];
   sockets = [];
   proxy = createServer((inner) => {
+    if (away) return void inner.destroy();
     const outer = connect(Number(target.port), target.hostname);
     sockets.push(inner, outer);
     for (const [from, to] of [[inner, outer] as const, [outer, inner] as const]) {
@@ -35,6 +39,7 @@ beforeEach(async () => {
   service = await direct.on(url.href);
 });
 afterEach(async () => {
+  away = false;
   await service.stop();
   for (const socket of sockets) socket.destroy();
   await new Promise<void>((resolve) => proxy.close(() => resolve()));
@@ -53,17 +58,7 @@ describe('while the database is silent', () => {
     const votes = votesFor(event);
     const calls: (() => Promise<Response>)[] = [];
     const add = (method: string, target: string, key: string, body?: unknown, headers = {}) =>
-      calls.push(() =>
-        fetch(`http://127.0.0.1:${service.port}${target}`, {
-          method,
-          headers: {
-            Authorization: `Bearer ${key}`,
-            ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
-            ...headers,
-          },
-          ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-        }),
-      );
+      calls.push(() => ask(service.port, method, target, { key, body, headers }));
     const base = `/public/voting-events/${event.id}/ballot`;
     for (let times = 0; times < 10; times += 1) {
       add('POST', `${base}/cast`, account.vote, { visitorId: visitor(), votes });
@@ -103,4 +98,34 @@ describe('while the database is silent', () => {
       return again.every(({ status }) => status < 500) ? true : undefined;
     });
   }, 60_000);
+});
+
+/** Takes no connection any more, and ends those that there are. */
+function shut(): void {
+  away = true;
+  for (const socket of sockets) socket.destroy();
+}
+
+describe('while the database is away', () => {
+  test('health says so, the process lives on, and it serves again when the database is back', async () => {
+    expect((await ask(service.port, 'GET', '/health')).status).toBe(200);
+    shut();
+    const health = await ask(service.port, 'GET', '/health');
+    expect(health.status).toBe(503);
+    expect(await health.json()).toMatchObject({ data: { status: 'unavailable', checks: { database: 'failed' } } });
+    expect((await ask(service.port, 'GET', '/health/live')).status).toBe(200);
+    away = false;
+    expect(
+      await eventually(async () => ((await ask(service.port, 'GET', '/health')).status === 200 ? 200 : undefined)),
+    ).toBe(200);
+  });
+
+  test('requests that need it get a 500 with Retry-After within two seconds', async () => {
+    shut();
+    const begin = performance.now();
+    const answer = await ask(service.port, 'GET', '/voting-events', { key: generateApiKey(['read']) });
+    expect(performance.now() - begin).toBeLessThan(2_000);
+    expect([answer.status, answer.headers.get('retry-after')]).toEqual([500, '1']);
+    expect(await answer.json()).toMatchObject({ error: { code: 'internal' } });
+  });
 });

@@ -1,38 +1,16 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { expect, test } from 'vitest';
 import { startReceiver } from '#test/harness/receiver.ts';
-import { QUICK_START } from '#test/harness/started-service.ts';
 import { eventually, startTestService, type TestService } from '#test/harness/test-service.ts';
+import { startWorkerProcess, type WorkerProcess } from '#test/harness/worker-process.ts';
 
 const EVENTS = 60;
 
-function startWorker(service: TestService, dataDir: string): ChildProcess {
-  const { PATH = '', HOME = '' } = process.env;
-  return spawn(process.execPath, [...QUICK_START, path.join(import.meta.dirname, 'worker-program.ts')], {
-    cwd: tmpdir(),
-    env: {
-      PATH,
-      HOME,
-      DATABASE_URL: service.databaseUrl,
-      SECRET_KEY: service.secretKey,
-      DATA_DIR: dataDir,
-      BALLOT_KEYS_DIR: service.deps.config.ballotKeysDir ?? '',
-      PORT: '0',
-      HOST: '127.0.0.1',
-      LOG_LEVEL: 'silent',
-      WEBHOOK_ALLOW_PRIVATE: 'on',
-    },
-    stdio: 'ignore',
-  });
-}
+const startWorker = (service: TestService): Promise<WorkerProcess> =>
+  startWorkerProcess(service, { LOG_LEVEL: 'silent', WEBHOOK_ALLOW_PRIVATE: 'on' });
 
 // Three starts of the whole service, one after the other.
 test('workers killed with -9 lose no message, and what is sent twice keeps its ID', { timeout: 120_000 }, async () => {
   const service = await startTestService({ worker: false });
-  const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-worker-'));
   // Slow enough that some are always under way when a worker dies.
   const receiver = await startReceiver((response) => setTimeout(() => response.writeHead(200).end(), 60));
   const account = await service.account();
@@ -44,16 +22,15 @@ test('workers killed with -9 lose no message, and what is sent twice keeps its I
   const database = service.deps.db.$client;
   const distinct = () => new Set(receiver.received.map(({ headers }) => headers['webhook-id'])).size;
   for (const share of [8, 25]) {
-    const worker = startWorker(service, dataDir);
+    const worker = await startWorker(service);
     await eventually(() => (receiver.received.length >= share ? true : undefined), 30_000);
-    worker.kill('SIGKILL');
-    await new Promise((resolve) => worker.once('exit', resolve));
+    await worker.kill();
     // What a dead worker held is anybody's within a minute: the test lets that minute pass at once.
     const { rows } = await database.query('SELECT max(held_until) - now_ms() AS left FROM webhook_holds');
     expect(Number(rows[0].left)).toBeLessThan(60_000);
     await database.query('UPDATE webhook_holds SET held_until = held_until - 60000');
   }
-  const last = startWorker(service, dataDir);
+  const last = await startWorker(service);
   const left = async (): Promise<number> => {
     const { rows } = await database.query(
       "SELECT count(*)::int AS left FROM webhook_deliveries WHERE endpoint_id = $1 AND status <> 'delivered'",
@@ -62,12 +39,10 @@ test('workers killed with -9 lose no message, and what is sent twice keeps its I
     return rows[0].left;
   };
   await eventually(async () => ((await left()) === 0 ? true : undefined), 30_000);
-  last.kill('SIGTERM');
-  await new Promise((resolve) => last.once('exit', resolve));
+  await last.stop();
   expect(distinct()).toBe(EVENTS);
   const bodies = Map.groupBy(receiver.received, ({ headers }) => headers['webhook-id']);
   for (const [, copies] of bodies) expect(new Set(copies.map(({ body: text }) => text)).size).toBe(1);
   await receiver.stop();
   await service.stop();
-  rmSync(dataDir, { recursive: true, force: true });
 });
