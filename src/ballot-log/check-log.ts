@@ -104,8 +104,7 @@ async function checkRoll(
   { closedSize }: LogHead,
 ): Promise<string | undefined> {
   if (event.type === 'poll' || closedSize !== null) return undefined;
-  const own = await ballotKeys.find(event);
-  return own === undefined ? 'the election has no key' : findForged(db, secrets, own, event);
+  return findForged(db, secrets, await ballotKeys.find(event), event);
 }
 
 /** Marks an election as disputed where a request met a row that the service did not write. */

@@ -201,7 +201,7 @@ export async function castBallot(
       await inTransaction(deps.db, (tx) => dropUnconfirmed(tx, event.id, [voter.id]));
       throw await refuseForged(deps, event.id, voter.id);
     }
-    if (voter !== undefined && said === 'pending') await keepApproval(deps.db, deps.secrets, voter);
+    if (voter !== undefined && said === 'pending') await keepApproval(deps, definition.event, voter);
     if (verdict === 'cast') return answer;
     if (verdict === OTHER_WEIGHT && weightMicro !== undefined) {
       weight = weightMicro;

@@ -8,11 +8,11 @@ import { isGenuine, type TaggedArray, taggedVoter, tagOfParticipation } from './
 /** Rows that are held at a time, however long the roll is. */
 const PAGE = 1_000;
 
-/** What of an election's roll the service did not write as it stands, in words; undefined for nothing. @param own the election's secrets */
+/** What of an election's roll the service did not write as it stands, in words; undefined for nothing. @param own the election's secrets; undefined where it never had a key, and so no ballot */
 export async function findForged(
   executor: Executor,
   secrets: Secrets,
-  own: Secrets,
+  own: Secrets | undefined,
   event: VotingEvent,
 ): Promise<string | undefined> {
   let after = '';
@@ -31,7 +31,8 @@ export async function findForged(
       SELECT participant, tag FROM participation
       WHERE voting_event_id = ${event.id} AND participant > ${after} ORDER BY participant LIMIT ${PAGE}`);
     const genuine = rows.every(
-      ({ participant, tag }) => tag !== null && equalSecrets(tagOfParticipation(own, event.id, participant), tag),
+      ({ participant, tag }) =>
+        own !== undefined && tag !== null && equalSecrets(tagOfParticipation(own, event.id, participant), tag),
     );
     if (!genuine) return 'somebody took part by a row that the service did not write';
     after = rows.at(-1)?.participant ?? '';

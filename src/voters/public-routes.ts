@@ -62,7 +62,7 @@ export async function checkVoter(
   const said = voter === undefined ? undefined : taggedStatus(deps.secrets, event, voter);
   const forged = voter !== undefined && said === undefined;
   if (forged) await reportForged(deps, event.id, voter.id);
-  if (voter !== undefined && said === 'pending') await keepApproval(deps.db, deps.secrets, voter);
+  if (voter !== undefined && said === 'pending') await keepApproval(deps, event, voter);
   const verdict = forged ? 'voter_key_invalid' : judged;
   if (verdict === 'voter_key_invalid' && participant !== undefined && 'identity' in participant) {
     const { identity } = participant;

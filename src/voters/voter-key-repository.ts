@@ -58,19 +58,19 @@ export async function noteBeforeRehearsal(tx: Transaction, eventId: string, vote
   await tx.execute(sql`SELECT note_before_rehearsal(${eventId}, ${voterId})`);
 }
 
-/** Writes that a first key has approved a voter, where the tag does not say so: a later change of the approval does not undo it. */
-export async function keepApproval(executor: Executor, secrets: Secrets, row: TaggedVoter): Promise<void> {
-  await executor
-    .update(voters)
-    .set({ tag: tagOfVoter(secrets, { ...row, status: 'approved' }) })
-    .where(
-      and(
-        eq(voters.votingEventId, row.votingEventId),
-        eq(voters.id, row.id),
-        eq(voters.status, 'approved'),
-        eq(voters.tag, row.tag ?? Buffer.alloc(0)),
-      ),
-    );
+/**
+ * Writes that a first key has approved a voter, where the tag does not say so: a later change of the approval does not undo it. In a
+ * rehearsal the tag stays, because its end takes the approval back.
+ */
+export async function keepApproval(
+  { db, secrets }: { readonly db: Executor; readonly secrets: Secrets },
+  { rehearsalSince }: Pick<VotingEvent, 'rehearsalSince'>,
+  row: TaggedVoter,
+): Promise<void> {
+  if (rehearsalSince !== null) return;
+  await db.execute(sql`
+    UPDATE voters SET tag = ${tagOfVoter(secrets, { ...row, status: 'approved' })}
+    WHERE voting_event_id = ${row.votingEventId} AND id = ${row.id} AND status = 'approved' AND tag = ${row.tag}`);
 }
 
 /** Drops what these voters cast and did not confirm. */
