@@ -1,9 +1,7 @@
-import { chmodSync, existsSync, mkdirSync, mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
-
 import { runCommand } from '#test/harness/command-line.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
 import {
@@ -22,32 +20,24 @@ import {
   stopServer,
 } from '#test/harness/own-server.ts';
 import { freePort } from '#test/harness/started-service.ts';
-import { startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
+import { startTestService, type TestService, useService } from '#test/harness/test-service.ts';
+import { useFolder } from '#test/harness/use.ts';
 
 const words = (...parts: string[]): string[] => [...parts, '--json'];
 
+const root = useFolder('voting-key-backup-test-');
+chmodSync(root, 0o711);
+const service = await useService({ worker: false });
+const account = await service.account();
+const own = (): string => service.deps.config.ballotKeysDir ?? '';
+
 describe('the keys of open elections', () => {
-  let root: string;
-  let service: TestService;
-  let account: TestAccount;
-  beforeAll(async () => {
-    root = mkdtempSync(path.join(tmpdir(), 'voting-key-backup-test-'));
-    service = await startTestService({ worker: false });
-    account = await service.account();
-  });
-  afterAll(async () => {
-    await service.stop();
-    rmSync(root, { recursive: true, force: true });
-  });
-
-  const own = (): string => service.deps.config.ballotKeysDir ?? '';
-
   test('are written to a folder of their own, which loses those of elections that are over', async () => {
     const [over, open] = [
       await createKeyedElection(service, account, [1]),
       await createKeyedElection(service, account, [1]),
     ];
-    const to = path.join(root, 'backup');
+    const to = path.join(root, 'kept-keys');
     const first = await runCommand(service, words('backup', '--keys', to));
     expect(first, first.stdout + first.stderr).toMatchObject({ code: 0 });
     expect(JSON.parse(first.stdout)).toMatchObject({ written: 2, removed: 0, eventsWithoutKey: [] });
@@ -101,7 +91,6 @@ describe('the keys of open elections', () => {
 });
 
 describe.skipIf(!hasPostgresTools)('a restored database', () => {
-  let root: string;
   let server: OwnServer;
   let service: TestService;
   let election: KeyedElection;
@@ -109,8 +98,6 @@ describe.skipIf(!hasPostgresTools)('a restored database', () => {
   const restored: string[] = [];
 
   beforeAll(async () => {
-    root = mkdtempSync(path.join(tmpdir(), 'voting-restored-keys-test-'));
-    chmodSync(root, 0o711);
     const archive = makeServerFolder(path.join(root, 'archive'));
     server = await startOwnServer(path.join(root, 'live'), [
       'archive_mode = on',
@@ -133,7 +120,6 @@ describe.skipIf(!hasPostgresTools)('a restored database', () => {
     await service?.stop();
     for (const data of restored) stopServer(data);
     server?.stop();
-    rmSync(root, { recursive: true, force: true });
   }, 60_000);
 
   async function restore(name: string, ...more: string[]) {

@@ -5,7 +5,13 @@ import { openSecret } from '#src/webhooks/signature.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, sealBallots, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
-import { eventually, startTestService, type TestService, useService } from '#test/harness/test-service.ts';
+import {
+  eventually,
+  startTestService,
+  type TestAnswer,
+  type TestService,
+  useService,
+} from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 const OLD = randomBytes(32).toString('base64');
@@ -18,6 +24,20 @@ const account = await before.account();
 
 const post = (on: TestService, path: string, body: unknown, key: string, headers = {}) =>
   on.call('POST', path, body, { key, headers });
+
+/** The second page of the voters at `there`, by the cursor that `here` gave. */
+async function secondPage(here: TestService, there: TestService, { id }: TestEvent, key: string): Promise<TestAnswer> {
+  const list = `/voting-events/${id}/voters?limit=1`;
+  const { nextCursor } = (await here.call('GET', list, undefined, { key })).body;
+  return there.call('GET', `${list}&cursor=${encodeURIComponent(nextCursor)}`, undefined, { key });
+}
+
+/** A download at `there`, by the link that `here` gave. */
+async function download(here: TestService, there: TestService, { id }: TestEvent, key: string): Promise<TestAnswer> {
+  const link = await here.call('GET', `/voting-events/${id}/results/csv`, undefined, { key });
+  const { pathname, search } = new URL(link.headers.get('location') ?? '', `http://127.0.0.1:${here.port}`);
+  return there.call('GET', pathname + search);
+}
 
 describe('after SECRET_KEY became new,old', () => {
   const repeats: readonly [string, (event: TestEvent) => readonly [path: string, body: unknown, key: () => string]][] =
@@ -93,13 +113,8 @@ describe('after SECRET_KEY became new,old', () => {
     const event = await createTestEvent(before, account, { type: 'election' });
     const voters = ['a', 'b', 'c'].map((name) => ({ name, voterId: name }));
     demand(await post(before, `/voting-events/${event.id}/voters/batch`, { voters }, account.write), 201);
-    const path = `/voting-events/${event.id}`;
-    const page = await before.call('GET', `${path}/voters?limit=1`, undefined, { key: account.read });
-    const next = `${path}/voters?limit=1&cursor=${encodeURIComponent(page.body.nextCursor)}`;
-    expect((await after.call('GET', next, undefined, { key: account.read })).body.data).toMatchObject([{ name: 'b' }]);
-    const link = await before.call('GET', `${path}/results/csv`, undefined, { key: account.read });
-    const { pathname, search } = new URL(link.headers.get('location') ?? '', `http://127.0.0.1:${before.port}`);
-    expect((await after.call('GET', pathname + search)).status).toBe(200);
+    expect((await secondPage(before, after, event, account.read)).body.data).toMatchObject([{ name: 'b' }]);
+    expect((await download(before, after, event, account.read)).status).toBe(200);
   });
 });
 
@@ -204,33 +219,14 @@ describe('a rotation in two steps, while votes go on', () => {
           const ballot = { voterKey, email, votes: votesFor(election) };
           const { confirmationCode } = demand(await post(there, `${voting}/ballot/cast`, ballot, owner.vote), 201);
           demand(await post(here, `${voting}/ballot/confirm`, { confirmationCode }, owner.vote), 200);
-          demand(
-            await post(here, `/voting-events/${election.id}/voters`, { name: 'Otto', voterId: visitor() }, owner.write),
-            201,
-          );
-          const list = `/voting-events/${election.id}/voters?limit=1`;
-          const { nextCursor } = (await here.call('GET', list, undefined, { key: owner.read })).body;
-          expect(
-            (
-              await there.call('GET', `${list}&cursor=${encodeURIComponent(nextCursor)}`, undefined, {
-                key: owner.read,
-              })
-            ).status,
-          ).toBe(200);
-          const csv = await here.call('GET', `/voting-events/${event.id}/results/csv`, undefined, { key: owner.read });
-          const { pathname, search } = new URL(csv.headers.get('location') ?? '', `http://127.0.0.1:${here.port}`);
-          expect((await there.call('GET', pathname + search)).status).toBe(200);
+          const otto = { name: 'Otto', voterId: visitor() };
+          demand(await post(here, `/voting-events/${election.id}/voters`, otto, owner.write), 201);
+          expect((await secondPage(here, there, election, owner.read)).status).toBe(200);
+          expect((await download(here, there, event, owner.read)).status).toBe(200);
           const shared = await createTestEvent(here, owner, {}, [], false);
           const before = one.mails().length;
-          demand(
-            await post(
-              here,
-              `/voting-events/${shared.id}/invites`,
-              { email: 'guest@club.example', role: 'viewer' },
-              owner.write,
-            ),
-            201,
-          );
+          const invite = { email: 'guest@club.example', role: 'viewer' };
+          demand(await post(here, `/voting-events/${shared.id}/invites`, invite, owner.write), 201);
           const token = await eventually(() => /vit_[0-9a-z]+/.exec(one.mails(before).join('\n'))?.[0]);
           demand(await post(there, '/invites/accept', { token }, guest.write), 200);
         }

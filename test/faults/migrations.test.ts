@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { withClient } from '#test/harness/empty-database.ts';
 import {
   expectReplaced,
@@ -8,17 +8,12 @@ import {
   NEXT,
   OWN,
   type ReleaseDatabase,
-  type Releases,
   startReleases,
 } from '#test/harness/releases.ts';
 import { eventually } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
-let releases: Releases;
-
-beforeAll(async () => {
-  releases = await startReleases();
-});
-afterAll(() => releases.stop());
+const releases = await use(startReleases());
 
 describe('a release with a higher schema number', () => {
   test('ends an idle process at once, and three that migrate together take turns; the one before refuses in one line', async () => {

@@ -1,17 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createTestEvent } from '#test/harness/elections.ts';
 import { ask } from '#test/harness/real-processes.ts';
-import { expectReplaced, IS_AT, MIGRATES, NEXT, type Releases, startReleases } from '#test/harness/releases.ts';
+import { expectReplaced, IS_AT, MIGRATES, NEXT, startReleases } from '#test/harness/releases.ts';
 import { voteAllTheTime } from '#test/harness/repeating-voters.ts';
 import { freePort } from '#test/harness/started-service.ts';
 import { createTestAccount, eventually, startTestService } from '#test/harness/test-service.ts';
+import { use } from '#test/harness/use.ts';
 
-let releases: Releases;
-
-beforeAll(async () => {
-  releases = await startReleases();
-});
-afterAll(() => releases.stop());
+const releases = await use(startReleases());
 
 const plan = { votingMethod: 'plurality', candidates: ['Ada', 'Bea', 'Cai', 'Dee', 'Eva', 'Fay'] };
 

@@ -7,14 +7,14 @@ import { createProviderA } from '#src/payment-providers/provider-a.ts';
 import { createProviderB } from '#src/payment-providers/provider-b.ts';
 
 /** A provider that has many refunds, of which the one that is looked for is the oldest, and that lists few at once. */
-async function startProvider(answer: (url: URL) => [number, unknown]) {
+async function startProvider(answer: (url: URL) => [number, unknown], code = 'charge_already_refunded') {
   const asked: string[] = [];
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://localhost');
     asked.push(`${request.method} ${url.pathname}`);
     const [status, body] =
       request.method === 'POST'
-        ? [400, { status: false, message: 'No', error: { code: 'charge_already_refunded', message: 'No' } }]
+        ? [400, { status: false, message: 'No', code, error: { code, message: 'No' } }]
         : answer(url);
     response.writeHead(status, { 'content-type': 'application/json' }).end(JSON.stringify(body));
   });
@@ -45,6 +45,27 @@ test('provider_b finds a refund behind a thousand others, whatever size its prov
   const provider = createProviderB({ now, baseUrl: third.baseUrl });
   const request = { ...OWN, amountMinor: 50_000, currency: 'ngn' };
   expect(await provider.refund({ secretKey: 'sk_test_x' }, request)).toMatchObject({ kind: 'pending', refundId: '9' });
+  await provider.close();
+  await third.stop();
+});
+
+test('provider_b takes no refund of another payment for its own, were all of them listed', async () => {
+  const refundOf = (transaction: unknown) => ({ id: 9, status: 'processed', transaction });
+  let listed: unknown[] = [];
+  const payment = { id: 5, status: 'success', reference: 'ours.1', amount: 500, currency: 'NGN', domain: 'test' };
+  const third = await startProvider((url) => {
+    const data = url.pathname.startsWith('/refund') ? listed : payment;
+    return [200, { status: true, message: 'ok', data }];
+  }, 'insufficient_balance');
+  const provider = createProviderB({ now, baseUrl: third.baseUrl });
+  const request = { ...OWN, amountMinor: 50_000, currency: 'ngn' };
+  const ask = async () => (await provider.refund({ secretKey: 'sk_test_x' }, request)).kind;
+  listed = [refundOf(6), refundOf({ id: 7, reference: 'theirs.1' }), { id: 9, status: 'processed' }];
+  expect(await ask()).toBe('refused');
+  for (const own of [5, '5', { id: 5 }, { reference: 'ours.1' }]) {
+    listed = [refundOf(6), refundOf(own)];
+    expect(await ask()).toBe('refunded');
+  }
   await provider.close();
   await third.stop();
 });

@@ -243,16 +243,8 @@ describe('the API (contract, "Versioning")', () => {
 describe('a checkout with releases', () => {
   let checkout: string;
   const git = (...words: string[]): void => {
-    const person = [
-      '-c',
-      'user.name=Ada',
-      '-c',
-      'user.email=ada@shop.example',
-      '-c',
-      'commit.gpgsign=false',
-      '-c',
-      'core.hooksPath=none',
-    ];
+    const settings = ['user.name=Ada', 'user.email=ada@shop.example', 'commit.gpgsign=false', 'core.hooksPath=none'];
+    const person = settings.flatMap((one) => ['-c', one]);
     execFileSync('git', [...person, ...words], { cwd: checkout, stdio: 'ignore' });
   };
   const write = (...paths: string[]): void => {
