@@ -24,7 +24,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
 import { refuseForged } from '#src/voters/forged-rows.ts';
 import { dropUnconfirmed, keepApproval } from '#src/voters/voter-key-repository.ts';
-import { taggedStatus, taggedVoter } from '#src/voters/voter-tag.ts';
+import { judgeTagged } from '#src/voters/voter-tag.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
@@ -192,16 +192,14 @@ export async function castBallot(
       claim: claim?.valuesFor(answer),
     });
     if (stored !== undefined && claim !== undefined) return claim.replay(stored);
-    const voter = tagged === undefined ? undefined : taggedVoter(event.id, tagged);
-    const said = voter === undefined ? undefined : taggedStatus(deps.secrets, definition.event, voter);
-    const forged = voter !== undefined && said === undefined;
-    claim?.claimed(verdict === 'cast' && !forged);
-    if (forged) {
+    const judged = judgeTagged(deps.secrets, definition.event, tagged);
+    claim?.claimed(verdict === 'cast' && judged?.isForged !== true);
+    if (judged?.isForged === true) {
       // No caller has the code of this one.
-      await inTransaction(deps.db, (tx) => dropUnconfirmed(tx, event.id, [voter.id]));
-      throw await refuseForged(deps, event.id, voter.id);
+      await inTransaction(deps.db, (tx) => dropUnconfirmed(tx, event.id, [judged.voter.id]));
+      throw await refuseForged(deps, event.id, judged.voter.id);
     }
-    if (voter !== undefined && said === 'pending') await keepApproval(deps, definition.event, voter);
+    if (judged?.lacksApproval === true) await keepApproval(deps, definition.event, judged.voter);
     if (verdict === 'cast') return answer;
     if (verdict === OTHER_WEIGHT && weightMicro !== undefined) {
       weight = weightMicro;

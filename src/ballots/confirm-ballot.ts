@@ -42,7 +42,7 @@ import {
   normaliseCode,
   openBallot,
   openTimes,
-  openWaiting,
+  openWaitingOrNot,
   openWaitingTime,
   sealTimes,
   sealWaitingTime,
@@ -239,13 +239,9 @@ function admitVoter(
 ): Buffer | undefined {
   const voter = taggedVoter(event.id, tagged);
   if (!isGenuine(deps.secrets, event, voter)) return undefined;
-  try {
-    const { sealed } = openWaiting(secrets, event, tag, entries);
-    const isOwn = sealed !== undefined && isCastFor(secrets, voter, sealed.voter);
-    return isOwn ? tagOfParticipation(secrets, event.id, participant) : undefined;
-  } catch {
-    return undefined;
-  }
+  const sealed = openWaitingOrNot(secrets, event, tag, entries)?.sealed;
+  const isOwn = sealed !== undefined && isCastFor(secrets, voter, sealed.voter);
+  return isOwn ? tagOfParticipation(secrets, event.id, participant) : undefined;
 }
 
 function shapeConfirmation(

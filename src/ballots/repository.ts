@@ -288,11 +288,11 @@ const CONFIRM_COLUMNS: readonly Column[] = [
 ];
 const CONFIRM = withAllRows('confirm_ballots_together', CONFIRM_COLUMNS);
 
-function confirmColumns(row: ConfirmRow, admitted?: Admitted): ArrayElement[] {
+/** All but the last two columns, which are those of elections. */
+function confirmColumns(row: ConfirmRow): ArrayElement[] {
   const { eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, endsAt, rehearsal } = row;
   const promisedBy = rehearsal === null ? (endsAt ?? 0) : -2 - rehearsal;
-  const { participant = null, tag = null } = admitted ?? {};
-  return [eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, promisedBy, participant, tag];
+  return [eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, promisedBy];
 }
 
 /** The voter for whom a ballot is confirmed, and the tag of the participation. */
@@ -337,7 +337,8 @@ export async function confirmBallots(pool: Pool, rows: readonly ConfirmRow[]): P
   const admitted = await admitVoters(pool, rows);
   const sound = rows.flatMap((row) => {
     const voter = admitted.get(row);
-    return voter === 'forged' ? [] : [{ row, columns: confirmColumns(row, voter) }];
+    if (voter === 'forged') return [];
+    return [{ row, columns: [...confirmColumns(row), voter?.participant ?? null, voter?.tag ?? null] }];
   });
   const values = arraysOf(
     CONFIRM_COLUMNS,
@@ -351,9 +352,7 @@ export async function confirmBallots(pool: Pool, rows: readonly ConfirmRow[]): P
 /** The same for one ballot of a poll within a transaction, which also stores the answer of an idempotent request. */
 export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise<ConfirmVerdict> {
   const parameters = sql.join(
-    confirmColumns(row)
-      .slice(0, -2)
-      .map((value) => sql`${value}`),
+    confirmColumns(row).map((value) => sql`${value}`),
     sql`, `,
   );
   const { rows } = await tx.execute<ConfirmResult>(sql`SELECT * FROM confirm_ballot(${parameters})`);

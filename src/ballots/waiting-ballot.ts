@@ -158,6 +158,15 @@ export function openWaiting(
   return { entries, sealed: { id: ballotIdOf(salt, codeTag), codeTag, salt, weightMicro, voter } };
 }
 
+/** The same; undefined where it throws. */
+export function openWaitingOrNot(...of: Parameters<typeof openWaiting>): OpenedBallot | undefined {
+  try {
+    return openWaiting(...of);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Opens a confirmed ballot, in the box or on its way. @throws Error as `openWaiting` does */
 export const openBallot = (
   secrets: Secrets,

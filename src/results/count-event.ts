@@ -3,7 +3,7 @@ import { openClose } from '#src/ballot-log/close-opening.ts';
 import { hashOfJson } from '#src/ballot-log/leaf.ts';
 import { openSeed } from '#src/ballot-log/lot.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
-import { isSealed, openBallot, openWaiting } from '#src/ballots/waiting-ballot.ts';
+import { isSealed, openBallot, openWaitingOrNot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
@@ -350,7 +350,7 @@ export class EventCounter {
     // What waits and is not as the service wrote it counts in no result (completions 6.7), and is not taken from one either.
     const forged = new Set<string>();
     const queue = inputs.queue.flatMap((one) => {
-      const opened = unlessForged(() => openWaiting(secrets, definition.event, one.codeTag, one.entries));
+      const opened = openWaitingOrNot(secrets, definition.event, one.codeTag, one.entries);
       const isSound = opened !== undefined && (opened.sealed !== undefined || one.weightMicro === MICRO);
       if (!isSound) forged.add(one.codeTag.toString('hex'));
       return isSound ? [countable(one, opened)] : [];
@@ -378,12 +378,3 @@ const countable = (one: WaitingBallot, { entries, sealed }: ReturnType<typeof op
   entries,
   weightMicro: sealed?.weightMicro ?? one.weightMicro,
 });
-
-/** A seal that does not open is an alarm of its own. */
-function unlessForged<T>(open: () => T): T | undefined {
-  try {
-    return open();
-  } catch {
-    return undefined;
-  }
-}

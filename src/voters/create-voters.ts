@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { recordChange } from '#src/accounts/changes.ts';
 import type { Plans } from '#src/accounts/plans.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
-import { binaryArray } from '#src/database/binary-array.ts';
+import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created } from '#src/http/answer.ts';
@@ -179,21 +179,15 @@ export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput,
  * One array a column: a parameter a value would cost several times as much for each row.
  */
 export async function insertVoters(tx: Transaction, rows: readonly NewVoter[]): Promise<Set<string>> {
-  const texts = (value: (row: NewVoter) => string | null | undefined) =>
+  const column = (type: ElementType, value: (row: NewVoter) => ArrayElement | undefined) =>
     sql`${sql.param(
       binaryArray(
-        'text',
+        type,
         rows.map((row) => value(row) ?? null),
       ),
-    )}::text[]`;
-  const tags = sql`${sql.param(
-    binaryArray(
-      'bytea',
-      rows.map((row) => row.tag ?? null),
-    ),
-  )}::bytea[]`;
-  const numbers = (value: (row: NewVoter) => number | bigint) =>
-    sql`${sql.param(binaryArray('bigint', rows.map(value)))}::bigint[]`;
+    )}::${sql.raw(type)}[]`;
+  const texts = (value: (row: NewVoter) => string | null | undefined) => column('text', value);
+  const numbers = (value: (row: NewVoter) => number | bigint) => column('bigint', value);
   const { rows: inserted } = await tx.execute<{ id: string }>(sql`
     INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, group_id, weight_micro, status,
       source, key_status, created_at, updated_at, tag)
@@ -201,7 +195,7 @@ export async function insertVoters(tx: Transaction, rows: readonly NewVoter[]): 
       ${texts((row) => row.email)}, ${texts((row) => row.emailKey)}, ${texts((row) => row.voterId)},
       ${texts((row) => row.voterIdKey)}, ${texts((row) => row.groupId)}, ${numbers((row) => row.weightMicro)},
       ${texts((row) => row.status)}, ${texts((row) => row.source)}, ${texts((row) => row.keyStatus)},
-      ${numbers((row) => row.createdAt)}, ${numbers((row) => row.updatedAt)}, ${tags})
+      ${numbers((row) => row.createdAt)}, ${numbers((row) => row.updatedAt)}, ${column('bytea', (row) => row.tag)})
     ON CONFLICT DO NOTHING RETURNING id`);
   return new Set(inserted.map((row) => row.id));
 }

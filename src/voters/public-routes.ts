@@ -30,7 +30,7 @@ import {
 } from './voter.ts';
 import { checkElectionBody, checkPollBody, countWrongKey, identityOf, participantsOf } from './voter-identity.ts';
 import { keepApproval } from './voter-key-repository.ts';
-import { taggedStatus, taggedVoter } from './voter-tag.ts';
+import { judgeTagged } from './voter-tag.ts';
 
 interface EligibilityDeps {
   readonly db: Database;
@@ -57,13 +57,11 @@ export async function checkVoter(
   },
 ): Promise<Eligibility> {
   const participant = participantOf(event, sent);
-  const { verdict: judged, tagged } = await checkCast(deps.db.$client, deps.secrets, event.id, participant);
-  const voter = tagged === null ? undefined : taggedVoter(event.id, tagged);
-  const said = voter === undefined ? undefined : taggedStatus(deps.secrets, event, voter);
-  const forged = voter !== undefined && said === undefined;
-  if (forged) await reportForged(deps, event.id, voter.id);
-  if (voter !== undefined && said === 'pending') await keepApproval(deps, event, voter);
-  const verdict = forged ? 'voter_key_invalid' : judged;
+  const checked = await checkCast(deps.db.$client, deps.secrets, event.id, participant);
+  const judged = judgeTagged(deps.secrets, event, checked.tagged);
+  if (judged?.isForged === true) await reportForged(deps, event.id, judged.voter.id);
+  if (judged?.lacksApproval === true) await keepApproval(deps, event, judged.voter);
+  const verdict = judged?.isForged === true ? 'voter_key_invalid' : checked.verdict;
   if (verdict === 'voter_key_invalid' && participant !== undefined && 'identity' in participant) {
     const { identity } = participant;
     const { wrong } = await countWrongKey(deps.db.$client, deps.secrets, event.id, identity, caller.keyId);

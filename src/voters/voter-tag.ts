@@ -96,6 +96,18 @@ export function taggedStatus(
 
 export const isGenuine = (...of: Parameters<typeof taggedStatus>): boolean => taggedStatus(...of) !== undefined;
 
+/** What the tag says of a row that a statement gave, undefined where it gave none: whether SQL wrote it, or the tag lacks an approval by a key. */
+export function judgeTagged(
+  secrets: Secrets,
+  event: Pick<VotingEvent, 'id' | 'voterApproval'>,
+  tagged: TaggedArray | null | undefined,
+): { readonly voter: TaggedVoter; readonly isForged: boolean; readonly lacksApproval: boolean } | undefined {
+  if (tagged == null) return undefined;
+  const voter = taggedVoter(event.id, tagged);
+  const status = taggedStatus(secrets, event, voter);
+  return { voter, isForged: status === undefined, lacksApproval: status === 'pending' };
+}
+
 /** Whether an organizer's change may make the row the service's own word: it is genuine, or the bare listing of a poll's participant. */
 export const isChangeable = (
   secrets: Secrets,
