@@ -51,7 +51,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 1456,
   'payment-providers': 2031,
-  database: 1839,
+  database: 1852,
   'embedded-postgres': 1084,
   http: 3813,
   server: 767,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4549,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_307;
+const LINES_OF_ALL = 61_320;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
