@@ -120,6 +120,7 @@ CREATE TABLE "ballot_logs" (
 	"frontier" "bytea" NOT NULL,
 	"config_hash" text NOT NULL,
 	"config_seq" integer NOT NULL,
+	"dropped" integer DEFAULT 0 NOT NULL,
 	"paper_version" bigint NOT NULL,
 	"confirmed_at_change" bigint,
 	"ends_at" bigint,
@@ -703,6 +704,8 @@ CREATE TABLE ballot_queue (
   released boolean NOT NULL DEFAULT false,
   -- When it is to be sealed, however few wait (completions 6.2).
   due_at bigint NOT NULL,
+  -- The service did not write the row as it stands: it counts nowhere, until an operator drops it.
+  set_back boolean NOT NULL DEFAULT false,
   PRIMARY KEY (voting_event_id, id)
 );
 CREATE UNIQUE INDEX ballot_queue_code ON ballot_queue (voting_event_id, code_tag);

@@ -62,20 +62,20 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2620,
   'voting-events': 4229,
   'ballot-definition': 4004,
-  voters: 5349,
+  voters: 5388,
   payments: 3685,
   credits: 721,
-  ballots: 3230,
-  'ballot-log': 3982,
+  ballots: 3249,
+  'ballot-log': 4177,
   'service-log': 724,
   tally: 2858,
-  results: 5601,
+  results: 5603,
   console: 1262,
   demo: 488,
-  commands: 4549,
+  commands: 4597,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_320;
+const LINES_OF_ALL = 61_625;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

@@ -3,7 +3,7 @@ import { resultHash } from './check-results.ts';
 import { type Fields, fieldsOf, isFields, numberOf, sortedJson, textOf } from './json.ts';
 import { Unbelievable } from './note.ts';
 import { sha256 } from './primitives.ts';
-import type { ReadLog } from './read-leaves.ts';
+import { droppedSince, type ReadLog } from './read-leaves.ts';
 import { MILLION } from './recount.ts';
 
 function demand(holds: boolean, otherwise: string): void {
@@ -36,7 +36,9 @@ export function openClose(log: ReadLog, close: Fields, opening: unknown): Closed
     'an election closes with an electorate, and a poll without',
   );
   if (electorate !== null) {
-    demand(participants === log.ballots, 'another number of voters took part than ballots are in the log');
+    const dropped = numberOf(participants) - log.ballots;
+    const isAccounted = dropped >= 0 && dropped <= droppedSince(log.drops, 0);
+    demand(isAccounted, 'another number of voters took part than ballots are in the log');
     demand(numberOf(fieldsOf(electorate)['heads']) >= log.ballots, 'there are more ballots than voters');
     const { heads, weight } = fieldsOf(electorate);
     const { roll } = log;

@@ -29,8 +29,9 @@ export interface ReadLog {
   readonly roll: RecordedRoll | undefined;
   /** How often the end was moved after the opening. */
   readonly ends: number;
-  /** Ballots that were confirmed at the last change of the configuration or the end. */
+  /** Ballots that were confirmed at the last change of the configuration or the end, with those that had been dropped before. */
   readonly confirmed: number;
+  readonly drops: readonly Drop[];
   /** When the event ends and until when the `close` leaf is due, in Unix ms, as the last leaf about it says. */
   readonly end: RecordedEnd | undefined;
   /** Root of the log before its `close` leaf, which lots are drawn from. */
@@ -74,6 +75,16 @@ export interface RecordedConfiguration {
   /** Ballots confirmed before it. */
   readonly confirmed: number;
 }
+
+/** Waiting ballots that the operator dropped, as a `config` leaf says: their rows were changed from outside. */
+interface Drop {
+  readonly index: number;
+  readonly dropped: number;
+}
+
+/** How many were dropped by leaves from an index on. */
+export const droppedSince = (drops: readonly Drop[], from: number): number =>
+  drops.reduce((sum, { index, dropped }) => (index >= from ? sum + dropped : sum), 0);
 
 /** Both in Unix ms. */
 export interface RecordedEnd {
@@ -133,11 +144,16 @@ const NAMES: ReadonlyMap<string, string> = new Map([
   ['void', 'e h index t v'],
 ]);
 
-/** An opening after a rehearsal says how many ballots were cast in it: a number beside, and nothing else. */
+/** A number beside, and nothing else: ballots of the rehearsals before an opening, and waiting ballots that an operator dropped. */
+const BESIDE: ReadonlyMap<string, string> = new Map([
+  ['open', 'rehearsalBallots'],
+  ['config', 'dropped'],
+]);
+
 function namesOf(leaf: Fields): string {
-  const { rehearsalBallots, ...others } = leaf;
-  const said = Number.isSafeInteger(rehearsalBallots) && Number(rehearsalBallots) >= 0;
-  return Object.keys(leaf['t'] === 'open' && said ? others : leaf)
+  const beside = BESIDE.get(textOf(leaf['t']));
+  return Object.keys(leaf)
+    .filter((name) => name !== beside || !isCount(leaf[name]))
     .sort()
     .join(' ');
 }
@@ -158,7 +174,9 @@ class LeafReader {
   readonly configurations: RecordedConfiguration[] = [];
   ends = 0;
   #configSeq = 0;
+  /** Those dropped later among them. */
   confirmed = 0;
+  readonly drops: Drop[] = [];
   end: RecordedEnd | undefined;
   counted = 0;
   roll: RecordedRoll | undefined;
@@ -208,9 +226,10 @@ class LeafReader {
       this.#configSeq += 1;
       if (leaf['seq'] !== this.#configSeq) throw bad('is a change with another number than the next');
       const { confirmed } = leaf;
-      if (!isCount(confirmed) || confirmed < this.confirmed || confirmed < this.ballots)
+      if (!isCount(confirmed) || confirmed + droppedSince(this.drops, 0) < this.confirmed || confirmed < this.ballots)
         throw bad('is a change that says of fewer ballots than there were that they are confirmed');
-      this.confirmed = confirmed;
+      this.confirmed = confirmed + droppedSince(this.drops, 0);
+      if (isCount(leaf['dropped'])) this.drops.push({ index, dropped: leaf['dropped'] });
     }
     if (kind === 'open' || kind === 'config') this.#takeConfiguration(kind, leaf, bad);
     if (kind === 'close') {
@@ -356,7 +375,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
       ends: reader.ends,
       roll: reader.roll,
     },
-    ...{ confirmed: reader.confirmed, end: reader.end },
+    ...{ confirmed: reader.confirmed, drops: reader.drops, end: reader.end },
     rootBeforeClose,
     rootSinceClose,
     leafOfCode,

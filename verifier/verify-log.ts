@@ -17,7 +17,7 @@ import {
   Unsigned,
 } from './note.ts';
 import { sha256 } from './primitives.ts';
-import { type ReadLog, readLeaves } from './read-leaves.ts';
+import { droppedSince, type ReadLog, readLeaves } from './read-leaves.ts';
 import { MOST_BYTES, type Read, readJson, requireBytes, Unreadable } from './read-service.ts';
 
 export interface VerifyOptions {
@@ -301,15 +301,24 @@ async function checkConfirmed(
 ): Promise<void> {
   const before = earlier?.confirmed ?? 0;
   const waiting = now - log.ballots;
+  const dropped = droppedSince(log.drops, 0);
   await checks.run(
     'confirmed',
     () => {
-      demand(now >= before, `${before} ballots were confirmed then and ${now} are now: ballots were removed`);
-      demand(now >= log.confirmed, `${log.confirmed} ballots were confirmed at a change, and ${now} are now`);
+      demand(
+        now + droppedSince(log.drops, earlier?.size ?? 0) >= before,
+        `${before} ballots were confirmed then and ${now} are now: ballots were removed`,
+      );
+      demand(now + dropped >= log.confirmed, `${log.confirmed} ballots were confirmed at a change, and ${now} are now`);
       demand(waiting >= 0, `${now} ballots were confirmed, and ${log.ballots} are in the log`);
       demand(log.close === undefined || waiting === 0, `${waiting} ballots were left out at the close`);
     },
-    () => `${now} ballots were confirmed${log.close === undefined ? `, ${waiting} of them wait for others` : ''}`,
+    () =>
+      [
+        `${now} ballots were confirmed`,
+        ...(log.close === undefined ? [`${waiting} of them wait for others`] : []),
+        ...(dropped === 0 ? [] : [`the operator dropped ${dropped} waiting ones whose rows were changed from outside`]),
+      ].join(', '),
   );
 }
 

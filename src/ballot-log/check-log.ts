@@ -27,6 +27,7 @@ import {
   readLeaves,
   type StoredCheckpoint,
 } from './repository.ts';
+import { hasForgedBallots } from './set-back.ts';
 import { NoteRefused, type NoteVerifier } from './signed-note.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 
@@ -41,7 +42,7 @@ export interface CheckDeps {
   readonly ballotKeys: BallotKeys;
 }
 
-const endShape = z.looseObject({ end: z.number().nullable() });
+const changeShape = z.looseObject({ end: z.number().nullable(), dropped: z.number().default(0) });
 /** Leaves that are held at a time, whatever the size of the log: few enough not to keep requests waiting while they are hashed. */
 const CHUNK = 2 * TILE_WIDTH;
 
@@ -71,6 +72,7 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
   const { size } = head.frontier;
   const replay = new LogReplay();
   let ends: { readonly end: number | null } | undefined;
+  let dropped = 0;
   while (replay.frontier.size < size) {
     const from = replay.frontier.size;
     const to = Math.min(size, from + CHUNK);
@@ -81,30 +83,37 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
       (await checkTiles(deps, eventId, replay.takeFullTiles())) ??
       (await checkBallots(deps, definition, from, leaves));
     if (fault !== undefined) return fault;
-    ends = leaves.reduce((end, data) => endOf(data) ?? end, ends);
+    for (const data of leaves) {
+      const said = changeOf(data);
+      ends = said ?? ends;
+      dropped += said?.dropped ?? 0;
+    }
     await setImmediate();
   }
   if (!equalHashes(replay.frontier.root(), head.frontier.root())) return 'the head has another root than its leaves';
   if (ends !== undefined && ends.end !== (await readEnd(deps.db, eventId)))
     return 'the event ends at another time than its log says';
+  if (dropped !== head.dropped) return 'another number of ballots was dropped than the log says';
   const unaccounted = await findUnaccounted(deps.db, eventId);
-  return unaccounted ?? (await checkRoll(deps, event, head)) ?? (await checkSigned(deps, eventId));
+  return unaccounted ?? (await checkRows(deps, event, head)) ?? (await checkSigned(deps, eventId));
 }
 
-/** The end that an `open` or `config` leaf says; undefined for other leaves. */
-function endOf(data: Buffer): { readonly end: number | null } | undefined {
+/** What an `open` or `config` leaf says of the end and of dropped ballots; undefined for other leaves. */
+function changeOf(data: Buffer): z.output<typeof changeShape> | undefined {
   if (!data.includes('"t":"open"') && !data.includes('"t":"config"')) return undefined;
-  return unlessSpoilt(() => endShape.parse(JSON.parse(data.toString('utf8'))));
+  return unlessSpoilt(() => changeShape.parse(JSON.parse(data.toString('utf8'))));
 }
 
-/** The roll of an election, until its log is closed: nothing depends on it from then on. */
-async function checkRoll(
+/** The waiting ballots, and the roll of an election, until its log is closed: nothing depends on them from then on. */
+async function checkRows(
   { db, secrets, ballotKeys }: CheckDeps,
   event: VotingEvent,
   { closedSize }: LogHead,
 ): Promise<string | undefined> {
-  if (event.type === 'poll' || closedSize !== null) return undefined;
-  return findForged(db, secrets, await ballotKeys.find(event), event);
+  if (closedSize !== null) return undefined;
+  const own = await ballotKeys.find(event);
+  if (await hasForgedBallots(db, own, event)) return 'a waiting ballot is not as the service wrote it';
+  return event.type === 'poll' ? undefined : findForged(db, secrets, own, event);
 }
 
 /** Marks an election as disputed where a request met a row that the service did not write. */

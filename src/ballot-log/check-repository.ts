@@ -57,11 +57,14 @@ const turnoutOf = (eventId: string) => sql`(SELECT CASE WHEN e.type = 'election'
 /** The weight that the ballots have to have: 1 each in a poll. Null where it is not known. */
 const DUE_WEIGHT = sql`CASE WHEN e.type = 'poll' THEN 1000000 * box.present ELSE turnout.weight END`;
 
+/** The box may weigh less where an operator dropped ballots that voters had cast (log `l`). */
+const WEIGHS_OTHERWISE = sql`(box.weight > ${DUE_WEIGHT} OR (box.weight < ${DUE_WEIGHT} AND l.dropped = 0))`;
+
 /** Whether ballots and participants agree in weight, at one moment. */
 export async function agreeInWeight(executor: Executor, eventId: string): Promise<boolean> {
   const { rows } = await executor.execute<{ differs: boolean | null }>(sql`
-    SELECT box.weight <> ${DUE_WEIGHT} AS differs
-    FROM voting_events e CROSS JOIN LATERAL ${boxOf(eventId)} AS box CROSS JOIN LATERAL ${turnoutOf(eventId)} AS turnout WHERE e.id = ${eventId}`);
+    SELECT ${WEIGHS_OTHERWISE} AS differs
+    FROM voting_events e JOIN ballot_logs l ON l.voting_event_id = e.id CROSS JOIN LATERAL ${boxOf(eventId)} AS box CROSS JOIN LATERAL ${turnoutOf(eventId)} AS turnout WHERE e.id = ${eventId}`);
   return rows[0]?.differs !== true;
 }
 
@@ -75,10 +78,11 @@ export async function findUnaccounted(executor: Executor, eventId: string): Prom
       WHEN EXISTS (SELECT 1 FROM log_checkpoints x WHERE x.voting_event_id = ${eventId} AND x.size > l.size) THEN 'a checkpoint stands behind the end of the log'
       WHEN EXISTS (SELECT 1 FROM ballot_blocks x WHERE x.voting_event_id = ${eventId} AND x.first_leaf + x.ballots > l.size) THEN 'a ballot stands behind the end of the log'
       WHEN l.ends_at IS DISTINCT FROM least(e.closed_at, e.ends_at) THEN 'the event ends at another time than its log says'
+      WHEN EXISTS (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = ${eventId} AND q.set_back) THEN 'waiting ballots are set back'
       WHEN box.present < l.confirmed THEN 'the log was signed with more ballots than there are'
       WHEN turnout.took_part < box.present THEN 'there are more ballots than participants'
-      WHEN turnout.took_part > box.present THEN 'there are more participants than ballots'
-      WHEN box.weight <> ${DUE_WEIGHT} THEN 'the ballots weigh something else than their voters'
+      WHEN turnout.took_part > box.present + l.dropped THEN 'there are more participants than ballots'
+      WHEN ${WEIGHS_OTHERWISE} THEN 'the ballots weigh something else than their voters'
     END AS fault
     FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id
     CROSS JOIN LATERAL ${boxOf(eventId)} AS box CROSS JOIN LATERAL ${turnoutOf(eventId)} AS turnout

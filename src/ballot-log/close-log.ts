@@ -84,7 +84,7 @@ async function isReadyToClose(executor: Executor, event: VotingEvent, nowMs: num
 async function describeClose(
   tx: Transaction,
   event: VotingEvent,
-  { configHash, frontier }: LogHead,
+  { configHash, dropped, frontier }: LogHead,
   { abstentions, result }: FinalCount,
 ): Promise<CloseContent> {
   const { ballots, weightMicro } = await sumCountingBallots(tx, event.id);
@@ -94,7 +94,11 @@ async function describeClose(
   const isPlausible =
     (await agreeInWeight(tx, event.id)) &&
     (electorate === undefined ||
-      (participants === ballots && ballots <= electorate.heads && weightMicro <= electorate.weightMicro));
+      (participants !== null &&
+        participants >= ballots &&
+        participants <= ballots + dropped &&
+        ballots <= electorate.heads &&
+        weightMicro <= electorate.weightMicro));
   if (!isPlausible) throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
   return {
     title: event.title,

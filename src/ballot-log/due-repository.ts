@@ -16,7 +16,8 @@ const SMALLEST_ROLL_SEALED_EARLY = 30;
 export const SEALED_ONCE = `(e.type = 'election' AND e.ends_at IS NOT NULL AND ${SMALLEST_ROLL_SEALED_EARLY} > (SELECT heads FROM electorate(e.id)))`;
 
 /** SQL. What waits of each event: read once for all of them, however many there are. */
-const WAITING = sql`(SELECT voting_event_id, count(*) AS ballots, min(due_at) AS due_at FROM ballot_queue GROUP BY voting_event_id)`;
+const WAITING = sql`(SELECT voting_event_id, count(*) AS ballots,
+  count(*) FILTER (WHERE NOT set_back) AS to_seal, min(due_at) FILTER (WHERE NOT set_back) AS due_at FROM ballot_queue GROUP BY voting_event_id)`;
 
 /** SQL. Of a log `l` and what waits of its event, `q`: ballots were confirmed since the head was signed. */
 const NOT_SIGNED_FOR = sql`l.confirmed <> l.ballots + coalesce(q.ballots, 0)`;
@@ -40,7 +41,7 @@ export async function readLeastToSeal(
 ): Promise<number | undefined> {
   const { rows } = await executor.execute<{ least: number | null }>(sql`
     SELECT ${leastToSeal(leastWhileOpen)} AS least FROM voting_events e
-    CROSS JOIN (SELECT min(due_at) AS due_at FROM ballot_queue WHERE voting_event_id = ${eventId}) AS q WHERE e.id = ${eventId}`);
+    CROSS JOIN (SELECT min(due_at) AS due_at FROM ballot_queue WHERE voting_event_id = ${eventId} AND NOT set_back) AS q WHERE e.id = ${eventId}`);
   return rows[0]?.least ?? undefined;
 }
 
@@ -61,7 +62,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
       l.size IS NULL OR (l.paper_version < e.paper_version AND ${NOT_CLOSED})
       OR (${FINAL} AND (${NOT_CLOSED}
         OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
-      OR coalesce(q.ballots, 0) >= ${leastToSeal(leastWhileOpen)} OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND ${NOT_CLOSED})
+      OR coalesce(q.to_seal, 0) >= ${leastToSeal(leastWhileOpen)} OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND ${NOT_CLOSED})
       OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))
     ORDER BY e.id`);
   return rows.map(({ id }) => id);

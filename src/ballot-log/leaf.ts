@@ -68,6 +68,8 @@ interface ConfigLeaf {
   /** Ballots confirmed when it was written, those in the queue included. */
   readonly confirmed: number;
   readonly seq: number;
+  /** Waiting ballots that the service did not write as they stood, and that the operator dropped; only in the leaf that says so. */
+  readonly dropped?: number;
 }
 
 /**

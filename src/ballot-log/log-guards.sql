@@ -12,7 +12,7 @@ END $$;
 -- A log only grows, and what opens its close stays.
 CREATE OR REPLACE FUNCTION guard_log_head() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  IF NEW.voting_event_id <> OLD.voting_event_id OR NEW.size < OLD.size OR (NEW.size = OLD.size AND NEW.frontier <> OLD.frontier) OR NEW.confirmed < OLD.confirmed THEN
+  IF NEW.voting_event_id <> OLD.voting_event_id OR NEW.size < OLD.size OR (NEW.size = OLD.size AND NEW.frontier <> OLD.frontier) OR NEW.dropped < OLD.dropped OR NEW.confirmed + NEW.dropped < OLD.confirmed THEN
     RAISE EXCEPTION 'a ballot log only grows' USING ERRCODE = 'restrict_violation';
   END IF;
   IF OLD.close_salt IS NOT NULL AND (NEW.close_salt IS DISTINCT FROM OLD.close_salt OR NEW.close_content IS DISTINCT FROM OLD.close_content) THEN

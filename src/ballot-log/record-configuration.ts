@@ -6,7 +6,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { EndRecorder } from '#src/voting-events/create-event.ts';
-import { closeTime, finalTime, type Lifecycle } from '#src/voting-events/lifecycle.ts';
+import { CONFIRM_GRACE_MS, closeTime } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import { recordCheckpoint } from './checkpoint.ts';
@@ -24,11 +24,9 @@ import { appendLeaves } from './tree-store.ts';
 /** A `close` leaf is due this long after the last ballot could be confirmed: an outage is no proof of fraud. */
 const CLOSE_SLACK_MS = 24 * 60 * MINUTE_MS;
 
-/** What a log says of the end of its event (completions 6.3). */
-function endOf(event: Lifecycle): { readonly end: number | null; readonly closeDue: number | null } {
-  const final = finalTime(event);
-  return { end: closeTime(event), closeDue: final === null ? null : final + CLOSE_SLACK_MS };
-}
+/** @param end when an event ends; null without an end */
+const closeDueOf = (end: number | null): number | null =>
+  end === null ? null : end + CONFIRM_GRACE_MS + CLOSE_SLACK_MS;
 
 /** The end of an event as its row says it, whatever definition is kept. */
 export async function readEnd(executor: Executor, eventId: string): Promise<number | null> {
@@ -47,7 +45,7 @@ export async function recordConfiguration(
   head: LogHead,
 ): Promise<LogHead> {
   const { event } = definition;
-  const { end, closeDue } = endOf(event);
+  const end = closeTime(event);
   const isFirst = head.frontier.size === 0;
   if (!isFirst && head.definitionVersion === event.definitionVersion && head.end === end) return head;
   const { hash: config, parts } = await encodeConfiguration(definition);
@@ -56,7 +54,7 @@ export async function recordConfiguration(
   const changed = { ...head, configHash: config, definitionVersion, confirmedAtChange: null, end };
   if (head.configHash !== config) await recordParts(tx, event.id, head.frontier.size, parts);
   if (!isFirst && head.configHash === config && head.end === end) return changed;
-  const common = { v: 2, e: event.id, config, end, closeDue } as const;
+  const common = { v: 2, e: event.id, config, end, closeDue: closeDueOf(end) } as const;
   if (!isFirst) {
     const present = head.ballots + (await countQueue(tx, event.id));
     // A change that was allowed before the first ballot counts as made before it, however late its leaf comes.
@@ -78,6 +76,21 @@ export async function recordConfiguration(
     ...(event.rehearsalSince === null && event.rehearsalNumber > 0 ? { rehearsalBallots: event.rehearsalBallots } : {}),
   });
   return { ...changed, ...roll, configSeq: 0, lotSeed };
+}
+
+/** A `config` leaf that says how many rows of the queue an operator dropped. */
+export async function recordDrop(
+  tx: Transaction,
+  event: VotingEvent,
+  head: LogHead,
+  dropped: number,
+): Promise<LogHead> {
+  const configSeq = head.configSeq + 1;
+  const said = { config: head.configHash, end: head.end, closeDue: closeDueOf(head.end) };
+  const confirmed = Math.max(head.confirmed, head.ballots);
+  const at = await readNow(tx);
+  await append(tx, event, head, { v: 2, t: 'config', e: event.id, ...said, at, confirmed, seq: configSeq, dropped });
+  return { ...head, configSeq, dropped: head.dropped + dropped };
 }
 
 const append = (tx: Transaction, { id }: VotingEvent, { frontier }: LogHead, leaf: Leaf): Promise<void> =>

@@ -14,6 +14,8 @@ export interface LogHead {
   readonly note: string;
   readonly configHash: string;
   readonly configSeq: number;
+  /** Rows of the queue that operators dropped: ballots that were confirmed may be among them. */
+  readonly dropped: number;
   readonly definitionVersion: number;
   /** Ballots that were confirmed at the first change that is not recorded yet. */
   readonly confirmedAtChange: number | null;
@@ -207,7 +209,29 @@ type BoxRecord = {
   country_code: string | null;
   submitted_at: string | null;
   released: boolean;
+  due_at: string;
 };
+
+const QUEUED = sql`id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, released, due_at`;
+
+/** A confirmed ballot that waits, as its row says it. */
+export interface QueuedBallot extends BallotToSeal {
+  readonly dueAt: number;
+}
+
+const queuedBallot = (row: BoxRecord): QueuedBallot => ({
+  id: row.id,
+  codeTag: row.code_tag,
+  entries: row.entries,
+  weightMicro: BigInt(row.weight_micro),
+  salt: row.salt,
+  sealedTime: row.sealed_time,
+  voterId: row.voter_id,
+  countryCode: row.country_code,
+  submittedAt: row.submitted_at === null ? null : Number(row.submitted_at),
+  disclosed: row.released,
+  dueAt: Number(row.due_at),
+});
 
 /**
  * Takes up to `limit` ballots out of the queue if at least `least` wait: those of the smallest IDs, which are random.
@@ -218,24 +242,27 @@ export async function takeQueue(
   eventId: string,
   least: number,
   limit: number,
-): Promise<BallotToSeal[]> {
+): Promise<QueuedBallot[]> {
+  const waiting = sql`FROM ballot_queue WHERE voting_event_id = ${eventId} AND NOT set_back`;
   const { rows } = await tx.execute<BoxRecord>(sql`
-    DELETE FROM ballot_queue WHERE voting_event_id = ${eventId} AND id IN (
-      SELECT id FROM ballot_queue WHERE voting_event_id = ${eventId} ORDER BY id LIMIT ${limit})
-      AND (SELECT count(*) FROM (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} LIMIT ${least}) AS waiting) >= ${least}
-    RETURNING id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, released`);
-  return rows.map((row) => ({
-    id: row.id,
-    codeTag: row.code_tag,
-    entries: row.entries,
-    weightMicro: BigInt(row.weight_micro),
-    salt: row.salt,
-    sealedTime: row.sealed_time,
-    voterId: row.voter_id,
-    countryCode: row.country_code,
-    submittedAt: row.submitted_at === null ? null : Number(row.submitted_at),
-    disclosed: row.released,
-  }));
+    DELETE FROM ballot_queue WHERE voting_event_id = ${eventId} AND id IN (SELECT id ${waiting} ORDER BY id LIMIT ${limit})
+      AND (SELECT count(*) FROM (SELECT 1 ${waiting} LIMIT ${least}) AS waiting) >= ${least}
+    RETURNING ${QUEUED}`);
+  return rows.map(queuedBallot);
+}
+
+/** Ballots of the queue behind an ID, in the order of their IDs. @param setBack only those that are set back */
+export async function readQueue(
+  executor: Executor,
+  eventId: string,
+  after: string,
+  limit: number,
+  setBack: boolean,
+): Promise<QueuedBallot[]> {
+  const { rows } = await executor.execute<BoxRecord>(sql`
+    SELECT ${QUEUED} FROM ballot_queue
+    WHERE voting_event_id = ${eventId} AND id > ${after} AND (set_back OR NOT ${setBack}) ORDER BY id LIMIT ${limit}`);
+  return rows.map(queuedBallot);
 }
 
 /**

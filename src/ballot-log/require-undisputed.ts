@@ -41,7 +41,9 @@ export async function requireUndisputed(
   const genuine = frontier === undefined || (await isStored({ size: frontier.size, rootHash: frontier.root() }));
   const present = (head?.ballots ?? 0) + (await countQueue(tx, eventId));
   const isComplete = present >= (head?.confirmed ?? 0);
-  const known = remembered === undefined || ((await isStored(remembered)) && present >= (remembered.confirmed ?? 0));
+  const known =
+    remembered === undefined ||
+    ((await isStored(remembered)) && present + (head?.dropped ?? 0) >= (remembered.confirmed ?? 0));
   if (genuine && isComplete && known) return;
   const alarm = genuine && isComplete ? 'ballot_log_set_back' : 'ballot_log_changed';
   throw new LogSetBack(alarm, frontier?.size ?? 0, remembered?.size);

@@ -3,12 +3,10 @@ import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { type BallotToSeal, insertBallots } from '#src/ballots/box.ts';
-import { openWaiting, openWaitingTime } from '#src/ballots/waiting-ballot.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { MICRO } from '#src/platform/decimal.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -21,7 +19,7 @@ import { recordCheckpoint, renewNote } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { closeLog } from './close-log.ts';
 import { isLogClosed, listEventsToTend, readLeastToSeal } from './due-repository.ts';
-import { encodeLeaf, SALT_BYTES, voidLeaf } from './leaf.ts';
+import { encodeLeaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { CompactRange } from './merkle-tree.ts';
 import { readEnd, recordConfiguration } from './record-configuration.ts';
@@ -29,6 +27,7 @@ import { recordRoll } from './record-roll.ts';
 import { countQueue, insertHead, lockHead, takeQueue, takeSequencer, updateHead } from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
 import { mixRolls, rewriteRoll } from './rewrite-roll.ts';
+import { judgeQueued, setBack } from './set-back.ts';
 import type { NoteSigner } from './signed-note.ts';
 import { appendLeaves } from './tree-store.ts';
 import { listVoidsToLog, noteVoidLeaf } from './void-ballot.ts';
@@ -113,6 +112,11 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
   for (;;) {
     const step = await appendOnce(deps, eventId, least);
     if (step.note !== undefined && !step.rehearsal) await deps.checkpoints.remember(eventId, step.note);
+    if (step.forged > 0)
+      await raiseAlarm(deps, eventId, {
+        alarm: 'rows_disagree',
+        reason: `${step.forged} waiting ballots were set back`,
+      });
     if (!step.more) break;
     await setImmediate();
   }
@@ -130,9 +134,11 @@ interface Step {
   readonly rehearsal: boolean;
   /** Whether there may be more to move. */
   readonly more: boolean;
+  /** Rows of the queue that were set back. */
+  readonly forged: number;
 }
 
-const NOTHING: Step = { note: undefined, rehearsal: false, more: false };
+const NOTHING: Step = { note: undefined, rehearsal: false, more: false, forged: 0 };
 
 /** One transaction: everything that is waiting, up to a number of ballots. */
 async function appendOnce(deps: SealDeps, eventId: string, least: number): Promise<Step> {
@@ -155,10 +161,17 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     const configured = closed ? head : await recordConfiguration(deps, tx, definition, head);
     const needed = await readLeastToSeal(tx, eventId, least);
     const rows = needed === undefined ? [] : await takeQueue(tx, eventId, needed, MOST_TOGETHER);
-    const seals = rows.length > 0 || final;
-    const ballots = head.ballots + rows.length;
+    const { genuine, forged } = await judgeQueued(
+      tx,
+      rows.length === 0 ? undefined : await deps.ballotKeys.find(definition.event),
+      definition.event,
+      rows,
+    );
+    await setBack(tx, eventId, forged);
+    const seals = genuine.length > 0 || final;
+    const ballots = head.ballots + genuine.length;
     const changed = closed ? head : await recordRoll(tx, definition.event, configured, { seals, ballots, nowMs });
-    await sealBallots(deps, tx, definition, head.frontier, shuffle(rows));
+    await sealBallots(tx, definition, head.frontier, shuffle(genuine));
     const voided = await appendVoids(tx, definition.event, head.frontier);
     const after = { ...changed, ballots };
     if (found === undefined) await insertHead(tx, eventId, after);
@@ -171,10 +184,11 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
         confirmed === head.confirmed
           ? head.note
           : await renewNote(tx, deps, definition.event, head.frontier, confirmed);
-      return { note, rehearsal, more: false };
+      return { note, rehearsal, more: rows.length === MOST_TOGETHER, forged: forged.length };
     }
     const note = await recordCheckpoint(tx, deps, definition.event, head.frontier, confirmed);
-    return { note, rehearsal, more: rows.length === MOST_TOGETHER || voided === MOST_TOGETHER };
+    const more = rows.length === MOST_TOGETHER || voided === MOST_TOGETHER;
+    return { note, rehearsal, more, forged: forged.length };
   });
 }
 
@@ -184,6 +198,7 @@ const EMPTY_HEAD = {
   note: '',
   configHash: '',
   configSeq: 0,
+  dropped: 0,
   definitionVersion: 0,
   confirmedAtChange: null,
   end: null,
@@ -217,45 +232,20 @@ function shuffle(rows: BallotToSeal[]): BallotToSeal[] {
   return rows;
 }
 
-/**
- * A row of the queue as it stands in the box: nothing that was readable of a secret ballot while it waited is left of it.
- * Undefined where the row is not the one that was sealed: it does not open, or weighs something else.
- */
-function openRow(secrets: Secrets, event: VotingEvent, row: BallotToSeal): BallotToSeal | undefined {
-  try {
-    const { entries, sealed } = openWaiting(secrets, event, row.codeTag, row.entries);
-    const sealedTime = openWaitingTime(secrets, event.id, row.codeTag, row.sealedTime);
-    // In a poll everybody weighs the same.
-    const weightMicro = sealed?.weightMicro ?? MICRO;
-    const { salt } = sealed ?? row;
-    if (weightMicro !== row.weightMicro || salt.length !== SALT_BYTES) return undefined;
-    return { ...row, entries, sealedTime, ...sealed, weightMicro };
-  } catch {
-    return undefined;
-  }
-}
-
-/** @throws LogSetBack where a waiting ballot is not the one that was sealed: somebody wrote to the database */
 async function sealBallots(
-  deps: SealDeps,
   tx: Transaction,
   definition: BallotDefinition,
   frontier: CompactRange,
-  rows: readonly BallotToSeal[],
+  ballots: readonly BallotToSeal[],
 ): Promise<void> {
-  if (rows.length === 0) return;
-  const secrets = await deps.ballotKeys.find(definition.event);
-  const opened = rows.map((row) => {
-    const open = secrets === undefined ? undefined : openRow(secrets, definition.event, row);
-    if (open === undefined) throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
-    return open;
-  });
-  await insertBallots(tx, definition.event.id, frontier.size, opened, definition.event.type === 'election');
+  if (ballots.length === 0) return;
+  const { id: eventId, type } = definition.event;
+  await insertBallots(tx, eventId, frontier.size, ballots, type === 'election');
   await appendLeaves(
     tx,
-    definition.event.id,
+    eventId,
     frontier,
-    opened.map((row) => leafDataOf(definition, row)),
+    ballots.map((ballot) => leafDataOf(definition, ballot)),
   );
 }
 

@@ -23,6 +23,8 @@ export const ballotLogs = pgTable('ballot_logs', {
   /** The configuration that was recorded last, and the version of the definition it was read from. */
   configHash: text('config_hash').notNull(),
   configSeq: integer('config_seq').notNull(),
+  /** Rows of the queue that operators dropped, as `config` leaves say. */
+  dropped: integer().notNull().default(0),
   definitionVersion: count('paper_version').notNull(),
   /** Ballots that were confirmed when the first change was made that the log does not say yet; null where there is none. */
   confirmedAtChange: count('confirmed_at_change'),

@@ -158,15 +158,6 @@ export function openWaiting(
   return { entries, sealed: { id: ballotIdOf(salt, codeTag), codeTag, salt, weightMicro, voter } };
 }
 
-/** The same; undefined where it throws. */
-export function openWaitingOrNot(...of: Parameters<typeof openWaiting>): OpenedBallot | undefined {
-  try {
-    return openWaiting(...of);
-  } catch {
-    return undefined;
-  }
-}
-
 /** Opens a confirmed ballot, in the box or on its way. @throws Error as `openWaiting` does */
 export const openBallot = (
   secrets: Secrets,
@@ -175,6 +166,21 @@ export const openBallot = (
   stored: Buffer,
 ): OpenedBallot =>
   isSealed(stored) ? openWaiting(secrets, event, tag, stored) : { entries: stored, sealed: undefined };
+
+type Opening = Parameters<typeof openWaiting>;
+const orNot =
+  (open: (...of: Opening) => OpenedBallot) =>
+  (...of: Opening): OpenedBallot | undefined => {
+    try {
+      return open(...of);
+    } catch {
+      return undefined;
+    }
+  };
+
+/** The same, undefined where they throw. */
+export const openWaitingOrNot = orNot(openWaiting);
+export const openBallotOrNot = orNot(openBallot);
 
 /** The ID of a secret ballot in the box: another one than that of its row in the queue, and the same one each time. */
 export const ballotIdOf = (salt: Buffer, codeTag: Buffer): string =>
@@ -216,7 +222,10 @@ export function sealWaitingTime(secrets: Secrets, eventId: string, tag: Uint8Arr
   return secrets.sealBytes(masked, placeOf('sealed_time', eventId, tag));
 }
 
+/** Whether the times of a stored ballot stand as they do in the box: those of a secret ballot that waits are sealed besides. */
+export const isMaskedTime = (stored: Uint8Array): boolean => stored.length === MASKED_TIMES_BYTES;
+
 /** The masked times of a stored ballot, waiting or not. */
 export function openWaitingTime(secrets: Secrets, eventId: string, tag: Uint8Array, stored: Buffer): Buffer {
-  return stored.length === MASKED_TIMES_BYTES ? stored : open(secrets, placeOf('sealed_time', eventId, tag), stored);
+  return isMaskedTime(stored) ? stored : open(secrets, placeOf('sealed_time', eventId, tag), stored);
 }

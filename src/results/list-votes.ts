@@ -3,7 +3,7 @@ import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.
 import { ENTRY_KINDS } from '#src/ballot-definition/types.ts';
 import { unpackEntries } from '#src/ballots/ballot-encoding.ts';
 import { readBoxEnd } from '#src/ballots/box.ts';
-import { openBallot } from '#src/ballots/waiting-ballot.ts';
+import { openBallotOrNot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -84,7 +84,9 @@ function votesOf(
   weightsShown: boolean,
   matches: ReturnType<typeof matcherOf>,
 ): PlacedVote[] {
-  const opened = openBallot(secrets, definition.event, ballot.codeTag, ballot.entries);
+  const opened = openBallotOrNot(secrets, definition.event, ballot.codeTag, ballot.entries);
+  // The service did not write it, and it is not sealed either.
+  if (opened === undefined) return [];
   const ballotId = opened.sealed?.id ?? ballot.id;
   const weight = weightsShown ? microToNumber(ballot.weightMicro) : null;
   const entries = unpackEntries(opened.entries).flatMap(({ position, entries: own }) =>

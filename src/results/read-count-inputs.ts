@@ -83,7 +83,7 @@ const BASE = `
   (SELECT 'box' AS kind, b.first_leaf::text AS number, b.weights::text AS amount, b.entries, b.tags AS code_tag FROM ballot_blocks b
     WHERE b.voting_event_id = $1 AND b.first_leaf > $2::bigint - ${BLOCK_BALLOTS} AND b.first_leaf < ${NO_LEAF} AND b.first_leaf + b.ballots > $2::bigint + 1
     ORDER BY b.first_leaf LIMIT ${MAX_BOX_BLOCKS})
-  UNION ALL SELECT 'queue', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1
+  UNION ALL SELECT 'queue', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.set_back
   UNION ALL SELECT CASE WHEN ${VOID_AFTER_CLOSE} THEN 'reversed' ELSE 'voided' END, '0', ${BALLOT}
     FROM voided_ballots v CROSS JOIN LATERAL (
       SELECT s.weight_micro, s.entries, v.code_tag FROM find_sealed(v.voting_event_id, v.code_tag) AS s WHERE s.leaf_index IS NOT NULL) b
@@ -109,7 +109,7 @@ const HIDDEN = `
       ORDER BY x.first_leaf DESC LIMIT 1) AS k WHERE u.voting_event_id = $1 OFFSET 0) AS k
     CROSS JOIN LATERAL sealed_ballots($1, k.first_leaf, k.first_leaf) AS b
     JOIN undisclosed_ballots u ON u.voting_event_id = $1 AND u.leaf_index = b.leaf_index
-  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
+  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT b.set_back AND NOT ${IS_VOID}
   UNION ALL (SELECT 'waiting', '0', '0', NULL, NULL FROM undisclosed_voters WHERE voting_event_id = $1 LIMIT 1)
   UNION ALL SELECT 'rare', '0', '0', NULL, NULL WHERE has_rare_weight($1)
   UNION ALL SELECT 'withheld', '0', coalesce(sum(weight_micro), 0)::text, NULL, NULL FROM withheld_approvals($1)`;

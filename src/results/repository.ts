@@ -174,7 +174,7 @@ const laterPage = (eventId: string, end: string, id: string, inclusive: boolean)
   SELECT 'u' || id AS place, ${VOTE_COLUMNS} FROM (
     SELECT ${eventId} AS voting_event_id, ${VOTE_COLUMNS} FROM sealed_ballots(${eventId}, ${end}::bigint - ${BLOCK_BALLOTS} + 1)
     WHERE leaf_index > ${end}::bigint
-    UNION ALL SELECT voting_event_id, ${VOTE_COLUMNS} FROM ballot_queue WHERE voting_event_id = ${eventId}) AS b
+    UNION ALL SELECT voting_event_id, ${VOTE_COLUMNS} FROM ballot_queue WHERE voting_event_id = ${eventId} AND NOT set_back) AS b
   WHERE id ${inclusive ? sql`>=` : sql`>`} ${id} AND NOT ${isVoid} ORDER BY id LIMIT ${VOTE_BALLOTS}`;
 
 async function readVoteBallots(executor: Executor, page: SQL): Promise<StoredVoteBallot[]> {
@@ -236,7 +236,7 @@ export function readRecordMoment(db: Database, eventId: string): Promise<RecordM
       const last = await readBoxEnd(tx, eventId);
       const queue = await tx.execute<RecordRow>(sql`
         SELECT id, entries, weight_micro, code_tag FROM ballot_queue b
-        WHERE voting_event_id = ${eventId} AND NOT ${isVoid} ORDER BY code_tag`);
+        WHERE voting_event_id = ${eventId} AND NOT set_back AND NOT ${isVoid} ORDER BY code_tag`);
       return { last, queue: queue.rows.map(record) };
     },
     { isolationLevel: 'repeatable read', accessMode: 'read only' },

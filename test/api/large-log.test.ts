@@ -46,7 +46,14 @@ beforeAll(async () => {
       note = await recordCheckpoint(tx, deps, event, frontier, 0);
     });
   }
-  const head = { frontier, ballots: 0, configHash: '', configSeq: 0, definitionVersion: event.definitionVersion };
+  const head = {
+    frontier,
+    ballots: 0,
+    configHash: '',
+    configSeq: 0,
+    dropped: 0,
+    definitionVersion: event.definitionVersion,
+  };
   await inTransaction(deps.db, (tx) =>
     insertHead(tx, eventId, {
       ...head,

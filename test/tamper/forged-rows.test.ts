@@ -6,11 +6,15 @@ import { enqueue } from '#src/jobs/queue.ts';
 import { createLog } from '#src/platform/log.ts';
 import { SEND_VOTER_KEY, voterKeyMail } from '#src/voters/send-voter-key.ts';
 import { sealDeps } from '#src/work.ts';
+import { createObserverKey } from '#test/harness/ballot-log.ts';
+import { runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, PLURALITY, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
+import { readOverHttp } from '../../verifier/read-service.ts';
+import { verifyLog } from '../../verifier/verify-log.ts';
 
 // Whoever writes to the database, and has no key of the service, makes nobody vote and changes no vote (completions 6.7).
 
@@ -293,6 +297,15 @@ describe('a participation that SQL wrote', () => {
   });
 });
 
+/** So many ballots stand in the box, and no fault keeps others from it. */
+async function sealed({ event }: Election, ballots: number): Promise<void> {
+  await eventually(async () => {
+    await sequenceLog(sealDeps(service.deps), event.id, 1);
+    const { rows } = await sql.query('SELECT ballots FROM ballot_logs WHERE voting_event_id = $1', [event.id]);
+    return Number(rows[0].ballots) === ballots ? true : undefined;
+  });
+}
+
 describe('a ballot that SQL puts into the queue', () => {
   /** Of three ballots and one of SQL's, in the box or not. */
   async function expectThree({ event }: Election): Promise<void> {
@@ -300,13 +313,14 @@ describe('a ballot that SQL puts into the queue', () => {
     expect(results).toMatchObject({ disputed: true, stats: { ballots: 3 } });
   }
 
-  test.each([
+  const FORGED = [
     ['in the clear', "decode('01', 'hex') || substr(q.entries, 2)"],
     ['in the form of a poll', "decode('02', 'hex') || substr(q.entries, 2)"],
     ['as a copy of one that waits', 'q.entries'],
-  ])('%s is never sealed: the event is disputed and never final, and its results answer', async (_, entries) => {
-    const election = await openElection({ endsAt: Date.now() + 3_600_000 });
-    for (const at of [1, 2, 3]) await vote(election, member(election, at));
+  ] as const;
+
+  /** With a participation beside, so that the figures agree. */
+  async function forge(election: Election, entries: string): Promise<void> {
     const { rowCount } = await sql.query(
       `WITH ghost AS (INSERT INTO participation (voting_event_id, participant) VALUES ($1, $2))
        INSERT INTO ballot_queue SELECT q.voting_event_id, 'bal_' || md5(q.id), sha256(q.code_tag), ${entries}, q.weight_micro, q.salt,
@@ -314,14 +328,103 @@ describe('a ballot that SQL puts into the queue', () => {
       [election.event.id, member(election, 5).id],
     );
     expect(rowCount).toBe(1);
-    await expectThree(election);
+  }
+
+  async function setBack(verb: string, { event }: Election) {
+    const { code, stdout } = await runCommand(service, ['ballots', 'set-back', verb, '--event', event.code, '--json']);
+    const answer = JSON.parse(stdout);
+    expect([code, answer.error]).toEqual([0, undefined]);
+    return answer;
+  }
+
+  test.each(FORGED)(
+    '%s is set back: the others are sealed, the event is disputed and never final, and its results answer',
+    async (_, entries) => {
+      const election = await openElection({ endsAt: Date.now() + 3_600_000 });
+      for (const at of [1, 2, 3]) await vote(election, member(election, at));
+      await forge(election, entries);
+      await expectThree(election);
+      await moveEnd(service.deps, election.event.id, CLOSED);
+      await sealed(election, 3);
+      await expectDisputed(election);
+      expect((await read(election)).finalAt).toBeNull();
+      await expectThree(election);
+      expect(await checkLog(sealDeps(service.deps), election.event.id)).toBe('waiting ballots are set back');
+    },
+  );
+
+  test('is dropped by the operator: the log says how many, and the result becomes final', async () => {
+    const election = await openElection({ endsAt: Date.now() + 3_600_000 });
+    for (const at of [1, 2, 3]) await vote(election, member(election, at));
+    await forge(election, FORGED[0][1]);
     await moveEnd(service.deps, election.event.id, CLOSED);
-    await eventually(async () => {
-      await sequenceLog(sealDeps(service.deps), election.event.id, 1).catch(() => undefined);
-      return (await read(election)).disputed === true ? true : undefined;
+    await sealed(election, 3);
+    const { ballots } = await setBack('list', election);
+    expect(ballots).toHaveLength(1);
+    expect(await setBack('drop', election)).toEqual({
+      votingEventId: election.event.id,
+      ballots: 1,
+      kept: 0,
+      participations: 1,
     });
-    expect((await read(election)).finalAt).toBeNull();
-    await expectThree(election);
+    await eventually(async () => {
+      await sequenceLog(sealDeps(service.deps), election.event.id, 1);
+      return (await read(election)).finalAt ?? undefined;
+    });
+    expect((await read(election)).disputed).toBe(false);
+    const audit = demand(await account.get(`/voting-events/${election.event.id}/audit`), 200);
+    expect(audit.filter(({ action }: { action: string }) => action === 'ballots.set_back_dropped')).toHaveLength(1);
+    const key = await createObserverKey(service, account, election.event.id);
+    const overHttp = readOverHttp(`http://127.0.0.1:${service.port}`, key);
+    const { checks } = await verifyLog({ read: overHttp, event: election.event.id });
+    expect(checks.filter(({ status }) => status === 'failed')).toEqual([]);
+    expect(checks.find(({ name }) => name === 'confirmed')?.detail).toContain('the operator dropped 1 waiting');
+  });
+
+  test('counts for nobody where it was cast and never confirmed', async () => {
+    const election = await openElection({ endsAt: Date.now() + 3_600_000 });
+    for (const at of [1, 2, 3]) await vote(election, member(election, at));
+    await codeOf(election, member(election, 4), await keyOf(election, member(election, 4)), 1);
+    // One that counts makes room for it, so that the figures agree.
+    await sql.query(
+      `WITH gone AS (DELETE FROM ballot_queue WHERE voting_event_id = $1 AND id = (
+         SELECT min(id) FROM ballot_queue WHERE voting_event_id = $1) RETURNING *)
+       INSERT INTO ballot_queue SELECT g.voting_event_id, g.id, p.code_tag, p.entries, p.weight_micro, g.salt, substr(g.sealed_time, 1, 12),
+         NULL, NULL, NULL, false, g.due_at FROM gone g JOIN pending_ballots p ON p.voting_event_id = $1`,
+      [election.event.id],
+    );
+    expect(await checkLog(sealDeps(service.deps), election.event.id)).toContain('not as the service wrote it');
+    await moveEnd(service.deps, election.event.id, CLOSED);
+    await sealed(election, 2);
+    await expectDisputed(election);
+  });
+
+  test('is set back where it stands in the box already', async () => {
+    const election = await openElection({ endsAt: Date.now() + 3_600_000 });
+    for (const at of [1, 2, 3]) await vote(election, member(election, at));
+    await sql.query('CREATE TABLE IF NOT EXISTS kept_queue AS SELECT * FROM ballot_queue LIMIT 0');
+    const keep = 'INSERT INTO kept_queue SELECT * FROM ballot_queue WHERE voting_event_id = $1';
+    await sql.query(keep, [election.event.id]);
+    await sql.query(`UPDATE ballot_queue SET due_at = 0 WHERE voting_event_id = $1`, [election.event.id]);
+    await sealBallots(service, election.event.id, 1);
+    await sql.query('INSERT INTO ballot_queue SELECT * FROM kept_queue WHERE voting_event_id = $1', [
+      election.event.id,
+    ]);
+    await vote(election, member(election, 4));
+    await moveEnd(service.deps, election.event.id, CLOSED);
+    await sealed(election, 4);
+    await expectDisputed(election);
+    expect(await setBack('drop', election)).toMatchObject({ ballots: 3 });
+  });
+
+  test('waits again where SQL only marked a ballot of the service', async () => {
+    const election = await openElection({ endsAt: Date.now() + 3_600_000 });
+    for (const at of [1, 2, 3]) await vote(election, member(election, at));
+    await sql.query('UPDATE ballot_queue SET set_back = true WHERE voting_event_id = $1', [election.event.id]);
+    expect(await checkLog(sealDeps(service.deps), election.event.id)).toBe('waiting ballots are set back');
+    expect(await setBack('drop', election)).toMatchObject({ ballots: 0, kept: 3 });
+    await moveEnd(service.deps, election.event.id, CLOSED);
+    await sealed(election, 3);
   });
 });
 

@@ -1,0 +1,141 @@
+import { sql } from 'drizzle-orm';
+import { recordChange } from '#src/accounts/changes.ts';
+import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import { type BallotToSeal, listSealed } from '#src/ballots/box.ts';
+import { isMaskedTime, openWaiting, openWaitingTime } from '#src/ballots/waiting-ballot.ts';
+import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { MICRO } from '#src/platform/decimal.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { dropForgedParticipations } from '#src/voters/check-roll.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { RecordDeps } from '#src/webhooks/record-event.ts';
+import { recordCheckpoint } from './checkpoint.ts';
+import type { CheckpointMemory } from './checkpoint-memory.ts';
+import { SALT_BYTES } from './leaf.ts';
+import { recordDrop } from './record-configuration.ts';
+import { countQueue, lockHead, type QueuedBallot, readQueue, updateHead, waitForSequencer } from './repository.ts';
+import type { NoteSigner } from './signed-note.ts';
+
+// A row of the queue that the service did not write is set back: it stays where it is and counts nowhere, the log goes on with the
+// others, and the event is disputed and not final until an operator drops it (completions 6.7).
+
+/** As the ballot will stand in the box; undefined where the service did not write the row as it stands, or it weighs something else. */
+function openQueued(secrets: Secrets, event: VotingEvent, row: QueuedBallot): BallotToSeal | undefined {
+  // Made by a confirm alone: a ballot that was cast and not confirmed has none.
+  if (event.type === 'election' && isMaskedTime(row.sealedTime)) return undefined;
+  try {
+    const { entries, sealed } = openWaiting(secrets, event, row.codeTag, row.entries);
+    const sealedTime = openWaitingTime(secrets, event.id, row.codeTag, row.sealedTime);
+    // In a poll everybody weighs the same.
+    const weightMicro = sealed?.weightMicro ?? MICRO;
+    const { salt } = sealed ?? row;
+    if (weightMicro !== row.weightMicro || salt.length !== SALT_BYTES) return undefined;
+    const { dueAt: _, ...ballot } = row;
+    return { ...ballot, entries, sealedTime, ...sealed, weightMicro };
+  } catch {
+    return undefined;
+  }
+}
+
+/** Rows of the queue: as they will stand in the box, and those that the service did not write or that stand there already. */
+export async function judgeQueued(
+  executor: Executor,
+  secrets: Secrets | undefined,
+  event: VotingEvent,
+  rows: readonly QueuedBallot[],
+): Promise<{ readonly genuine: BallotToSeal[]; readonly forged: QueuedBallot[] }> {
+  const opened = rows.map((row) => (secrets === undefined ? undefined : openQueued(secrets, event, row)));
+  const tags = opened.flatMap((ballot) => ballot?.codeTag ?? []);
+  const copies = new Set((await listSealed(executor, event.id, tags)).map((tag) => tag.toString('hex')));
+  const genuine: BallotToSeal[] = [];
+  const forged: QueuedBallot[] = [];
+  for (const [place, row] of rows.entries()) {
+    const ballot = opened[place];
+    if (ballot === undefined || copies.has(ballot.codeTag.toString('hex'))) forged.push(row);
+    else genuine.push(ballot);
+  }
+  return { genuine, forged };
+}
+
+/** Puts rows back into the queue, marked. */
+export async function setBack(tx: Transaction, eventId: string, rows: readonly QueuedBallot[]): Promise<void> {
+  for (const row of rows)
+    await tx.execute(sql`
+      INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code,
+        submitted_at, released, due_at, set_back)
+      VALUES (${eventId}, ${row.id}, ${row.codeTag}, ${row.entries}, ${row.weightMicro.toString()}, ${row.salt}, ${row.sealedTime},
+        ${row.voterId}, ${row.countryCode}, ${row.submittedAt}, ${row.disclosed}, ${row.dueAt}, true)`);
+}
+
+/** Rows that are held at a time, however many wait. */
+const PAGE = 1_000;
+
+/** Whether a row of the queue is none of the service's, set back or not yet looked at. */
+export async function hasForgedBallots(
+  executor: Executor,
+  secrets: Secrets | undefined,
+  event: VotingEvent,
+): Promise<boolean> {
+  let after = '';
+  for (;;) {
+    const rows = await readQueue(executor, event.id, after, PAGE, false);
+    if ((await judgeQueued(executor, secrets, event, rows)).forged.length > 0) return true;
+    if (rows.length < PAGE) return false;
+    after = rows.at(-1)?.id ?? '';
+  }
+}
+
+/** The IDs of what is set back, at most 1,000. */
+export const listSetBack = async (executor: Executor, eventId: string): Promise<string[]> =>
+  (await readQueue(executor, eventId, '', PAGE, true)).map(({ id }) => id);
+
+interface DropDeps extends RecordDeps {
+  readonly db: Database;
+  readonly ballotKeys: BallotKeys;
+  readonly definitions: BallotDefinitionCache;
+  readonly logKey: NoteSigner;
+  readonly checkpoints: CheckpointMemory;
+}
+
+interface Dropped {
+  readonly ballots: number;
+  /** Ballots of the service that had been marked; they wait again. */
+  readonly kept: number;
+  /** Participations that the service did not write. */
+  readonly participations: number;
+}
+
+/**
+ * Drops what is set back, and participations that the service did not write; a `config` leaf says how many ballots. At most 1,000 at a
+ * call.
+ * @returns undefined for an event without a log
+ */
+export async function dropSetBack(deps: DropDeps, eventId: string): Promise<Dropped | undefined> {
+  const done = await inTransaction(deps.db, async (tx) => {
+    await waitForSequencer(tx, eventId);
+    const definition = await deps.definitions.getForUpdate(tx, eventId);
+    const head = await lockHead(tx, eventId);
+    if (definition === undefined || head === undefined) return undefined;
+    const { event } = definition;
+    const secrets = await deps.ballotKeys.find(event);
+    const rows = await readQueue(tx, eventId, '', PAGE, true);
+    const { forged } = await judgeQueued(tx, secrets, event, rows);
+    await tx.execute(sql`
+      DELETE FROM ballot_queue WHERE voting_event_id = ${eventId} AND id = ANY (${sql.param(forged.map(({ id }) => id))}::text[])`);
+    await tx.execute(sql`
+      UPDATE ballot_queue SET set_back = false
+      WHERE voting_event_id = ${eventId} AND id = ANY (${sql.param(rows.map(({ id }) => id))}::text[])`);
+    const participations = event.type === 'poll' ? 0 : await dropForgedParticipations(tx, secrets, eventId);
+    const dropped = { ballots: forged.length, kept: rows.length - forged.length, participations };
+    const about = { accountId: event.accountId, votingEventId: eventId, keyId: null, resource: eventId };
+    await recordChange(tx, deps, { ...about, action: 'ballots.set_back_dropped', after: dropped });
+    if (forged.length === 0) return { dropped, note: undefined };
+    const after = await recordDrop(tx, event, head, forged.length);
+    await updateHead(tx, eventId, after);
+    const confirmed = after.ballots + (await countQueue(tx, eventId));
+    return { dropped, note: await recordCheckpoint(tx, deps, event, after.frontier, confirmed) };
+  });
+  if (done?.note !== undefined) await deps.checkpoints.remember(eventId, done.note);
+  return done?.dropped;
+}
