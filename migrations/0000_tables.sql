@@ -20,6 +20,7 @@ CREATE TABLE "api_keys" (
 	"scopes" text[] NOT NULL,
 	"voting_event_id" text,
 	"expires_at" bigint,
+	"tag" "bytea" NOT NULL,
 	"revoked_at" bigint,
 	"last_used_at" bigint,
 	"created_at" bigint NOT NULL
@@ -405,7 +406,8 @@ CREATE TABLE "roll_copies" (
 	"groups" jsonb NOT NULL,
 	"copied_to" text DEFAULT '' NOT NULL,
 	"copy_until" text NOT NULL,
-	"key_id" text NOT NULL
+	"key_id" text NOT NULL,
+	"tag" "bytea" NOT NULL
 );
 
 CREATE TABLE "roll_imports" (
@@ -485,6 +487,7 @@ CREATE TABLE "event_invites" (
 	"sealed_token" text,
 	"account_id" text,
 	"accepted_at" bigint,
+	"tag" "bytea" NOT NULL,
 	"expires_at" bigint NOT NULL,
 	"created_at" bigint NOT NULL,
 	CONSTRAINT "event_invites_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
@@ -543,6 +546,7 @@ CREATE TABLE "voting_events" (
 	"rehearsal_number" integer DEFAULT 0 NOT NULL,
 	"rehearsal_ballots" bigint DEFAULT 0 NOT NULL,
 	"ballot_key" text,
+	"tag" "bytea" NOT NULL,
 	"alarm" text,
 	"deleted_at" bigint,
 	"created_at" bigint NOT NULL,

@@ -106,7 +106,7 @@ export function createApp(
   app.route('/', exportRouter(deps));
   app.route(
     '/',
-    webhookRouter(deps, (accountId, reference) => findAccess(deps.db, accountId, reference)),
+    webhookRouter(deps, (accountId, reference) => findAccess(deps, accountId, reference)),
   );
   app.route(PUBLIC_EVENT, publicBallotDefinitionRouter(deps, registrationCheckout(payments)));
   app.route(PUBLIC_EVENT, publicVoterRouter(deps));

@@ -101,8 +101,8 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     endRecorder: createEndRecorder({ ids, clock, secrets, definitions, logKey, checkpoints }),
     serviceLog: createServiceLogKey(logKey, config.dataDir),
     plans,
-    authenticator: new Authenticator(db, clock, plans),
-    events: new EventCache(db),
+    authenticator: new Authenticator({ db, clock, plans, secrets, log }),
+    events: new EventCache({ db, secrets }),
     definitions,
     counting: new Counting({
       db,

@@ -49,35 +49,35 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1456,
+  platform: 1479,
   'payment-providers': 2031,
-  database: 1852,
+  database: 1915,
   'embedded-postgres': 1084,
   http: 3813,
   server: 767,
-  reference: 2910,
+  reference: 2911,
   jobs: 613,
   mail: 551,
-  accounts: 874,
+  accounts: 920,
   webhooks: 2620,
-  'voting-events': 4229,
+  'voting-events': 4404,
   'ballot-definition': 4004,
-  voters: 5388,
+  voters: 5368,
   payments: 3685,
   credits: 721,
-  ballots: 3249,
-  'ballot-log': 4177,
+  ballots: 3247,
+  'ballot-log': 4179,
   'service-log': 724,
   tally: 2858,
   results: 5603,
   console: 1262,
   demo: 488,
-  commands: 4597,
+  commands: 4609,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_625;
+const LINES_OF_ALL = 61_925;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 49;
+const SMALL_FILES = 50;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

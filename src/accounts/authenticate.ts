@@ -2,8 +2,11 @@ import type { Database } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { type Clock, MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
+import type { Log } from '#src/platform/log.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
-import { hashApiKey, isWellFormedApiKey } from './api-key.ts';
+import { isTagged } from '#src/platform/row-tag.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { hashApiKey, isWellFormedApiKey, rowOfApiKey } from './api-key.ts';
 import type { Plans } from './plans.ts';
 import { findKeyByHash, type KeyWithAccount, updateLastUsed } from './repository.ts';
 
@@ -24,11 +27,21 @@ export function unauthorized(): ApiError {
   return new ApiError('unauthorized', 'Send a valid API key in the header Authorization: Bearer <API_KEY>.');
 }
 
+interface AuthenticatorDeps {
+  readonly db: Database;
+  readonly clock: Clock;
+  readonly plans: Plans;
+  readonly secrets: Secrets;
+  readonly log: Log;
+}
+
 /** Turns an API key into a caller: shape, checksum, a short-lived cache, the database (API reference, "Authentication"). */
 export class Authenticator {
   readonly #db: Database;
   readonly #clock: Clock;
   readonly #plans: Plans;
+  readonly #secrets: Secrets;
+  readonly #log: Log;
   readonly #valid = new RecentMap<CacheEntry>(MAX_CACHED);
   /** Apart from the valid ones: invented keys push out no valid one. By the hash, until when it is unknown. */
   readonly #unknown = new RecentMap<number>(MAX_CACHED);
@@ -38,7 +51,9 @@ export class Authenticator {
   #changes = 0;
   readonly #lastUsed = new Map<string, number>();
 
-  constructor(db: Database, clock: Clock, plans: Plans) {
+  constructor({ db, clock, plans, secrets, log }: AuthenticatorDeps) {
+    this.#secrets = secrets;
+    this.#log = log;
     this.#db = db;
     this.#clock = clock;
     this.#plans = plans;
@@ -103,7 +118,11 @@ export class Authenticator {
 
   async #ask(hash: Buffer, name: string, nowMs: number): Promise<KeyWithAccount | undefined> {
     const changes = this.#changes;
-    const found = await findKeyByHash(this.#db, hash);
+    const stored = await findKeyByHash(this.#db, hash);
+    const isForged = stored !== undefined && !isTagged(this.#secrets, stored.key.tag, rowOfApiKey(stored.key));
+    if (isForged)
+      this.#log.error({ alarm: 'rows_disagree', key: stored.key.id }, 'an API key was written from outside');
+    const found = isForged ? undefined : stored;
     if (found === undefined) {
       this.#valid.delete(name);
       this.#unknown.set(name, nowMs + MISS_MS);

@@ -66,6 +66,7 @@ const NOT_AUDITED = new Set([
   'deletedAt',
   'copyDone',
   'ballotKey',
+  'tag',
 ]);
 
 /** The fields that differ between two states of a row, for the audit trail. */

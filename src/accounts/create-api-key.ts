@@ -3,7 +3,9 @@ import type { Scope } from '#src/http/caller.ts';
 import { type Clock, DAY_MS } from '#src/platform/clock.ts';
 import { invalidField, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
-import { generateApiKey, hashApiKey, hintOf } from './api-key.ts';
+import { tagOfRow } from '#src/platform/row-tag.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { generateApiKey, hashApiKey, hintOf, rowOfApiKey } from './api-key.ts';
 import { findAccount, insertApiKey } from './repository.ts';
 
 interface NewApiKey {
@@ -40,7 +42,7 @@ export function checkScopes(scopes: readonly Scope[]): readonly Scope[] {
 /** @throws ApiError `not_found` for an unknown account, `validation_error` for scopes that do not go together */
 export async function createApiKey(
   executor: Executor,
-  deps: { readonly ids: Ids; readonly clock: Clock },
+  deps: { readonly ids: Ids; readonly clock: Clock; readonly secrets: Secrets },
   input: NewApiKey,
 ): Promise<CreatedApiKey> {
   const scopes = checkScopes(input.scopes);
@@ -51,16 +53,10 @@ export async function createApiKey(
   const key = generateApiKey(scopes);
   const nowMs = deps.clock.now();
   const id = deps.ids.sortable('key');
-  await insertApiKey(executor, {
-    id,
-    accountId: input.accountId,
-    name: input.name,
-    hash: hashApiKey(key),
-    hint: hintOf(key),
-    scopes: [...scopes],
-    votingEventId: input.votingEventId,
-    expiresAt: input.expiresInDays === null ? null : nowMs + input.expiresInDays * DAY_MS,
-    createdAt: nowMs,
-  });
+  const { accountId, name, votingEventId } = input;
+  const expiresAt = input.expiresInDays === null ? null : nowMs + input.expiresInDays * DAY_MS;
+  const row = { id, accountId, hash: hashApiKey(key), scopes: [...scopes], votingEventId, expiresAt };
+  const tag = tagOfRow(deps.secrets, rowOfApiKey(row));
+  await insertApiKey(executor, { ...row, name, hint: hintOf(key), tag, createdAt: nowMs });
   return { id, name: input.name, scopes, key };
 }

@@ -29,6 +29,8 @@ export const apiKeys = pgTable(
     /** An observe or log key reads this event and no other. */
     votingEventId: text('voting_event_id'),
     expiresAt: timeMs('expires_at'),
+    /** What binds the row to the service's keys (`api-key.ts`). */
+    tag: bytes().notNull(),
     revokedAt: timeMs('revoked_at'),
     lastUsedAt: timeMs('last_used_at'),
     createdAt: timeMs('created_at').notNull(),

@@ -8,8 +8,9 @@ import type { Clock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { findForged } from '#src/voters/check-roll.ts';
-import { NOTE_FORGED_ROWS } from '#src/voters/forged-rows.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
+import { NOTE_FORGED_ROWS } from '#src/voting-events/forged-rows.ts';
 import { clearDispute, findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { findTileRow, findUnaccounted, raiseAlarm } from './check-repository.ts';
@@ -112,6 +113,7 @@ async function checkRows(
 ): Promise<string | undefined> {
   if (closedSize !== null) return undefined;
   const own = await ballotKeys.find(event);
+  if (!isGenuineEvent(secrets, event)) return 'the event is not as the service wrote it';
   if (await hasForgedBallots(db, own, event)) return 'a waiting ballot is not as the service wrote it';
   return event.type === 'poll' ? undefined : findForged(db, secrets, own, event);
 }

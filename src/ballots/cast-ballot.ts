@@ -22,12 +22,12 @@ import { notFound } from '#src/platform/errors.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
-import { refuseForged } from '#src/voters/forged-rows.ts';
 import { dropUnconfirmed, keepApproval } from '#src/voters/voter-key-repository.ts';
 import { judgeTagged } from '#src/voters/voter-tag.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
+import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -87,7 +87,6 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
         'not_in_group',
         'insufficient_credits',
         'ballot_key_unavailable',
-        'rows_disagree',
         ...SECOND_CALL_REFUSALS,
       ],
       bodies: {

@@ -19,10 +19,10 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
-import { refuseForged } from '#src/voters/forged-rows.ts';
 import { isCastFor, isGenuine, taggedVoter, tagOfParticipation } from '#src/voters/voter-tag.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
+import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { CONFIRM_GRACE_MS, isFinalAt, notOpen, secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -72,7 +72,6 @@ export function confirmBallotRouter(deps: Deps, rateLimiter: RateLimiter, receip
         'voter_pending',
         'voter_key_invalid',
         'ballot_key_unavailable',
-        'rows_disagree',
       ],
       example: { confirmationCode: EXAMPLE.confirmationCode },
     }),

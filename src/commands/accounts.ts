@@ -85,7 +85,7 @@ export function addKeyCommands({ command, group, withDeps }: Cli): void {
       withDeps(async (deps) => {
         const { createApiKey } = await import('#src/accounts/create-api-key.ts');
         const { findEventByReference } = await import('#src/voting-events/access.ts');
-        const found = event === undefined ? null : await findEventByReference(deps.db, accountId, event);
+        const found = event === undefined ? null : await findEventByReference(deps, accountId, event);
         const input = {
           accountId,
           name,

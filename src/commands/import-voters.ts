@@ -42,7 +42,7 @@ interface Run {
 /** The operator acts for the event's account, by its plan. */
 async function authorFor(deps: Deps, reference: string): Promise<VoterAuthor> {
   const { accountId, id } = await findAnyEvent(deps.db, reference);
-  const access = await findAccess(deps.db, accountId, id);
+  const access = await findAccess(deps, accountId, id);
   if (access === undefined) throw notFound();
   return { event: access.event, ownerPlan: access.ownerPlan, caller: { keyId: null } };
 }

@@ -1,12 +1,15 @@
 import type pg from 'pg';
 import { z } from 'zod';
+import { taggedApiKeys } from '#src/accounts/api-key.ts';
 import { lotSeedPlace } from '#src/ballot-log/lot.ts';
 import type { Database } from '#src/database/client.ts';
+import { countTaggedRows, retagRows } from '#src/database/tagged-rows.ts';
 import { credentialsPlace } from '#src/payments/business-repository.ts';
 import { answerPlace, confirmationCodePlace } from '#src/payments/payment.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { countTagged, retagVoters } from '#src/voters/retag-voters.ts';
 import { wrappedKeyPlace } from '#src/voting-events/ballot-keys.ts';
+import { taggedEvents, taggedInvites } from '#src/voting-events/event-tag.ts';
 import { endpointSecretPlace } from '#src/webhooks/signature.ts';
 
 /** A column of values that are sealed under a secret key and kept for as long as their row. */
@@ -78,6 +81,8 @@ const PASSING: readonly { readonly name: string; readonly count: string }[] = [
   },
 ];
 
+const TAGGED = [taggedEvents, taggedInvites, taggedApiKeys];
+
 const ROWS_AT_ONCE = 500;
 
 /** How many values of a kind stand under the present secret key, and how many under an earlier one. */
@@ -95,7 +100,8 @@ async function count(pool: pg.Pool, text: string, values: unknown[]): Promise<nu
 }
 
 /** Counts what is sealed under the present secret key and under earlier ones. */
-export async function countSealed({ $client: pool }: Database, secrets: Secrets): Promise<readonly SealedCount[]> {
+export async function countSealed(db: Database, secrets: Secrets): Promise<readonly SealedCount[]> {
+  const pool = db.$client;
   const counts: SealedCount[] = [];
   for (const { name, table, column } of KEPT) {
     const from = `SELECT count(*) FROM ${table} WHERE ${column} IS NOT NULL AND split_part(${column}, '.', 1)`;
@@ -113,8 +119,12 @@ export async function countSealed({ $client: pool }: Database, secrets: Secrets)
       underEarlierKeys: await count(pool, text, [secrets.id]),
       resealable: false,
     });
-  const { present, earlier } = await countTagged(pool, secrets);
-  counts.push({ what: 'rows of voters', underPresentKey: present, underEarlierKeys: earlier, resealable: true });
+  const tagged: [string, { present: number; earlier: number }][] = [
+    ['rows of voters', await countTagged(pool, secrets)],
+  ];
+  for (const table of TAGGED) tagged.push([table.name, await countTaggedRows(table, db, secrets)]);
+  for (const [what, { present, earlier }] of tagged)
+    counts.push({ what, underPresentKey: present, underEarlierKeys: earlier, resealable: true });
   // A voter key is kept as a hash, which does not say of which secret key it is.
   const voterKeys = await count(
     pool,
@@ -193,11 +203,13 @@ async function resealEarlierWebhookSecrets(pool: pg.Pool, secrets: Secrets): Pro
  * @returns how many values no listed key opens
  */
 export async function resealSecrets(
-  { $client: pool }: Database,
+  db: Database,
   secrets: Secrets,
   onProgress: (resealed: number) => void,
 ): Promise<number> {
+  const pool = db.$client;
   let unreadable = 0;
+  for (const table of TAGGED) unreadable += await retagRows(table, db, secrets, onProgress);
   for (const kept of KEPT) unreadable += await resealColumn(pool, secrets, kept, onProgress);
   unreadable += await retagVoters(pool, secrets, onProgress);
   await resealEarlierWebhookSecrets(pool, secrets);

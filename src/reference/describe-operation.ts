@@ -41,6 +41,7 @@ function commonRefusals(route: Operation): RefusalCase[] {
     ...(route.unlimited === true ? [] : (['overloaded'] as const)),
     ...(isPost(route) ? (['idempotency_in_progress'] as const) : []),
     ...(route.role !== 'viewer' && route.path.includes('/voting-events/:idOrCode') ? (['role'] as const) : []),
+    ...(route.method !== 'GET' && route.path.includes('/voting-events/:idOrCode') ? (['rows_disagree'] as const) : []),
   ];
 }
 

@@ -56,7 +56,7 @@ export function exportRouter(deps: Deps): Hono<Env> {
     const download = openDownload(deps.secrets, c.req.param('token') ?? '', deps.clock.now());
     // The key, the sharing and the plan must still allow the file.
     if (!(await isKeyGood(deps.db, download.keyId, deps.clock.now()))) throw refuse('download_key_ended');
-    const access = await findAccess(deps.db, download.accountId, download.eventId);
+    const access = await findAccess(deps, download.accountId, download.eventId);
     if (access === undefined) throw notFound();
     requireFeature(deps.plans[access.ownerPlan], 'data_export');
     return { download, event: access.event };

@@ -20,13 +20,14 @@ import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import type { Log } from '#src/platform/log.ts';
+import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
 import { createEvent, type EventDeps } from '#src/voting-events/create-event.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
-import { findEventById, lockEvent, updateEvent } from '#src/voting-events/repository.ts';
+import { findEventById, lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
 import { insertVoters, newVoter, recordVoters, type VoterDeps } from './create-voters.ts';
-import { reportForged } from './forged-rows.ts';
 import { rollCopies, voters } from './tables.ts';
 import { takeRoomForVoters } from './voter-places.ts';
 import { isGenuine } from './voter-tag.ts';
@@ -82,7 +83,7 @@ async function copyEvent(
       nowMs,
       withPrices,
     });
-    await updateEvent(tx, made.id, {
+    await updateTaggedEvent(tx, deps.secrets, made, {
       // Judged when it was set, for the same business or the same machine.
       votingPageUrl: source.votingPageUrl,
       ...(withPrices ? pricesOf(source) : {}),
@@ -94,13 +95,8 @@ async function copyEvent(
       const copyUntil = deps.ids.sortable('vtr');
       await updateEvent(tx, made.id, { copyTotal: total, copyDone: 0 });
       if (total > 0) {
-        await insertRollCopy(tx, {
-          votingEventId: made.id,
-          sourceId: source.id,
-          groups,
-          copyUntil,
-          keyId: caller.keyId,
-        });
+        const order = { votingEventId: made.id, sourceId: source.id, groups, copyUntil, keyId: caller.keyId };
+        await tx.insert(rollCopies).values({ ...order, tag: tagOfRow(deps.secrets, rowOfCopy(order)) });
         await enqueue(tx, COPY_ROLL, { eventId: made.id }, { key: made.id });
       }
     }
@@ -185,9 +181,10 @@ async function countCopied(executor: Executor, sourceId: string): Promise<number
   return row?.count ?? 0;
 }
 
-async function insertRollCopy(tx: Transaction, row: typeof rollCopies.$inferInsert): Promise<void> {
-  await tx.insert(rollCopies).values(row);
-}
+const rowOfCopy = (order: Omit<typeof rollCopies.$inferSelect, 'tag' | 'copiedTo'>): DecidingRow => [
+  'roll_copies',
+  ...[order.votingEventId, order.sourceId, JSON.stringify(order.groups), order.copyUntil, order.keyId],
+];
 
 type CopyDeps = VoterDeps & { readonly db: Database; readonly log: Log };
 
@@ -212,6 +209,10 @@ async function copyChunk(tx: Transaction, deps: CopyDeps, eventId: string): Prom
   const event = await lockEvent(tx, eventId);
   const [copy] = await tx.select().from(rollCopies).where(eq(rollCopies.votingEventId, eventId));
   if (event === undefined || copy === undefined) return false;
+  if (!isTagged(deps.secrets, copy.tag, rowOfCopy(copy))) {
+    await reportForged(deps, eventId);
+    return false;
+  }
   const page = await tx
     .select()
     .from(voters)

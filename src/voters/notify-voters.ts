@@ -6,11 +6,11 @@ import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, enqueueLast, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publishMailFailure } from './deliver-voter-mail.ts';
-import { reportForged } from './forged-rows.ts';
 import {
   countWaitingMails,
   endMail,
@@ -27,7 +27,7 @@ import { keyMail, type SendVoterKeyDeps } from './send-voter-key.ts';
 import type { Voter } from './voter.ts';
 import { hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { deleteVoterKey, insertVoterKey, noteBeforeRehearsal, storeKeyMailEnd } from './voter-key-repository.ts';
-import { isGenuine } from './voter-tag.ts';
+import { mayBeMailed } from './voter-tag.ts';
 
 const listPayload = z.strictObject({ eventId: z.string(), notificationId: z.string() });
 export type ListNotified = z.output<typeof listPayload>;
@@ -102,7 +102,7 @@ async function mailNotifiedVoter(deps: SendVoterKeyDeps, request: MailNotified, 
   const nowMs = await readNow(deps.db);
   if (voter === undefined || voter.email === null || voter.status !== 'approved') return end('skipped');
   if (statusAt(event, nowMs) === 'closed') return end('skipped');
-  if (!isGenuine(deps.secrets, event, voter)) {
+  if (!mayBeMailed(deps.secrets, event, voter)) {
     await reportForged(deps, event.id, voter.id);
     return end('skipped');
   }

@@ -12,12 +12,12 @@ import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
+import { loadAnyPublicEvent, loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { checkCast, type Participant } from './check-cast.ts';
 import { reasonOf } from './eligibility.ts';
-import { reportForged } from './forged-rows.ts';
 import { registerVoter, registrationIssues } from './register-voter.ts';
 import { requestVoterKey } from './request-voter-key.ts';
 import {
@@ -48,7 +48,7 @@ const MAX_PAUSE_MS = 2_000;
 /** Whether a voter could cast now (contract, "voter/check"): never an error for ineligibility, not after any number of wrong keys. */
 export async function checkVoter(
   deps: EligibilityDeps,
-  { caller, event }: VoteCaller,
+  { caller, event, isForged }: VoteCaller,
   sent: {
     readonly voterKey?: string | undefined;
     readonly visitorId?: string | undefined;
@@ -56,6 +56,10 @@ export async function checkVoter(
     readonly email?: string | undefined;
   },
 ): Promise<Eligibility> {
+  if (isForged) {
+    await reportForged(deps, event.id);
+    return { eligible: false, reason: 'voter_key_invalid' };
+  }
   const participant = participantOf(event, sent);
   const checked = await checkCast(deps.db.$client, deps.secrets, event.id, participant);
   const judged = judgeTagged(deps.secrets, event, checked.tagged);
@@ -85,6 +89,7 @@ function participantOf(event: VotingEvent, sent: Sent): Participant | undefined 
 
 export function publicVoterRouter(deps: Deps): Hono<Env> {
   const event = loadPublicEvent(deps);
+  const anyEvent = loadAnyPublicEvent(deps);
   const checkBody = bodyFor(({ event: { type } }: VoteCaller) => (type === 'poll' ? checkPollBody : checkElectionBody));
   const registrationBody = body(registerVoterBody, ({ event: of }: VoteCaller, sent, isFaulty) =>
     registrationIssues(deps, of, sent, isFaulty),
@@ -128,7 +133,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       refusals: ['not_an_election'],
       example: { email: 'vera@club.example' },
     }),
-    event,
+    anyEvent,
     takeIdempotencyKey(),
     body(requestVoterKeyBody),
     (c) => change(c, async (tx) => ok(await requestVoterKey(tx, deps.secrets, c.get('target'), c.get('body')))),
@@ -154,7 +159,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
         CheckPollVisitorBody: { summary: 'In a poll', schema: checkPollBody, example: { visitorId: EXAMPLE.visitor } },
       },
     }),
-    event,
+    anyEvent,
     // No stored answer says who has voted.
     takeIdempotencyKey(keepingOf(deps)),
     checkBody,

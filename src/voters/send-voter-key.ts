@@ -10,18 +10,18 @@ import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { eventMail, votingTimes } from '#src/voting-events/event-mail.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { voterPageUrl } from '#src/voting-events/voting-page.ts';
 import { deliverVoterMail } from './deliver-voter-mail.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
-import { reportForged } from './forged-rows.ts';
 import { findVoter } from './repository.ts';
 import type { Voter } from './voter.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { deleteVoterKey, insertVoterKey } from './voter-key-repository.ts';
-import { isGenuine } from './voter-tag.ts';
+import { mayBeMailed } from './voter-tag.ts';
 
 /** Why a key is mailed: it was asked for, or the organizer reminds voters of the event. */
 type KeyMailKind = 'key' | 'reminder';
@@ -107,7 +107,7 @@ async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: 
   const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
   if (event === undefined || voter === undefined || voter.email === null) return;
   if (event.rehearsalSince !== request.rehearsalSince) return;
-  if (!isGenuine(deps.secrets, event, voter)) return reportForged(deps, event.id, voter.id);
+  if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voter.id);
   const nowMs = await readNow(deps.db);
   if (statusAt(event, nowMs) === 'closed') return;
   if (!(await takeMailOnce(deps, run, event, voter.email))) return;

@@ -211,4 +211,6 @@ export const rollCopies = pgTable('roll_copies', {
   copyUntil: text('copy_until').notNull(),
   /** The key that asked for the copy. */
   keyId: text('key_id').notNull(),
+  /** What binds the order to the service's keys: SQL orders no copy. */
+  tag: bytes().notNull(),
 });

@@ -167,7 +167,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
       description:
         'What would be refused for one of them refuses them all. An unknown ID is named as `voterIds[<index>]`. Rejected registrations free their place under the ceiling.',
       answers: answersBulkChange('How many voters were changed: those that were rejected before stay as they are.'),
-      refusals: ['event_has_ballots', 'roll_closed', 'rows_disagree'],
+      refusals: ['event_has_ballots', 'roll_closed'],
       example: { action: 'reject', voterIds: [EXAMPLE.voter] },
     }),
     event,
@@ -228,7 +228,7 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
       description:
         'Weight and group of somebody who voted are frozen. Another address or voter ID ends the keys that were mailed, and drops a ballot that was cast and is not confirmed.',
       answers: answersOne(voterView, 'The voter as it is now.'),
-      refusals: ['voter_exists', 'event_has_ballots', 'roll_closed', 'results_final', 'plan_limit', 'rows_disagree'],
+      refusals: ['voter_exists', 'event_has_ballots', 'roll_closed', 'results_final', 'plan_limit'],
       example: { status: 'approved', name: 'Vera Okafor-Lind' },
     }),
     voter,

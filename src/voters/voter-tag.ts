@@ -1,4 +1,5 @@
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
+import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { voters } from './tables.ts';
 import type { VoterStatus } from './voter.ts';
@@ -95,6 +96,10 @@ export function taggedStatus(
 }
 
 export const isGenuine = (...of: Parameters<typeof taggedStatus>): boolean => taggedStatus(...of) !== undefined;
+
+/** Whether a mail with a key may go to a voter: neither its row nor what the event says of the page and of who may vote is SQL's. */
+export const mayBeMailed = (secrets: Secrets, event: VotingEvent, row: TaggedVoter): boolean =>
+  isGenuineEvent(secrets, event) && isGenuine(secrets, event, row);
 
 /** What the tag says of a row that a statement gave, undefined where it gave none: whether SQL wrote it, or the tag lacks an approval by a key. */
 export function judgeTagged(

@@ -8,6 +8,11 @@ import { findTarget } from '#src/http/find-target.ts';
 import type { Role } from '#src/http/role.ts';
 import { type Clock, SECOND_MS } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
+import type { Log } from '#src/platform/log.ts';
+import { isTagged } from '#src/platform/row-tag.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { isGenuineEvent, rowOfInvite } from './event-tag.ts';
+import { refuseForged } from './forged-rows.ts';
 import { statusAt } from './lifecycle.ts';
 import { findEvent, isCode } from './repository.ts';
 import { eventInvites, votingEvents } from './tables.ts';
@@ -34,19 +39,30 @@ export const ownerOf = (caller: Caller, event: VotingEvent): Organizer => ({
 
 /** The same account, speaking for voters of its event. */
 export function voteCallerOf(caller: Caller, event: VotingEvent): VoteCaller {
-  return { caller, event, role: 'owner', ownerPlan: caller.plan as PlanName };
+  return { caller, event, role: 'owner', ownerPlan: caller.plan as PlanName, isForged: false };
 }
 
-interface AccessDeps {
+interface GuardDeps {
   readonly db: Database;
+  readonly log: Log;
+}
+
+interface AccessDeps extends GuardDeps {
+  readonly secrets: Secrets;
   readonly clock: Clock;
+}
+
+/** @throws ApiError 500 `rows_disagree` where something would be done by what SQL wrote; reads show the event as disputed */
+async function requireGenuine(deps: GuardDeps, c: RequestContext, { event, isForged }: EventAccess): Promise<void> {
+  if (isForged && c.req.method !== 'GET' && c.req.method !== 'HEAD') throw await refuseForged(deps, event.id);
 }
 
 /** The event that the path names, for its organizer or one it is shared with. @throws ApiError `not_found` for every event the key may not see */
 async function requireOrganizer(deps: AccessDeps, c: RequestContext): Promise<Organizer> {
   const caller = c.get('caller');
-  const found = await findAccess(deps.db, caller.accountId, c.req.param('idOrCode') ?? '');
+  const found = await findAccess(deps, caller.accountId, c.req.param('idOrCode') ?? '');
   if (found === undefined) throw notFound();
+  await requireGenuine(deps, c, found);
   return { caller, ...found, isOrganizer: true };
 }
 
@@ -100,7 +116,15 @@ export const loadEventWith = (feature: PlanFeature, deps: AccessDeps & { readonl
   });
 
 /** 404 and 403 of an operation for a vote, observe or log key. */
-export const loadPublicEvent = (deps: VoteAccessDeps) => findTarget((c) => requireVoteCaller(deps, c));
+export const loadPublicEvent = (deps: VoteAccessDeps & GuardDeps) =>
+  findTarget(async (c) => {
+    const found = await requireVoteCaller(deps, c);
+    await requireGenuine(deps, c, found);
+    return found;
+  });
+
+/** The same for operations that answer alike for every event that SQL changed (completions 1.6). */
+export const loadAnyPublicEvent = (deps: VoteAccessDeps) => findTarget((c) => requireVoteCaller(deps, c));
 
 /** The same with a row of the event that the path names by `:id`. */
 export const loadRow = <Row>(
@@ -121,6 +145,8 @@ interface EventAccess {
   readonly role: Role;
   /** The plan of the event's account: it decides what the event may have, whichever caller asks. */
   readonly ownerPlan: PlanName;
+  /** SQL changed whose it is, who may vote, or where its mails lead. */
+  readonly isForged: boolean;
 }
 
 const asker = sql.placeholder('accountId');
@@ -136,7 +162,7 @@ function prepareStatements(db: Database) {
       .select({
         event: votingEvents,
         ownerPlan,
-        sharedAs: eventInvites.role,
+        invite: eventInvites,
       })
       .from(votingEvents)
       .leftJoin(eventInvites, and(eq(eventInvites.votingEventId, votingEvents.id), eq(eventInvites.accountId, asker)))
@@ -173,28 +199,41 @@ function statementsOf(db: Database): ReturnType<typeof prepareStatements> {
 }
 
 /** The event that an ID or code names, if it is the account's own or shared with it by an accepted invite (completions 2.2). */
-export async function findAccess(db: Database, accountId: string, named: string): Promise<EventAccess | undefined> {
+export async function findAccess(
+  { db, secrets }: ReadDeps,
+  accountId: string,
+  named: string,
+): Promise<EventAccess | undefined> {
   const statements = statementsOf(db);
   const [row] = isCode(named)
     ? await statements.byCode.execute({ accountId, reference: named.toLowerCase() })
     : await statements.byId.execute({ accountId, reference: named });
   if (row === undefined) return undefined;
-  const { event, ownerPlan, sharedAs } = row;
-  return { event, ownerPlan, role: event.accountId === accountId ? 'owner' : (sharedAs ?? 'viewer') };
+  const { event, ownerPlan, invite } = row;
+  const isForged = !isGenuineEvent(secrets, event);
+  if (event.accountId === accountId) return { event, ownerPlan, isForged, role: 'owner' };
+  if (invite === null || !isTagged(secrets, invite.tag, rowOfInvite(invite))) return undefined;
+  return { event, ownerPlan, isForged, role: invite.role };
+}
+
+interface ReadDeps {
+  readonly db: Database;
+  readonly secrets: Secrets;
 }
 
 /** The event that an ID or code names, of whichever account, if its log answers without a key. */
-async function findOpenAccess(db: Database, named: string): Promise<EventAccess | undefined> {
+async function findOpenAccess({ db, secrets }: ReadDeps, named: string): Promise<EventAccess | undefined> {
   const statements = statementsOf(db);
   const [row] = isCode(named)
     ? await statements.openByCode.execute({ reference: named.toLowerCase() })
     : await statements.openById.execute({ reference: named });
-  return row === undefined ? undefined : { ...row, role: 'viewer' };
+  if (row === undefined) return undefined;
+  return { ...row, isForged: !isGenuineEvent(secrets, row.event), role: 'viewer' };
 }
 
 /** An event that an account may see, by ID or code. @throws ApiError `not_found` */
-export async function findEventByReference(db: Database, accountId: string, reference: string): Promise<VotingEvent> {
-  const found = await findAccess(db, accountId, reference);
+export async function findEventByReference(deps: ReadDeps, accountId: string, reference: string): Promise<VotingEvent> {
+  const found = await findAccess(deps, accountId, reference);
   if (found === undefined) throw notFound();
   return found.event;
 }
@@ -222,25 +261,25 @@ interface Kept {
  * Drafts and unknown events are not kept, so that an event is there the moment it is published.
  */
 export class EventCache {
-  readonly #db: Database;
+  readonly #deps: ReadDeps;
   readonly #kept = new Map<string, Kept>();
   readonly #namesOf = new Map<string, Set<string>>();
   readonly #reading = new Map<string, Promise<EventAccess | undefined>>();
   /** Counts what was forgotten: an event that was read meanwhile may be from before the change. */
   #changes = 0;
 
-  constructor(db: Database) {
-    this.#db = db;
+  constructor(deps: ReadDeps) {
+    this.#deps = deps;
   }
 
   /** The event that an ID or code names for an account, at most a second old; undefined where there is none to see. */
   find(accountId: string, named: string, nowMs: number): Promise<EventAccess | undefined> {
-    return this.#find(`${accountId} ${named}`, nowMs, () => findAccess(this.#db, accountId, named));
+    return this.#find(`${accountId} ${named}`, nowMs, () => findAccess(this.#deps, accountId, named));
   }
 
   /** The event that an ID or code names for those without a key, at most a second old; undefined unless its log is open. */
   findOpen(named: string, nowMs: number): Promise<EventAccess | undefined> {
-    return this.#find(` ${named}`, nowMs, () => findOpenAccess(this.#db, named));
+    return this.#find(` ${named}`, nowMs, () => findOpenAccess(this.#deps, named));
   }
 
   async #find(

@@ -14,10 +14,12 @@ import { type Clock, DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
 import { base32, type Ids } from '#src/platform/ids.ts';
+import { isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import { type SealedPlace, type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { disableEndpointsOf } from '#src/webhooks/failing-endpoint.ts';
 import type { Organizer } from './access.ts';
 import { eventMail } from './event-mail.ts';
+import { rowOfInvite } from './event-tag.ts';
 import { lockForChange } from './guard-change.ts';
 import {
   acceptInvite,
@@ -71,13 +73,18 @@ export async function createInvite(
   const id = deps.ids.sortable('inv');
   const token = generateToken();
   const { email, role } = body;
-  const fresh = await insertInvite(tx, {
+  const row = {
     votingEventId: event.id,
     id,
-    email,
     emailKey: emailKey(email),
     role,
     tokenHash: sha256(token),
+    accountId: null,
+  };
+  const fresh = await insertInvite(tx, {
+    ...row,
+    email,
+    tag: tagOfRow(deps.secrets, rowOfInvite(row)),
     sealedToken: deps.secrets.seal(token, sealedTokenPlace(event.id, id)),
     expiresAt: nowMs + VALID_MS,
     createdAt: nowMs,
@@ -122,7 +129,9 @@ export async function acceptWithToken(
   if (refusal !== undefined) throw refusal;
   if (invite.accountId === caller.accountId) return invite;
   if (await hasAccepted(tx, event.id, caller.accountId)) throw refuse('already_shared');
-  await acceptInvite(tx, invite, caller.accountId, nowMs);
+  if (!isTagged(deps.secrets, found.tag, rowOfInvite(found))) throw refuse('rows_disagree');
+  const accepted = { ...found, accountId: caller.accountId };
+  await acceptInvite(tx, accepted, tagOfRow(deps.secrets, rowOfInvite(accepted)), nowMs);
   await record(tx, deps, { event, caller }, 'invite.accepted', invite.id, {
     after: { role: invite.role, accountId: caller.accountId },
   });

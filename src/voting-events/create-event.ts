@@ -131,7 +131,7 @@ export async function createEvent(
   requirePricing(plan, body.payments ?? {});
   const issues = await creationIssues(tx, deps, caller, body, nowMs, NOTHING_FAULTY);
   if (issues.length > 0) throw validationError(issues);
-  const event = await insertWithFreeCode(tx, {
+  const event = await insertWithFreeCode(tx, deps.secrets, {
     ...row,
     ...(await deps.ballotKeys.prepare(tx, undefined, { id, type: row.type, startsAt: row.startsAt ?? null })),
   });
@@ -158,9 +158,9 @@ export async function createEvent(
 }
 
 /** Uniqueness is the index's word. A drawn code that is taken is as likely as guessing one of 40 bits: the caller retries. */
-async function insertWithFreeCode(tx: Transaction, row: NewEventRow): Promise<VotingEvent> {
+async function insertWithFreeCode(tx: Transaction, secrets: Secrets, row: NewEventRow): Promise<VotingEvent> {
   try {
-    return await insertEvent(tx, row);
+    return await insertEvent(tx, secrets, row);
   } catch (fault) {
     if (violatedConstraint(fault) === 'voting_events_code') throw codeInUse();
     throw fault;

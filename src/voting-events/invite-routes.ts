@@ -94,7 +94,7 @@ export function inviteRouter(deps: Deps): Hono<Env> {
       scope: 'read',
       description: 'Any organizer key of the account will do. Accepting again gives the same answer.',
       answers: answersOne(inviteView, 'The invite, accepted.'),
-      refusals: ['not_found', 'invite_used', 'invite_expired', 'own_event', 'already_shared'],
+      refusals: ['not_found', 'invite_used', 'invite_expired', 'own_event', 'already_shared', 'rows_disagree'],
       example: { token: EXAMPLE.inviteToken },
     }),
     takeIdempotencyKey(),

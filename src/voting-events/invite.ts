@@ -98,6 +98,7 @@ const {
   emailKey: _emailKey,
   tokenHash: _tokenHash,
   sealedToken: _sealedToken,
+  tag: _tag,
   ...shown
 } = getTableColumns(eventInvites);
 // The name of the acceptor, from another slice's table, by its key.
@@ -143,15 +144,12 @@ export async function findInvite(executor: Executor, eventId: string, id: string
   return row;
 }
 
-/** Where the invite of a token stands. */
+/** The invite of a token, as it is stored. */
 export async function findInviteByToken(
   executor: Executor,
   tokenHash: Buffer,
-): Promise<{ readonly id: string; readonly votingEventId: string } | undefined> {
-  const [row] = await executor
-    .select({ id: eventInvites.id, votingEventId: eventInvites.votingEventId })
-    .from(eventInvites)
-    .where(eq(eventInvites.tokenHash, tokenHash));
+): Promise<typeof eventInvites.$inferSelect | undefined> {
+  const [row] = await executor.select().from(eventInvites).where(eq(eventInvites.tokenHash, tokenHash));
   return row;
 }
 
@@ -192,16 +190,16 @@ export async function hasAccepted(tx: Transaction, eventId: string, accountId: s
   return rows.length > 0;
 }
 
-/** Notes who accepted. */
+/** Notes who accepted. @param tag of the row that names the acceptor */
 export async function acceptInvite(
   tx: Transaction,
-  { votingEventId, id }: { readonly votingEventId: string; readonly id: string },
-  accountId: string,
+  { votingEventId, id, accountId }: { readonly votingEventId: string; readonly id: string; readonly accountId: string },
+  tag: Buffer,
   nowMs: number,
 ): Promise<void> {
   await tx
     .update(eventInvites)
-    .set({ accountId, acceptedAt: nowMs, sealedToken: null })
+    .set({ accountId, acceptedAt: nowMs, sealedToken: null, tag })
     .where(named(votingEventId, id));
 }
 

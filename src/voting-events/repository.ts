@@ -2,12 +2,18 @@ import { and, asc, eq, getTableColumns, gt, isNotNull, isNull, type SQL, sql } f
 import { unionAll } from 'drizzle-orm/pg-core';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { type DECIDING_COLUMNS, isGenuineEvent, tagOfEvent } from './event-tag.ts';
 import type { OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { EventType, ShownStatus, VotingEvent } from './voting-event.ts';
 
-export type NewEventRow = typeof votingEvents.$inferInsert;
+/** An event without its tag. */
+export type NewEventRow = Omit<typeof votingEvents.$inferInsert, 'tag'>;
+/** What changes without a new tag. */
+type OtherColumns = Partial<Omit<NewEventRow, (typeof DECIDING_COLUMNS)[number]>>;
 
 /** Whether a reference can be a code at all: letters and digits only, so that it is compared without surprises. */
 const CODE = /^[A-Za-z0-9]{6,12}$/;
@@ -56,14 +62,17 @@ export async function holdEvent(tx: Transaction, id: string): Promise<VotingEven
 }
 
 /** @throws a unique violation of `voting_events_code` when the code is taken */
-export async function insertEvent(tx: Transaction, row: NewEventRow): Promise<VotingEvent> {
-  const [inserted] = await tx.insert(votingEvents).values(row).returning();
+export async function insertEvent(tx: Transaction, secrets: Secrets, row: NewEventRow): Promise<VotingEvent> {
+  const tag = tagOfEvent(secrets, { ...row, votingPageUrl: row.votingPageUrl ?? null });
+  const [inserted] = await tx
+    .insert(votingEvents)
+    .values({ ...row, tag })
+    .returning();
   if (inserted === undefined) throw new Error('an insert returned no row');
   return inserted;
 }
 
-/** Changes an event and gives its definition a new version, so that no ballot is judged by the old one. */
-export async function updateEvent(tx: Transaction, id: string, changes: Partial<NewEventRow>): Promise<VotingEvent> {
+async function saveEvent(tx: Transaction, id: string, changes: object): Promise<VotingEvent> {
   const [row] = await tx
     .update(votingEvents)
     .set({ ...changes, definitionVersion: sql`${votingEvents.definitionVersion} + 1` })
@@ -71,6 +80,22 @@ export async function updateEvent(tx: Transaction, id: string, changes: Partial<
     .returning();
   if (row === undefined) throw new Error('a locked event is gone');
   return row;
+}
+
+/** Changes an event and gives its definition a new version, so that no ballot is judged by the old one. */
+export const updateEvent = (tx: Transaction, id: string, changes: OtherColumns): Promise<VotingEvent> =>
+  saveEvent(tx, id, changes);
+
+/** The same for any column. @param before the event under its lock. @throws ApiError 500 `rows_disagree` where SQL changed it */
+export async function updateTaggedEvent(
+  tx: Transaction,
+  secrets: Secrets,
+  before: VotingEvent,
+  changes: Partial<NewEventRow>,
+): Promise<VotingEvent> {
+  if (!isGenuineEvent(secrets, before)) throw refuse('rows_disagree');
+  const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+  return saveEvent(tx, before.id, { ...changes, tag: tagOfEvent(secrets, { ...before, ...given }) });
 }
 
 /** Marks an event as disputed; the first finding stands until a check finds it well. @param alarm what is wrong, by the alarm's name */

@@ -62,7 +62,6 @@ export const votingEvents = pgTable(
     language: text().$type<Language>().notNull().default('en'),
     /** A picture that mails show. Never fetched by the service. */
     logoUrl: text('logo_url'),
-    /** Sealed 32 bytes that decide ties by lot; its hash is published at the opening, itself at the close. */
     /** Goes up with every change a ballot could depend on; a ballot is judged and stored under one version only. */
     definitionVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
     /** The status that was last published; the clock changes it without a statement. */
@@ -91,6 +90,8 @@ export const votingEvents = pgTable(
     rehearsalBallots: bigint('rehearsal_ballots', { mode: 'number' }).notNull().default(0),
     /** Names the key that its ballots wait under (`ballot-keys.ts`); null in polls, and where ballots wait under the secret key. */
     ballotKey: text('ballot_key'),
+    /** What binds the columns that decide whose it is and who may vote to the service's keys (`event-tag.ts`). */
+    tag: bytes().notNull(),
     /** The alarm by which its log, or rows that it depends on, are not what the service wrote; null for nothing. */
     alarm: text(),
     /** When it was deleted: it is invisible since, and its rows are removed in the background. */
@@ -150,6 +151,8 @@ export const eventInvites = pgTable(
     /** The account that accepted. */
     accountId: text('account_id').references(() => accounts.id),
     acceptedAt: timeMs('accepted_at'),
+    /** What binds the row to the service's keys (`event-tag.ts`). */
+    tag: bytes().notNull(),
     expiresAt: timeMs('expires_at').notNull(),
     createdAt: timeMs('created_at').notNull(),
   },

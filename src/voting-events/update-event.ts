@@ -4,6 +4,7 @@ import { type Database, type Executor, type Transaction, violatedConstraint } fr
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
 import {
@@ -32,7 +33,7 @@ import { priceIssues, requirePricing } from './pricing.ts';
 import { scheduleClosing } from './publish-closing.ts';
 import { publishResults, publishStatus, schedulePublishing } from './publish-status.ts';
 import { beginRehearsal, endRehearsal, lockForEnd } from './rehearsal.ts';
-import { hasPaidVotes, type LockedEvent, type NewEventRow, readOpening, updateEvent } from './repository.ts';
+import { hasPaidVotes, type LockedEvent, type NewEventRow, readOpening, updateTaggedEvent } from './repository.ts';
 import { type VotingEvent, viewEvent } from './voting-event.ts';
 import { pageIssues } from './voting-page.ts';
 
@@ -89,7 +90,7 @@ export async function updateVotingEvent(
     { ...before, ballotKey: from.ballotKey },
     { ...from, ...definedOnly(changes) },
   );
-  const after = await save(tx, before.id, { ...changes, ...key, updatedAt: nowMs });
+  const after = await save(tx, deps.secrets, from, { ...changes, ...key, updatedAt: nowMs });
   await recordEvent(tx, deps, {
     type: 'voting_event.updated',
     data: viewEvent(after, nowMs),
@@ -219,9 +220,14 @@ async function prepareChange(tx: Transaction, before: LockedEvent, changes: Colu
   if (before.payToVote !== null && (await hasPaidVotes(tx, before.id))) changes.paidVotes = true;
 }
 
-async function save(tx: Transaction, id: string, changes: Partial<NewEventRow>): Promise<VotingEvent> {
+async function save(
+  tx: Transaction,
+  secrets: Secrets,
+  before: VotingEvent,
+  changes: Partial<NewEventRow>,
+): Promise<VotingEvent> {
   try {
-    return await updateEvent(tx, id, changes);
+    return await updateTaggedEvent(tx, secrets, before, changes);
   } catch (fault) {
     if (violatedConstraint(fault) === 'voting_events_code') throw codeInUse();
     throw fault;

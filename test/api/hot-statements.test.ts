@@ -110,7 +110,11 @@ function hotStatements(of: () => FullElection): [string, number, Work][] {
         return checkCast(on, service.deps.secrets, event.id, { identity, voterKey });
       },
     ],
-    ['by the look-up that every request begins with', 0, (_on, db) => findAccess(db, of().account.id, of().event.id)],
+    [
+      'by the look-up that every request begins with',
+      0,
+      (_on, db) => findAccess({ ...service.deps, db }, of().account.id, of().event.id),
+    ],
     [
       'by a batch that meets voters who are there',
       8,

@@ -26,7 +26,7 @@ const renameUnannounced = (event: TestEvent, title: string): Promise<unknown> =>
 describe('an event that voters ask for', () => {
   test('is read once by requests that ask together, and from memory by the next', async () => {
     const event = await createTestEvent(first, account);
-    const cache = new EventCache(first.deps.db);
+    const cache = new EventCache(first.deps);
     const find = () => cache.find(account.id, event.id, Date.now());
     const [one, two] = await Promise.all([find(), find()]);
     expect(one?.event.id).toBe(event.id);
@@ -48,7 +48,7 @@ describe('an event that voters ask for', () => {
 
   test('shows an edit even where its announcement was lost', async () => {
     const event = await createTestEvent(first, account, { title: 'Before' });
-    const cache = new EventCache(first.deps.db);
+    const cache = new EventCache(first.deps);
     const title = async () => (await cache.find(account.id, event.id, Date.now()))?.event.title;
     expect(await title()).toBe('Before');
     await renameUnannounced(event, 'After');
@@ -57,7 +57,7 @@ describe('an event that voters ask for', () => {
 
   test('is not kept when it was read while it changed', async () => {
     const event = await createTestEvent(first, account, { title: 'Before' });
-    const cache = new EventCache(first.deps.db);
+    const cache = new EventCache(first.deps);
     const reading = cache.find(account.id, event.id, Date.now());
     cache.forget(event.id);
     await reading;
@@ -96,13 +96,13 @@ describe('an event that voters ask for', () => {
 
   test('takes no free ballot once it has a price, whoever still remembers it without one', async () => {
     const event = await createTestEvent(first, account);
-    const remembered = await findAccess(first.deps.db, account.id, event.id);
+    const remembered = await findAccess(first.deps, account.id, event.id);
     if (remembered === undefined) throw new Error('the event is there');
     await first.query('UPDATE voting_events SET pay_to_vote = $1, paper_version = paper_version + 1 WHERE id = $2', [
       JSON.stringify(PRICE.provider_a),
       event.id,
     ]);
-    const changed = await findAccess(first.deps.db, account.id, event.id);
+    const changed = await findAccess(first.deps, account.id, event.id);
     if (changed === undefined) throw new Error('the event is there');
     await first.deps.definitions.get(changed.event);
     const [position] = event.positions;

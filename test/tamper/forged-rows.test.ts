@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { generateApiKey, hashApiKey } from '#src/accounts/api-key.ts';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { enqueue } from '#src/jobs/queue.ts';
@@ -495,5 +496,94 @@ describe('an honest voter whom a first key approved', () => {
     demand(await account.patch(path, { status: 'open' }), 200);
     await vote(election, one);
     expect((await read(election)).disputed).toBe(false);
+  });
+});
+
+describe('who may change an election', () => {
+  const pathOf = ({ event }: Election) => `/voting-events/${event.id}`;
+  const addMember = (key: string, election: Election) =>
+    service.call('POST', `${pathOf(election)}/voters`, { name: 'Ghost', email: 'ghost@mail.example' }, { key });
+
+  test('is not an API key that SQL inserted, or whose account or scopes it changed', async () => {
+    const election = await openElection();
+    const key = 'INSERT INTO api_keys SELECT (jsonb_populate_record(k, jsonb_build_object';
+    const other = await service.account();
+    const made = generateApiKey(['read', 'write']);
+    await sql.query(
+      `${key}('id', 'key_x' || k.id, 'hash', $2::text))).* FROM api_keys k WHERE account_id = $1 AND 'write' = ANY (scopes)`,
+      [account.id, `\\x${hashApiKey(made).toString('hex')}`],
+    );
+    expect((await addMember(made, election)).status).toBe(401);
+    await sql.query('UPDATE api_keys SET account_id = $1 WHERE account_id = $2', [account.id, other.id]);
+    expect((await addMember(other.write, election)).status).toBe(401);
+    expect(lines.some(({ alarm, key: id }) => alarm === 'rows_disagree' && String(id).startsWith('key_x'))).toBe(true);
+  });
+
+  test('is no account that SQL gave the event to, or shared it with', async () => {
+    const election = await openElection();
+    const other = await service.account();
+    const move = (to: string) =>
+      sql.query('UPDATE voting_events SET account_id = $2 WHERE id = $1', [election.event.id, to]);
+    await move(other.id);
+    expect(refusalOf(await addMember(other.write, election))).toEqual(REFUSED);
+    await move(account.id);
+    await expectDisputed(election);
+    await sql.query(
+      `INSERT INTO event_invites (voting_event_id, id, email, email_key, role, token_hash, account_id, accepted_at, tag, expires_at, created_at)
+       VALUES ($1, 'inv_x', 'x@mail.example', 'x@mail.example', 'editor', sha256('x'), $2, 1, sha256('x'), 9e15, 1)`,
+      [election.event.id, other.id],
+    );
+    expect((await addMember(other.write, election)).status).toBe(404);
+    await sql.query(`UPDATE event_invites SET account_id = NULL, accepted_at = NULL WHERE voting_event_id = $1`, [
+      election.event.id,
+    ]);
+    const accepted = await service.call('POST', '/invites/accept', { token: 'x' }, { key: other.write });
+    expect(accepted.status).toBe(500);
+    expect((await addMember(account.write, election)).status).toBe(201);
+  });
+
+  test('are no strangers who register because SQL allowed it', async () => {
+    const election = await openElection();
+    await sql.query('UPDATE voting_events SET voter_self_registration = true WHERE id = $1', [election.event.id]);
+    service.deps.events.forgetAll();
+    const registered = await account.page(election.event, 'register/voter', { name: 'Ghost', email: 'g@mail.example' });
+    expect(refusalOf(registered)).toEqual(REFUSED);
+    await expectDisputed(election);
+    expect(await checkLog(sealDeps(service.deps), election.event.id)).toContain('the event is not as');
+    const { rows } = await sql.query('SELECT 1 FROM voters WHERE voting_event_id = $1 AND email_key = $2', [
+      ...[election.event.id, 'g@mail.example'],
+    ]);
+    expect(rows).toEqual([]);
+  });
+
+  test('brings no voters along by a copy that SQL ordered', async () => {
+    const election = await openElection();
+    const source = await openElection();
+    await sql.query(
+      `INSERT INTO roll_copies (voting_event_id, source_id, groups, copied_to, copy_until, key_id, tag)
+       VALUES ($1, $2, '[]', '', 'vtr_zzz', 'key_x', sha256('x'))`,
+      [election.event.id, source.event.id],
+    );
+    await enqueue(service.deps.db, { name: 'copy_roll' }, { eventId: election.event.id }, {});
+    await expectDisputed(election);
+    const { rows } = await sql.query('SELECT count(*)::int AS voters FROM voters WHERE voting_event_id = $1', [
+      election.event.id,
+    ]);
+    expect(rows).toEqual([{ voters: 6 }]);
+  });
+
+  test('sends no voter key to a page that SQL put in', async () => {
+    const election = await openElection({ votingPageUrl: 'https://vote.club.example/#{voterKey}' });
+    await sql.query(`UPDATE voting_events SET voting_page_url = 'https://thief.example/#{voterKey}' WHERE id = $1`, [
+      election.event.id,
+    ]);
+    service.deps.events.forgetAll();
+    const { email } = member(election, 0);
+    const asked = await account.page(election.event, 'voter-key/request', { email });
+    expect(asked.body.data.sent).toBe(true);
+    const check = await account.page(election.event, 'voter/check', { email, voterKey: 'AAAA-AAAA-AAAA-AAAA' });
+    expect(check.body).toEqual({ data: { eligible: false, reason: 'voter_key_invalid' } });
+    await expectDisputed(election);
+    expect(service.mails().filter((mail) => recipientOf(mail) === email)).toEqual([]);
   });
 });

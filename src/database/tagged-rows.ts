@@ -1,0 +1,63 @@
+import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { Database } from './client.ts';
+
+interface TaggedRow {
+  readonly id: string;
+  readonly tag: Buffer;
+  readonly row: DecidingRow;
+}
+
+/** A table whose rows are bound to a secret key for as long as they stand. */
+export interface TaggedRows {
+  readonly name: string;
+  /** Rows behind an ID, in the order of their IDs. */
+  readonly read: (db: Database, after: string, limit: number) => Promise<TaggedRow[]>;
+  /** Gives a row a new tag, unless the row got another one meanwhile. */
+  readonly retag: (db: Database, id: string, before: Buffer, tag: Buffer) => Promise<unknown>;
+}
+
+const PAGE = 500;
+
+async function* rowsOf({ read }: TaggedRows, db: Database): AsyncGenerator<TaggedRow> {
+  for (let after = ''; ; ) {
+    const rows = await read(db, after, PAGE);
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < PAGE) return;
+    after = last.id;
+  }
+}
+
+const isOfPresentKey = (secrets: Secrets, { tag }: TaggedRow): boolean =>
+  tag.subarray(0, 4).toString('hex') === secrets.id;
+
+/** How many rows are bound to the present secret key, and how many to an earlier one. */
+export async function countTaggedRows(
+  table: TaggedRows,
+  db: Database,
+  secrets: Secrets,
+): Promise<{ present: number; earlier: number }> {
+  const counts = { present: 0, earlier: 0 };
+  for await (const row of rowsOf(table, db)) counts[isOfPresentKey(secrets, row) ? 'present' : 'earlier'] += 1;
+  return counts;
+}
+
+/** Binds rows to the present secret key that are bound to an earlier one. @returns how many no listed key has bound as they stand */
+export async function retagRows(
+  table: TaggedRows,
+  db: Database,
+  secrets: Secrets,
+  onProgress: (retagged: number) => void,
+): Promise<number> {
+  let foreign = 0;
+  for await (const found of rowsOf(table, db)) {
+    const { id, tag, row } = found;
+    if (isOfPresentKey(secrets, found)) continue;
+    if (isTagged(secrets, tag, row)) {
+      await table.retag(db, id, tag, tagOfRow(secrets, row));
+      onProgress(1);
+    } else foreign += 1;
+  }
+  return foreign;
+}
