@@ -7,6 +7,7 @@ import { readPlans } from '#src/accounts/plans.ts';
 import { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { createLogKey, openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
+import { differsFromLog } from '#src/ballot-log/frozen.ts';
 import { createEndRecorder } from '#src/ballot-log/record-configuration.ts';
 import { BallotWriter } from '#src/ballots/repository.ts';
 import { ConsoleFeed, KEPT, keepMails } from '#src/console/console-feed.ts';
@@ -72,7 +73,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     log.error({ alarm: 'secret_unreadable', table, column }, 'a stored secret cannot be opened under the listed keys');
   const secrets = createSecrets(config.secretKeys, onUnreadable);
   const ballotKeys = new BallotKeys({ db, log, secrets, settings: config, onUnreadable });
-  const definitions = new BallotDefinitionCache(db);
+  const definitions = new BallotDefinitionCache(db, differsFromLog);
   const logKey = createLogKey(config, secrets);
   const ids = createIds(clock);
   const checkpoints = new CheckpointMemory(config.dataDir, (note) => openCheckpoint(note, logKey));

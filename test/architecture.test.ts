@@ -61,12 +61,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 920,
   webhooks: 2620,
   'voting-events': 4404,
-  'ballot-definition': 4004,
+  'ballot-definition': 4022,
   voters: 5368,
   payments: 3685,
   credits: 721,
-  ballots: 3247,
-  'ballot-log': 4179,
+  ballots: 3243,
+  'ballot-log': 4295,
   'service-log': 724,
   tally: 2858,
   results: 5603,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4609,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_925;
+const LINES_OF_ALL = 62_056;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 50;
 

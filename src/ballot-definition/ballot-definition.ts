@@ -32,6 +32,8 @@ export interface BallotDefinition {
   readonly positionByNumber: ReadonlyMap<number, BallotPosition>;
   readonly candidateById: ReadonlyMap<string, Candidate>;
   readonly candidateByNumber: ReadonlyMap<number, Candidate>;
+  /** SQL changed what confirmed ballots depend on: no ballot is cast or confirmed by it. */
+  readonly isForged: boolean;
 }
 
 export function assembleBallotDefinition(
@@ -61,6 +63,7 @@ export function assembleBallotDefinition(
   return {
     ...rows,
     event,
+    isForged: false,
     positions,
     positionById: new Map(positions.map((position) => [position.id, position])),
     positionByNumber: new Map(positions.map((position) => [position.number, position])),
@@ -97,6 +100,9 @@ async function loadBallotDefinitionForUpdate(tx: Transaction, event: VotingEvent
   });
 }
 
+/** Whether SQL changed a definition: `ballot-log` brings it. */
+type DiffersFromLog = (db: Database, definition: BallotDefinition) => Promise<boolean>;
+
 const MAX_KEPT = 500;
 
 /** Keeps definitions by version. What is kept can be old but never wrong: writes check the version they were judged by. */
@@ -105,8 +111,12 @@ export class BallotDefinitionCache {
   readonly #definitions = new Map<string, BallotDefinition>();
   readonly #loading = new Map<string, Promise<BallotDefinition | undefined>>();
 
-  constructor(db: Database) {
+  readonly #differsFromLog: DiffersFromLog;
+
+  /** @param differsFromLog asked when a definition is read; left out where no ballot is taken */
+  constructor(db: Database, differsFromLog: DiffersFromLog = async () => false) {
     this.#db = db;
+    this.#differsFromLog = differsFromLog;
   }
 
   /** The definition at least as new as a version of the event that was just read. */
@@ -132,15 +142,23 @@ export class BallotDefinitionCache {
   }
 
   async #load(eventId: string): Promise<BallotDefinition | undefined> {
-    const loading = loadBallotDefinition(this.#db, eventId).finally(() => this.#loading.delete(eventId));
+    const loading = this.#read(eventId).finally(() => this.#loading.delete(eventId));
     this.#loading.set(eventId, loading);
     const definition = await loading;
-    if (definition === undefined) this.#definitions.delete(eventId);
+    // One that SQL changed is looked at again each time: it may have been mended without a new version.
+    if (definition === undefined || definition.isForged) this.#definitions.delete(eventId);
     else {
       if (this.#definitions.size >= MAX_KEPT) this.#definitions.clear();
       this.#definitions.set(eventId, definition);
     }
     return definition;
+  }
+
+  async #read(eventId: string): Promise<BallotDefinition | undefined> {
+    const definition = await loadBallotDefinition(this.#db, eventId);
+    return definition === undefined
+      ? undefined
+      : { ...definition, isForged: await this.#differsFromLog(this.#db, definition) };
   }
 }
 

@@ -44,6 +44,7 @@ export interface CheckDeps {
 }
 
 const changeShape = z.looseObject({ end: z.number().nullable(), dropped: z.number().default(0) });
+export const END_MOVED = 'the event ends at another time than its log says';
 /** Leaves that are held at a time, whatever the size of the log: few enough not to keep requests waiting while they are hashed. */
 const CHUNK = 2 * TILE_WIDTH;
 
@@ -92,15 +93,14 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
     await setImmediate();
   }
   if (!equalHashes(replay.frontier.root(), head.frontier.root())) return 'the head has another root than its leaves';
-  if (ends !== undefined && ends.end !== (await readEnd(deps.db, eventId)))
-    return 'the event ends at another time than its log says';
+  if (ends !== undefined && ends.end !== (await readEnd(deps.db, eventId))) return END_MOVED;
   if (dropped !== head.dropped) return 'another number of ballots was dropped than the log says';
   const unaccounted = await findUnaccounted(deps.db, eventId);
   return unaccounted ?? (await checkRows(deps, event, head)) ?? (await checkSigned(deps, eventId));
 }
 
 /** What an `open` or `config` leaf says of the end and of dropped ballots; undefined for other leaves. */
-function changeOf(data: Buffer): z.output<typeof changeShape> | undefined {
+export function changeOf(data: Buffer): z.output<typeof changeShape> | undefined {
   if (!data.includes('"t":"open"') && !data.includes('"t":"config"')) return undefined;
   return unlessSpoilt(() => changeShape.parse(JSON.parse(data.toString('utf8'))));
 }

@@ -77,7 +77,6 @@ export async function findUnaccounted(executor: Executor, eventId: string): Prom
         AND x.tile_index >= div(l.size::numeric, power(256::numeric, x.level + 1))) THEN 'a tile stands behind the end of the log'
       WHEN EXISTS (SELECT 1 FROM log_checkpoints x WHERE x.voting_event_id = ${eventId} AND x.size > l.size) THEN 'a checkpoint stands behind the end of the log'
       WHEN EXISTS (SELECT 1 FROM ballot_blocks x WHERE x.voting_event_id = ${eventId} AND x.first_leaf + x.ballots > l.size) THEN 'a ballot stands behind the end of the log'
-      WHEN l.ends_at IS DISTINCT FROM least(e.closed_at, e.ends_at) THEN 'the event ends at another time than its log says'
       WHEN EXISTS (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = ${eventId} AND q.set_back) THEN 'waiting ballots are set back'
       WHEN box.present < l.confirmed THEN 'the log was signed with more ballots than there are'
       WHEN turnout.took_part < box.present THEN 'there are more ballots than participants'

@@ -88,6 +88,17 @@ export async function recordParts(
   }
 }
 
+/** The parts of the configuration that the log has last, by their IDs. */
+export async function readLatestParts(
+  executor: Executor,
+  eventId: string,
+): Promise<ReadonlyMap<string, ConfigurationPart>> {
+  const { rows } = await executor.execute<LatestPart & { text: string }>(
+    sql`SELECT kind, id, content AS text FROM (${latestParts(eventId)}) AS latest WHERE content IS NOT NULL`,
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
 /** A page of parts, in the order in which they were recorded. */
 export async function listParts(executor: Executor, eventId: string, from: number): Promise<Answer> {
   const rows = await executor

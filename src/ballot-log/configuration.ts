@@ -13,6 +13,8 @@ import { votingEventView } from '#src/voting-events/voting-event.ts';
 
 const { title, description, language, type, startsAt, endsAt } = votingEventView.shape;
 
+const number = z.int().meta({ description: 'What ballots that wait name it by; it never changes.' });
+
 /** Everything that a ballot and its count depend on, and what a ballot shows, as the `open` and `config` leaves bind it. */
 export const configurationView = z
   .object({
@@ -23,11 +25,14 @@ export const configurationView = z
     repeatVotes: z.boolean(),
     positions: listShape(
       positionView.omit({ votingEventId: true, createdAt: true, updatedAt: true }).extend({
+        number,
         maxSelections: z.int().nullable().meta({ description: 'Null: as many as there are candidates.' }),
       }),
     ),
     candidates: listShape(
-      candidateView.omit({ votingEventId: true, email: true, source: true, createdAt: true, updatedAt: true }),
+      candidateView
+        .omit({ votingEventId: true, email: true, source: true, createdAt: true, updatedAt: true })
+        .extend({ number }),
     ),
     groups: listShape(groupView.omit({ votingEventId: true, createdAt: true, updatedAt: true })),
   })
@@ -50,6 +55,7 @@ export const configurationView = z
         positions: [
           {
             id: EXAMPLE.position,
+            number: 1,
             title: 'Chair',
             description: null,
             votingMethod: 'plurality',
@@ -71,6 +77,7 @@ export const configurationView = z
         candidates: [
           {
             id: EXAMPLE.candidate,
+            number: 1,
             name: 'Greta Lind',
             description: null,
             positionIds: [EXAMPLE.position],
@@ -90,12 +97,22 @@ type LogConfiguration = z.output<typeof configurationView>;
 const byId = (one: { readonly id: string }, other: { readonly id: string }): number => (one.id < other.id ? -1 : 1);
 
 const POSITION_FIELDS = [
-  ...(['id', 'title', 'description', 'votingMethod', 'groupId', 'sortOrder', 'seats', 'minSelections'] as const),
+  ...([
+    'id',
+    'number',
+    'title',
+    'description',
+    'votingMethod',
+    'groupId',
+    'sortOrder',
+    'seats',
+    'minSelections',
+  ] as const),
   ...(['maxSelections', 'scoreMin', 'scoreMax', 'cumulativePointBudget', 'quadraticBaseCreditBudget'] as const),
   ...(['quadraticTopUp', 'tieBreak', 'majorityRequired'] as const),
 ] as const;
 const CANDIDATE_FIELDS = [
-  ...(['id', 'name', 'description', 'positionIds', 'groupId', 'referendumRole', 'avatarUrl'] as const),
+  ...(['id', 'number', 'name', 'description', 'positionIds', 'groupId', 'referendumRole', 'avatarUrl'] as const),
   ...(['status', 'sortOrder'] as const),
 ] as const;
 

@@ -13,6 +13,7 @@ import { recordCheckpoint } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { encodeConfiguration } from './configuration.ts';
 import { recordParts } from './configuration-parts.ts';
+import { findFrozenChange } from './frozen.ts';
 import { encodeLeaf, type Leaf } from './leaf.ts';
 import { drawSeed, openSeed } from './lot.ts';
 import { readRoll } from './record-roll.ts';
@@ -52,13 +53,17 @@ export async function recordConfiguration(
   const at = await readNow(tx);
   const { definitionVersion } = event;
   const changed = { ...head, configHash: config, definitionVersion, confirmedAtChange: null, end };
-  if (head.configHash !== config) await recordParts(tx, event.id, head.frontier.size, parts);
+  // A change that was allowed before the first ballot counts as made before it, however late its leaf comes.
+  const present = head.confirmedAtChange ?? head.ballots + (await countQueue(tx, event.id));
+  const confirmed = Math.max(head.confirmed, present);
+  if (head.configHash !== config) {
+    const fault = isFirst || confirmed === 0 ? undefined : await findFrozenChange(tx, event.id, parts);
+    if (fault !== undefined) throw new LogSetBack('ballot_log_changed', head.frontier.size, undefined, fault);
+    await recordParts(tx, event.id, head.frontier.size, parts);
+  }
   if (!isFirst && head.configHash === config && head.end === end) return changed;
   const common = { v: 2, e: event.id, config, end, closeDue: closeDueOf(end) } as const;
   if (!isFirst) {
-    const present = head.ballots + (await countQueue(tx, event.id));
-    // A change that was allowed before the first ballot counts as made before it, however late its leaf comes.
-    const confirmed = Math.max(head.confirmed, head.confirmedAtChange ?? present);
     const configSeq = head.configSeq + 1;
     await append(tx, event, head, { ...common, t: 'config', at, confirmed, seq: configSeq });
     return { ...changed, configSeq };

@@ -14,6 +14,7 @@ import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { END_MOVED } from './check-log.ts';
 import { raiseAlarm } from './check-repository.ts';
 import { recordCheckpoint, renewNote } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
@@ -26,6 +27,7 @@ import { readEnd, recordConfiguration } from './record-configuration.ts';
 import { recordRoll } from './record-roll.ts';
 import { countQueue, insertHead, lockHead, takeQueue, takeSequencer, updateHead } from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
+import { restoreEnd } from './restore-end.ts';
 import { mixRolls, rewriteRoll } from './rewrite-roll.ts';
 import { judgeQueued, setBack } from './set-back.ts';
 import type { NoteSigner } from './signed-note.ts';
@@ -96,12 +98,11 @@ export async function sequenceLog(deps: SealDeps, eventId: string, least: number
     await bringUpToDate(deps, eventId, least);
   } catch (fault) {
     // Outside of the transaction, which is undone.
-    if (fault instanceof LogSetBack)
-      await raiseAlarm(deps, eventId, {
-        ...{ alarm: fault.alarm, size: fault.size },
-        signed: fault.signed,
-        reason: fault.reason,
-      });
+    if (fault instanceof LogSetBack) {
+      const { alarm, size, signed, reason } = fault;
+      await raiseAlarm(deps, eventId, { alarm, size, signed, reason });
+      if (reason === END_MOVED) await restoreEnd(deps, eventId);
+    }
     throw fault;
   }
 }
@@ -152,7 +153,7 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     const found = await lockHead(tx, eventId);
     await requireUndisputed(deps, tx, eventId, found);
     if (found !== undefined && found.end !== (await readEnd(tx, eventId)))
-      throw new LogSetBack('ballot_log_changed', found.frontier.size, undefined);
+      throw new LogSetBack('ballot_log_changed', found.frontier.size, undefined, END_MOVED);
     const head = found ?? { ...EMPTY_HEAD, frontier: new CompactRange() };
     const before = head.frontier.size;
     const final = isFinalAt(definition.event, nowMs);

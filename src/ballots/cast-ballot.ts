@@ -1,7 +1,7 @@
 import { Hono } from 'hono';
 import { requireFeature } from '#src/accounts/plans.ts';
 import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
-import { type Database, inTransaction } from '#src/database/client.ts';
+import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, created } from '#src/http/answer.ts';
 import { claimFirst, claimWithin } from '#src/http/answer-once.ts';
@@ -17,15 +17,12 @@ import { providerKind } from '#src/payment-providers/registered.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
-import type { Log } from '#src/platform/log.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
 import { dropUnconfirmed, keepApproval } from '#src/voters/voter-key-repository.ts';
 import { judgeTagged } from '#src/voters/voter-tag.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
-import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
+import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
@@ -34,7 +31,13 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { takesLoopback } from '#src/voting-events/voting-page.ts';
 import { type CastBody, castElectionBody, castPaidPollBody, castPollBody, castResultView } from './ballot.ts';
 import { startPaidVote } from './pay-to-vote.ts';
-import { insufficientCredits, judgeCastParts, prepareBallot, refusedVoter } from './prepare-ballot.ts';
+import {
+  insufficientCredits,
+  judgeCastParts,
+  type PrepareDeps,
+  prepareBallot,
+  refusedVoter,
+} from './prepare-ballot.ts';
 import type { BallotWriter } from './repository.ts';
 import { deriveConfirmationCode, generateConfirmationCode } from './waiting-ballot.ts';
 
@@ -131,14 +134,9 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
   return router;
 }
 
-interface CastDeps {
-  readonly db: Database;
-  readonly clock: Clock;
-  readonly ballotKeys: BallotKeys;
-  readonly secrets: Secrets;
+interface CastDeps extends PrepareDeps {
   readonly definitions: BallotDefinitionCache;
   readonly ballots: BallotWriter;
-  readonly log: Log;
 }
 
 interface CastAnswer {

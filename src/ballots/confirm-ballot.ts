@@ -136,6 +136,7 @@ export async function confirmVotes(
   let definition = await deps.definitions.get(event);
   if (definition === undefined) throw notFound();
   requireSameWorld(event, definition.event);
+  if (definition.isForged) throw await refuseForged(deps, event.id);
   let { verdict, answer } = await confirmUnderKey(deps, definition, code, claim);
   if (verdict === 'unknown' && definition.event.type === 'election' && definition.event.ballotKey === null) {
     // The event may have opened since this process read it: its ballots are found under its key.

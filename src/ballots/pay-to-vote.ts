@@ -1,30 +1,23 @@
 import { z } from 'zod';
 import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
-import type { Database, Transaction } from '#src/database/client.ts';
+import type { Transaction } from '#src/database/client.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import type { PaymentAttempt } from '#src/payments/payment.ts';
 import type { CheckoutDeps, Fulfilled } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { checkCast } from '#src/voters/check-cast.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import { hasVoted } from '#src/voters/has-voted.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { Price } from '#src/voting-events/voting-event.ts';
 import type { PaidCastBody } from './ballot.ts';
-import { insufficientCredits, prepareBallot } from './prepare-ballot.ts';
+import { insufficientCredits, type PrepareDeps, prepareBallot } from './prepare-ballot.ts';
 import { castPaidBallot, dropPendingBallot, findCreditShortage } from './repository.ts';
 import { codeTagOf, generateConfirmationCode } from './waiting-ballot.ts';
 
-interface PaidVoteDeps {
-  readonly db: Database;
-  readonly clock: Clock;
-  readonly ballotKeys: BallotKeys;
-  readonly secrets: Secrets;
+interface PaidVoteDeps extends PrepareDeps {
   readonly definitions: BallotDefinitionCache;
 }
 

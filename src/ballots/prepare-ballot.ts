@@ -6,6 +6,7 @@ import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-
 import type { Clock } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { type ApiError, type Issue, invalidField, validationError } from '#src/platform/errors.ts';
+import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, type Refusal, refusalError } from '#src/voters/eligibility.ts';
 import {
@@ -20,6 +21,7 @@ import {
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import { tagOfIdentity } from '#src/voters/voter-tag.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { isFinalAt, notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import { worldChanged } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -30,11 +32,12 @@ import { ANY_GROUP, type BallotEntry, costOf, describeShortage, type Judgement, 
 import type { CastRow, CreditNeed, CreditShortage } from './repository.ts';
 import { codeTagOf, sealEntries, sealSecretBallot, waitingTag } from './waiting-ballot.ts';
 
-interface PrepareDeps {
+export interface PrepareDeps {
   readonly db: Database;
   readonly clock: Clock;
   readonly ballotKeys: BallotKeys;
   readonly secrets: Secrets;
+  readonly log: Log;
 }
 
 /**
@@ -54,6 +57,7 @@ export async function prepareBallot(
   expectedWeight = MICRO,
 ): Promise<CastRow> {
   const { event } = definition;
+  if (definition.isForged) throw await refuseForged(deps, event.id);
   const isPoll = event.type === 'poll';
   const identity = isPoll ? undefined : identityOf(event, body);
   const missing = isPoll ? participantIssues(event, body) : identityIssues(event, body, NOTHING_FAULTY);

@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { generateApiKey, hashApiKey } from '#src/accounts/api-key.ts';
 import { checkLog } from '#src/ballot-log/check-log.ts';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
+import { sequenceLog, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { createLog } from '#src/platform/log.ts';
 import { SEND_VOTER_KEY, voterKeyMail } from '#src/voters/send-voter-key.ts';
@@ -429,7 +430,56 @@ describe('a ballot that SQL puts into the queue', () => {
   });
 });
 
+describe('what SQL says of the ballot', () => {
+  const SWAPPED = `UPDATE candidates c SET name = o.name FROM candidates o
+    WHERE c.voting_event_id = $1 AND o.voting_event_id = $1 AND o.id <> c.id`;
+
+  test.each([
+    ['the names of candidates', SWAPPED],
+    ['the numbers of candidates', SWAPPED.replace('name = o.name', 'number = 7 - o.number')],
+    ['the seats', 'UPDATE positions SET seats = 2 WHERE voting_event_id = $1'],
+    ['the method', "UPDATE positions SET voting_method = 'approval', max_selections = 2 WHERE voting_event_id = $1"],
+    [
+      'a candidate, withdrawn and gone',
+      'DELETE FROM candidates WHERE voting_event_id = $1 AND name = (SELECT min(name) FROM candidates WHERE voting_event_id = $1)',
+    ],
+  ])('%s: no ballot is cast or confirmed by it, and the service signs nothing', async (_, set) => {
+    const election = await openElection();
+    for (const at of [1, 2, 3]) await vote(election, member(election, at));
+    await sealBallots(service, election.event.id, 1);
+    const key = await keyOf(election, member(election, 0));
+    const before = await codeOf(election, member(election, 0), key);
+    const leaves = async () =>
+      (await sql.query('SELECT size FROM ballot_logs WHERE voting_event_id = $1', [election.event.id])).rows[0].size;
+    const size = await leaves();
+    await sql.query(set, [election.event.id]);
+    await sql.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [election.event.id]);
+    service.deps.events.forgetAll();
+    expect(refusalOf(await cast(election, member(election, 0), key))).toEqual(REFUSED);
+    expect(refusalOf(await confirm(election, before))).toEqual(REFUSED);
+    await expectDisputed(election);
+    await expect(sequenceLog(sealDeps(service.deps), election.event.id, 1)).rejects.toThrow(LogSetBack);
+    expect(await leaves()).toBe(size);
+  });
+});
+
 describe('what SQL says of the event', () => {
+  test('keeps nobody from casting: the end that the log says comes back', async () => {
+    const election = await openElection({ endsAt: Date.now() + 3_600_000 });
+    await vote(election, member(election, 0));
+    await sealBallots(service, election.event.id, 2);
+    await sql.query('UPDATE voting_events SET closed_at = now_ms() - 1 WHERE id = $1', [election.event.id]);
+    await sequenceLogs(sealDeps(service.deps)).catch(() => undefined);
+    await eventually(async () => ((await read(election)).status === 'open' ? true : undefined));
+    expect(
+      lines.some(
+        ({ alarm, event, reason }) =>
+          alarm === 'ballot_log_changed' && event === election.event.id && String(reason).includes('ends'),
+      ),
+    ).toBe(true);
+    await vote(election, member(election, 1));
+  });
+
   test('ends no election before the end that its log says', async () => {
     const election = await openElection({ endsAt: Date.now() + 3_600_000 });
     await vote(election, member(election, 0));
@@ -549,6 +599,7 @@ describe('who may change an election', () => {
     const registered = await account.page(election.event, 'register/voter', { name: 'Ghost', email: 'g@mail.example' });
     expect(refusalOf(registered)).toEqual(REFUSED);
     await expectDisputed(election);
+    await sealBallots(service, election.event.id, 1);
     expect(await checkLog(sealDeps(service.deps), election.event.id)).toContain('the event is not as');
     const { rows } = await sql.query('SELECT 1 FROM voters WHERE voting_event_id = $1 AND email_key = $2', [
       ...[election.event.id, 'g@mail.example'],

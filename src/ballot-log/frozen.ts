@@ -1,0 +1,55 @@
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import type { Executor } from '#src/database/client.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { type ConfigurationPart, encodeConfiguration } from './configuration.ts';
+import { readLatestParts } from './configuration-parts.ts';
+import { findHead } from './repository.ts';
+
+/** What of a part may change as long as people vote (completions 3.4). */
+const FREE = { position: ['description'], candidate: ['description', 'status'], group: ['name', 'description'] };
+
+interface EventPart {
+  readonly type: string;
+  readonly voter: { readonly requireVoterId: boolean; readonly saveVoterInfo: boolean };
+}
+
+/** What may not, in one text. */
+function frozenOf({ kind, text }: Pick<ConfigurationPart, 'kind' | 'text'>): string {
+  if (kind === 'event') {
+    const { type, voter }: EventPart = JSON.parse(text);
+    return canonicalJson([type, voter.requireVoterId, voter.saveVoterInfo]);
+  }
+  const part: Record<string, unknown> = JSON.parse(text);
+  return canonicalJson(Object.fromEntries(Object.entries(part).filter(([name]) => !FREE[kind].includes(name))));
+}
+
+/** What of a configuration is another than the log says although it is frozen with the first ballot, in words; undefined for nothing. */
+export async function findFrozenChange(
+  executor: Executor,
+  eventId: string,
+  parts: readonly ConfigurationPart[],
+): Promise<string | undefined> {
+  const latest = await readLatestParts(executor, eventId);
+  const now = new Map(parts.map((part) => [part.id, part]));
+  for (const before of latest.values()) {
+    const after = now.get(before.id);
+    if (after === undefined && before.kind !== 'group') return `the ${before.kind} ${before.id} is gone`;
+    if (after !== undefined && after.text !== before.text && frozenOf(after) !== frozenOf(before))
+      return `the ${before.kind} ${before.id} was changed`;
+  }
+  const came = parts.find(({ kind, id }) => kind === 'position' && !latest.has(id));
+  return came === undefined ? undefined : `the position ${came.id} came`;
+}
+
+/** Whether SQL changed a definition: it is not what the log says, and ballots that were confirmed depend on the difference. */
+export async function differsFromLog(executor: Executor, definition: BallotDefinition): Promise<boolean> {
+  const { id: eventId, definitionVersion } = definition.event;
+  const head = await findHead(executor, eventId);
+  if (head === undefined || head.confirmed === 0 || head.closedSize !== null) return false;
+  const { hash, parts } = await encodeConfiguration(definition);
+  if (hash === head.configHash) return false;
+  // Each change that the service makes is a version of its own.
+  return (
+    head.definitionVersion === definitionVersion || (await findFrozenChange(executor, eventId, parts)) !== undefined
+  );
+}
