@@ -60,12 +60,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 551,
   accounts: 920,
   webhooks: 2620,
-  'voting-events': 4404,
+  'voting-events': 4403,
   'ballot-definition': 4022,
-  voters: 5368,
+  voters: 5369,
   payments: 3685,
   credits: 721,
-  ballots: 3243,
+  ballots: 3251,
   'ballot-log': 4295,
   'service-log': 724,
   tally: 2858,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4609,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 62_056;
+const LINES_OF_ALL = 62_064;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 50;
 

@@ -1,11 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { crc32 } from 'node:zlib';
-import { and, asc, eq, gt } from 'drizzle-orm';
-import type { TaggedRows } from '#src/database/tagged-rows.ts';
 import type { Scope } from '#src/http/caller.ts';
 import type { DecidingRow } from '#src/platform/row-tag.ts';
 import { sha256 } from '#src/platform/secrets.ts';
-import { apiKeys } from './tables.ts';
+import type { apiKeys } from './tables.ts';
 
 const BASE62 = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz';
 const RANDOM_CHARACTERS = 32;
@@ -71,17 +69,3 @@ export const rowOfApiKey = (
   'api_keys',
   ...[key.id, key.accountId, key.hash.toString('hex'), key.scopes.join(), key.votingEventId, key.expiresAt],
 ];
-
-export const taggedApiKeys: TaggedRows = {
-  name: 'API keys',
-  async read(db, after, limit) {
-    const { id } = apiKeys;
-    const rows = await db.select().from(apiKeys).where(gt(id, after)).orderBy(asc(id)).limit(limit);
-    return rows.map((row) => ({ id: row.id, tag: row.tag, row: rowOfApiKey(row) }));
-  },
-  retag: (db, id, before, tag) =>
-    db
-      .update(apiKeys)
-      .set({ tag })
-      .where(and(eq(apiKeys.id, id), eq(apiKeys.tag, before))),
-};

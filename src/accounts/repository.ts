@@ -1,5 +1,7 @@
-import { and, asc, eq, isNull, sql } from 'drizzle-orm';
+import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm';
 import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import type { TaggedRows } from '#src/database/tagged-rows.ts';
+import { rowOfApiKey } from './api-key.ts';
 import type { PlanName } from './plans.ts';
 import { accounts, apiKeys } from './tables.ts';
 
@@ -103,3 +105,17 @@ export async function giveEventBack(tx: Transaction, accountId: string): Promise
     .set({ eventCount: sql`greatest(${accounts.eventCount} - 1, 0)` })
     .where(eq(accounts.id, accountId));
 }
+
+export const taggedApiKeys: TaggedRows = {
+  name: 'API keys',
+  async read(db, after, limit) {
+    const { id } = apiKeys;
+    const rows = await db.select().from(apiKeys).where(gt(id, after)).orderBy(asc(id)).limit(limit);
+    return rows.map((row) => ({ id: row.id, tag: row.tag, row: rowOfApiKey(row) }));
+  },
+  retag: (db, id, before, tag) =>
+    db
+      .update(apiKeys)
+      .set({ tag })
+      .where(and(eq(apiKeys.id, id), eq(apiKeys.tag, before))),
+};

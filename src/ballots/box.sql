@@ -89,6 +89,16 @@ BEGIN
   END LOOP;
 END $$;
 
+-- The tags whose ballots stand among the blocks, found as `find_sealed` finds one.
+CREATE OR REPLACE FUNCTION tags_in_box(p_event text, p_tags bytea[]) RETURNS SETOF bytea LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
+DECLARE
+  heads bigint[] := ARRAY(SELECT tag_head(t.tag) FROM unnest(p_tags) AS t(tag));
+BEGIN
+  RETURN QUERY SELECT t.tag FROM (
+    SELECT k.voting_event_id, k.tags FROM ballot_blocks k WHERE k.tag_heads && heads OFFSET 0
+  ) AS b JOIN unnest(p_tags) AS t(tag) ON position(t.tag IN b.tags) % 32 = 1 WHERE b.voting_event_id = p_event;
+END $$;
+
 -- The ballots of an event's blocks that begin at leaves `p_from` to `p_to`, a row each.
 CREATE OR REPLACE FUNCTION sealed_ballots(p_event text, p_from bigint DEFAULT 0, p_to bigint DEFAULT 4611686018427387904)
 RETURNS TABLE (leaf_index bigint, id text, code_tag bytea, entries bytea, weight_micro bigint, salt bytea, sealed_time bytea,

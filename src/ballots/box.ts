@@ -126,11 +126,9 @@ function unpackBlock(row: BlockRecord): PlacedBallot[] {
 
 /** The tags whose ballots stand in the box. @param tags of confirmation codes */
 export async function listSealed(executor: Executor, eventId: string, tags: readonly Buffer[]): Promise<Buffer[]> {
-  const all = sql`unnest(${sql.param(tags)}::bytea[])`;
-  const { rows } = await executor.execute<{ tag: Buffer }>(sql`
-    SELECT t.tag FROM ${all} AS t(tag)
-    WHERE EXISTS (SELECT 1 FROM ballot_blocks k WHERE k.tag_heads && (SELECT array_agg(tag_head(h.tag)) FROM ${all} AS h(tag)))
-      AND (SELECT s.leaf_index FROM find_sealed(${eventId}, t.tag) AS s) IS NOT NULL`);
+  const { rows } = await executor.execute<{ tag: Buffer }>(
+    sql`SELECT tag FROM tags_in_box(${eventId}, ${sql.param(tags)}::bytea[]) AS tag`,
+  );
   return rows.map(({ tag }) => tag);
 }
 

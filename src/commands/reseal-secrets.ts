@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { z } from 'zod';
-import { taggedApiKeys } from '#src/accounts/api-key.ts';
+import { taggedApiKeys } from '#src/accounts/repository.ts';
 import { lotSeedPlace } from '#src/ballot-log/lot.ts';
 import type { Database } from '#src/database/client.ts';
 import { countTaggedRows, retagRows } from '#src/database/tagged-rows.ts';
@@ -9,7 +9,7 @@ import { answerPlace, confirmationCodePlace } from '#src/payments/payment.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { countTagged, retagVoters } from '#src/voters/retag-voters.ts';
 import { wrappedKeyPlace } from '#src/voting-events/ballot-keys.ts';
-import { taggedEvents, taggedInvites } from '#src/voting-events/event-tag.ts';
+import { taggedEvents, taggedInvites } from '#src/voting-events/repository.ts';
 import { endpointSecretPlace } from '#src/webhooks/signature.ts';
 
 /** A column of values that are sealed under a secret key and kept for as long as their row. */

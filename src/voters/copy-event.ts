@@ -181,7 +181,8 @@ async function countCopied(executor: Executor, sourceId: string): Promise<number
   return row?.count ?? 0;
 }
 
-const rowOfCopy = (order: Omit<typeof rollCopies.$inferSelect, 'tag' | 'copiedTo'>): DecidingRow => [
+/** What a job does whose order stands in the database. */
+export const rowOfCopy = (order: Omit<typeof rollCopies.$inferSelect, 'tag' | 'copiedTo'>): DecidingRow => [
   'roll_copies',
   ...[order.votingEventId, order.sourceId, JSON.stringify(order.groups), order.copyUntil, order.keyId],
 ];

@@ -1,8 +1,6 @@
-import { and, asc, eq, gt } from 'drizzle-orm';
-import type { TaggedRows } from '#src/database/tagged-rows.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { eventInvites, votingEvents } from './tables.ts';
+import type { eventInvites, votingEvents } from './tables.ts';
 
 /** The columns of an event that say whose it is, who becomes a voter, and where mails lead. What a ballot shows stands in the log. */
 export const DECIDING_COLUMNS = [
@@ -32,31 +30,3 @@ export const rowOfInvite = ({ votingEventId, id, emailKey, role, tokenHash, acco
   'event_invites',
   ...[votingEventId, id, emailKey, role, tokenHash.toString('hex'), accountId],
 ];
-
-export const taggedEvents: TaggedRows = {
-  name: 'rows of events',
-  async read(db, after, limit) {
-    const { id } = votingEvents;
-    const rows = await db.select().from(votingEvents).where(gt(id, after)).orderBy(asc(id)).limit(limit);
-    return rows.map((row) => ({ id: row.id, tag: row.tag, row: rowOfEvent(row) }));
-  },
-  retag: (db, id, before, tag) =>
-    db
-      .update(votingEvents)
-      .set({ tag })
-      .where(and(eq(votingEvents.id, id), eq(votingEvents.tag, before))),
-};
-
-export const taggedInvites: TaggedRows = {
-  name: 'invites',
-  async read(db, after, limit) {
-    const { id } = eventInvites;
-    const rows = await db.select().from(eventInvites).where(gt(id, after)).orderBy(asc(id)).limit(limit);
-    return rows.map((row) => ({ id: row.id, tag: row.tag, row: rowOfInvite(row) }));
-  },
-  retag: (db, id, before, tag) =>
-    db
-      .update(eventInvites)
-      .set({ tag })
-      .where(and(eq(eventInvites.id, id), eq(eventInvites.tag, before))),
-};

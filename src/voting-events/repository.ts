@@ -2,10 +2,11 @@ import { and, asc, eq, getTableColumns, gt, isNotNull, isNull, type SQL, sql } f
 import { unionAll } from 'drizzle-orm/pg-core';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
+import type { TaggedRows } from '#src/database/tagged-rows.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { type DECIDING_COLUMNS, isGenuineEvent, tagOfEvent } from './event-tag.ts';
+import { type DECIDING_COLUMNS, isGenuineEvent, rowOfEvent, rowOfInvite, tagOfEvent } from './event-tag.ts';
 import type { OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { EventType, ShownStatus, VotingEvent } from './voting-event.ts';
@@ -374,3 +375,31 @@ export async function countRollChange(
       : { rollChanges: sql`${votingEvents.rollChanges} + ${count}` };
   await tx.update(votingEvents).set(change).where(eq(votingEvents.id, id));
 }
+
+export const taggedEvents: TaggedRows = {
+  name: 'rows of events',
+  async read(db, after, limit) {
+    const { id } = votingEvents;
+    const rows = await db.select().from(votingEvents).where(gt(id, after)).orderBy(asc(id)).limit(limit);
+    return rows.map((row) => ({ id: row.id, tag: row.tag, row: rowOfEvent(row) }));
+  },
+  retag: (db, id, before, tag) =>
+    db
+      .update(votingEvents)
+      .set({ tag })
+      .where(and(eq(votingEvents.id, id), eq(votingEvents.tag, before))),
+};
+
+export const taggedInvites: TaggedRows = {
+  name: 'invites',
+  async read(db, after, limit) {
+    const { id } = eventInvites;
+    const rows = await db.select().from(eventInvites).where(gt(id, after)).orderBy(asc(id)).limit(limit);
+    return rows.map((row) => ({ id: row.id, tag: row.tag, row: rowOfInvite(row) }));
+  },
+  retag: (db, id, before, tag) =>
+    db
+      .update(eventInvites)
+      .set({ tag })
+      .where(and(eq(eventInvites.id, id), eq(eventInvites.tag, before))),
+};

@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { copyRollJob } from '#src/voters/copy-event.ts';
+import { tagOfRow } from '#src/platform/row-tag.ts';
+import { copyRollJob, rowOfCopy } from '#src/voters/copy-event.ts';
+import { rollCopies } from '#src/voters/tables.ts';
 import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
@@ -139,11 +141,9 @@ describe('a copy of an event', () => {
       [copy.id],
     );
     await $client.query('DELETE FROM roll_copies WHERE voting_event_id = $1', [copy.id]);
-    await $client.query(
-      `INSERT INTO roll_copies (voting_event_id, source_id, groups, copy_until, key_id)
-       SELECT $1, $2, '[]', max(id), 'key' FROM voters WHERE voting_event_id = $2`,
-      [copy.id, source.id],
-    );
+    const order = { votingEventId: copy.id, sourceId: source.id, groups: [], copyUntil: 'vtr_zzz', keyId: 'key' };
+    const tag = tagOfRow(service.deps.secrets, rowOfCopy(order));
+    await service.deps.db.insert(rollCopies).values({ ...order, tag });
     await $client.query(
       'UPDATE voting_events SET copy_done = 0, copy_total = 3, voter_count = voter_count - $2 WHERE id = $1',
       [copy.id, rows[0].gone],

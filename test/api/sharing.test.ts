@@ -137,8 +137,8 @@ describe('an invite', () => {
     const other = await service.another();
     try {
       const { rowCount } = await service.deps.db.$client.query(
-        `INSERT INTO event_invites (voting_event_id, id, email, email_key, role, token_hash, expires_at, created_at)
-         SELECT $1, 'inv_' || n, n || '@club.example', n || '@club.example', 'viewer', sha256(n::text::bytea), 99999999999999, 0
+        `INSERT INTO event_invites (voting_event_id, id, email, email_key, role, token_hash, tag, expires_at, created_at)
+         SELECT $1, 'inv_' || n, n || '@club.example', n || '@club.example', 'viewer', sha256(n::text::bytea), '', 99999999999999, 0
          FROM generate_series(1, 90) AS n`,
         [event.id],
       );

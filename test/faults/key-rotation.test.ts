@@ -162,9 +162,11 @@ describe('what was sealed under the old key', () => {
         const rows: { what: string; underEarlierKeys: number; resealable: boolean }[] = JSON.parse(stdout);
         return rows.filter(({ resealable, underEarlierKeys }) => resealable && underEarlierKeys > 0);
       };
-      expect((await status()).map(({ what }) => what)).toEqual(['webhook secrets', 'seeds of lots']);
+      expect((await status()).map(({ what }) => what)).toEqual([
+        ...['webhook secrets', 'seeds of lots', 'rows of events', 'API keys'],
+      ]);
       const resealed = await runCommand(both, ['secrets', 'reseal', '--json']);
-      expect([resealed.code, JSON.parse(resealed.stdout)]).toEqual([0, { resealed: 2, unreadable: 0 }]);
+      expect([resealed.code, JSON.parse(resealed.stdout)]).toEqual([0, { resealed: 6, unreadable: 0 }]);
       expect(await status()).toEqual([]);
       const { $client } = one.deps.db;
       const { rows } = await $client.query('SELECT secret, earlier_secrets AS earlier FROM webhook_endpoints');
