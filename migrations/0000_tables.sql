@@ -400,6 +400,16 @@ CREATE TABLE "participation" (
 	CONSTRAINT "participation_voting_event_id_participant_pk" PRIMARY KEY("voting_event_id","participant")
 );
 
+CREATE TABLE "roll_sums" (
+	"voting_event_id" text NOT NULL,
+	"id" text NOT NULL,
+	"version" integer NOT NULL,
+	"key" text,
+	"sum" "bytea" NOT NULL,
+	"mac" "bytea" NOT NULL,
+	CONSTRAINT "roll_sums_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+);
+
 CREATE TABLE "roll_copies" (
 	"voting_event_id" text PRIMARY KEY NOT NULL,
 	"source_id" text NOT NULL,
@@ -540,6 +550,7 @@ CREATE TABLE "voting_events" (
 	"last_candidate_number" integer DEFAULT 0 NOT NULL,
 	"identity_changes" integer DEFAULT 0 NOT NULL,
 	"roll_changes" integer DEFAULT 0 NOT NULL,
+	"roll_version" integer DEFAULT 0 NOT NULL,
 	"copy_total" integer,
 	"copy_done" integer,
 	"rehearsal_since" bigint,
@@ -618,6 +629,7 @@ ALTER TABLE "payment_businesses" ADD CONSTRAINT "payment_businesses_account_id_a
 ALTER TABLE "count_snapshots" ADD CONSTRAINT "count_snapshots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "notifications" ADD CONSTRAINT "notifications_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "participation" ADD CONSTRAINT "participation_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "roll_sums" ADD CONSTRAINT "roll_sums_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "roll_copies" ADD CONSTRAINT "roll_copies_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "voter_imports" ADD CONSTRAINT "voter_imports_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "voters" ADD CONSTRAINT "voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
@@ -655,6 +667,7 @@ CREATE UNIQUE INDEX "voters_voter_id" ON "voters" USING btree ("voting_event_id"
 CREATE INDEX "voters_point" ON "voters" USING btree ("voting_event_id",md5(id) COLLATE "C") WHERE email IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX "voters_to_confirm" ON "voters" USING btree ("confirm_by","voting_event_id") WHERE confirm_by IS NOT NULL;
 CREATE INDEX "voters_rehearsed" ON "voters" USING btree ("voting_event_id","id") WHERE before_rehearsal IS NOT NULL;
+CREATE INDEX "roll_sums_to_fold" ON "roll_sums" USING btree ("voting_event_id") WHERE id <> '';
 CREATE INDEX "voters_weight" ON "voters" USING btree ("voting_event_id","weight_micro");
 CREATE INDEX "voters_approved_by_key" ON "voters" USING btree ("voting_event_id","id") WHERE approved_by_key;
 CREATE INDEX "voters_fractional_weight" ON "voters" USING btree ("voting_event_id","weight_micro") WHERE weight_micro % 1000000 <> 0;

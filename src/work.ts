@@ -22,6 +22,7 @@ import { discloseAllVoters, discloseVoters, publishApprovedJob } from '#src/vote
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
 import { listNotifiedVotersJob, mailNotifiedVoterJob } from '#src/voters/notify-voters.ts';
+import { foldRolls } from '#src/voters/roll-sum.ts';
 import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { mailOldAddressJob } from '#src/voters/update-voter.ts';
 import { sendInviteJob } from '#src/voting-events/change-invites.ts';
@@ -99,6 +100,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
     },
     { name: 'forget_mail_quotas', schedule: '47 * * * *', work: () => forgetMailQuotas(deps.db) },
     { name: 'forget_roll_imports', schedule: '53 * * * *', work: () => forgetOldImports(deps.db) },
+    { name: 'fold_roll_sums', schedule: '* * * * *', work: () => foldRolls(deps) },
     { name: 'fold_roll_figures', schedule: '* * * * *', work: () => foldAllRollFigures(deps.db) },
     { name: 'expire_registrations', schedule: '*/10 * * * *', work: () => expireRegistrations(deps) },
     {

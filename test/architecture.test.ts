@@ -60,22 +60,22 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 551,
   accounts: 920,
   webhooks: 2620,
-  'voting-events': 4403,
+  'voting-events': 4405,
   'ballot-definition': 4022,
-  voters: 5369,
+  voters: 5732,
   payments: 3685,
   credits: 721,
   ballots: 3251,
-  'ballot-log': 4295,
+  'ballot-log': 4298,
   'service-log': 724,
   tally: 2858,
   results: 5603,
   console: 1262,
   demo: 488,
-  commands: 4609,
+  commands: 4617,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 62_064;
+const LINES_OF_ALL = 62_442;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 50;
 

@@ -6,7 +6,7 @@ import { isMaskedTime, openWaiting, openWaitingTime } from '#src/ballots/waiting
 import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { dropForgedParticipations } from '#src/voters/check-roll.ts';
+import { acceptRoll, dropForgedParticipations } from '#src/voters/check-roll.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
@@ -92,6 +92,8 @@ export const listSetBack = async (executor: Executor, eventId: string): Promise<
 
 interface DropDeps extends RecordDeps {
   readonly db: Database;
+  /** The service's own. */
+  readonly secrets: Secrets;
   readonly ballotKeys: BallotKeys;
   readonly definitions: BallotDefinitionCache;
   readonly logKey: NoteSigner;
@@ -126,6 +128,7 @@ export async function dropSetBack(deps: DropDeps, eventId: string): Promise<Drop
     await tx.execute(sql`
       UPDATE ballot_queue SET set_back = false
       WHERE voting_event_id = ${eventId} AND id = ANY (${sql.param(rows.map(({ id }) => id))}::text[])`);
+    if (event.type === 'election') await acceptRoll(tx, deps.secrets, event);
     const participations = event.type === 'poll' ? 0 : await dropForgedParticipations(tx, secrets, eventId);
     const dropped = { ballots: forged.length, kept: rows.length - forged.length, participations };
     const about = { accountId: event.accountId, votingEventId: eventId, keyId: null, resource: eventId };

@@ -8,6 +8,7 @@ import { credentialsPlace } from '#src/payments/business-repository.ts';
 import { answerPlace, confirmationCodePlace } from '#src/payments/payment.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { countTagged, retagVoters } from '#src/voters/retag-voters.ts';
+import { rollKeyPlace } from '#src/voters/roll-sum.ts';
 import { wrappedKeyPlace } from '#src/voting-events/ballot-keys.ts';
 import { taggedEvents, taggedInvites } from '#src/voting-events/repository.ts';
 import { endpointSecretPlace } from '#src/webhooks/signature.ts';
@@ -43,6 +44,13 @@ const KEPT: readonly KeptColumn[] = [
     column: 'wrapped',
     key: ['voting_event_id', 'id'],
     placeOf: ([eventId = '', id = '']) => wrappedKeyPlace(eventId, id),
+  },
+  {
+    name: 'keys of rolls',
+    table: 'roll_sums',
+    column: 'key',
+    key: ['voting_event_id'],
+    placeOf: ([id = '']) => rollKeyPlace(id),
   },
   {
     name: 'seeds of lots',

@@ -1,9 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { isGenuine, type TaggedArray, taggedVoter, tagOfParticipation } from './voter-tag.ts';
+import { forgetRollSum, noteRoll, RollSum } from './roll-sum.ts';
+import { type TaggedArray, type TaggedVoter, taggedStatus, taggedVoter, tagOfParticipation } from './voter-tag.ts';
 
 /** Rows that are held at a time, however long the roll is. */
 const PAGE = 1_000;
@@ -54,18 +55,55 @@ async function* forgedParticipations(
 }
 
 /** What of an election's roll the service did not write as it stands, in words; undefined for nothing. @param own as `forgedParticipations` takes it */
-export async function findForged(
-  executor: Executor,
+export function findForged(
+  db: Database,
   secrets: Secrets,
   own: Secrets | undefined,
   event: VotingEvent,
 ): Promise<string | undefined> {
-  for await (const tagged of taggedRoll(executor, event.id))
-    if (!isGenuine(secrets, event, taggedVoter(event.id, tagged)))
-      return `the voter ${tagged[0]} is not as the service wrote it`;
-  for await (const _ of forgedParticipations(executor, own, event.id))
-    return 'somebody took part by a row that the service did not write';
-  return undefined;
+  // The sum and the voters that it speaks of are read at one moment.
+  return inTransaction(
+    db,
+    async (tx) => {
+      const sum = await RollSum.read(tx, secrets, event.id);
+      let [heads, weightMicro] = [0, 0n];
+      for await (const tagged of taggedRoll(tx, event.id)) {
+        const voter = taggedVoter(event.id, tagged);
+        const status = taggedStatus(secrets, event, voter);
+        if (status === undefined) return `the voter ${voter.id} is not as the service wrote it`;
+        sum.add(voter, status);
+        if (voter.status !== 'approved') continue;
+        heads += 1;
+        weightMicro += voter.weightMicro;
+      }
+      if (!sum.isRight()) return 'voters are missing on the roll, or stand there as they were before';
+      const { rows } = await tx.execute<{ heads: string; weight: string }>(
+        sql`SELECT heads::text, weight_micro::text AS weight FROM electorate(${event.id})`,
+      );
+      if (Number(rows[0]?.heads) !== heads || BigInt(rows[0]?.weight ?? 0) !== weightMicro)
+        return 'the electorate is another one than the roll';
+      for await (const _ of forgedParticipations(tx, own, event.id))
+        return 'somebody took part by a row that the service did not write';
+      return undefined;
+    },
+    { isolationLevel: 'repeatable read', accessMode: 'read only' },
+  );
+}
+
+/** Takes what the service wrote of the roll as the roll, whatever it was before. Call with the event locked. */
+export async function acceptRoll(tx: Transaction, secrets: Secrets, event: VotingEvent): Promise<void> {
+  await forgetRollSum(tx, event.id);
+  let page: TaggedVoter[] = [];
+  const note = async (): Promise<void> => {
+    await noteRoll(tx, secrets, event.id, page, []);
+    page = [];
+  };
+  for await (const tagged of taggedRoll(tx, event.id)) {
+    const voter = taggedVoter(event.id, tagged);
+    const status = taggedStatus(secrets, event, voter);
+    if (status !== undefined && page.push({ ...voter, status }) === PAGE) await note();
+  }
+  await note();
 }
 
 /** @returns how many there were */

@@ -27,6 +27,7 @@ import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import type { NewVoter } from './repository.ts';
+import { noteRoll } from './roll-sum.ts';
 import { voters } from './tables.ts';
 import {
   createVoterBody,
@@ -178,7 +179,12 @@ export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput,
  * Inserts voters, leaving out those whose e-mail or voter ID is taken. Returns the IDs that were inserted.
  * One array a column: a parameter a value would cost several times as much for each row.
  */
-export async function insertVoters(tx: Transaction, rows: readonly NewVoter[]): Promise<Set<string>> {
+export async function insertVoters(
+  tx: Transaction,
+  secrets: Secrets,
+  eventId: string,
+  rows: readonly ReturnType<typeof newVoter>[],
+): Promise<Set<string>> {
   const column = (type: ElementType, value: (row: NewVoter) => ArrayElement | undefined) =>
     sql`${sql.param(
       binaryArray(
@@ -197,7 +203,15 @@ export async function insertVoters(tx: Transaction, rows: readonly NewVoter[]): 
       ${texts((row) => row.status)}, ${texts((row) => row.source)}, ${texts((row) => row.keyStatus)},
       ${numbers((row) => row.createdAt)}, ${numbers((row) => row.updatedAt)}, ${column('bytea', (row) => row.tag)})
     ON CONFLICT DO NOTHING RETURNING id`);
-  return new Set(inserted.map((row) => row.id));
+  const ids = new Set(inserted.map((row) => row.id));
+  await noteRoll(
+    tx,
+    secrets,
+    eventId,
+    rows.filter(({ id }) => ids.has(id)),
+    [],
+  );
+  return ids;
 }
 
 /** Which of these e-mails and voter IDs the event already has. */
@@ -264,7 +278,7 @@ export async function addVoters(
   const issues = inputs.flatMap((row, index) => rowIssues(event, row, groupIds, (field) => name(index, field)));
   if (issues.length > 0) throw validationError(issues);
   const rows = inputs.map((input) => newVoter(deps, event, input, source));
-  const inserted = await insertIntoEvent(tx, rows);
+  const inserted = await insertIntoEvent(tx, deps.secrets, event.id, rows);
   if (inserted.size < rows.length) {
     const others = rows.filter((row) => !inserted.has(row.id));
     const mine = new Set(rows.filter((row) => inserted.has(row.id)).flatMap((row) => [row.emailKey, row.voterIdKey]));
@@ -278,9 +292,9 @@ export async function addVoters(
 }
 
 /** @throws ApiError 404 where the event was deleted meanwhile */
-async function insertIntoEvent(tx: Transaction, rows: readonly NewVoter[]): Promise<Set<string>> {
+async function insertIntoEvent(...of: Parameters<typeof insertVoters>): Promise<Set<string>> {
   try {
-    return await insertVoters(tx, rows);
+    return await insertVoters(...of);
   } catch (fault) {
     if (violatedConstraint(fault) === 'voters_voting_event_id_voting_events_id_fk') throw notFound();
     throw fault;

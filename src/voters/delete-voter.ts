@@ -15,6 +15,7 @@ import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { requireVoters } from './reject-voters.ts';
 import { findVoter, hasBallot, removeDeletedVoters, updateVoters } from './repository.ts';
+import { noteChanges } from './roll-sum.ts';
 import type { Voter } from './voter.ts';
 import { giveVotersBack, placeOf } from './voter-places.ts';
 
@@ -111,6 +112,8 @@ async function takeOffRoll(
     await updateVoters(tx, event.id, ids, { ...ERASED, erasedAt: event.lockedAt });
     await eraseFromTrail(tx, event.id, ids);
   } else {
+    const changes = rows.map((before) => ({ before }));
+    await noteChanges(tx, deps.secrets, event, changes);
     await updateVoters(tx, event.id, ids, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
     for (const [place, of] of Map.groupBy(rows, placeOf)) await giveVotersBack(tx, event.id, place, of.length);
     await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });

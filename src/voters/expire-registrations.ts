@@ -3,6 +3,7 @@ import { type Database, inTransaction, type Transaction } from '#src/database/cl
 import { enqueue } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -14,6 +15,7 @@ export interface ExpiryDeps {
   readonly db: Database;
   readonly ids: Ids;
   readonly clock: Clock;
+  readonly secrets: Secrets;
 }
 
 /** Sends the webhook and writes the audit record of registrations that were just marked as deleted. No key did it. */
@@ -48,7 +50,7 @@ export async function expireRegistrations(deps: ExpiryDeps): Promise<void> {
       const event = await lockEvent(tx, eventId);
       if (event === undefined || event.voterApproval !== 'automatic') return;
       if (statusAt(event, event.lockedAt) === 'closed') return;
-      await recordExpiry(tx, deps, event, await takeExpired(tx, eventId, event.lockedAt), 'address_not_confirmed');
+      await recordExpiry(tx, deps, event, await takeExpired(tx, deps.secrets, event), 'address_not_confirmed');
     });
   }
 }
@@ -58,6 +60,6 @@ export async function expireRefused(deps: ExpiryDeps, { id }: VotingEvent, voter
   await inTransaction(deps.db, async (tx) => {
     const event = await lockEvent(tx, id);
     if (event === undefined || statusAt(event, event.lockedAt) === 'closed') return;
-    await recordExpiry(tx, deps, event, await takeRefused(tx, id, voterId, event.lockedAt), 'address_refused');
+    await recordExpiry(tx, deps, event, await takeRefused(tx, deps.secrets, event, voterId), 'address_refused');
   });
 }

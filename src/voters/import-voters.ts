@@ -87,6 +87,8 @@ export function importVoters(deps: VoterDeps, author: VoterAuthor): TakeRows {
         ? new Set()
         : await insertVoters(
             tx,
+            deps.secrets,
+            event.id,
             rows.map(({ row }) => row),
           );
     if (inserted.size > 0) await takeRoomForVoters(tx, deps, event, author.ownerPlan, 'organizer', inserted.size);

@@ -1,6 +1,11 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { LockedEvent } from '#src/voting-events/repository.ts';
+import { updateVoters } from './repository.ts';
+import { noteChanges } from './roll-sum.ts';
+import { type TaggedArray, taggedVoter } from './voter-tag.ts';
 
 /** How long the link mailed at registration may stay unused. */
 const CONFIRM_WITHIN_MS = 7 * DAY_MS;
@@ -42,18 +47,25 @@ export async function listEventsWithExpired(executor: Executor): Promise<string[
   return rows.map(({ id }) => id);
 }
 
-async function takeWaiting(tx: Transaction, which: SQL, deletedAt: number): Promise<string[]> {
-  const { rows } = await tx.execute<{ id: string }>(sql`
-    UPDATE voters SET deleted_at = ${deletedAt}, email_key = NULL, voter_id_key = NULL WHERE ${which} RETURNING id`);
-  return rows.map(({ id }) => id);
+async function takeWaiting(tx: Transaction, secrets: Secrets, event: LockedEvent, which: SQL): Promise<string[]> {
+  const { rows } = await tx.execute<{ tagged: TaggedArray }>(
+    sql`SELECT tagged_voter(v) AS tagged FROM voters v WHERE ${which}`,
+  );
+  const changes = rows.map(({ tagged }) => ({
+    before: { ...taggedVoter(event.id, tagged), source: 'registration' } as const,
+  }));
+  await noteChanges(tx, secrets, event, changes);
+  const ids = changes.map(({ before }) => before.id);
+  await updateVoters(tx, event.id, ids, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
+  return ids;
 }
 
 /** Marks registrations as deleted whose time is over. Call with the event locked. */
-export function takeExpired(tx: Transaction, eventId: string, nowMs: number): Promise<string[]> {
-  const due = sql`SELECT id FROM voters WHERE ${waiting(eventId)} AND confirm_by < ${nowMs} ORDER BY id LIMIT ${EXPIRED_TOGETHER}`;
-  return takeWaiting(tx, sql`${waiting(eventId)} AND id IN (${due})`, nowMs);
+export function takeExpired(tx: Transaction, secrets: Secrets, event: LockedEvent): Promise<string[]> {
+  const due = sql`SELECT id FROM voters WHERE ${waiting(event.id)} AND confirm_by < ${event.lockedAt} ORDER BY id LIMIT ${EXPIRED_TOGETHER}`;
+  return takeWaiting(tx, secrets, event, sql`${waiting(event.id)} AND id IN (${due})`);
 }
 
-export function takeRefused(tx: Transaction, eventId: string, voterId: string, nowMs: number): Promise<string[]> {
-  return takeWaiting(tx, sql`${waiting(eventId)} AND id = ${voterId}`, nowMs);
+export function takeRefused(tx: Transaction, secrets: Secrets, event: LockedEvent, voterId: string): Promise<string[]> {
+  return takeWaiting(tx, secrets, event, sql`${waiting(event.id)} AND id = ${voterId}`);
 }

@@ -10,6 +10,7 @@ import { countRollChange } from '#src/voting-events/repository.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { listVotersByIds, storeTags, updateVoters } from './repository.ts';
+import { noteChanges } from './roll-sum.ts';
 import { type Voter, viewVoter } from './voter.ts';
 import { endKeys } from './voter-key-repository.ts';
 import { keepRejected, placeOf } from './voter-places.ts';
@@ -44,12 +45,16 @@ export async function rejectVoters(
   await endKeys(tx, event.id, changed);
   const change = { status: 'rejected', keyStatus: 'none', updatedAt: event.lockedAt } as const;
   await updateVoters(tx, event.id, changed, change);
-  const renewed = rows.map((row) => ({ ...row, ...change, keyGeneration: row.keyGeneration + 1 }));
+  const changes = rows.map((before) => {
+    const after = { ...before, ...change, keyGeneration: before.keyGeneration + 1 };
+    return { before, after: { ...after, tag: renewedTag(deps.secrets, after) } };
+  });
   await storeTags(
     tx,
     event.id,
-    renewed.map((row) => ({ ...row, tag: renewedTag(deps.secrets, row) })),
+    changes.map(({ after }) => after),
   );
+  await noteChanges(tx, deps.secrets, event, changes);
   const registrations = rows.filter((row) => placeOf(row) === 'registration').length;
   if (registrations > 0) await keepRejected(tx, event.id, registrations);
   const status = statusAt(event, event.lockedAt);

@@ -78,6 +78,27 @@ export const voterKeys = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.keyHash] })],
 );
 
+/** What the roll of an event adds up to (`roll-sum.ts`): its state, with the empty ID and the key, and the changes since. */
+export const rollSums = pgTable(
+  'roll_sums',
+  {
+    votingEventId: text('voting_event_id')
+      .notNull()
+      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    id: text().notNull(),
+    /** The version of the state that a change comes after; the event bears it too. */
+    version: integer().notNull(),
+    /** Sealed. */
+    key: text(),
+    sum: bytes().notNull(),
+    mac: bytes().notNull(),
+  },
+  (table) => [
+    primaryKey({ columns: [table.votingEventId, table.id] }),
+    index('roll_sums_to_fold').on(table.votingEventId).where(sql`id <> ''`),
+  ],
+);
+
 /**
  * Participants who have confirmed a ballot. One row for each thing that may vote once: a voter of an election, a poll's visitor ID,
  * e-mail or voter ID. No code, no ballot, no time: nothing here can be joined with the box.

@@ -21,6 +21,7 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { findVoter, hasBallot, storeVoter } from './repository.ts';
+import { noteChanges } from './roll-sum.ts';
 import { shownStatusOf, type updateVoterBody, type Voter, viewVoter } from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
 import { dropUnconfirmed, endKeys } from './voter-key-repository.ts';
@@ -147,6 +148,7 @@ export async function updateVoter(
     const columns = { ...columnsOf(changed), ...keys };
     const tag = renewedTag(deps.secrets, { ...before, ...columns });
     await storeVoter(tx, event.id, id, { ...columns, tag, updatedAt: event.lockedAt });
+    await noteChanges(tx, deps.secrets, event, [{ before, after: { ...before, ...columns } }]);
   } catch (fault) {
     const constraint = violatedConstraint(fault);
     if (constraint !== 'voters_email' && constraint !== 'voters_voter_id') throw fault;

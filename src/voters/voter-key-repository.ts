@@ -1,10 +1,11 @@
 import { and, eq, inArray, ne, sql } from 'drizzle-orm';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { stopConfirmation } from './registration-repository.ts';
+import { noteRoll } from './roll-sum.ts';
 import { voterKeys, voters } from './tables.ts';
 import type { Voter } from './voter.ts';
 import { type TaggedVoter, tagOfVoter } from './voter-tag.ts';
@@ -63,14 +64,18 @@ export async function noteBeforeRehearsal(tx: Transaction, eventId: string, vote
  * rehearsal the tag stays, because its end takes the approval back.
  */
 export async function keepApproval(
-  { db, secrets }: { readonly db: Executor; readonly secrets: Secrets },
+  { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
   { rehearsalSince }: Pick<VotingEvent, 'rehearsalSince'>,
   row: TaggedVoter,
 ): Promise<void> {
   if (rehearsalSince !== null) return;
-  await db.execute(sql`
-    UPDATE voters SET tag = ${tagOfVoter(secrets, { ...row, status: 'approved' })}
-    WHERE voting_event_id = ${row.votingEventId} AND id = ${row.id} AND status = 'approved' AND tag = ${row.tag}`);
+  const approved = { ...row, status: 'approved' } as const;
+  await inTransaction(db, async (tx) => {
+    const { rowCount } = await tx.execute(sql`
+      UPDATE voters SET tag = ${tagOfVoter(secrets, approved)}
+      WHERE voting_event_id = ${row.votingEventId} AND id = ${row.id} AND status = 'approved' AND tag = ${row.tag}`);
+    if (rowCount === 1) await noteRoll(tx, secrets, row.votingEventId, [approved], [{ ...row, status: 'pending' }]);
+  });
 }
 
 /** Drops what these voters cast and did not confirm. */

@@ -46,7 +46,8 @@ export function taggedVoter(votingEventId: string, row: TaggedArray): TaggedVote
   return { votingEventId, id, email, emailKey, voterIdKey, groupId, weightMicro, status, keyGeneration, tag: bytes };
 }
 
-const standingOf = ({ votingEventId, id, ...row }: DecidingColumns, status: string): string =>
+/** All that decides of a voter but its group, in one text. */
+export const standingOf = ({ votingEventId, id, ...row }: DecidingColumns, status: string): string =>
   JSON.stringify([
     ...['voter', votingEventId, id, row.email, row.emailKey, row.voterIdKey],
     ...[row.weightMicro.toString(), status, row.keyGeneration],

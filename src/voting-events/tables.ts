@@ -79,6 +79,8 @@ export const votingEvents = pgTable(
     identityChanges: integer('identity_changes').notNull().default(0),
     /** After the opening: of a voter's weight, group or status, and deletions. */
     rollChanges: integer('roll_changes').notNull().default(0),
+    /** The version of the sum of its roll (`voters/roll-sum.ts`); 0 before the first voter. */
+    rollVersion: integer('roll_version').notNull().default(0),
     /** For a copy with its voters: how many there are to copy, and how many are copied. */
     copyTotal: integer('copy_total'),
     copyDone: integer('copy_done'),

@@ -6,6 +6,7 @@ import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sequenceLog, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { createLog } from '#src/platform/log.ts';
+import { foldRolls } from '#src/voters/roll-sum.ts';
 import { SEND_VOTER_KEY, voterKeyMail } from '#src/voters/send-voter-key.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
@@ -145,6 +146,10 @@ describe('a member’s row that SQL changed', () => {
       const added = demand(await account.post(path, { name: 'M0', email: one.email }), 201);
       await vote(election, added);
       expect(await ballotsOf(election)).toBe(1);
+      // What SQL wrote over is not known: a person says that nobody else is missing.
+      expect(await checkLog(sealDeps(service.deps), election.event.id)).toContain('missing on the roll');
+      const { code } = await runCommand(service, ['ballots', 'set-back', 'drop', '--event', election.event.code]);
+      expect(code).toBe(0);
       await eventually(async () =>
         (await checkLog(sealDeps(service.deps), election.event.id)) === undefined ? true : undefined,
       );
@@ -458,7 +463,11 @@ describe('what SQL says of the ballot', () => {
     expect(refusalOf(await cast(election, member(election, 0), key))).toEqual(REFUSED);
     expect(refusalOf(await confirm(election, before))).toEqual(REFUSED);
     await expectDisputed(election);
-    await expect(sequenceLog(sealDeps(service.deps), election.event.id, 1)).rejects.toThrow(LogSetBack);
+    // A turn of the service's own job may hold the log at this moment.
+    const fault = await eventually(() =>
+      sequenceLog(sealDeps(service.deps), election.event.id, 1).catch((thrown: unknown) => thrown),
+    );
+    expect(fault).toBeInstanceOf(LogSetBack);
     expect(await leaves()).toBe(size);
   });
 });
@@ -506,6 +515,158 @@ describe('what SQL says of the event', () => {
     await sealBallots(service, election.event.id);
     await sql.query('UPDATE voting_events SET ballot_key = NULL WHERE id = $1', [election.event.id]);
     expect(await checkLog(sealDeps(service.deps), election.event.id)).toContain('took part');
+  });
+});
+
+describe('a roll that SQL took something from, or put something back into', () => {
+  const check = (election: Election) => checkLog(sealDeps(service.deps), election.event.id);
+  const MISSING = 'voters are missing on the roll, or stand there as they were before';
+  const copyRow = (election: Election, one: Member, to: string) =>
+    sql.query(
+      `CREATE TABLE IF NOT EXISTS ${to} AS SELECT * FROM voters LIMIT 0;
+       INSERT INTO ${to} SELECT * FROM voters WHERE voting_event_id = '${election.event.id}' AND id = '${one.id}'`,
+    );
+  const path = (election: Election, one: Member) => `/voting-events/${election.event.id}/voters/${one.id}`;
+
+  /** With a log, and everything that was noted folded. */
+  async function openFolded(): Promise<Election> {
+    const election = await openElection();
+    await sealBallots(service, election.event.id, 1);
+    await foldRolls(service.deps);
+    expect(await check(election)).toBeUndefined();
+    return election;
+  }
+
+  test.each([
+    ['a member who did not vote', 'DELETE FROM voters WHERE voting_event_id = $1 AND id = $2'],
+    ['a member, marked as deleted', 'UPDATE voters SET deleted_at = 1 WHERE voting_event_id = $1 AND id = $2'],
+    [
+      'the figures of the electorate',
+      "UPDATE roll_figures SET heads = heads + 1 WHERE voting_event_id = $1 AND status = 'approved' AND $2 <> ''",
+    ],
+  ])('is found without %s: a referendum of its electorate is not final', async (_, change) => {
+    const election = await openFolded();
+    await sql.query(change, [election.event.id, member(election, 5).id]);
+    expect(await check(election)).toBe(
+      change.includes('figures') ? 'the electorate is another one than the roll' : MISSING,
+    );
+  });
+
+  test('is found with an earlier row of a voter, its tag and all', async () => {
+    const election = await openFolded();
+    const one = member(election, 0);
+    await copyRow(election, one, 'kept_voters');
+    demand(await account.patch(path(election, one), { email: `new-${one.email}` }), 200);
+    await sql.query('DELETE FROM voters WHERE voting_event_id = $1 AND id = $2', [election.event.id, one.id]);
+    await sql.query('INSERT INTO voters SELECT * FROM kept_voters WHERE voting_event_id = $1', [election.event.id]);
+    expect(await check(election)).toBe(MISSING);
+  });
+
+  test('is found with a deleted voter who came back, and with the note of the deletion taken away', async () => {
+    const election = await openFolded();
+    const one = member(election, 1);
+    await copyRow(election, one, 'deleted_voters');
+    demand(await account.delete(path(election, one)), 202);
+    await foldRolls(service.deps);
+    await eventually(async () => {
+      const { rowCount } = await sql.query('SELECT 1 FROM voters WHERE voting_event_id = $1 AND id = $2', [
+        ...[election.event.id, one.id],
+      ]);
+      return rowCount === 0 ? true : undefined;
+    });
+    expect(await check(election)).toBeUndefined();
+    await sql.query('INSERT INTO voters SELECT * FROM deleted_voters WHERE voting_event_id = $1', [election.event.id]);
+    expect(await check(election)).toBe(MISSING);
+  });
+
+  test('is found where SQL repeats a note of the service, or writes one', async () => {
+    const election = await openFolded();
+    const one = member(election, 2);
+    await copyRow(election, one, 'weighty_voters');
+    demand(await account.patch(path(election, one), { weight: 5 }), 200);
+    await sql.query('CREATE TABLE IF NOT EXISTS kept_sums AS SELECT * FROM roll_sums LIMIT 0');
+    await sql.query('INSERT INTO kept_sums SELECT * FROM roll_sums WHERE voting_event_id = $1', [election.event.id]);
+    demand(await account.patch(path(election, one), { weight: 1 }), 200);
+    await foldRolls(service.deps);
+    expect(await check(election)).toBeUndefined();
+    await change('weight_micro = 5000000', election, one);
+    await sql.query("INSERT INTO roll_sums SELECT * FROM kept_sums WHERE voting_event_id = $1 AND id <> ''", [
+      election.event.id,
+    ]);
+    await foldRolls(service.deps);
+    await expectDisputed(election);
+  });
+
+  test('is taken as it stands by the operator, who looked at it', async () => {
+    const election = await openFolded();
+    await sql.query('DELETE FROM voters WHERE voting_event_id = $1 AND id = $2', [
+      ...[election.event.id, member(election, 5).id],
+    ]);
+    expect(await check(election)).toBe(MISSING);
+    const { code } = await runCommand(service, ['ballots', 'set-back', 'drop', '--event', election.event.code]);
+    expect(code).toBe(0);
+    expect(await check(election)).toBeUndefined();
+  });
+
+  test('adds up through all that organizers and voters do with it', async () => {
+    const election = await openElection({ voter: { selfRegistration: true, approval: 'automatic' } });
+    const base = `/voting-events/${election.event.id}`;
+    const right = async () => {
+      expect(await check(election)).toBeUndefined();
+      await foldRolls(service.deps);
+      expect(await check(election)).toBeUndefined();
+    };
+    await sealBallots(service, election.event.id, 1);
+    await right();
+    const rows = Array.from({ length: 7 }, (_, at) => ({
+      name: `I${at}`,
+      email: `i${at}-${randomUUID()}@club.example`,
+    }));
+    demand(await account.post(`${base}/voters/import`, { mode: 'partial', voters: [...rows, rows[0]] }), 200);
+    await right();
+    const [a, b, c] = [member(election, 0), member(election, 1), member(election, 2)];
+    demand(await account.patch(path(election, a), { weight: 2, email: `w-${a.email}` }), 200);
+    demand(await account.post(`${base}/voters/bulk`, { action: 'reject', voterIds: [b.id, c.id] }), 200);
+    demand(await account.delete(path(election, c)), 202);
+    await right();
+    const group = demand(await account.post(`${base}/groups`, { name: 'East' }), 201);
+    demand(await account.patch(path(election, b), { groupId: group.id }), 200);
+    demand(await account.delete(`${base}/groups/${group.id}`), 202);
+    await right();
+    const email = `r-${randomUUID()}@club.example`;
+    const registered = demand(await account.page(election.event, 'register/voter', { name: 'R', email }), 201);
+    await right();
+    await vote(election, { id: registered.id, email });
+    await right();
+  });
+
+  test('adds up through a rehearsal', async () => {
+    const settings = { type: 'election', voter: { selfRegistration: true, approval: 'automatic' } };
+    const event = await createTestEvent(service, account, settings, PLURALITY, false);
+    const election = { event, members: [] };
+    const base = `/voting-events/${event.id}`;
+    const register = async () => {
+      const email = `r-${randomUUID()}@club.example`;
+      const { id } = demand(await account.page(event, 'register/voter', { name: 'R', email }), 201);
+      return { id, email };
+    };
+    demand(await account.patch(base, { startsAt: Date.now() + 3_600_000 }), 200);
+    const [kept, renamed] = [await register(), await register()];
+    demand(await account.patch(base, { status: 'rehearsal' }), 200);
+    await vote(election, renamed);
+    demand(await account.patch(path(election, renamed), { name: 'Renamed' }), 200);
+    const [come, rejected, deleted] = [await register(), await register(), await register()];
+    await vote(election, come);
+    demand(await account.post(`${base}/voters/bulk`, { action: 'reject', voterIds: [rejected.id, kept.id] }), 200);
+    demand(await account.delete(path(election, deleted)), 202);
+    demand(await account.post(`${base}/voters`, { name: 'Stays', email: `s-${randomUUID()}@club.example` }), 201);
+    await foldRolls(service.deps);
+    demand(await account.patch(base, { status: 'draft' }), 200);
+    demand(await account.patch(base, { status: 'open' }), 200);
+    await sealBallots(service, event.id, 1);
+    expect(await check(election)).toBeUndefined();
+    await vote(election, renamed);
+    expect(await check(election)).toBeUndefined();
   });
 });
 
