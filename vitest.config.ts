@@ -8,6 +8,9 @@ const ALONE = [
   'test/unit/results/count-in-turns.test.ts',
 ];
 
+/** They look at the program's text and ask for no database: `npm run check` runs them. */
+const WITHOUT_DATABASE = ['test/architecture.test.ts', 'test/linear.test.ts'];
+
 export default defineConfig({
   test: {
     pool: 'forks',
@@ -16,14 +19,14 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: { name: 'architecture', include: ['test/architecture.test.ts'] },
+        test: { name: 'architecture', include: WITHOUT_DATABASE },
       },
       {
         extends: true,
         test: {
           name: 'all',
           include: ['test/**/*.test.ts'],
-          exclude: ['test/architecture.test.ts', 'test/bench/**', ...ALONE],
+          exclude: [...WITHOUT_DATABASE, 'test/bench/**', ...ALONE],
           globalSetup: ['test/harness/global-setup.ts'],
           // Most of what a file of tests takes is reading the program: all files of a worker share what one has read.
           isolate: false,

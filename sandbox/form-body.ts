@@ -5,7 +5,7 @@ type FormObject = { [name: string]: FormValue };
 export function parseForm(text: string): FormObject {
   const root = new Map<string, unknown>();
   for (const [name, value] of new URLSearchParams(text)) {
-    const path = [...name.matchAll(/^[^[\]]+|\[([^\]]*)\]/g)].map((match) => match[1] ?? match[0]);
+    const path = [...name.matchAll(/^[^[\]]+|\[([^[\]]*)\]/g)].map((match) => match[1] ?? match[0]);
     place(root, path, value);
   }
   return toValue(root) as FormObject;

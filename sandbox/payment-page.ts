@@ -53,7 +53,7 @@ export function shownAmount({ provider, amount, currency }: Checkout): string {
   // A figure that stands for no price, which only a stranger to this project could have asked for, is shown as it is.
   if (minor === null) return `${code.toUpperCase()} ${amount} (in the provider's unit)`;
   const [whole = '', fraction] = amountText(minor, code).split('.');
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  const grouped = BigInt(whole).toLocaleString('en-US');
   return `${code.toUpperCase()} ${grouped}${fraction === undefined ? '' : `.${fraction}`}`;
 }
 

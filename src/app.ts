@@ -74,6 +74,7 @@ export function createApp(
 ): Hono<Env> {
   const { config } = deps;
   const app = new Hono<Env>();
+  app.use(deps.loopWatch.middleware);
   app.use(logRequest(deps.log, observe));
   app.use(startRequest(answeringDeps(deps), randomUUID, config.baseUrl.startsWith('https://')));
   app.use('/console/*', guardConsole); // 404

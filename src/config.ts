@@ -72,7 +72,7 @@ const webUrl = z
     (value) => URL.canParse(value) && /^https?:\/\//.test(value),
     'must be an address such as https://vote.example.org',
   )
-  .transform((value) => value.replace(/\/+$/, ''));
+  .transform((value) => /^.*[^/]/s.exec(value)?.[0] ?? '');
 const key32 = (name: string) =>
   z
     .string()

@@ -19,6 +19,7 @@ import { Heartbeat } from '#src/database/heartbeat.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
 import { watchDurability } from '#src/database/watch-durability.ts';
 import { Load } from '#src/http/load.ts';
+import { LoopWatch } from '#src/http/loop-watch.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { readTraces } from '#src/http/read-traces.ts';
 import { shareRateLimits } from '#src/http/share-rate-limits.ts';
@@ -92,6 +93,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     clock,
     processId: randomBytes(PROCESS_ID_BYTES),
     load: new Load(() => db.$client.waitingCount + reads.$client.waitingCount),
+    loopWatch: new LoopWatch(),
     ids,
     log,
     mailer: createMailer(config, log, () => clock.now(), consoleFeed),
@@ -256,6 +258,11 @@ export async function startService(
     throw fault;
   });
   if (deps.consoleFeed !== undefined) deps.ownInbox.open(deps.config.host, listener.port);
+  deps.loopWatch.start(({ isRepeated, ...hold }) => {
+    metrics.held(hold);
+    if (isRepeated) deps.log.error({ alarm: 'loop_held', ...hold }, 'the event loop is held again and again');
+    else deps.log.warn(hold, 'the event loop was held');
+  });
   const notifications = listenForNotifications(
     databaseUrl,
     deps.log,
@@ -306,6 +313,7 @@ export async function startService(
       clearInterval(keys);
       durability.stop();
       deps.load.stop();
+      deps.loopWatch.stop();
       sharing.stop();
       await metricsServer?.stop();
       await Promise.all([listener.drain(drainMs).then(() => listener.close(TIME_LIMITS.shutdownGraceMs)), work.stop()]);

@@ -12,7 +12,7 @@ export const NO_FIGURES = {
 
 export function decimalOf(value: bigint, places: number): string {
   const digits = (value < 0n ? -value : value).toString().padStart(places + 1, '0');
-  const decimals = digits.slice(-places).replace(/0+$/, '');
+  const [decimals = ''] = /^\d*[1-9]/.exec(digits.slice(-places)) ?? [];
   return `${value < 0n ? '-' : ''}${digits.slice(0, -places)}${decimals === '' ? '' : `.${decimals}`}`;
 }
 

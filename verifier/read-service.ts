@@ -44,7 +44,7 @@ export interface ReadLimits {
  * @param key none for a log that is open
  */
 export function readOverHttp(baseUrl: string, key: string | undefined, limits: ReadLimits = {}): Read {
-  const base = baseUrl.replace(/\/+$/, '');
+  const [base = ''] = /^.*[^/]/s.exec(baseUrl) ?? [];
   const { timeoutMs = TIMEOUT_MS, attempts = ATTEMPTS } = limits;
   let pauseLeft = MOST_PAUSES_MS;
   const rest = async (ms: number): Promise<void> => {

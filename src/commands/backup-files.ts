@@ -114,8 +114,8 @@ export async function readArchive(folder: string, segmentBytes: number): Promise
 
 function parseHistory(text: string): Timeline['before'] {
   return text.split('\n').flatMap((line) => {
-    const match = /^\s*(\d+)\s+([0-9A-F]+\/[0-9A-F]+)\s*(.*)$/i.exec(line);
-    return match === null ? [] : [{ id: Number(match[1]), until: match[2] ?? '', reason: match[3] ?? '' }];
+    const match = /^(\d+)\s+([0-9A-F]+\/[0-9A-F]+)(.*)/i.exec(line.trim());
+    return match === null ? [] : [{ id: Number(match[1]), until: match[2] ?? '', reason: match[3]?.trim() ?? '' }];
   });
 }
 

@@ -11,7 +11,7 @@ interface RecountOptions {
 function parseUrl(text: string): string {
   if (!/^https?:\/\//.test(text) || !URL.canParse(text))
     throw new InvalidArgumentError('must be an address such as https://vote.example.org');
-  return text.replace(/\/+$/, '');
+  return /^.*[^/]/s.exec(text)?.[0] ?? '';
 }
 
 const HELP = `

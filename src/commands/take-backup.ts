@@ -124,7 +124,7 @@ async function copyServer(source: BackupSource, programs: Programs, target: stri
   const end = await runProgram(path.join(programs.folder, 'pg_basebackup'), words, {
     environment,
     onText(text) {
-      const [, done, all] = /(\d+)\/(\d+) kB[^\r\n]*$/.exec(text.trimEnd()) ?? [];
+      const [, done, all] = [...text.matchAll(/\b(\d+)\/(\d+) kB/g)].at(-1) ?? [];
       if (source.json || done === undefined) return;
       if (total === 0) {
         total = Number(all);

@@ -90,7 +90,7 @@ function transportFailure(fault: unknown): PaymentProviderUnavailable {
  * @param timeoutMs for the whole exchange, from the connection to the last byte.
  */
 export function createProviderBHttp(baseUrl: string, timeoutMs: number): ProviderBHttp {
-  const root = baseUrl.replace(/\/+$/, '');
+  const [root = ''] = /^.*[^/]/s.exec(baseUrl) ?? [];
   if (!/^https?:$/.test(new URL(root).protocol)) throw new RangeError('the address of provider_b is http or https');
   const agent = new Agent({ connect: { timeout: timeoutMs }, headersTimeout: timeoutMs, bodyTimeout: timeoutMs });
 

@@ -11,7 +11,7 @@ export function microToNumber(micro: bigint): number {
 export function scaledToDecimal(value: bigint, decimals: number): string {
   const digits = (value < 0n ? -value : value).toString().padStart(decimals + 1, '0');
   const whole = digits.slice(0, digits.length - decimals);
-  const fraction = digits.slice(digits.length - decimals).replace(/0+$/, '');
+  const [fraction = ''] = /^\d*[1-9]/.exec(digits.slice(digits.length - decimals)) ?? [];
   return `${value < 0n ? '-' : ''}${whole}${fraction === '' ? '' : `.${fraction}`}`;
 }
 

@@ -50,7 +50,7 @@ export interface Guide {
 
 /** The pictures of a guide, drawn into its page: they take on the colours of the page around them. */
 async function readPictures(text: string): Promise<ReadonlyMap<string, string>> {
-  const names = [...text.matchAll(/!\[[^\]]*\]\((pictures\/[\w-]+\.svg)\)/g)].map((match) => match[1] ?? '');
+  const names = [...text.matchAll(/!\[[^[\]]*\]\((pictures\/[\w-]+\.svg)\)/g)].map((match) => match[1] ?? '');
   return new Map(
     await Promise.all(
       names.map(async (name): Promise<[string, string]> => [name, await readFile(new URL(name, FOLDER), 'utf8')]),
@@ -63,7 +63,7 @@ async function readGuide({ name, summary, file = `${name}.md` }: Place, figures:
   const text = Object.entries(figures).reduce((so, [word, figure]) => so.replaceAll(word, figure), written);
   const pictures = await readPictures(text);
   const content = renderGuide(text, (picture, words) => {
-    const drawn = (pictures.get(picture) ?? '').replace(/<style>.*?<\/style>/s, '');
+    const drawn = (pictures.get(picture) ?? '').replace(/<style>[^<]*<\/style>/, '');
     return html`<figure>${new Markup(drawn)}<figcaption>${words}</figcaption></figure>`;
   });
   const [, title = name] = /^# (.+)$/m.exec(text) ?? [];

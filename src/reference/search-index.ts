@@ -27,7 +27,7 @@ export const searchEntry = z
 
 type SearchEntry = z.infer<typeof searchEntry>;
 
-const plain = (markdown: string): string => markdown.replaceAll('`', '').replaceAll(/\[([^\]]*)\]\([^)]*\)/g, '$1');
+const plain = (markdown: string): string => markdown.replaceAll('`', '').replaceAll(/\[([^[\]]*)\]\([^()]*\)/g, '$1');
 
 const entry = (kind: SearchEntry['kind'], title: string, place: string, about: string): SearchEntry => ({
   title: plain(title),

@@ -124,8 +124,8 @@ export const OVERVIEW = 'index';
 /** Links of guides and of the document lead to pages; here they lead to the same pages in Markdown. */
 const linkMarkdown = (text: string): string =>
   text
-    .replaceAll(/\]\((?:\.\.\/|guides\/)?([a-z-]+\.md(?:#[^)\s]*)?)\)/g, '](/reference/$1)')
-    .replaceAll(/\]\(\/reference\/([\w-]+)(#[^)\s]*)?\)/g, '](/reference/$1.md$2)');
+    .replaceAll(/\]\((?:\.\.\/|guides\/)?([a-z-]+\.md(?:#[^()\s]*)?)\)/g, '](/reference/$1)')
+    .replaceAll(/\]\(\/reference\/([\w-]+)(#[^()\s]*)?\)/g, '](/reference/$1.md$2)');
 
 const errorTable = (head: string, rows: readonly ErrorRow[]): string =>
   writeTable(
@@ -135,7 +135,7 @@ const errorTable = (head: string, rows: readonly ErrorRow[]): string =>
 
 function writeGuide({ name, text }: Guide): string {
   // A picture is drawn into its page alone: its caption says what it shows.
-  const words = text.trim().replaceAll(/!\[([^\]]*)\]\([^)]*\)/g, '*$1*');
+  const words = text.trim().replaceAll(/!\[([^[\]]*)\]\([^()]*\)/g, '*$1*');
   if (name !== 'errors') return words;
   const tables = [
     '## Every code',

@@ -2,6 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { ObservedRequest } from '#src/http/log-request.ts';
+import type { Hold } from '#src/http/loop-watch.ts';
 
 /**
  * Everything that a person has to look at. Each is a line of level `error` with the field `alarm`, stands in the metric
@@ -16,6 +17,7 @@ export const ALARMS = [
   'clock_drift',
   'database_not_durable',
   'jobs_stalled',
+  'loop_held',
   'payment_mismatch',
   'payment_refused',
   'payment_unmatched',
@@ -51,6 +53,7 @@ export interface Readings {
 interface Metrics {
   readonly registry: Registry;
   observe(request: ObservedRequest): void;
+  held(hold: Pick<Hold, 'ms' | 'route'>): void;
   /** Counts something that a person has to look at. */
   alarm(name: string): void;
 }
@@ -119,6 +122,13 @@ export function createMetrics(read: () => Promise<Readings>, version: string): M
     registers,
   });
   for (const alarm of ALARMS) alarms.inc({ alarm }, 0);
+  const holds = new Histogram({
+    name: `${PREFIX}loop_held_seconds`,
+    help: 'How long code held the event loop without a pause, from 0.2 s on, by the route that it ran for',
+    labelNames: ['route'],
+    buckets: [0.5, 1, 2.5, 10],
+    registers,
+  });
   new Gauge({
     name: `${PREFIX}build_info`,
     help: 'Always 1: the version that runs',
@@ -167,6 +177,7 @@ export function createMetrics(read: () => Promise<Readings>, version: string): M
       const { code, reason } = request;
       if (code !== undefined) refusals.inc({ code, reason: typeof reason === 'string' ? reason : '' });
     },
+    held: ({ route, ms }) => holds.observe({ route }, ms / 1_000),
     alarm: (alarm) => alarms.inc({ alarm }),
   };
 }

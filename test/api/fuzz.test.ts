@@ -144,6 +144,21 @@ beforeAll(async () => {
 /** What a field may be sent as by a program that has another idea of it. */
 const OTHER_FORMS = [null, true, -1.5, 'x', [], [null], [[]], [{}], {}, { length: 1 }];
 
+const nested = (depth: number): Json => Array.from({ length: depth }).reduce<Json>((inner) => [inner], 1);
+/** Writes a figure as it stands. */
+const figure = (text: string): Json => Reflect.get(JSON, 'rawJSON')(text);
+/** As the value of a field, each may cost a reader the square of its length. */
+const HOSTILE: Readonly<Record<string, Json>> = {
+  'long digits': figure(`0.1${'0'.repeat(300_000)}1`),
+  'a long figure': figure('9'.repeat(300_000)),
+  'a long run': `a${' '.repeat(300_000)}a`,
+  'marks in a bad order': `a${'\u0316\u0301'.repeat(80_000)}`,
+  'a long name': { ['n'.repeat(300_000)]: 1 },
+  'many names': Object.fromEntries(Array.from({ length: 19_000 }, (_, index) => [`n${index}`, 1])),
+  depth: nested(2_000),
+  width: Array.from({ length: 100_000 }, () => 1),
+};
+
 type Json = { readonly [name: string]: Json } | readonly Json[] | string | number | boolean | null;
 interface Schema {
   readonly $ref?: string;
@@ -200,10 +215,13 @@ interface Described {
   readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
 }
 
-test('no field of any body, sent in any other form, makes a 5xx', { timeout: 180_000 }, async () => {
+test('no field of any body, sent in any other form, makes a 5xx, and what is long, deep or wide is refused', {
+  timeout: 180_000,
+}, async () => {
   const { body: document }: { body: Described } = await service.call('GET', '/openapi.json');
   const resolve = (ref: string): Schema => document.components.schemas[ref.split('/').at(-1) ?? ''] ?? {};
   const failed: unknown[] = [];
+  const refused = new Set<string>();
   let asked = 0;
   for (const { method, path, scope, operationId } of listOperations(service.deps)) {
     const described = document.paths[path.replaceAll(/:(\w+)/g, '{$1}')]?.[method.toLowerCase()];
@@ -215,6 +233,14 @@ test('no field of any body, sent in any other form, makes a 5xx', { timeout: 180
     const key = [scope].flat().includes('vote') ? account.vote : account.write;
     const example = content.example ?? Object.values(content.examples ?? {})[0]?.value;
     const places = new Set(placesOf(content.schema, resolve).map((names) => names.join(' ')));
+    const [field = 'x', ...more] = [...places].filter((place) => !place.includes(' '));
+    for (const [kind, value] of Object.entries(HOSTILE))
+      for (const name of [field, more[asked % more.length] ?? field]) {
+        const { status, body } = await service.call(method, target, withValue(example, [name], value), { key });
+        asked += 1;
+        if (status < 400 || status >= 500) failed.push({ operationId, name, kind, status, body });
+        if (kind.startsWith('long') && status === 422 && body.error.details.field === name) refused.add(operationId);
+      }
     for (const place of ['', ...places]) {
       const bodies = OTHER_FORMS.map((value) => withValue(example, place === '' ? [] : place.split(' '), value));
       const answers = await Promise.all(bodies.map((body) => service.call(method, target, body, { key })));
@@ -228,4 +254,5 @@ test('no field of any body, sent in any other form, makes a 5xx', { timeout: 180
   }
   expect(failed).toEqual([]);
   expect(asked).toBeGreaterThan(3_000);
+  expect(refused.size).toBeGreaterThan(25);
 });

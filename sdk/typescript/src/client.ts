@@ -138,7 +138,7 @@ export class VotingService {
   constructor({ baseUrl, key, maxRetries = MAX_RETRIES, timeoutMs = TIMEOUT_MS, fetch }: ClientOptions) {
     // `fetch` would name the key in its error.
     if (!VISIBLE.test(key)) throw new TypeError('key must be 1 to 255 visible ASCII characters');
-    this.#baseUrl = new URL(baseUrl).href.replace(/\/+$/, '');
+    [this.#baseUrl = ''] = /^.*[^/]/s.exec(new URL(baseUrl).href) ?? [];
     this.#key = key;
     this.#maxRetries = maxRetries;
     this.#timeoutMs = timeoutMs;

@@ -3,6 +3,8 @@ import { MAX_ISSUES } from '#src/platform/errors.ts';
 /** Bounds on what a body may hold (completions 1.1). */
 export const MAX_DEPTH = 32;
 export const MAX_VALUES = 20_000;
+/** Characters of a number. Any that can be kept is written with fewer. */
+const MAX_NUMBER_LENGTH = 40;
 
 /** A name is quoted in an answer up to this length: the answer to a body of one long name must not be as long. */
 const MAX_QUOTED_NAME = 64;
@@ -22,8 +24,8 @@ const PARTS = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 function digitsOf(literal: string): string {
   const [, whole = '', fraction = '', exponent = '0'] = PARTS.exec(literal) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, '');
-  const kept = digits.replace(/0+$/, '');
-  if (kept === '') return '0';
+  const [kept] = /^\d*[1-9]/.exec(digits) ?? [];
+  if (kept === undefined) return '0';
   return `${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
 }
 
@@ -192,6 +194,10 @@ class FaultSearch {
   #readNumber(path: string): void {
     const start = this.#at;
     const literal = this.#skip(NUMBER);
+    if (literal.length > MAX_NUMBER_LENGTH) {
+      this.#refuse(path, `must be written with at most ${MAX_NUMBER_LENGTH} characters`, start);
+      return;
+    }
     const value = Number.parseFloat(literal);
     if (Number.isNaN(value)) this.#refuseSyntax(path, 'a number was expected');
     if (!Number.isFinite(value)) this.#refuse(path, 'is larger than any number this service can hold', start);

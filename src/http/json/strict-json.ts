@@ -138,7 +138,8 @@ class JsonChecker {
 /** The object that a text is, when it is strict JSON in every respect; undefined when it is not, whatever the reason. */
 function parseStrictly(text: string, maxValues: number): JsonObject | undefined {
   const outline = outlineOf(text, maxValues);
-  if (outline === undefined) return undefined;
+  if (outline === undefined || (outline.mayBeRounded && findJsonFaults(text, maxValues).faults.length > 0))
+    return undefined;
   let value: unknown;
   try {
     value = JSON.parse(text);
@@ -146,7 +147,6 @@ function parseStrictly(text: string, maxValues: number): JsonObject | undefined 
     return undefined;
   }
   const checker = new JsonChecker(text.includes('\\u'), maxValues);
-  if (outline.mayBeRounded && findJsonFaults(text, maxValues).faults.length > 0) return undefined;
   return isObject(value) && checker.accepts(value) && checker.names === outline.names ? value : undefined;
 }
 

@@ -11,7 +11,7 @@ export function decimalToScaled(text: string): bigint {
 /** `"1234567.5"` → `"1,234,567.5"`. */
 export function groupDigits(text: string | number | bigint): string {
   const [whole = '', fraction] = String(text).split('.');
-  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
+  const grouped = BigInt(whole).toLocaleString('en-US');
   return fraction === undefined ? grouped : `${grouped}.${fraction}`;
 }
 

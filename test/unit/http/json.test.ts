@@ -216,6 +216,22 @@ describe('strict JSON', () => {
     },
   );
 
+  test('refuses a number of more than 40 characters on its field, whatever it says, and reads on', () => {
+    const longest = `1.${'0'.repeat(38)}`;
+    expect(parse(`{"a":${longest},"b":-${longest.slice(0, 39)}}`)).toEqual({ a: 1, b: -1 });
+    for (const literal of [
+      `${longest}0`,
+      `-${longest}`,
+      '9'.repeat(41),
+      `0.1${'0'.repeat(100_000)}1`,
+      `1e${'0'.repeat(39)}`,
+    ]) {
+      const { faults } = parseJsonBody(encoder.encode(`{"a":[1,${literal}],"b":1e999}`));
+      expect(faults.map(({ field }) => field)).toEqual(['a[1]', 'b']);
+      expect(faults[0]?.message).toContain('at most 40 characters');
+    }
+  });
+
   test('says of every fault in which line and column it begins, counted in characters', () => {
     const spaces = fc.stringMatching(/^[ \n]{0,3}$/);
     const name = fc.stringMatching(/^[a-z\u00e9\u{1f600}]{1,4}$/u);
@@ -257,6 +273,7 @@ const bytesOf = (text: string): Uint8Array => new TextEncoder().encode(text);
 const LONG = 'é'.repeat(1_000_000);
 const TAKEN = `{"title":"${LONG}","list":[${'1.5,'.repeat(100_000)}null],"b":{"c":true}}`;
 const KEPT_IN_PART = `{"title":"${LONG}","n":12345678901234567890}`;
+const LONG_NUMBER = `{"title":"${LONG}","n":0.1${'0'.repeat(100_000)}1}`;
 const REFUSED = [`{"title":"${LONG}`, `["${LONG}"]`, `{"a":[${'1,'.repeat(300_000)}1]}`, `{"a":"${LONG}"} x`];
 
 const largeRefusalOf = async (work: () => unknown): Promise<unknown> => {
@@ -270,7 +287,7 @@ const largeRefusalOf = async (work: () => unknown): Promise<unknown> => {
 };
 
 describe('a large body', () => {
-  test.each([TAKEN, KEPT_IN_PART])('is read as any other is (%#)', async (text) => {
+  test.each([TAKEN, KEPT_IN_PART, LONG_NUMBER])('is read as any other is (%#)', async (text) => {
     expect(await parseLargeBody(bytesOf(text), BOUNDS)).toEqual(parseJsonBody(bytesOf(text), BOUNDS));
   });
 

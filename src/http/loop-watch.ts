@@ -1,0 +1,109 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import { promiseHooks } from 'node:v8';
+import type { Context, MiddlewareHandler } from 'hono';
+import { MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
+import type { Env } from './env.ts';
+
+/** Code that runs so long without a pause holds up all other requests of the process. */
+const HELD_MS = 200;
+const BEAT_MS = 50;
+/** So many holds within so long are no accident. */
+const [REPEATED, REPEATED_WITHIN_MS] = [3, 10 * MINUTE_MS];
+
+/** A time in which one stretch of code held the event loop. */
+export interface Hold {
+  readonly ms: number;
+  /** For how much of it this thread was computing. Far less: it waited for a disk, or for its turn on a busy machine. */
+  readonly cpuMs: number;
+  /** The pattern of the request that the code ran for; `none` for jobs and everything else. */
+  readonly route: string;
+  readonly requestId: string | undefined;
+  readonly account: string | undefined;
+  /** Whether computing held the loop again and again. */
+  readonly isRepeated: boolean;
+}
+
+interface Turn {
+  request: Context<Env> | undefined;
+}
+
+function cpuMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1_000;
+}
+
+/**
+ * Notices what holds the event loop, and for which request. The code of a request runs in reactions of promises: a hook before each
+ * of them looks whose turn it is. A turn ends when another one begins, or when no reaction is left that can run.
+ */
+export class LoopWatch {
+  readonly #turns = new AsyncLocalStorage<Turn>();
+  #onHeld: (hold: Hold) => void = () => undefined;
+  #running: Turn | undefined;
+  #since = 0;
+  /** When the loop came to a beat last, and what this thread had computed by then. */
+  #beat = { at: 0, cpuMs: 0 };
+  #computingHolds: number[] = [];
+  #timer: NodeJS.Timeout | undefined;
+  #unhook = (): void => undefined;
+
+  readonly middleware: MiddlewareHandler<Env> = (c, next) => {
+    const turn: Turn = { request: c };
+    // A connection that one of its queries opened keeps the turn as long as it lives, and must not keep the body.
+    c.env.outgoing.once('close', () => {
+      turn.request = undefined;
+    });
+    // Not `run`: the answer is sent after the handlers have returned.
+    this.#turns.enterWith(turn);
+    this.#turnTo(turn);
+    return next();
+  };
+
+  start(onHeld: (hold: Hold) => void): void {
+    this.#onHeld = onHeld;
+    this.#beat = { at: monotonicMs(), cpuMs: cpuMs() };
+    this.#unhook = promiseHooks.onBefore(() => {
+      const turn = this.#turns.getStore();
+      if (turn !== this.#running) this.#turnTo(turn);
+    }) as () => void;
+    this.#timer = setInterval(() => this.#look(), BEAT_MS).unref();
+  }
+
+  stop(): void {
+    this.#unhook();
+    clearInterval(this.#timer);
+  }
+
+  #turnTo(turn: Turn | undefined): void {
+    const now = monotonicMs();
+    const ms = now - this.#since;
+    if (this.#running !== undefined && ms >= HELD_MS) this.#note(now, ms, this.#running.request);
+    // Runs once all reactions that can run have run.
+    if (turn !== undefined && this.#running === undefined) process.nextTick(() => this.#turnTo(undefined));
+    this.#running = turn;
+    this.#since = now;
+  }
+
+  /** Notices what holds the loop for no request. */
+  #look(): void {
+    const now = monotonicMs();
+    const ms = now - this.#beat.at - BEAT_MS;
+    if (ms >= HELD_MS) this.#note(now, ms, undefined);
+    else this.#beat = { at: now, cpuMs: cpuMs() };
+  }
+
+  #note(now: number, ms: number, request: Context<Env> | undefined): void {
+    const beat = { at: now, cpuMs: cpuMs() };
+    const computed = Math.min(ms, beat.cpuMs - this.#beat.cpuMs);
+    this.#beat = beat;
+    this.#computingHolds = this.#computingHolds.filter((at) => now - at < REPEATED_WITHIN_MS);
+    if (computed >= HELD_MS) this.#computingHolds.push(now);
+    const isRepeated = this.#computingHolds.length >= REPEATED;
+    if (isRepeated) this.#computingHolds = [];
+    this.#onHeld({
+      ...{ ms: Math.round(ms), cpuMs: Math.round(computed), isRepeated },
+      ...{ route: request?.get('operation')?.path ?? 'none', requestId: request?.get('requestId') },
+      account: request?.get('known')?.accountId,
+    });
+  }
+}
