@@ -8,6 +8,7 @@ import type { ConsoleFeed } from '#src/console/console-feed.ts';
 import type { Database } from '#src/database/client.ts';
 import type { DatabaseClock } from '#src/database/database-clock.ts';
 import type { Load } from '#src/http/load.ts';
+import type { LeasesByKind } from '#src/http/request-life.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
 import type { PaymentProviders } from '#src/payments/payment-providers.ts';
 import type { Ids } from '#src/platform/ids.ts';
@@ -40,6 +41,8 @@ export interface Deps {
   readonly processId: Buffer;
   /** How much there is to do, and what is refused for it. */
   readonly load: Load;
+  /** What accounts hold at this moment. */
+  readonly leases: LeasesByKind;
   readonly ids: Ids;
   readonly log: Log;
   readonly mailer: Mailer;

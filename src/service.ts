@@ -20,6 +20,7 @@ import { watchDurability } from '#src/database/watch-durability.ts';
 import { Load } from '#src/http/load.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { readTraces } from '#src/http/read-traces.ts';
+import { createLeases } from '#src/http/request-life.ts';
 import { shareRateLimits } from '#src/http/share-rate-limits.ts';
 import { RequestTraces, traceRequests } from '#src/http/trace-requests.ts';
 import type { RecurringJob } from '#src/jobs/queue.ts';
@@ -91,6 +92,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     clock,
     processId: randomBytes(PROCESS_ID_BYTES),
     load: new Load(() => db.$client.waitingCount + reads.$client.waitingCount),
+    leases: createLeases(),
     ids,
     log,
     mailer: createMailer(config, log, () => clock.now(), consoleFeed),

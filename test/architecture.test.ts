@@ -49,33 +49,33 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1456,
+  platform: 1543,
   'payment-providers': 2031,
   database: 1839,
   'embedded-postgres': 1084,
-  http: 3813,
+  http: 3777,
   server: 767,
-  reference: 2910,
+  reference: 2912,
   jobs: 613,
   mail: 551,
   accounts: 874,
   webhooks: 2620,
   'voting-events': 4229,
-  'ballot-definition': 4004,
-  voters: 5349,
-  payments: 3685,
+  'ballot-definition': 4003,
+  voters: 5348,
+  payments: 3684,
   credits: 721,
   ballots: 3230,
   'ballot-log': 3982,
   'service-log': 724,
   tally: 2858,
-  results: 5601,
-  console: 1262,
+  results: 5592,
+  console: 1251,
   demo: 488,
   commands: 4549,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_307;
+const LINES_OF_ALL = 61_339;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

@@ -39,6 +39,7 @@ function commonRefusals(route: Operation): RefusalCase[] {
     ...(route.path.includes(':') ? (['not_found'] as const) : []),
     'rate_limited',
     ...(route.unlimited === true ? [] : (['overloaded'] as const)),
+    ...(isKeyed(route) ? (['too_many_at_once'] as const) : []),
     ...(isPost(route) ? (['idempotency_in_progress'] as const) : []),
     ...(route.role !== 'viewer' && route.path.includes('/voting-events/:idOrCode') ? (['role'] as const) : []),
   ];
@@ -119,12 +120,13 @@ function describeRefusal(
   book: SchemaBook,
 ): JsonSchema {
   const json = refusalBody(route, status, codes, cases);
-  const shared = cases.length === 1 && cases[0] === 'overloaded';
-  if (cases.length > 0 && !shared) return json;
+  if (cases.some((name) => name !== 'overloaded' && name !== 'too_many_at_once')) return json;
   // Many operations refuse in the same words: they share one response.
-  const words = codes.map((code) => capitalise(code.replaceAll(/_([a-z])/g, (_match, letter) => letter.toUpperCase())));
+  const words = [...codes, ...cases].map((code) =>
+    capitalise(code.replaceAll(/_([a-z])/g, (_match, letter) => letter.toUpperCase())),
+  );
   const kind = `${isKeyed(route) ? '' : 'WithoutKey'}${isPost(route) && REPLAYED.has(status) ? 'Replayable' : ''}`;
-  return book.nameResponse(`${words.join('Or')}${shared ? 'OrOverloaded' : ''}${kind}`, json);
+  return book.nameResponse(`${words.join('Or')}${kind}`, json);
 }
 
 function refusalBody(

@@ -1,0 +1,69 @@
+import type { HttpBindings } from '@hono/node-server';
+import { type Lease, Leases } from '#src/platform/leases.ts';
+import { refuse } from './refusals.ts';
+
+/** A name for what belongs to no account. */
+export const NO_ACCOUNT = '';
+
+const limited = (limits: { readonly perAccount: number; readonly inAll?: number; readonly maxWaiting?: number }) =>
+  new Leases({ ...limits, refuse: (whose) => refuse(whose === 'account' ? 'too_many_at_once' : 'overloaded') });
+
+/** Everything that is counted while it is under way. */
+export const createLeases = () => ({
+  /** Searches, files, statistics and long lists. */
+  costlyReads: limited({ perAccount: 2, maxWaiting: 50 }),
+  /**
+   * Changes by organizers, and of voters' registrations. Fewer than there are connections: those of one event wait for its
+   * lock, each on a connection that the casts of every other account would lack.
+   */
+  changes: limited({ perAccount: 4, maxWaiting: 200 }),
+  /** Pages that look at the console at the same time. */
+  consoleStreams: limited({ perAccount: 20 }),
+});
+
+export type LeasesByKind = ReturnType<typeof createLeases>;
+
+/** From the first step of a request until its handler is done and its answer is sent, or never will be. */
+export class RequestLife {
+  readonly #bindings: HttpBindings;
+  readonly #leases: Lease[] = [];
+  #gone: AbortController | undefined;
+  #isHandled = false;
+
+  constructor(bindings: HttpBindings) {
+    this.#bindings = bindings;
+  }
+
+  /** Aborted when the answer was sent, or the client went away. */
+  get gone(): AbortSignal {
+    if (this.#gone !== undefined) return this.#gone.signal;
+    const gone = new AbortController();
+    this.#gone = gone;
+    const { incoming, outgoing } = this.#bindings;
+    const close = (): void => {
+      gone.abort();
+      this.#endWhenOver();
+    };
+    if (outgoing.destroyed || incoming.socket.destroyed) close();
+    else outgoing.once('close', close);
+    return gone.signal;
+  }
+
+  /** Takes what ends with the request at the latest. @throws ApiError 429 `too_many_at_once`, 500 `overloaded` */
+  async take(leases: Leases, account: string, amount = 1): Promise<Lease> {
+    const lease = await leases.take(account, amount, this.gone);
+    this.#leases.push(lease);
+    this.#endWhenOver();
+    return lease;
+  }
+
+  handled(): void {
+    this.#isHandled = true;
+    this.#endWhenOver();
+  }
+
+  /** What a client leaves behind who hangs up still has its work: it counts until that is done. */
+  #endWhenOver(): void {
+    if (this.#isHandled && this.#gone?.signal.aborted === true) for (const lease of this.#leases.splice(0)) lease.end();
+  }
+}
