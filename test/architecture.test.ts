@@ -49,24 +49,24 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1543,
+  platform: 1551,
   'payment-providers': 2031,
   database: 1839,
   'embedded-postgres': 1084,
-  http: 3777,
+  http: 3801,
   server: 767,
-  reference: 2912,
+  reference: 2913,
   jobs: 613,
   mail: 551,
   accounts: 874,
   webhooks: 2620,
-  'voting-events': 4229,
+  'voting-events': 4228,
   'ballot-definition': 4003,
-  voters: 5348,
-  payments: 3684,
+  voters: 5339,
+  payments: 3691,
   credits: 721,
   ballots: 3230,
-  'ballot-log': 3982,
+  'ballot-log': 3972,
   'service-log': 724,
   tally: 2858,
   results: 5592,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4549,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_339;
+const LINES_OF_ALL = 61_359;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

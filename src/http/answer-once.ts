@@ -1,6 +1,5 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { ApiError } from '#src/platform/errors.ts';
-import type { Lease } from '#src/platform/leases.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import type { Answer } from './answer.ts';
 import type { Claim, DeferredClaim } from './claim.ts';
@@ -8,13 +7,14 @@ import type { RequestContext } from './env.ts';
 import { envelope, toApiError } from './errors.ts';
 import { ClaimRefused } from './idempotency.ts';
 import { eventIdOf, replay } from './replay.ts';
+import { takeChangePlace } from './request-life.ts';
 import { answer } from './send.ts';
 
 type SettleError = (error: ApiError, body: string) => Promise<void>;
 
 /** Stores a refusal for the key of its request, or frees the key. The caller's answer is that of the first fault whatever happens. */
 async function settle(c: RequestContext, fault: unknown, settleError: SettleError): Promise<void> {
-  const error = toApiError(fault);
+  const error = toApiError(fault, c.get('operation'));
   await settleError(error, envelope(error, c.get('requestId'), c.get('service').referenceUrl)).catch(
     (second: unknown) => {
       // A claim frees itself when this process ends.
@@ -23,9 +23,6 @@ async function settle(c: RequestContext, fault: unknown, settleError: SettleErro
   );
 }
 
-const takePlace = (c: RequestContext): Promise<Lease> =>
-  c.get('life').take(c.get('service').leases.changes, c.get('caller').accountId);
-
 /**
  * Makes a change whose claim, effect and stored answer are one transaction: a crash leaves nothing of it behind.
  * @throws ApiError 429 after 2 s without a place among the changes of the account
@@ -33,7 +30,7 @@ const takePlace = (c: RequestContext): Promise<Lease> =>
 export async function change(c: RequestContext, effect: (tx: Transaction) => Promise<Answer>): Promise<Response> {
   const { db, idempotency, changed } = c.get('service');
   const request = c.get('repeatable')?.request;
-  const place = await takePlace(c);
+  const place = await takeChangePlace(c);
   try {
     const respond = await inTransaction(db, async (tx) => {
       const stored = request === undefined ? undefined : await idempotency.hold(tx, request);
@@ -64,7 +61,7 @@ export async function changeInSteps(
   work: (claim: Claim | undefined) => Promise<Answer>,
 ): Promise<Response> {
   const { changed } = c.get('service');
-  const place = await takePlace(c);
+  const place = await takeChangePlace(c);
   try {
     return await claimFirst(c, work);
   } finally {

@@ -4,6 +4,7 @@ import type { RequestContext } from './env.ts';
 import { parseLargeBody } from './json/parse-large-body.ts';
 import { type BodyBounds, type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
 import { announcesBody } from './request-headers.ts';
+import { takeChangePlace } from './request-life.ts';
 
 function tooLarge(maxBytes: number): ApiError {
   return invalidField('', `must have at most ${maxBytes} bytes`);
@@ -64,7 +65,9 @@ export async function readJsonBody(c: JsonContext): Promise<JsonBody | undefined
   const known = c.get('json');
   if (known !== undefined) return known;
   const { incoming } = c.env;
-  const { bounds = USUAL_BOUNDS, bodyFor } = c.get('operation');
+  const { bounds = USUAL_BOUNDS, bodyFor, scope } = c.get('operation');
+  // Only for organizers before the body is read: a voter's that comes slowly would hold a place of the account.
+  if (scope === 'write') await takeChangePlace(c);
   const bytes = announcesBody(incoming.rawHeaders) ? await readRequestBody(incoming, bounds.bytes) : new Uint8Array();
   const json = bytes.length > 0 || bodyFor !== undefined ? await parse(bytes, bounds) : undefined;
   c.set('json', json);

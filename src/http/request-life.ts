@@ -1,11 +1,13 @@
 import type { HttpBindings } from '@hono/node-server';
 import { type Lease, Leases } from '#src/platform/leases.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import type { RequestContext } from './env.ts';
 import { refuse } from './refusals.ts';
 
 /** A name for what belongs to no account. */
 export const NO_ACCOUNT = '';
 
-const limited = (limits: { readonly perAccount: number; readonly inAll?: number; readonly maxWaiting?: number }) =>
+const limited = (limits: Omit<ConstructorParameters<typeof Leases>[0], 'refuse'>) =>
   new Leases({ ...limits, refuse: (whose) => refuse(whose === 'account' ? 'too_many_at_once' : 'overloaded') });
 
 /** Everything that is counted while it is under way. */
@@ -17,6 +19,8 @@ export const createLeases = () => ({
    * lock, each on a connection that the casts of every other account would lack.
    */
   changes: limited({ perAccount: 4, maxWaiting: 200 }),
+  /** Second calls of one payment: the first gives what was paid for, and the others wait for its answer without a connection. */
+  payments: limited({ perAccount: 1, maxWaiting: 100, maxWaitMs: TIME_LIMITS.payerMs }),
   /** Pages that look at the console at the same time. */
   consoleStreams: limited({ perAccount: 20 }),
 });
@@ -26,7 +30,7 @@ export type LeasesByKind = ReturnType<typeof createLeases>;
 /** From the first step of a request until its handler is done and its answer is sent, or never will be. */
 export class RequestLife {
   readonly #bindings: HttpBindings;
-  readonly #leases: Lease[] = [];
+  readonly #leases = new Map<Leases, Lease>();
   #gone: AbortController | undefined;
   #isHandled = false;
 
@@ -49,10 +53,10 @@ export class RequestLife {
     return gone.signal;
   }
 
-  /** Takes what ends with the request at the latest. @throws ApiError 429 `too_many_at_once`, 500 `overloaded` */
+  /** Takes what ends with the request at the latest; asked for once more, it is the same. @throws ApiError 429 `too_many_at_once`, 500 `overloaded` */
   async take(leases: Leases, account: string, amount = 1): Promise<Lease> {
-    const lease = await leases.take(account, amount, this.gone);
-    this.#leases.push(lease);
+    const lease = this.#leases.get(leases) ?? (await leases.take(account, amount, this.gone));
+    this.#leases.set(leases, lease);
     this.#endWhenOver();
     return lease;
   }
@@ -64,6 +68,10 @@ export class RequestLife {
 
   /** What a client leaves behind who hangs up still has its work: it counts until that is done. */
   #endWhenOver(): void {
-    if (this.#isHandled && this.#gone?.signal.aborted === true) for (const lease of this.#leases.splice(0)) lease.end();
+    if (this.#isHandled && this.#gone?.signal.aborted === true) for (const lease of this.#leases.values()) lease.end();
   }
 }
+
+/** Takes one of the places that an account has for changes, for the request. @throws ApiError 429 after 2 s without one */
+export const takeChangePlace = (c: RequestContext): Promise<Lease> =>
+  c.get('life').take(c.get('service').leases.changes, c.get('caller').accountId);

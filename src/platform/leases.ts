@@ -10,6 +10,7 @@ interface LeaseLimits {
   readonly inAll?: number;
   /** Requests of one account that may wait for a place: more would only hold memory until they are refused. */
   readonly maxWaiting?: number;
+  readonly maxWaitMs?: number;
   /** The refusal, by whose limit is reached. */
   readonly refuse: (whose: 'account' | 'process') => Error;
 }
@@ -20,7 +21,7 @@ interface Account {
   readonly waiting: Set<() => void>;
 }
 
-const MAX_WAIT_MS = 2_000;
+const USUAL_WAIT_MS = 2_000;
 
 /** Counts what is under way: places of one kind, or bytes. Each account has a limit of its own, and takes nothing from others. */
 export class Leases {
@@ -40,13 +41,20 @@ export class Leases {
   /**
    * Takes an amount, as soon as the account has room for it. Only single places are waited for.
    * @param gone aborted when the caller goes away: who is gone waits no longer
-   * @throws the refusal, after 2 s without a place or at once where too many wait
+   * @throws the refusal, after some time without a place (2 s unless the limits say otherwise) or at once where too many wait
    */
   async take(account: string, amount = 1, gone?: AbortSignal): Promise<Lease> {
-    const { perAccount, inAll = Number.POSITIVE_INFINITY, maxWaiting = 0, refuse } = this.#limits;
+    const {
+      perAccount,
+      inAll = Number.POSITIVE_INFINITY,
+      maxWaiting = 0,
+      maxWaitMs = USUAL_WAIT_MS,
+      refuse,
+    } = this.#limits;
     const own = this.#accounts.get(account) ?? { held: 0, waiting: new Set() };
     if (own.held + amount > perAccount) {
-      if (own.waiting.size >= maxWaiting || gone?.aborted || !(await waitForPlace(own, gone))) throw refuse('account');
+      if (own.waiting.size >= maxWaiting || gone?.aborted || !(await waitForPlace(own, maxWaitMs, gone)))
+        throw refuse('account');
     } else {
       if (this.#held + amount > inAll) throw refuse('process');
       own.held += amount;
@@ -70,7 +78,7 @@ export class Leases {
 }
 
 /** @returns false where none came in time */
-function waitForPlace({ waiting }: Account, gone: AbortSignal | undefined): Promise<boolean> {
+function waitForPlace({ waiting }: Account, maxWaitMs: number, gone: AbortSignal | undefined): Promise<boolean> {
   return new Promise((resolve) => {
     const end = (came: boolean): void => {
       waiting.delete(take);
@@ -80,7 +88,7 @@ function waitForPlace({ waiting }: Account, gone: AbortSignal | undefined): Prom
     };
     const take = (): void => end(true);
     const leave = (): void => end(false);
-    const timer = setTimeout(leave, MAX_WAIT_MS);
+    const timer = setTimeout(leave, maxWaitMs);
     gone?.addEventListener('abort', leave);
     waiting.add(take);
   });

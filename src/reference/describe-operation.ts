@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { AnswerShape } from '#src/http/answer-shapes.ts';
 import { reasonAnchor } from '#src/http/errors.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import type { Operation } from '#src/http/operation.ts';
+import { isChange, type Operation } from '#src/http/operation.ts';
 import { hasReason, REFUSALS, type RefusalCase, reasonOf } from '#src/http/refusals.ts';
 import type { ErrorCode } from '#src/platform/errors.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
@@ -40,6 +40,7 @@ function commonRefusals(route: Operation): RefusalCase[] {
     'rate_limited',
     ...(route.unlimited === true ? [] : (['overloaded'] as const)),
     ...(isKeyed(route) ? (['too_many_at_once'] as const) : []),
+    ...(isChange(route) ? (['busy'] as const) : []),
     ...(isPost(route) ? (['idempotency_in_progress'] as const) : []),
     ...(route.role !== 'viewer' && route.path.includes('/voting-events/:idOrCode') ? (['role'] as const) : []),
   ];

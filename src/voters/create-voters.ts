@@ -278,7 +278,7 @@ export async function addVoters(
 }
 
 /** @throws ApiError 404 where the event was deleted meanwhile */
-async function insertIntoEvent(tx: Transaction, rows: readonly NewVoter[]): Promise<Set<string>> {
+export async function insertIntoEvent(tx: Transaction, rows: readonly NewVoter[]): Promise<Set<string>> {
   try {
     return await insertVoters(tx, rows);
   } catch (fault) {

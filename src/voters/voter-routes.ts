@@ -20,7 +20,7 @@ import { loadEvent, loadEventWith, loadRow, type Organizer } from '#src/voting-e
 import { strangerIssues } from '#src/voting-events/guard-change.ts';
 import { addCreateVoters, type VoterDeps } from './create-voters.ts';
 import { deleteVoter, deleteVoters } from './delete-voter.ts';
-import { importPart, importWhole } from './import-roll.ts';
+import { importPart, importWhole, readRows } from './import-roll.ts';
 import { rejectVoters } from './reject-voters.ts';
 import { findVoter, listVoters, listVotersByIds } from './repository.ts';
 import { mailVoterKeyAgain } from './request-voter-key.ts';
@@ -148,10 +148,12 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
     event,
     takeIdempotencyKey(),
     body(importRollBody),
-    (c) => {
+    async (c) => {
       const [target, sent] = [c.get('target'), c.get('body')];
-      if (sent.mode === 'all' || sent.dryRun === true)
-        return change(c, async (tx) => ok(await importWhole(tx, deps, target, sent)));
+      if (sent.mode === 'all' || sent.dryRun === true) {
+        const rows = await readRows(sent.voters);
+        return change(c, async (tx) => ok(await importWhole(tx, deps, target, sent, rows)));
+      }
       return changeInSteps(c, (claim) => importPart(deps, target, sent, claim));
     },
   );
