@@ -4,6 +4,8 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import type { RequestContext } from './env.ts';
 import { refuse } from './refusals.ts';
 
+const MIB = 1024 * 1024;
+
 /** A name for what belongs to no account. */
 export const NO_ACCOUNT = '';
 
@@ -19,6 +21,8 @@ export const createLeases = () => ({
    * lock, each on a connection that the casts of every other account would lack.
    */
   changes: limited({ perAccount: 4, maxWaiting: 200 }),
+  /** Bytes of bodies from their announcement to their answer, each of which takes several in memory: the largest body, and some smaller. */
+  bodyBytes: limited({ perAccount: 40 * MIB, inAll: 96 * MIB }),
   /** Second calls of one payment: the first gives what was paid for, and the others wait for its answer without a connection. */
   payments: limited({ perAccount: 1, maxWaiting: 100, maxWaitMs: TIME_LIMITS.payerMs }),
   /** Pages that look at the console at the same time. */

@@ -1,6 +1,7 @@
 import { connect, type Socket } from 'node:net';
 import { expect, test } from 'vitest';
 import { WITH_CONSOLE } from '#test/harness/console.ts';
+import { sendRaw } from '#test/harness/raw-http.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
 
 // A table that no buffer between service and client holds as a whole.
@@ -72,6 +73,7 @@ const KINDS: readonly [string, () => string | Promise<string>][] = [
     'an import',
     () => send('POST', `${base}/voters/import`, { mode: 'all', dryRun: true, voters: [{ name: 'A', voterId: 'X' }] }),
   ],
+  ['a large body that does not come', () => send('PUT', `${base}/definition`, 'x'.repeat(1_000_000)).slice(0, 2_000)],
   ['the stream of the console', () => 'GET /console/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
   ['what waits behind another answer', () => `${get(`${base}/voters/csv`)}${get(`${base}/stats`)}`],
 ];
@@ -84,4 +86,19 @@ test.each(KINDS)('%s gives back what it took, at whichever byte its client hangs
   await allBack();
   expect(held()).toEqual(nothing());
   expect((await account.get(`${base}/stats`)).status).toBe(200);
+});
+
+test('an account has so many bytes of bodies under way, and a body is refused before it is read', async () => {
+  const announce = (length: number) =>
+    send('POST', '/voting-events/definition', {}).replace(/Content-Length: .*/s, `Content-Length: ${length}\r\n\r\n{`);
+  const bodies = Array.from({ length: 8 }, () => sendRaw(service.port, announce(30_000_000)));
+  const answers = await Promise.allSettled(bodies);
+  const refused = answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  // Four changes at a time get so far; one of them has room, and its body never comes.
+  expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 429));
+  expect(new Set(refused.map(({ body }) => JSON.parse(body).error.details.reason))).toEqual(
+    new Set(['too_many_at_once']),
+  );
+  expect(refused.length).toBe(7);
+  await allBack();
 });
