@@ -68,14 +68,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   ballots: 3230,
   'ballot-log': 3972,
   'service-log': 724,
-  tally: 2858,
+  tally: 2898,
   results: 5592,
   console: 1251,
   demo: 488,
   commands: 4549,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_371;
+const LINES_OF_ALL = 61_411;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
