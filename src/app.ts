@@ -134,6 +134,7 @@ function answeringDeps(deps: Deps): Env['Variables']['service'] {
     db: deps.db,
     log: deps.log,
     leases: deps.leases,
+    threads: deps.threads,
     idempotency: new IdempotencyStore(deps.db, deps.secrets, deps.processId),
     // The caller who changes an event sees the change with their next request; other processes are notified by the database.
     changed: (eventId) => deps.events.forget(eventId),

@@ -14,6 +14,7 @@ import type { PaymentProviders } from '#src/payments/payment-providers.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import type { ThreadPool } from '#src/platform/thread-pool.ts';
 import type { Counting } from '#src/results/counting.ts';
 import type { ServiceLogKey } from '#src/service-log/sequence-service-log.ts';
 import type { DomainCheck } from '#src/voters/register-voter.ts';
@@ -26,7 +27,7 @@ import type { Config } from './config.ts';
 
 /** Everything that a request or job may use of the outside world. */
 export interface Deps {
-  /** Counts events, here or in a thread of its own. */
+  /** Counts events, here or in a thread. */
   readonly counting: Counting;
   readonly config: Config;
   readonly version: string;
@@ -43,6 +44,10 @@ export interface Deps {
   readonly load: Load;
   /** What accounts hold at this moment. */
   readonly leases: LeasesByKind;
+  /** For what would hold up other requests: long counts, reports, large bodies. */
+  readonly threads: ThreadPool;
+  /** Closes have their own threads, so that nothing that is asked for stands before one. */
+  readonly closeThreads: ThreadPool;
   readonly ids: Ids;
   readonly log: Log;
   readonly mailer: Mailer;

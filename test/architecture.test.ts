@@ -49,11 +49,11 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1551,
+  platform: 1628,
   'payment-providers': 2031,
   database: 1839,
   'embedded-postgres': 1084,
-  http: 3813,
+  http: 3810,
   server: 767,
   reference: 2913,
   jobs: 613,
@@ -69,13 +69,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 3972,
   'service-log': 724,
   tally: 2898,
-  results: 5592,
+  results: 5481,
   console: 1251,
   demo: 488,
   commands: 4549,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_411;
+const LINES_OF_ALL = 61_390;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

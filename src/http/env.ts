@@ -2,6 +2,7 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Database } from '#src/database/client.ts';
 import type { Log } from '#src/platform/log.ts';
+import type { ThreadPool } from '#src/platform/thread-pool.ts';
 import type { Caller } from './caller.ts';
 import type { IdempotencyStore, IdempotentRequest } from './idempotency.ts';
 import type { JsonBody } from './json/strict-json.ts';
@@ -26,6 +27,7 @@ export interface Service {
   readonly log: Log;
   readonly idempotency: IdempotencyStore;
   readonly leases: LeasesByKind;
+  readonly threads: ThreadPool;
   /** Called with the event that a request was about, once its change was committed. */
   readonly changed: (eventId: string) => void;
 }

@@ -1,8 +1,8 @@
 import type { IncomingMessage } from 'node:http';
 import { type ApiError, badRequest, invalidField } from '#src/platform/errors.ts';
 import type { RequestContext } from './env.ts';
-import { parseLargeBody } from './json/parse-large-body.ts';
-import { type BodyBounds, type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
+import { parseLargeBody } from './json/large-body.ts';
+import { type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
 import { announcesBody } from './request-headers.ts';
 import { NO_ACCOUNT, takeChangePlace } from './request-life.ts';
 
@@ -50,11 +50,6 @@ export function readRequestBody(incoming: IncomingMessage, maxBytes = USUAL_BOUN
   });
 }
 
-/** Past the usual bound a body is read in a thread: other requests go on meanwhile. */
-function parse(bytes: Uint8Array, bounds: BodyBounds): JsonBody | Promise<JsonBody> {
-  return bytes.length > USUAL_BOUNDS.bytes ? parseLargeBody(bytes, bounds) : parseJsonBody(bytes, bounds);
-}
-
 /** Bodies up to this length are not counted: no ballot is longer, and how many there are is counted already. */
 const FREE_BYTES = 64 * 1024;
 
@@ -72,12 +67,14 @@ export async function readJsonBody(c: JsonContext): Promise<JsonBody | undefined
   // Only for organizers before the body is read: a voter's that comes slowly would hold a place of the account.
   if (scope === 'write') await takeChangePlace(c);
   const announced = Math.min(Number(incoming.headers['content-length'] ?? bounds.bytes), bounds.bytes);
-  if (announcesBody(incoming.rawHeaders) && announced > FREE_BYTES) {
-    const account = scope === 'none' ? NO_ACCOUNT : c.get('caller').accountId;
-    await c.get('life').take(c.get('service').leases.bodyBytes, account, announced);
-  }
+  const account = scope === 'none' ? NO_ACCOUNT : c.get('caller').accountId;
+  const { leases, threads } = c.get('service');
+  if (announcesBody(incoming.rawHeaders) && announced > FREE_BYTES)
+    await c.get('life').take(leases.bodyBytes, account, announced);
   const bytes = announcesBody(incoming.rawHeaders) ? await readRequestBody(incoming, bounds.bytes) : new Uint8Array();
-  const json = bytes.length > 0 || bodyFor !== undefined ? await parse(bytes, bounds) : undefined;
+  if (bytes.length === 0 && bodyFor === undefined) return undefined;
+  const isLarge = bytes.length > USUAL_BOUNDS.bytes;
+  const json = isLarge ? await parseLargeBody(threads, account, { bytes, bounds }) : parseJsonBody(bytes, bounds);
   c.set('json', json);
   return json;
 }

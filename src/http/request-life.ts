@@ -23,6 +23,10 @@ export const createLeases = () => ({
   changes: limited({ perAccount: 4, maxWaiting: 200 }),
   /** Bytes of bodies from their announcement to their answer, each of which takes several in memory: the largest body, and some smaller. */
   bodyBytes: limited({ perAccount: 40 * MIB, inAll: 96 * MIB }),
+  /** Reports that wait or are drawn; of all accounts together, what the memory holds. */
+  prints: limited({ perAccount: 3, inAll: 60 }),
+  /** Orders that wait for a thread, or have one. */
+  threads: limited({ perAccount: 32, inAll: 256 }),
   /** Second calls of one payment: the first gives what was paid for, and the others wait for its answer without a connection. */
   payments: limited({ perAccount: 1, maxWaiting: 100, maxWaitMs: TIME_LIMITS.payerMs }),
   /** Pages that look at the console at the same time. */
