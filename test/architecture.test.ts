@@ -51,7 +51,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 1628,
   'payment-providers': 2031,
-  database: 1839,
+  database: 1843,
   'embedded-postgres': 1084,
   http: 3810,
   server: 767,
@@ -61,21 +61,21 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 874,
   webhooks: 2620,
   'voting-events': 4228,
-  'ballot-definition': 4003,
+  'ballot-definition': 4021,
   voters: 5339,
   payments: 3691,
   credits: 721,
   ballots: 3230,
-  'ballot-log': 3972,
+  'ballot-log': 3971,
   'service-log': 724,
   tally: 2898,
-  results: 5481,
+  results: 5477,
   console: 1251,
   demo: 488,
   commands: 4549,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_390;
+const LINES_OF_ALL = 61_407;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
