@@ -15,11 +15,9 @@ import { guardConsole } from '#src/console/guard-console.ts';
 import { consoleRouter } from '#src/console/routes.ts';
 import { publicCreditRouter } from '#src/credits/public-routes.ts';
 import { admitKeyless } from '#src/http/admit-keyless.ts';
-import { createChangePlaces } from '#src/http/answer-once.ts';
 import { authenticate } from '#src/http/authenticate.ts';
 import { checkHeaders } from '#src/http/check-headers.ts';
 import { checkScope } from '#src/http/check-scope.ts';
-import { CostlyReads } from '#src/http/costly-reads.ts';
 import type { Env } from '#src/http/env.ts';
 import { answerError } from '#src/http/errors.ts';
 import { findOperation } from '#src/http/find-operation.ts';
@@ -136,8 +134,8 @@ function answeringDeps(deps: Deps): Env['Variables']['service'] {
     referenceUrl: deps.config.apiDocUrl,
     db: deps.db,
     log: deps.log,
-    costlyReads: new CostlyReads(),
-    changePlaces: createChangePlaces(),
+    leases: deps.leases,
+    threads: deps.threads,
     idempotency: new IdempotencyStore(deps.db, deps.secrets, deps.processId),
     // The caller who changes an event sees the change with their next request; other processes are notified by the database.
     changed: (eventId) => deps.events.forget(eventId),

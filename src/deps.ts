@@ -9,11 +9,13 @@ import type { Database } from '#src/database/client.ts';
 import type { DatabaseClock } from '#src/database/database-clock.ts';
 import type { Load } from '#src/http/load.ts';
 import type { LoopWatch } from '#src/http/loop-watch.ts';
+import type { LeasesByKind } from '#src/http/request-life.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
 import type { PaymentProviders } from '#src/payments/payment-providers.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import type { ThreadPool } from '#src/platform/thread-pool.ts';
 import type { Counting } from '#src/results/counting.ts';
 import type { ServiceLogKey } from '#src/service-log/sequence-service-log.ts';
 import type { DomainCheck } from '#src/voters/register-voter.ts';
@@ -26,7 +28,7 @@ import type { Config } from './config.ts';
 
 /** Everything that a request or job may use of the outside world. */
 export interface Deps {
-  /** Counts events, here or in a thread of its own. */
+  /** Counts events, here or in a thread. */
   readonly counting: Counting;
   readonly config: Config;
   readonly version: string;
@@ -42,6 +44,12 @@ export interface Deps {
   /** How much there is to do, and what is refused for it. */
   readonly load: Load;
   readonly loopWatch: LoopWatch;
+  /** What accounts hold at this moment. */
+  readonly leases: LeasesByKind;
+  /** For what would hold up other requests: long counts, reports, large bodies. */
+  readonly threads: ThreadPool;
+  /** Closes have their own threads, so that nothing that is asked for stands before one. */
+  readonly closeThreads: ThreadPool;
   readonly ids: Ids;
   readonly log: Log;
   readonly mailer: Mailer;

@@ -22,6 +22,7 @@ import { Load } from '#src/http/load.ts';
 import { LoopWatch } from '#src/http/loop-watch.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { readTraces } from '#src/http/read-traces.ts';
+import { createLeases } from '#src/http/request-life.ts';
 import { shareRateLimits } from '#src/http/share-rate-limits.ts';
 import { RequestTraces, traceRequests } from '#src/http/trace-requests.ts';
 import type { RecurringJob } from '#src/jobs/queue.ts';
@@ -34,10 +35,12 @@ import { ClockDrift } from '#src/platform/clock-drift.ts';
 import { createIds } from '#src/platform/ids.ts';
 import { type Log, onAlarm, summariseFault } from '#src/platform/log.ts';
 import { createSecrets, type SealedPlace } from '#src/platform/secrets.ts';
+import { ThreadPool } from '#src/platform/thread-pool.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { readVersion } from '#src/platform/version.ts';
 import { within } from '#src/platform/within.ts';
 import { readAssets } from '#src/reference/built-assets.ts';
+import type { CountThreadData } from '#src/results/count-thread.ts';
 import { Counting } from '#src/results/counting.ts';
 import { type Listener, listen } from '#src/server/listen.ts';
 import { createMetrics, serveMetrics } from '#src/server/metrics.ts';
@@ -60,6 +63,8 @@ const READS_POOL_SIZE = 4;
 const JOB_CONNECTIONS = 2;
 /** Requests never wait for what is written of deliveries, however many there are. */
 const WEBHOOK_POOL_SIZE = 4;
+/** For all accounts' orders, and as many for closes. What threads have counted is kept for the next question while they are idle. */
+const THREADS = { threads: 2, maxHeapMb: 1_024, idleMs: 300_000 };
 const PROCESS_ID_BYTES = 16;
 
 /** Makes everything that requests and jobs use. Nothing is started yet but the pool, which connects when asked. */
@@ -79,6 +84,11 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const ids = createIds(clock);
   const checkpoints = new CheckpointMemory(config.dataDir, (note) => openCheckpoint(note, logKey));
   const payments = createPaymentProviders(() => clock.now(), config.providerUrls, sandboxUrl);
+  const leases = createLeases();
+  const { secretKeys, ballotKeysDir, ballotKeysCopies } = config;
+  const forThreads: CountThreadData = { databaseUrl, secretKeys, keySettings: { ballotKeysDir, ballotKeysCopies } };
+  const threads = new ThreadPool(THREADS, forThreads, leases.threads);
+  const closeThreads = new ThreadPool(THREADS, forThreads);
   const consoleFeed = offersConsole(config) ? new ConsoleFeed(clock.now()) : undefined;
   return {
     config,
@@ -94,6 +104,8 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     processId: randomBytes(PROCESS_ID_BYTES),
     load: new Load(() => db.$client.waitingCount + reads.$client.waitingCount),
     loopWatch: new LoopWatch(),
+    leases,
+    threads,
     ids,
     log,
     mailer: createMailer(config, log, () => clock.now(), consoleFeed),
@@ -112,10 +124,10 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
       secrets,
       ballotKeys,
       definitions,
-      databaseUrl,
-      secretKeys: config.secretKeys,
-      keySettings: config,
+      threads,
+      closeThreads,
     }),
+    closeThreads,
     ballots: new BallotWriter(db.$client),
     payments,
     pricing: createPricing(payments),
@@ -162,7 +174,7 @@ export interface Service {
 
 /** Lets go of everything that `createDeps` made. */
 export async function closeDeps(deps: Deps): Promise<void> {
-  await deps.counting.close();
+  await Promise.all([deps.threads.close(), deps.closeThreads.close()]);
   deps.mailer.close();
   await deps.payments.close();
   const databases = [deps.db, deps.reads, ...Object.values(deps.jobDatabases)];

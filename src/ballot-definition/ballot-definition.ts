@@ -1,4 +1,4 @@
-import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
 import { findTarget } from '#src/http/find-target.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
@@ -74,24 +74,14 @@ export function assembleBallotDefinition(
 
 /** Reads a definition at one moment, so that its event, positions and candidates belong together. Undefined when the event is gone. */
 export async function loadBallotDefinition(db: Database, eventId: string): Promise<BallotDefinition | undefined> {
-  return inTransaction(
-    db,
-    async (tx) => {
-      const event = await findEventById(tx, eventId);
-      if (event === undefined) return undefined;
-      return assembleBallotDefinition(event, {
-        positions: await listPositions(tx, eventId),
-        candidates: await listCandidates(tx, eventId),
-        groups: await listGroups(tx, eventId),
-        sponsors: await listSponsors(tx, eventId),
-      });
-    },
-    { isolationLevel: 'repeatable read', accessMode: 'read only' },
-  );
+  return atOneMoment(db, async (tx) => {
+    const event = await findEventById(tx, eventId);
+    return event === undefined ? undefined : readBallotDefinition(tx, event);
+  });
 }
 
-/** Reads a definition within a transaction that keeps it from changing until it ends. */
-async function loadBallotDefinitionForUpdate(tx: Transaction, event: VotingEvent): Promise<BallotDefinition> {
+/** Reads a definition within a transaction that keeps it from changing, or reads all as of one moment. */
+async function readBallotDefinition(tx: Transaction, event: VotingEvent): Promise<BallotDefinition> {
   return assembleBallotDefinition(event, {
     positions: await listPositions(tx, event.id),
     candidates: await listCandidates(tx, event.id),
@@ -138,7 +128,7 @@ export class BallotDefinitionCache {
     const event = await holdEvent(tx, eventId);
     if (event === undefined) return undefined;
     const kept = this.#definitions.get(eventId);
-    return kept?.event.definitionVersion === event.definitionVersion ? kept : loadBallotDefinitionForUpdate(tx, event);
+    return kept?.event.definitionVersion === event.definitionVersion ? kept : readBallotDefinition(tx, event);
   }
 
   async #load(eventId: string): Promise<BallotDefinition | undefined> {

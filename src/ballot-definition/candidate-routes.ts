@@ -1,4 +1,5 @@
 import { Hono } from 'hono';
+import { atOneMoment } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, list, ok, queued } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
@@ -52,9 +53,11 @@ export function candidateRouter(deps: Deps): Hono<Env> {
     ),
   );
   const router = new Hono<Env>();
-  router.on(...listing('Candidate', candidateView, listCandidatesQuery), event, async (c) =>
-    answer(c, list((await listCandidates(deps.db, c.get('target').event.id, c.get('query'))).map(viewCandidate))),
-  );
+  router.on(...listing('Candidate', candidateView, listCandidatesQuery), event, async (c) => {
+    const { id } = c.get('target').event;
+    const rows = await atOneMoment(deps.db, (tx) => listCandidates(tx, id, c.get('query')));
+    return answer(c, list(rows.map(viewCandidate)));
+  });
   router.on(
     ...operation({
       operationId: 'createCandidate',

@@ -5,11 +5,10 @@ import { created, ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
 import { answersCreated, answersOne } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
-import { costly } from '#src/http/costly-reads.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { answer } from '#src/http/send.ts';
+import { answer, costly } from '#src/http/send.ts';
 import { loadEvent } from '#src/voting-events/access.ts';
 import { viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
 import {

@@ -14,15 +14,15 @@ import { queueDeletion } from './delete-rows.ts';
 import { listing, reading } from './part-operations.ts';
 import { createPositionBody, listPositionsQuery, positionView, updatePositionBody, viewPosition } from './position.ts';
 import { judgePositionParts } from './position-issues.ts';
-import { findPosition, listCandidates, listPositions } from './repository.ts';
+import { countStanding, findPosition, listPositions } from './repository.ts';
 import type { Position } from './types.ts';
 import { changePosition, judgeChangeParts } from './update-position.ts';
 
 export function positionRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const position = loadRow(deps, findPosition);
-  const view = async (row: Position, executor: Parameters<typeof listCandidates>[0]) =>
-    viewPosition(row, await listCandidates(executor, row.votingEventId));
+  const view = async (row: Position, executor: Parameters<typeof countStanding>[0]) =>
+    viewPosition(row, await countStanding(executor, row.votingEventId));
   const creationBody = body(createPositionBody, ({ event: of }: Organizer, sent, isFaulty) =>
     judgePositionParts(deps, of, sent, isFaulty),
   );
@@ -32,8 +32,8 @@ export function positionRouter(deps: Deps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(...listing('Position', positionView, listPositionsQuery), event, async (c) => {
     const rows = await listPositions(deps.db, c.get('target').event.id, c.get('query'));
-    const candidates = await listCandidates(deps.db, c.get('target').event.id);
-    return answer(c, list(rows.map((row) => viewPosition(row, candidates))));
+    const standing = await countStanding(deps.db, c.get('target').event.id);
+    return answer(c, list(rows.map((row) => viewPosition(row, standing))));
   });
   router.on(
     ...operation({

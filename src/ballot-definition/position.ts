@@ -15,7 +15,7 @@ import {
 } from '#src/http/fields.ts';
 import { pick } from '#src/platform/pick.ts';
 import { METHOD_RULES, MORE_THAN_HALF } from './position-settings.ts';
-import { type Candidate, type Position, TIE_BREAKS, VOTING_METHODS } from './types.ts';
+import { type Position, TIE_BREAKS, VOTING_METHODS } from './types.ts';
 
 const { score, cumulative, quadratic } = METHOD_RULES;
 
@@ -237,17 +237,13 @@ export const positionView = z
 type PositionView = z.output<typeof positionView>;
 
 /** How many candidates a ballot may mark: without a number of its own, as many as stand for the position. */
-export function limitOf(position: Position, candidates: readonly Candidate[]): number {
-  const standing = candidates.filter(
-    ({ status, positionIds }) => status === 'approved' && positionIds.includes(position.id),
-  );
-  return position.maxSelections ?? Math.max(1, standing.length);
-}
+export const limitOf = (position: Position, standing: ReadonlyMap<string, number>): number =>
+  position.maxSelections ?? Math.max(1, standing.get(position.id) ?? 0);
 
-/** The organizer's shape of a position. */
-export function viewPosition(position: Position, candidates: readonly Candidate[]): PositionView {
+/** The organizer's shape of a position. @param standing how many candidates stand for each position */
+export function viewPosition(position: Position, standing: ReadonlyMap<string, number>): PositionView {
   const { number: _, ...rest } = position;
-  return { ...pick(rest, POSITION_FIELDS), maxSelections: limitOf(position, candidates) };
+  return { ...pick(rest, POSITION_FIELDS), maxSelections: limitOf(position, standing) };
 }
 
 const POSITION_FIELDS = [

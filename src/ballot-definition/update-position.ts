@@ -17,7 +17,7 @@ import {
   sentOnly,
   type TopUpDeps,
 } from './record-ballot-change.ts';
-import { findPosition, listCandidates, updatePosition } from './repository.ts';
+import { countStanding, findPosition, updatePosition } from './repository.ts';
 import type { Position } from './types.ts';
 
 type Body = z.output<typeof updatePositionBody>;
@@ -74,5 +74,5 @@ export async function judgeChangeParts(
 /** A limit that follows the candidates is shown as their number; that number sent back is no limit of its own. */
 async function shownLimit(tx: Executor, position: Position): Promise<number> {
   if (position.maxSelections !== null) return position.maxSelections;
-  return limitOf(position, await listCandidates(tx, position.votingEventId));
+  return limitOf(position, await countStanding(tx, position.votingEventId));
 }

@@ -2,7 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { BlockSpoilt, findWrongHeads, type PlacedBallot, readSealedBallots } from '#src/ballots/box.ts';
-import { type Database, inTransaction } from '#src/database/client.ts';
+import { atOneMoment, type Database } from '#src/database/client.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
@@ -213,11 +213,10 @@ async function checkTiles(
  */
 async function checkSigned(deps: CheckDeps, eventId: string): Promise<string | undefined> {
   const remembered = await deps.checkpoints.recall(eventId);
-  const { head, last } = await inTransaction(
-    deps.db,
-    async (tx) => ({ head: await findHead(tx, eventId), last: await findLastCheckpoint(tx, eventId) }),
-    { isolationLevel: 'repeatable read', accessMode: 'read only' },
-  );
+  const { head, last } = await atOneMoment(deps.db, async (tx) => ({
+    head: await findHead(tx, eventId),
+    last: await findLastCheckpoint(tx, eventId),
+  }));
   // The event was deleted meanwhile.
   if (head === undefined) return undefined;
   return checkSignature(deps, head, last) ?? checkWitness(deps, eventId, head, remembered);

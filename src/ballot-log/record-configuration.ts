@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
-import { databaseErrorCode, type Executor, type Transaction } from '#src/database/client.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
@@ -112,20 +112,10 @@ interface RecorderDeps extends RecordDeps {
   readonly checkpoints: CheckpointMemory;
 }
 
-/** PostgreSQL: a lock was waited for too long. */
-const LOCK_NOT_AVAILABLE = '55P03';
-
 /** Records each change of an event's end in its log, in the transaction of the change: no end counts that the log does not say. */
 export function createEndRecorder(deps: RecorderDeps): EndRecorder {
   return {
-    async hold(tx, eventId) {
-      try {
-        await waitForSequencer(tx, eventId);
-      } catch (fault) {
-        if (databaseErrorCode(fault) === LOCK_NOT_AVAILABLE) throw refuse('busy');
-        throw fault;
-      }
-    },
+    hold: waitForSequencer,
     async record(tx, event) {
       const head = await lockHead(tx, event.id);
       if (head === undefined || head.closedSize !== null || head.end === closeTime(event)) return;

@@ -8,8 +8,8 @@ import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import type { ObservedRequest } from '#src/http/log-request.ts';
 import { operation } from '#src/http/operation.ts';
-import { tooManyRequests } from '#src/http/rate-limit.ts';
 import { readRequestBody } from '#src/http/read-body.ts';
+import { NO_ACCOUNT } from '#src/http/request-life.ts';
 import { answer } from '#src/http/send.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
@@ -38,9 +38,6 @@ const advanceBody = z.strictObject({
     .max(48 * HOUR_MS),
 });
 
-/** Pages that look at the same time. */
-const MOST_STREAMS = 20;
-const STREAMS_RETRY_SECONDS = 10;
 /** Larger than any message of this service. */
 const MAX_MESSAGE_BYTES = 256 * 1024;
 
@@ -61,20 +58,11 @@ const headersOf = ({ headers }: IncomingMessage): Record<string, string> =>
  */
 export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
   const token = requireToken(() => feed.start.token);
-  let streams = 0;
   /** @throws ApiError 404 where no sandbox runs */
   const requireSandbox = (): string => {
     if (deps.sandboxUrl === undefined) throw notFound();
     return deps.sandboxUrl;
   };
-  async function* live(signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    streams += 1;
-    try {
-      yield* streamLive(deps, feed, signal);
-    } finally {
-      streams -= 1;
-    }
-  }
   const router = new Hono<Env>();
   router.on(
     ...operation({
@@ -103,12 +91,13 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
       answers: answersText('text/event-stream', 'Server-sent events.'),
     }),
     async (c) => {
-      if (streams >= MOST_STREAMS) throw tooManyRequests(STREAMS_RETRY_SECONDS, 'Too many pages show the console.');
+      const life = c.get('life');
+      await life.take(deps.leases.consoleStreams, NO_ACCOUNT);
       const left = new AbortController();
-      c.env.outgoing.once('close', () => left.abort());
+      life.gone.addEventListener('abort', () => left.abort());
       // A peer that closes its side may still read other answers; of a stream it is gone.
       c.env.incoming.socket.once('end', () => left.abort());
-      const stream = { open: () => live(left.signal), type: 'text/event-stream' };
+      const stream = { open: () => streamLive(deps, feed, left.signal), type: 'text/event-stream' };
       // The connection ends with the stream: a service that stops would wait for it.
       return answer(c, { status: 200, stream, headers: { ...PRIVATE, Connection: 'close' } });
     },

@@ -131,6 +131,10 @@ export async function inTransaction<T>(
   }
 }
 
+/** Reads that belong together, all as of one moment. */
+export const atOneMoment = <T>(db: Database, read: (tx: Transaction) => Promise<T>): Promise<T> =>
+  inTransaction(db, read, { isolationLevel: 'repeatable read', accessMode: 'read only' });
+
 /** Gives a connection of the pool to work that changes its settings: it is closed afterwards. For what no transaction can hold. */
 export async function onOwnConnection<T>(
   { $client }: Database,

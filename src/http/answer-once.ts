@@ -1,21 +1,20 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
-import { AccountPlaces } from './account-places.ts';
 import type { Answer } from './answer.ts';
 import type { Claim, DeferredClaim } from './claim.ts';
 import type { RequestContext } from './env.ts';
 import { envelope, toApiError } from './errors.ts';
 import { ClaimRefused } from './idempotency.ts';
-import { tooManyRequests } from './rate-limit.ts';
 import { eventIdOf, replay } from './replay.ts';
+import { takeChangePlace } from './request-life.ts';
 import { answer } from './send.ts';
 
 type SettleError = (error: ApiError, body: string) => Promise<void>;
 
 /** Stores a refusal for the key of its request, or frees the key. The caller's answer is that of the first fault whatever happens. */
 async function settle(c: RequestContext, fault: unknown, settleError: SettleError): Promise<void> {
-  const error = toApiError(fault);
+  const error = toApiError(fault, c.get('operation'));
   await settleError(error, envelope(error, c.get('requestId'), c.get('service').referenceUrl)).catch(
     (second: unknown) => {
       // A claim frees itself when this process ends.
@@ -25,28 +24,13 @@ async function settle(c: RequestContext, fault: unknown, settleError: SettleErro
 }
 
 /**
- * Changes of one account at a time, fewer than there are connections: those of one event wait for its lock, each on a
- * connection that the casts of every other account would lack.
- */
-const CHANGES_PER_ACCOUNT = 4;
-const MAX_WAITING_CHANGES = 200;
-
-export const createChangePlaces = (): AccountPlaces =>
-  new AccountPlaces({
-    perAccount: CHANGES_PER_ACCOUNT,
-    maxWaiting: MAX_WAITING_CHANGES,
-    refusal: () =>
-      tooManyRequests(1, 'Too many changes of this account are under way already. Send them one after another.'),
-  });
-
-/**
  * Makes a change whose claim, effect and stored answer are one transaction: a crash leaves nothing of it behind.
  * @throws ApiError 429 after 2 s without a place among the changes of the account
  */
 export async function change(c: RequestContext, effect: (tx: Transaction) => Promise<Answer>): Promise<Response> {
-  const { db, idempotency, changed, changePlaces } = c.get('service');
+  const { db, idempotency, changed } = c.get('service');
   const request = c.get('repeatable')?.request;
-  const release = await changePlaces.take(c.get('caller').accountId);
+  const place = await takeChangePlace(c);
   try {
     const respond = await inTransaction(db, async (tx) => {
       const stored = request === undefined ? undefined : await idempotency.hold(tx, request);
@@ -64,7 +48,7 @@ export async function change(c: RequestContext, effect: (tx: Transaction) => Pro
     if (request !== undefined) await settle(c, fault, (error, body) => idempotency.keepError(request, error, body));
     throw fault;
   } finally {
-    release();
+    place.end();
   }
 }
 
@@ -76,14 +60,14 @@ export async function changeInSteps(
   c: RequestContext,
   work: (claim: Claim | undefined) => Promise<Answer>,
 ): Promise<Response> {
-  const { changed, changePlaces } = c.get('service');
-  const release = await changePlaces.take(c.get('caller').accountId);
+  const { changed } = c.get('service');
+  const place = await takeChangePlace(c);
   try {
     return await claimFirst(c, work);
   } finally {
     const id = eventIdOf(c.get('target'));
     if (id !== undefined) changed(id);
-    release();
+    place.end();
   }
 }
 

@@ -2,12 +2,12 @@ import type { HttpBindings } from '@hono/node-server';
 import type { Context } from 'hono';
 import type { Database } from '#src/database/client.ts';
 import type { Log } from '#src/platform/log.ts';
-import type { AccountPlaces } from './account-places.ts';
+import type { ThreadPool } from '#src/platform/thread-pool.ts';
 import type { Caller } from './caller.ts';
-import type { CostlyReads } from './costly-reads.ts';
 import type { IdempotencyStore, IdempotentRequest } from './idempotency.ts';
 import type { JsonBody } from './json/strict-json.ts';
 import type { Operation } from './operation.ts';
+import type { LeasesByKind, RequestLife } from './request-life.ts';
 import type { RequestTarget } from './request-target.ts';
 
 /** What a log line says of who sent a request. */
@@ -26,9 +26,8 @@ export interface Service {
   readonly db: Database;
   readonly log: Log;
   readonly idempotency: IdempotencyStore;
-  readonly costlyReads: CostlyReads;
-  /** For changes of organizers and of voters' registrations. */
-  readonly changePlaces: AccountPlaces;
+  readonly leases: LeasesByKind;
+  readonly threads: ThreadPool;
   /** Called with the event that a request was about, once its change was committed. */
   readonly changed: (eventId: string) => void;
 }
@@ -44,6 +43,7 @@ export type Env = {
   Variables: {
     service: Service;
     requestId: string;
+    life: RequestLife;
     requestTarget: RequestTarget;
     /** Headers of the answer, wherever it comes from. */
     headers: Record<string, string>;

@@ -1,16 +1,25 @@
 import type { Context } from 'hono';
+import { databaseErrorCode } from '#src/database/client.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import type { Env } from './env.ts';
+import { isChange, type Operation } from './operation.ts';
+import { refuse } from './refusals.ts';
 import { send } from './send.ts';
 
 /** When a call that failed may be made again, whole seconds, unless the error says otherwise. */
 const RETRY_SECONDS = 1;
 
+/** PostgreSQL: a lock was waited for too long. */
+const LOCK_NOT_AVAILABLE = '55P03';
+
 /**
- * Whatever was thrown, as an error of the table. Faults that are not ours say nothing of themselves. Each `internal` says
- * when to come again, but for those whose reason no repeat ends (completions 1.6).
+ * Whatever was thrown, as an error of the table. Faults that are not ours say nothing of themselves. A change for which something
+ * else held its event too long is `busy`. Each `internal` says when to come again, but for those whose reason no repeat ends
+ * (completions 1.6).
  */
-export function toApiError(fault: unknown): ApiError {
+export function toApiError(fault: unknown, operation?: Operation): ApiError {
+  if (operation !== undefined && isChange(operation) && databaseErrorCode(fault) === LOCK_NOT_AVAILABLE)
+    return refuse('busy');
   if (!(fault instanceof ApiError))
     return new ApiError(
       'internal',
@@ -46,7 +55,7 @@ export function envelope(error: ApiError, requestId: string, referenceUrl: strin
 
 /** The answer to whatever was thrown while a request was served. */
 export function answerError(fault: unknown, c: Context<Env>): Response {
-  const error = toApiError(fault);
+  const error = toApiError(fault, c.get('operation'));
   if (error.retryAfterSeconds !== undefined) c.get('headers')['Retry-After'] = String(error.retryAfterSeconds);
   return send(c, error.status, 'application/json', envelope(error, c.get('requestId'), c.get('service').referenceUrl));
 }

@@ -3,7 +3,7 @@ import type { Database, Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { ApiError, STATUS_BY_CODE } from '#src/platform/errors.ts';
+import { ApiError } from '#src/platform/errors.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Answer } from './answer.ts';
@@ -17,6 +17,9 @@ import { idempotencyKeys } from './tables.ts';
 const TOKEN_BYTES = 16;
 const NO_LOCK = Buffer.alloc(8);
 const STORED_ERRORS = new Set([403, 404, 409, 422]);
+/** What may be repeated after a while is no answer to keep. */
+const isStored = ({ status, retryAfterSeconds }: ApiError): boolean =>
+  STORED_ERRORS.has(status) && retryAfterSeconds === undefined;
 /** Every refusal that is kept about a secret event is as long as this before it is sealed, and stands under one status. */
 const SECRET_REFUSAL_BYTES = 2_048;
 const SECRET_REFUSAL_STATUS = 409;
@@ -165,7 +168,7 @@ export class IdempotencyStore {
 
   /** Stores an error that a handler decided, after its transaction was undone. */
   async keepError(request: IdempotentRequest, error: ApiError, body: string): Promise<void> {
-    if (STORED_ERRORS.has(STATUS_BY_CODE[error.code])) await this.#insert(this.#db, request, error.status, body);
+    if (isStored(error)) await this.#insert(this.#db, request, error.status, body);
   }
 
   async #insert(executor: Executor, request: IdempotentRequest, status: number, body: string): Promise<boolean> {
@@ -318,7 +321,7 @@ export class IdempotencyStore {
       },
       release,
       settleError: async (error, body) => {
-        if (STORED_ERRORS.has(STATUS_BY_CODE[error.code])) await save(this.#db, error.status, body);
+        if (isStored(error)) await save(this.#db, error.status, body);
         else await release();
       },
     };

@@ -31,14 +31,14 @@ export function logRequest(log: Log, observe: (request: TraceableRequest) => voi
     const startedAt = performance.now();
     await next();
     const [requestId, { status }] = [c.get('requestId'), c.res];
-    const error = c.error === undefined ? undefined : toApiError(c.error);
+    const operation = c.get('operation');
+    const error = c.error === undefined ? undefined : toApiError(c.error, operation);
     const reason = error?.details?.['reason'];
     // What there was no time for stands in the line of the request, and needs no time for a second one.
     if (error?.status === 500 && reason !== 'overloaded')
       log.error({ requestId, reason, fault: summariseFault(c.error) }, 'a request failed');
     const ms = Math.round((performance.now() - startedAt) * 10) / 10;
     const { method } = c.req;
-    const operation = c.get('operation');
     const route = operation?.path;
     const { address, accountId, keyHint } = c.get('known');
     const refused = { code: error?.code, reason };

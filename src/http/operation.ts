@@ -5,7 +5,7 @@ import type { AnswerShapes } from './answer-shapes.ts';
 import type { Scope } from './caller.ts';
 import type { Env } from './env.ts';
 import type { BodyBounds, JsonObject } from './json/strict-json.ts';
-import type { Urgency } from './load.ts';
+import { type Urgency, urgencyOf } from './load.ts';
 import type { RefusalCase } from './refusals.ts';
 import { type Role, roleFor } from './role.ts';
 import { parseQuery } from './validation.ts';
@@ -68,6 +68,10 @@ export interface Operation {
   /** Takes an Idempotency-Key. */
   readonly idempotent?: true;
 }
+
+/** Whether it is a change of an organizer, or of a voter other than a ballot. */
+export const isChange = (operation: Operation): boolean =>
+  operation.scope !== 'none' && urgencyOf(operation) === 'change';
 
 type Declaration<Path extends string, Query extends z.ZodType> = Omit<
   Operation,

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { type ApiError, badRequest, invalidField } from '#src/platform/errors.ts';
 import type { RequestContext } from './env.ts';
-import { parseLargeBody } from './json/parse-large-body.ts';
-import { type BodyBounds, type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
+import { parseLargeBody } from './json/large-body.ts';
+import { type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
 import { announcesBody } from './request-headers.ts';
+import { NO_ACCOUNT, takeChangePlace } from './request-life.ts';
 
 function tooLarge(maxBytes: number): ApiError {
   return invalidField('', `must have at most ${maxBytes} bytes`);
@@ -49,24 +50,31 @@ export function readRequestBody(incoming: IncomingMessage, maxBytes = USUAL_BOUN
   });
 }
 
-/** Past the usual bound a body is read in a thread: other requests go on meanwhile. */
-function parse(bytes: Uint8Array, bounds: BodyBounds): JsonBody | Promise<JsonBody> {
-  return bytes.length > USUAL_BOUNDS.bytes ? parseLargeBody(bytes, bounds) : parseJsonBody(bytes, bounds);
-}
+/** Bodies up to this length are not counted: no ballot is longer, and how many there are is counted already. */
+const FREE_BYTES = 64 * 1024;
 
 type JsonContext = RequestContext & { set(name: 'json', json: JsonBody | undefined): void };
 
 /**
  * The JSON object that was sent, read once; undefined where nothing was, and the operation takes no body.
- * @throws ApiError `validation_error` for malformed JSON
+ * @throws ApiError `validation_error` for malformed JSON; 429, 500 where too many changes or too many bytes are under way
  */
 export async function readJsonBody(c: JsonContext): Promise<JsonBody | undefined> {
   const known = c.get('json');
   if (known !== undefined) return known;
   const { incoming } = c.env;
-  const { bounds = USUAL_BOUNDS, bodyFor } = c.get('operation');
+  const { bounds = USUAL_BOUNDS, bodyFor, scope } = c.get('operation');
+  // Only for organizers before the body is read: a voter's that comes slowly would hold a place of the account.
+  if (scope === 'write') await takeChangePlace(c);
+  const announced = Math.min(Number(incoming.headers['content-length'] ?? bounds.bytes), bounds.bytes);
+  const account = scope === 'none' ? NO_ACCOUNT : c.get('caller').accountId;
+  const { leases, threads } = c.get('service');
+  if (announcesBody(incoming.rawHeaders) && announced > FREE_BYTES)
+    await c.get('life').take(leases.bodyBytes, account, announced);
   const bytes = announcesBody(incoming.rawHeaders) ? await readRequestBody(incoming, bounds.bytes) : new Uint8Array();
-  const json = bytes.length > 0 || bodyFor !== undefined ? await parse(bytes, bounds) : undefined;
+  if (bytes.length === 0 && bodyFor === undefined) return undefined;
+  const isLarge = bytes.length > USUAL_BOUNDS.bytes;
+  const json = isLarge ? await parseLargeBody(threads, account, { bytes, bounds }) : parseJsonBody(bytes, bounds);
   c.set('json', json);
   return json;
 }

@@ -198,6 +198,12 @@ export const REFUSALS = {
     when: 'Too many requests arrive at once. Nothing was done; the call may be repeated after `Retry-After`.',
     retryAfterSeconds: 1,
   },
+  too_many_at_once: {
+    code: 'rate_limited',
+    says: 'Too many requests of this account are under way at once. Send them one after another.',
+    when: 'The account has as many costly reads, changes or body bytes under way as it may. Nothing was done; the call may be repeated after `Retry-After`.',
+    retryAfterSeconds: 1,
+  },
   not_found: { code: 'not_found', when: 'What the request names does not exist, or the key may not see it.' },
   plan_limit: {
     code: 'plan_limit',

@@ -45,6 +45,10 @@ export function send(
   return new Response(body, { status, headers });
 }
 
+function logBroken(c: RequestContext, fault: unknown): void {
+  c.get('service').log.error({ requestId: c.get('requestId'), fault: summariseFault(fault) }, 'an answer broke off');
+}
+
 /** Waits for the first piece, so that what fails at the start still gets an answer of its own. */
 async function answerStream(
   c: RequestContext,
@@ -53,6 +57,9 @@ async function answerStream(
 ): Promise<Response> {
   if (c.req.method === 'HEAD') return send(c, status, type, null);
   const pieces = open()[Symbol.asyncIterator]();
+  const { gone } = c.get('life');
+  // A stream that was begun and is never asked for its next piece does not end by itself.
+  gone.addEventListener('abort', () => void pieces.return?.().catch((fault: unknown) => logBroken(c, fault)));
   const first = await pieces.next();
   async function* all(): AsyncGenerator<Uint8Array> {
     if (first.done !== true) yield first.value;
@@ -60,14 +67,17 @@ async function answerStream(
       yield* { [Symbol.asyncIterator]: () => pieces };
     } catch (fault) {
       // The head has been sent: a connection that breaks is the only way left to say that this is not all.
-      c.get('service').log.error(
-        { requestId: c.get('requestId'), fault: summariseFault(fault) },
-        'an answer broke off',
-      );
+      logBroken(c, fault);
       c.env.outgoing.destroy();
     }
   }
   return send(c, status, type, ReadableStream.from(all()) as ReadableStream);
+}
+
+/** Answers with a read that counts for an account until its answer is sent. @throws ApiError 429 after 2 s without a place */
+export async function costly(c: RequestContext, account: string, read: () => Promise<Answer>): Promise<Response> {
+  await c.get('life').take(c.get('service').leases.costlyReads, account);
+  return answer(c, await read());
 }
 
 /** Sends what a handler answered, in whichever form it gave it. */

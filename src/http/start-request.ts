@@ -1,6 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import type { Env, Service } from './env.ts';
 import { ownRequestId } from './request-headers.ts';
+import { RequestLife } from './request-life.ts';
 import { parseRequestTarget } from './request-target.ts';
 
 /**
@@ -8,11 +9,13 @@ import { parseRequestTarget } from './request-target.ts';
  * @param secure served over https: browsers are asked to stay there
  */
 export function startRequest(service: Service, newRequestId: () => string, secure: boolean): MiddlewareHandler<Env> {
-  return (c, next) => {
+  return async (c, next) => {
     const { rawHeaders, url, socket } = c.env.incoming;
     const requestId = ownRequestId(rawHeaders) ?? newRequestId();
     c.set('service', service);
     c.set('requestId', requestId);
+    const life = new RequestLife(c.env);
+    c.set('life', life);
     c.set('known', { address: socket.remoteAddress });
     c.set('headers', {
       'X-Request-Id': requestId,
@@ -23,6 +26,10 @@ export function startRequest(service: Service, newRequestId: () => string, secur
     });
     // Headers and target were checked before the app was called (`listen`): what comes here is well-formed.
     c.set('requestTarget', parseRequestTarget(url ?? ''));
-    return next();
+    try {
+      await next();
+    } finally {
+      life.handled();
+    }
   };
 }

@@ -22,7 +22,7 @@ import { openPage, paymentRequired } from './start-checkout.ts';
  * The second call of a checkout: verifies the payment and gives what it was for (contract, "Checkout flow" 5 and 6).
  * The first request makes it happen; everybody gets the same body, the first with 201 (credits 200), the others with 200.
  * @throws ApiError 404 for an attempt of another event or purpose; 409 `payment_failed`, `payment_cancelled`,
- *   `payment_expired`; 403 `payment_unavailable`; 500 `payment_provider_unavailable`
+ *   `payment_expired`; 403 `payment_unavailable`; 429 where many ask for the same payment; 500 `payment_provider_unavailable`
  */
 export async function finishCheckout(
   deps: PaymentDeps,
@@ -31,16 +31,21 @@ export async function finishCheckout(
 ): Promise<Answer> {
   const found = await findAttempt(deps.db, { votingEventId: order.votingEventId, id: order.attemptId });
   if (found === undefined || found.purpose !== order.purpose) throw notFound();
-  // One patience for both: the provider is asked how it stands, and then perhaps for a page.
+  // One patience for all: its turn, how the payment stands at the provider, and then perhaps a page.
   const until = payerPatience();
-  const attempt = await askProvider(deps, found, { until });
-  if (isOpen(attempt.status)) {
-    // Its claim stores nothing: after the payment the same request has another answer.
-    return attempt.page === null
-      ? openPage(deps, attempt, undefined, until)
-      : paymentRequired(attempt, attempt.page, true);
+  const turn = await deps.leases.payments.take(found.id);
+  try {
+    const attempt = await askProvider(deps, found, { until });
+    if (isOpen(attempt.status)) {
+      // Its claim stores nothing: after the payment the same request has another answer.
+      return attempt.page === null
+        ? await openPage(deps, attempt, undefined, until)
+        : paymentRequired(attempt, attempt.page, true);
+    }
+    return answerSettled(deps, attempt.status === 'succeeded' ? await fulfilPayment(deps, attempt, claim) : attempt);
+  } finally {
+    turn.end();
   }
-  return answerSettled(deps, attempt.status === 'succeeded' ? await fulfilPayment(deps, attempt, claim) : attempt);
 }
 
 function answerSettled(deps: PaymentDeps, outcome: PaymentAttempt | Answer): Answer {

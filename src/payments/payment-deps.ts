@@ -1,5 +1,6 @@
 import type { Database, Transaction } from '#src/database/client.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
+import type { LeasesByKind } from '#src/http/request-life.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
@@ -45,6 +46,7 @@ export interface PaymentDeps {
   readonly secrets: Secrets;
   readonly payments: PaymentProviders;
   readonly fulfilments: Fulfilments;
+  readonly leases: Pick<LeasesByKind, 'payments'>;
   /** Where the service itself answers. */
   readonly config: { readonly baseUrl: string };
   /** Shared by the processes. Jobs have none: what they ask is bounded by what happened. */

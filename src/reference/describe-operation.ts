@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import type { AnswerShape } from '#src/http/answer-shapes.ts';
 import { reasonAnchor } from '#src/http/errors.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import type { Operation } from '#src/http/operation.ts';
+import { isChange, type Operation } from '#src/http/operation.ts';
 import { hasReason, REFUSALS, type RefusalCase, reasonOf } from '#src/http/refusals.ts';
 import type { ErrorCode } from '#src/platform/errors.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
@@ -39,6 +39,8 @@ function commonRefusals(route: Operation): RefusalCase[] {
     ...(route.path.includes(':') ? (['not_found'] as const) : []),
     'rate_limited',
     ...(route.unlimited === true ? [] : (['overloaded'] as const)),
+    ...(isKeyed(route) ? (['too_many_at_once'] as const) : []),
+    ...(isChange(route) ? (['busy'] as const) : []),
     ...(isPost(route) ? (['idempotency_in_progress'] as const) : []),
     ...(route.role !== 'viewer' && route.path.includes('/voting-events/:idOrCode') ? (['role'] as const) : []),
     ...(route.method !== 'GET' && route.path.includes('/voting-events/:idOrCode') ? (['rows_disagree'] as const) : []),
@@ -120,12 +122,13 @@ function describeRefusal(
   book: SchemaBook,
 ): JsonSchema {
   const json = refusalBody(route, status, codes, cases);
-  const shared = cases.length === 1 && cases[0] === 'overloaded';
-  if (cases.length > 0 && !shared) return json;
+  if (cases.some((name) => name !== 'overloaded' && name !== 'too_many_at_once')) return json;
   // Many operations refuse in the same words: they share one response.
-  const words = codes.map((code) => capitalise(code.replaceAll(/_([a-z])/g, (_match, letter) => letter.toUpperCase())));
+  const words = [...codes, ...cases].map((code) =>
+    capitalise(code.replaceAll(/_([a-z])/g, (_match, letter) => letter.toUpperCase())),
+  );
   const kind = `${isKeyed(route) ? '' : 'WithoutKey'}${isPost(route) && REPLAYED.has(status) ? 'Replayable' : ''}`;
-  return book.nameResponse(`${words.join('Or')}${shared ? 'OrOverloaded' : ''}${kind}`, json);
+  return book.nameResponse(`${words.join('Or')}${kind}`, json);
 }
 
 function refusalBody(

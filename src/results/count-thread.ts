@@ -2,7 +2,6 @@ import { workerData } from 'node:worker_threads';
 import { type BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
-import { answerOrders } from '#src/platform/order-thread.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { BallotKeys, type KeySettings } from '#src/voting-events/ballot-keys.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -10,7 +9,7 @@ import { EventCounter, type ResultsAudience } from './count-event.ts';
 import { FILES, type FileKind } from './result-files.ts';
 import { summarise } from './shape-count.ts';
 
-/** What the thread needs to count on its own. */
+/** What a thread needs to count on its own. */
 export interface CountThreadData {
   readonly databaseUrl: string;
   readonly secretKeys: readonly Uint8Array[];
@@ -58,7 +57,8 @@ const bytesOf = (pieces: Iterable<string>): Uint8Array<ArrayBuffer> => {
   return Uint8Array.from(bytes);
 };
 
-async function work({ eventId, nowMs, order }: CountRequest): Promise<unknown> {
+/** In the thread. */
+export async function work({ eventId, nowMs, order }: CountRequest): Promise<unknown> {
   const definition = await definitionOf(eventId);
   if (order.kind === 'final') return counter.finalCount(definition, nowMs);
   if (order.kind === 'rounds')
@@ -70,5 +70,3 @@ async function work({ eventId, nowMs, order }: CountRequest): Promise<unknown> {
   const results = await counter.results(definition, order.audience, nowMs);
   return bytesOf(FILES[order.kind](results));
 }
-
-answerOrders(work);

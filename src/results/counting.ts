@@ -5,14 +5,15 @@ import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
 import type { Database } from '#src/database/client.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { ApiError } from '#src/platform/errors.ts';
-import { OrderThread } from '#src/platform/order-thread.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { streamText } from '#src/platform/stream-text.ts';
+import type { ThreadPool } from '#src/platform/thread-pool.ts';
 import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
-import type { BallotKeys, KeySettings } from '#src/voting-events/ballot-keys.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { EventCounter, type ResultsAudience, type RoundQuestion } from './count-event.ts';
-import type { CountOrder, CountRequest, CountThreadData } from './count-thread.ts';
+import type { CountOrder, CountRequest } from './count-thread.ts';
 import type { EventResults } from './event-results.ts';
 import { FILES, type FileKind } from './result-files.ts';
 import { type CountSummary, summarise } from './shape-count.ts';
@@ -28,20 +29,18 @@ const MAX_WAIT_MS = 20_000;
 const RETRY_SECONDS = 5;
 /** The close of the largest event takes a minute or two. */
 const MAX_FINAL_MS = 600_000;
-/** The counts of the thread are kept for the next question so long. */
-const IDLE_MS = 300_000;
-const MAX_HEAP_MB = 1_024;
+/** A count that takes longer is given up, and its thread with it. */
+const MAX_COUNT_MS = 120_000;
 /** What is sent at once: after each piece others have their turn. */
 const PIECE_BYTES = 64 * 1_024;
 
 interface CountingDeps {
   readonly db: Database;
   readonly ballotKeys: BallotKeys;
-  readonly keySettings: KeySettings;
   readonly secrets: Secrets;
   readonly definitions: BallotDefinitionCache;
-  readonly databaseUrl: string;
-  readonly secretKeys: readonly Uint8Array[];
+  readonly threads: ThreadPool;
+  readonly closeThreads: ThreadPool;
 }
 
 /** Results as they are asked for: small events are counted here, long counts in a thread that blocks no request. */
@@ -50,19 +49,10 @@ export class Counting {
   readonly #counter: EventCounter;
   /** Questions under way, so that all who ask the same wait for one answer. */
   readonly #asked = new Map<string, Promise<unknown>>();
-  readonly #thread: OrderThread<CountRequest, unknown>;
 
   constructor(deps: CountingDeps) {
     this.#deps = deps;
     this.#counter = new EventCounter(deps);
-    const { databaseUrl, secretKeys, keySettings } = deps;
-    const { ballotKeysDir, ballotKeysCopies } = keySettings;
-    const settings = { ballotKeysDir, ballotKeysCopies };
-    const workerData: CountThreadData = { databaseUrl, secretKeys, keySettings: settings };
-    this.#thread = new OrderThread(new URL('./count-thread.ts', import.meta.url), IDLE_MS, {
-      workerData,
-      resourceLimits: { maxOldGenerationSizeMb: MAX_HEAP_MB },
-    });
   }
 
   /** The answer of a results route: `{ data }`. */
@@ -111,10 +101,6 @@ export class Counting {
     return { ...final, lotRoot: Buffer.from(final.lotRoot) };
   }
 
-  close(): Promise<void> {
-    return this.#thread.close();
-  }
-
   /** Whether a count takes so long, or its results are so many, that others would notice. */
   async #isLong({ event, positions }: BallotDefinition): Promise<boolean> {
     const rows = positions.reduce((sum, { everCandidates }) => sum + everCandidates.length, 0);
@@ -150,11 +136,11 @@ export class Counting {
    * @throws ApiError 500 `internal` with `Retry-After` where the answer takes longer
    */
   async #ask(definition: BallotDefinition, order: CountOrder, nowMs: number, waitMs: number): Promise<unknown> {
-    const eventId = definition.event.id;
-    const name = JSON.stringify([eventId, order]);
+    const { event } = definition;
+    const name = JSON.stringify([event.id, order]);
     // What was asked before a confirm may leave its ballot out: who asks later gets the next answer.
     const started = this.#asked.get(name);
-    const mine = started === undefined ? this.#post(eventId, order, nowMs) : this.#after(name, eventId, order, nowMs);
+    const mine = started === undefined ? this.#post(event, order, nowMs) : this.#after(name, event, order, nowMs);
     if (started === undefined) this.#keep(name, mine);
     const timeout = AbortSignal.timeout(waitMs);
     return Promise.race([
@@ -169,14 +155,14 @@ export class Counting {
   }
 
   /** The one question that follows the one under way. */
-  #after(name: string, eventId: string, order: CountOrder, nowMs: number): Promise<unknown> {
+  #after(name: string, event: VotingEvent, order: CountOrder, nowMs: number): Promise<unknown> {
     const nextName = `${name} next`;
     const waiting = this.#asked.get(nextName);
     if (waiting !== undefined) return waiting;
     const before = this.#asked.get(name) ?? Promise.resolve();
     const post = (): Promise<unknown> => {
       this.#asked.delete(nextName);
-      const mine = this.#post(eventId, order, nowMs);
+      const mine = this.#post(event, order, nowMs);
       this.#keep(name, mine);
       return mine;
     };
@@ -193,11 +179,18 @@ export class Counting {
     asked.then(forget, forget);
   }
 
-  async #post(eventId: string, order: CountOrder, nowMs: number): Promise<unknown> {
+  async #post({ id, accountId }: VotingEvent, order: CountOrder, nowMs: number): Promise<unknown> {
+    const isFinal = order.kind === 'final';
     try {
-      return await this.#thread.ask({ eventId, nowMs, order });
+      return await this.#deps[isFinal ? 'closeThreads' : 'threads'].run({
+        module: new URL('./count-thread.ts', import.meta.url),
+        input: { eventId: id, nowMs, order } satisfies CountRequest,
+        account: accountId,
+        about: id,
+        maxMs: isFinal ? MAX_FINAL_MS : MAX_COUNT_MS,
+      });
     } catch (fault) {
-      throw unfinished(fault);
+      throw fault instanceof ApiError ? fault : unfinished(fault);
     }
   }
 }

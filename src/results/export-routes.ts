@@ -6,14 +6,13 @@ import { type BallotDefinition, requireBallotDefinition } from '#src/ballot-defi
 import type { Deps } from '#src/deps.ts';
 import { type Answer, redirect } from '#src/http/answer.ts';
 import { answersFile, answersRedirect } from '#src/http/answer-shapes.ts';
-import { costly } from '#src/http/costly-reads.ts';
-import type { Env, RequestContext } from '#src/http/env.ts';
+import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { idField } from '#src/http/fields.ts';
 import { findTarget } from '#src/http/find-target.ts';
 import { operation } from '#src/http/operation.ts';
 import { type RefusalCase, refuse } from '#src/http/refusals.ts';
-import { answer } from '#src/http/send.ts';
+import { answer, costly } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { streamText } from '#src/platform/stream-text.ts';
 import { findAccess, loadEventWith, type Organizer } from '#src/voting-events/access.ts';
@@ -159,13 +158,14 @@ export function exportRouter(deps: Deps): Hono<Env> {
         'not_found',
         'not_ready',
         'rate_limited',
+        'too_many_at_once',
       ],
     }),
     signedDownload,
     async (c) => {
       const { download, event: row } = c.get('target');
       const read = async (): Promise<Answer> => ({
-        ...(await fileOf(deps, press, { row, definition: await definitionOf(row) }, download, whenGone(c))),
+        ...(await fileOf(deps, press, { row, definition: await definitionOf(row) }, download, c.get('life').gone)),
         headers: fileNameHeader(row, download.kind),
       });
       // Reports have a queue of their own, in which the accounts take turns.
@@ -211,12 +211,4 @@ async function fileOf(
   const pieces = await deps.counting.file(definition, kind, nowMs);
   const type = kind !== 'json' ? 'text/csv; charset=utf-8; header=present' : 'application/json';
   return { status: 200, stream: { open: () => pieces, type } };
-}
-
-/** Aborted when the client goes away before its answer is complete. */
-function whenGone({ env: { outgoing } }: RequestContext): AbortSignal {
-  const controller = new AbortController();
-  if (outgoing.destroyed) controller.abort();
-  else outgoing.once('close', () => controller.abort());
-  return controller.signal;
 }

@@ -3,7 +3,7 @@ import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.
 import { NOT_COUNTED } from '#src/ballot-log/void-ballot.ts';
 import { readBoxEnd, readSealedBallots, type SealedBallot } from '#src/ballots/box.ts';
 import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
-import { type Database, type Executor, inTransaction } from '#src/database/client.ts';
+import { atOneMoment, type Database, type Executor } from '#src/database/client.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import type { WaitingBallot } from './read-count-inputs.ts';
 
@@ -230,17 +230,13 @@ interface RecordMoment {
 
 /** The queue comes in the order of its random tags, because rows come back in the order in which they were written. */
 export function readRecordMoment(db: Database, eventId: string): Promise<RecordMoment> {
-  return inTransaction(
-    db,
-    async (tx) => {
-      const last = await readBoxEnd(tx, eventId);
-      const queue = await tx.execute<RecordRow>(sql`
+  return atOneMoment(db, async (tx) => {
+    const last = await readBoxEnd(tx, eventId);
+    const queue = await tx.execute<RecordRow>(sql`
         SELECT id, entries, weight_micro, code_tag FROM ballot_queue b
         WHERE voting_event_id = ${eventId} AND NOT set_back AND NOT ${isVoid} ORDER BY code_tag`);
-      return { last, queue: queue.rows.map(record) };
-    },
-    { isolationLevel: 'repeatable read', accessMode: 'read only' },
-  );
+    return { last, queue: queue.rows.map(record) };
+  });
 }
 
 /**

@@ -36,10 +36,10 @@ function runRounds(count: RankedCount): Ended {
     }
     if (continuing.length === 2) {
       const seatTie = ties.forSeat(continuing, 1);
-      log.close({ elected: seatTie.winners, eliminated: [], transfer: null, tie: seatTie.decision });
+      log.close({ elected: seatTie.winners, eliminated: [], transfer: null, tie: () => seatTie.decision });
       return { winners: seatTie.winners, tied: continuing, seatTie };
     }
-    count.eliminateLowest(continuing, []);
+    count.eliminateLowest(continuing, [], 2);
   }
 }
 
@@ -47,7 +47,7 @@ function runRounds(count: RankedCount): Ended {
 function countOnToTwo(count: RankedCount, winners: readonly number[]): FinalTally[] | null {
   while (count.continuing().length > 2) {
     count.log.open(count.continuing(), 0n);
-    count.eliminateLowest(count.continuing(), []);
+    count.eliminateLowest(count.continuing(), [], 2);
   }
   if (count.continuing().length < 2) return null;
   const byTally = count.ties.byFigure(count.continuing(), (candidate) => count.tally(candidate));

@@ -2,7 +2,7 @@ import { Piles } from './piles.ts';
 import type { Rankings } from './rankings.ts';
 import { RoundLog } from './round-log.ts';
 import { type SeatTie, Ties } from './ties.ts';
-import type { ReportOptions, TallyPosition } from './types.ts';
+import type { ReportOptions, TallyPosition, TieDecision } from './types.ts';
 
 /** How a ranked count ended; candidates are indexes into the position's. */
 export interface RankedOutcome {
@@ -90,7 +90,7 @@ export class RankedCount {
   }
 
   /** Takes a candidate out, passes its ballots on at the value they have, and closes the round. */
-  eliminate(candidate: number, elected: readonly number[], tie: SeatTie['decision'] | null, provisional = false): void {
+  eliminate(candidate: number, elected: readonly number[], tie: (() => TieDecision) | null, provisional = false): void {
     this.stop(candidate);
     const passed = this.piles.pass(candidate);
     this.piles.weight[candidate] = 0n;
@@ -98,15 +98,30 @@ export class RankedCount {
     this.log.close({ elected, eliminated: [candidate], transfer: { from: candidate, passed }, tie, provisional });
   }
 
-  /** Eliminates the lowest of the candidates, with ties decided by earlier rounds, the lot or the candidate order. */
-  eliminateLowest(candidates: readonly number[], elected: readonly number[]): void {
+  /**
+   * Eliminates the lowest of the candidates, with ties decided by earlier rounds, the lot or the candidate order.
+   * @param least with fewer candidates than this something else is decided than who goes out
+   */
+  eliminateLowest(candidates: readonly number[], elected: readonly number[], least: number): void {
     const lowest = this.lowest(candidates);
     const [only] = lowest;
     if (only !== undefined && lowest.length === 1) {
       this.eliminate(only, elected, null);
       return;
     }
+    const areVoteless = lowest.every((candidate) => this.tally(candidate) === 0n && this.piles.heads[candidate] === 0n);
     const { picked, decision, provisional } = this.ties.forElimination(lowest, this.log.earlier);
     this.eliminate(picked, elected, decision, provisional);
+    if (areVoteless) this.#skipVoteless(lowest, least);
+  }
+
+  /** Takes the rest of those without a ballot out at once, as far as no round is to be read: nothing moves, nothing is decided. */
+  #skipVoteless(voteless: readonly number[], least: number): void {
+    const rounds = Math.min(this.log.unread, this.continuing().length - least);
+    const left = voteless.filter((candidate) => this.piles.continues(candidate));
+    const out = rounds > 0 ? this.ties.outFirst(left).slice(0, rounds) : [];
+    for (const candidate of out) this.piles.close(candidate);
+    this.#continuing = this.continuing().filter((candidate) => this.piles.continues(candidate));
+    this.log.skip(out.length);
   }
 }

@@ -15,7 +15,7 @@ interface RoundDecision {
   readonly elected: readonly number[];
   readonly eliminated: readonly number[];
   readonly transfer: { readonly from: number; readonly passed: Passed } | null;
-  readonly tie: TieDecision | null;
+  readonly tie: (() => TieDecision) | null;
   readonly provisional?: boolean;
 }
 
@@ -87,7 +87,7 @@ export class RoundLog {
       elected: decision.elected.map((candidate) => this.#id(candidate)),
       eliminated: decision.eliminated.map((candidate) => this.#id(candidate)),
       transfers: this.#transfers(decision.transfer),
-      tie: decision.tie,
+      tie: decision.tie?.() ?? null,
       provisional: decision.provisional === true,
     });
   }
@@ -95,6 +95,17 @@ export class RoundLog {
   /** The count goes on for a further figure: no more rounds are written down, and the candidates' figures stay. */
   seal(): void {
     this.#sealed = true;
+  }
+
+  /** How many of the rounds to come are not written down. */
+  get unread(): number {
+    if (this.#sealed || this.nextRound !== null) return Number.POSITIVE_INFINITY;
+    return Math.max(0, this.#fromRound - 1 - this.#number);
+  }
+
+  /** Counts rounds that are not written down and in which no tally changes. */
+  skip(rounds: number): void {
+    this.#number += rounds;
   }
 
   /** The candidate's tallies in the last round that listed it. */

@@ -90,7 +90,7 @@ class TransferableVote {
     if (left.length === this.#openSeats() + 1 && count.lowest(left).length > 1) {
       return this.#decideLastSeat(left, elected);
     }
-    count.eliminateLowest(left, elected);
+    count.eliminateLowest(left, elected, this.#openSeats() + 1);
     this.#lastEliminated = left.find((candidate) => !count.piles.continues(candidate));
     return false;
   }
@@ -150,12 +150,12 @@ class TransferableVote {
     if (!seatTie.separated) {
       const seated = seatTie.undecided ? left.filter((candidate) => !tied.includes(candidate)) : left;
       const all = [...elected, ...this.#elect(seated)];
-      count.log.close({ elected: all, eliminated: [], transfer: null, tie: seatTie.decision });
+      count.log.close({ elected: all, eliminated: [], transfer: null, tie: () => seatTie.decision });
       return true;
     }
     const loser = tied.find((candidate) => !seatTie.winners.includes(candidate));
     if (loser !== undefined) {
-      count.eliminate(loser, elected, seatTie.decision);
+      count.eliminate(loser, elected, () => seatTie.decision);
       this.#lastEliminated = loser;
     }
     return false;

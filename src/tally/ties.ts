@@ -16,7 +16,8 @@ export interface SeatTie {
 /** Which one of the tied is picked, where no seat depends on it. */
 interface Pick {
   readonly picked: number;
-  readonly decision: TieDecision;
+  /** Made when a round is written down: hundreds may tie without a vote in each of a thousand rounds. */
+  readonly decision: () => TieDecision;
   /** The lot is to decide and is not drawn yet. */
   readonly provisional: boolean;
 }
@@ -78,6 +79,12 @@ export class Ties {
     return this.#pick(tied, earlier.best(tied, -1), -1);
   }
 
+  /** Candidates who were level in every round, in the order in which they go out. */
+  outFirst(tied: readonly number[]): number[] {
+    const byLot = this.#position.tieBreak !== 'candidate_order' && this.#lot !== null;
+    return (byLot ? this.#luckiestFirst(tied) : this.inCandidateOrder(tied)).toReversed();
+  }
+
   /** Picks the one whose surplus is transferred first among those who share the largest. */
   forSurplus(tied: readonly number[], earlier: EarlierRounds): Pick {
     return this.#pick(tied, earlier.best(tied, 1), 0);
@@ -87,16 +94,23 @@ export class Ties {
   #pick(tied: readonly number[], left: readonly number[], at: 0 | -1): Pick {
     const byLot = left.length > 1 && this.#position.tieBreak !== 'candidate_order';
     const drawn = byLot && this.#lot !== null;
-    const picked = (drawn ? this.#luckiestFirst(left) : this.inCandidateOrder(left)).at(at);
-    requireThat(picked !== undefined, 'a tie has nobody in it');
+    const place = drawn ? this.#lotPlaces() : this.#place;
+    const isBefore = (one: number, other: number): boolean => (place[one] ?? 0) < (place[other] ?? 0) === (at === 0);
+    const [first, ...others] = left;
+    requireThat(first !== undefined, 'a tie has nobody in it');
+    const picked = others.reduce((best, one) => (isBefore(one, best) ? one : best), first);
     const policy = left.length === 1 ? 'earlier_round' : drawn ? 'lot' : 'candidate_order';
-    return { picked, decision: this.#decision(tied, policy), provisional: byLot && !drawn };
+    return { picked, decision: () => this.#decision(tied, policy), provisional: byLot && !drawn };
+  }
+
+  #lotPlaces(): readonly number[] {
+    requireThat(this.#lot !== null, 'a lot is asked for before it is drawn');
+    this.#lotPlace ??= lotPlaces(this.#position, this.#lot);
+    return this.#lotPlace;
   }
 
   #luckiestFirst(tied: readonly number[]): number[] {
-    requireThat(this.#lot !== null, 'a lot is asked for before it is drawn');
-    this.#lotPlace ??= lotPlaces(this.#position, this.#lot);
-    const place = this.#lotPlace;
+    const place = this.#lotPlaces();
     return [...tied].sort((a, b) => (place[a] ?? 0) - (place[b] ?? 0));
   }
 

@@ -292,7 +292,7 @@ export async function addVoters(
 }
 
 /** @throws ApiError 404 where the event was deleted meanwhile */
-async function insertIntoEvent(...of: Parameters<typeof insertVoters>): Promise<Set<string>> {
+export async function insertIntoEvent(...of: Parameters<typeof insertVoters>): Promise<Set<string>> {
   try {
     return await insertVoters(...of);
   } catch (fault) {

@@ -9,7 +9,6 @@ import { refuse } from '#src/http/refusals.ts';
 import { issuesOf } from '#src/http/validation.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
-import { notFound } from '#src/platform/errors.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { isAllowed, lifeRefusal } from '#src/voting-events/life.ts';
@@ -17,7 +16,7 @@ import { findTaken, groupsFor, rowIssues, type VoterDeps } from './create-voters
 import { importVoters } from './import-voters.ts';
 import { rollImports } from './tables.ts';
 import { createVoterBody, type importRollBody, type RejectedRow, TAKEN, type VoterInput } from './voter.ts';
-import { countOrganizersVoters, holdVoterCount } from './voter-places.ts';
+import { countOrganizersVoters } from './voter-places.ts';
 
 type Body = z.output<typeof importRollBody>;
 type ImportDeps = VoterDeps & { readonly db: Database };
@@ -36,12 +35,11 @@ interface ImportedRoll {
 /** A row as it was sent: what it says, or what is wrong with its shape. */
 type ReadRow = { readonly index: number } & ({ readonly input: VoterInput } | { readonly rejected: RejectedRow });
 
-/** Reads rows one by one, with turns of others in between. @param from the place of the first one among all that were sent */
-async function readRows(sent: readonly unknown[], from: number): Promise<ReadRow[]> {
+/** Reads rows one by one, with turns of others in between, and before anything is held for them. */
+export async function readRows(sent: readonly unknown[]): Promise<ReadRow[]> {
   const pauses = new Pauses();
   const rows: ReadRow[] = [];
-  for (const [place, row] of sent.entries()) {
-    const index = from + place;
+  for (const [index, row] of sent.entries()) {
     const parsed = createVoterBody.safeParse(row, { reportInput: true });
     const [issue] = parsed.success ? [] : issuesOf(parsed.error);
     rows.push(parsed.success ? { index, input: parsed.data } : { index, rejected: rejectedAt(index, issue) });
@@ -107,12 +105,10 @@ export async function importWhole(
   tx: Transaction,
   deps: VoterDeps,
   organizer: Organizer,
-  { mode, dryRun, voters }: Body,
+  { mode, dryRun }: Body,
+  rows: readonly ReadRow[],
 ): Promise<ImportedRoll> {
   requireOpenRoll(deps, organizer);
-  const rows = await readRows(voters, 0);
-  // Other requests that add voters wait: what is judged here is what is stored.
-  if ((await holdVoterCount(tx, organizer.event.id)) === undefined) throw notFound();
   const { accepted, rejected } = await judgeRows(tx, deps, organizer, rows);
   if (rejected.length > 0 && mode === 'all') return resultOf(0, rejected);
   if (dryRun === true) return resultOf(accepted.length, rejected);
@@ -135,11 +131,12 @@ export async function importPart(
   requireOpenRoll(deps, organizer);
   const requestKeys = claim?.requestKeys ?? [];
   const { id: eventId } = organizer.event;
+  const rows = await readRows(voters);
   let progress = await inTransaction(deps.db, async (tx) => {
     const begun = await holdImport(tx, eventId, requestKeys);
     if (begun !== undefined) return begun;
     // Nothing is begun where the plan has no room for all of it.
-    await judgeRows(tx, deps, organizer, await readRows(voters, 0));
+    await judgeRows(tx, deps, organizer, rows);
     if (claim !== undefined) await beginImport(tx, eventId, requestKeys, NOTHING_DONE, deps.clock.now());
     return NOTHING_DONE;
   });
@@ -148,7 +145,7 @@ export async function importPart(
       // Another process may have taken over from this one: both go on where the last of them was.
       const done = claim === undefined ? progress : await holdImport(tx, eventId, requestKeys);
       if (done === undefined) throw refuse('idempotency_in_progress');
-      const after = await importChunk(tx, deps, organizer, voters, done);
+      const after = await importChunk(tx, deps, organizer, rows, done);
       if (after.rowsDone < voters.length) {
         await saveImport(tx, eventId, requestKeys, after);
         return { next: after, answer: undefined };
@@ -176,11 +173,11 @@ async function importChunk(
   tx: Transaction,
   deps: VoterDeps,
   organizer: Organizer,
-  voters: readonly unknown[],
+  all: readonly ReadRow[],
   done: ImportProgress,
 ): Promise<ImportProgress> {
   const { rowsDone } = done;
-  const rows = await readRows(voters.slice(rowsDone, rowsDone + CHUNK_ROWS), rowsDone);
+  const rows = all.slice(rowsDone, rowsDone + CHUNK_ROWS);
   const given = sound(rows);
   const { accepted, refused } = await importVoters(deps, organizer)(
     tx,

@@ -2,11 +2,11 @@ import { and, eq, isNull, sql } from 'drizzle-orm';
 import { planLimit } from '#src/accounts/plans.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { emailKey } from '#src/platform/email-address.ts';
-import { type Issue, notFound } from '#src/platform/errors.ts';
+import type { Issue } from '#src/platform/errors.ts';
 import {
   findTaken,
   groupsFor,
-  insertVoters,
+  insertIntoEvent,
   newVoter,
   recordVoters,
   rowIssues,
@@ -15,7 +15,7 @@ import {
 } from './create-voters.ts';
 import { voterImports } from './tables.ts';
 import { TAKEN, type VoterInput } from './voter.ts';
-import { countOrganizersVoters, holdVoterCount, takeRoomForVoters } from './voter-places.ts';
+import { countOrganizersVoters, takeRoomForVoters } from './voter-places.ts';
 
 /** A row that was not taken, and why. */
 interface RefusedRow {
@@ -78,20 +78,18 @@ const keysOf = (inputs: readonly Pick<VoterInput, 'email' | 'voterId'>[]) => ({
 export function importVoters(deps: VoterDeps, author: VoterAuthor): TakeRows {
   return async (tx, inputs) => {
     const { event } = author;
-    if ((await holdVoterCount(tx, event.id)) === undefined) throw notFound();
     const { sound, refused } = await sift(tx, author, inputs);
     const source = { source: 'organizer', status: 'approved' } as const;
     const rows = sound.map(({ index, input }) => ({ index, row: newVoter(deps, event, input, source) }));
     const inserted =
       rows.length === 0
         ? new Set()
-        : await insertVoters(
+        : await insertIntoEvent(
             tx,
             deps.secrets,
             event.id,
             rows.map(({ row }) => row),
           );
-    if (inserted.size > 0) await takeRoomForVoters(tx, deps, event, author.ownerPlan, 'organizer', inserted.size);
     const others = rows.filter(({ row }) => !inserted.has(row.id));
     const keys = keysOf(others.map(({ row }) => row));
     const taken = others.length === 0 ? undefined : await findTaken(tx, event.id, keys.emails, keys.voterIds);
@@ -103,6 +101,8 @@ export function importVoters(deps: VoterDeps, author: VoterAuthor): TakeRows {
     });
     const created = rows.flatMap(({ row }) => (inserted.has(row.id) ? [row] : []));
     await recordVoters(tx, deps, author, created);
+    // Last, because it holds the event: registrations and changes wait from here to the commit.
+    if (created.length > 0) await takeRoomForVoters(tx, deps, event, author.ownerPlan, 'organizer', created.length);
     return {
       accepted: created.length,
       refused: [...refused, ...duplicates].sort((one, other) => one.index - other.index),

@@ -77,14 +77,6 @@ export async function countOrganizersVoters(executor: Executor, eventId: string)
   return row?.count ?? 0;
 }
 
-/** Holds the event's number of voters until the transaction ends: first the event, then its voters, as everywhere. */
-export async function holdVoterCount(tx: Transaction, eventId: string): Promise<number | undefined> {
-  const { rows } = await tx.execute<{ count: number }>(
-    sql`SELECT voter_count AS count FROM voting_events WHERE id = ${eventId} FOR NO KEY UPDATE`,
-  );
-  return rows[0]?.count;
-}
-
 /** Gives places back, when voters are deleted or change their place. */
 export async function giveVotersBack(
   tx: Transaction,

@@ -6,14 +6,13 @@ import { csv, list, ok, queued } from '#src/http/answer.ts';
 import { change, changeInSteps } from '#src/http/answer-once.ts';
 import { answersBulkChange, answersOne, answersPage, answersQueued, answersText } from '#src/http/answer-shapes.ts';
 import { body, noBody } from '#src/http/body.ts';
-import { costly } from '#src/http/costly-reads.ts';
 import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { noOtherMethod } from '#src/http/find-operation.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { answer } from '#src/http/send.ts';
+import { answer, costly } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { csvCell, csvLine } from '#src/platform/csv.ts';
 import { ApiError } from '#src/platform/errors.ts';
@@ -21,7 +20,7 @@ import { loadEvent, loadEventWith, loadRow, type Organizer } from '#src/voting-e
 import { strangerIssues } from '#src/voting-events/guard-change.ts';
 import { addCreateVoters, type VoterDeps } from './create-voters.ts';
 import { deleteVoter, deleteVoters } from './delete-voter.ts';
-import { importPart, importWhole } from './import-roll.ts';
+import { importPart, importWhole, readRows } from './import-roll.ts';
 import { rejectVoters } from './reject-voters.ts';
 import { findVoter, listVoters, listVotersByIds } from './repository.ts';
 import { mailVoterKeyAgain } from './request-voter-key.ts';
@@ -149,10 +148,12 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
     event,
     takeIdempotencyKey(),
     body(importRollBody),
-    (c) => {
+    async (c) => {
       const [target, sent] = [c.get('target'), c.get('body')];
-      if (sent.mode === 'all' || sent.dryRun === true)
-        return change(c, async (tx) => ok(await importWhole(tx, deps, target, sent)));
+      if (sent.mode === 'all' || sent.dryRun === true) {
+        const rows = await readRows(sent.voters);
+        return change(c, async (tx) => ok(await importWhole(tx, deps, target, sent, rows)));
+      }
       return changeInSteps(c, (claim) => importPart(deps, target, sent, claim));
     },
   );

@@ -5,12 +5,12 @@ import type { Database } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { csv } from '#src/http/answer.ts';
 import { answersText, timeShape } from '#src/http/answer-shapes.ts';
-import { costly } from '#src/http/costly-reads.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { idField, searchField } from '#src/http/fields.ts';
 import { answersNewest, listNewest, windowFields } from '#src/http/newest.ts';
 import { operation } from '#src/http/operation.ts';
+import { costly } from '#src/http/send.ts';
 import { csvById } from '#src/platform/csv.ts';
 import { loadEvent } from './access.ts';
 

@@ -128,7 +128,6 @@ export function eventRouter(deps: Deps): Hono<Env> {
         'results_final',
         'plan_feature',
         'ballot_key_unavailable',
-        'busy',
         'log_disputed',
       ],
       example: { title: 'Board of the reading club 2027', results: { visibility: 'live' } },

@@ -119,7 +119,16 @@ describe('the API document', () => {
 
   test('declares every reason that the program can give for a refusal', () => {
     const declared = new Set(routes.flatMap((route) => route.refusals ?? []));
-    const general = ['rate_limited', 'idempotency_in_progress', 'role', 'not_found', 'plan_limit', 'overloaded'];
+    const general = [
+      'rate_limited',
+      'idempotency_in_progress',
+      'role',
+      'not_found',
+      'plan_limit',
+      'overloaded',
+      'busy',
+      'too_many_at_once',
+    ];
     const unused = Object.keys(REFUSALS).filter(
       (name) => !declared.has(name as keyof typeof REFUSALS) && !general.includes(name),
     );

@@ -1,6 +1,5 @@
 import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
-import { CostlyReads } from '#src/http/costly-reads.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -156,7 +155,7 @@ test('a search of a long roll looks at a thousand voters a page, and finds every
 
 /** What a read counts as, and which tables it asks for over which connections. */
 async function watch(target: string) {
-  const runs = vi.spyOn(CostlyReads.prototype, 'run');
+  const runs = vi.spyOn(service.deps.leases.costlyReads, 'take');
   const { db, reads } = service.deps;
   const asked = [vi.spyOn(db.$client, 'query'), vi.spyOn(reads.$client, 'query')];
   const { status } = await account.get(target);

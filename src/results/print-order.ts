@@ -1,11 +1,10 @@
-import { parentPort } from 'node:worker_threads';
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import type { PaperSize } from './download-link.ts';
 import type { EventResults } from './event-results.ts';
 import type { ReportInput } from './report/report-input.ts';
 import { writeReport } from './report/write-report.ts';
 
-/** What the worker thread is sent, one at a time; it answers with the bytes of the PDF. */
+/** What the thread is sent. */
 export interface PrintOrder {
   readonly frame: Omit<
     ReportInput,
@@ -38,7 +37,5 @@ function inputOf({ frame, definitions, results }: PrintOrder): ReportInput {
   };
 }
 
-parentPort?.on('message', async (order: PrintOrder) => {
-  const bytes = await writeReport(inputOf(order), order.size);
-  parentPort?.postMessage(bytes, [bytes.buffer]);
-});
+/** In the thread: the bytes of the PDF. */
+export const work = (order: PrintOrder): Promise<Uint8Array<ArrayBuffer>> => writeReport(inputOf(order), order.size);

@@ -1,0 +1,22 @@
+import { parentPort, type Transferable } from 'node:worker_threads';
+
+/** An order as its thread gets it. */
+export interface Posted {
+  readonly module: string;
+  readonly input: unknown;
+}
+
+export type Reply = { readonly value: unknown } | { readonly fault: string };
+
+/** Does the work of every order that comes, one after the other. Bytes are handed over, other values are copied. */
+parentPort?.on('message', async ({ module, input }: Posted) => {
+  try {
+    const { work } = (await import(module)) as { readonly work: (input: unknown) => unknown };
+    const value = await work(input);
+    const moved: Transferable[] = value instanceof Uint8Array ? [value.buffer as ArrayBuffer] : [];
+    parentPort?.postMessage({ value } satisfies Reply, moved);
+  } catch (fault) {
+    const words = fault instanceof Error ? (fault.stack ?? fault.message) : String(fault);
+    parentPort?.postMessage({ fault: words } satisfies Reply);
+  }
+});

@@ -1,0 +1,157 @@
+import { type Transferable, Worker } from 'node:worker_threads';
+import type { Leases } from './leases.ts';
+import type { Posted, Reply } from './pool-thread.ts';
+
+interface PoolLimits {
+  readonly threads: number;
+  readonly maxHeapMb: number;
+  /** How long a thread keeps what it remembers without an order. */
+  readonly idleMs: number;
+}
+
+/** What is to be done in a thread. */
+interface Order {
+  /** A module that exports `work`: it is given the input, and its value is the order's. */
+  readonly module: URL;
+  readonly input: unknown;
+  /** What of the input is handed over and not copied. */
+  readonly moved?: readonly Transferable[];
+  readonly account: string;
+  /** What it is about: where it is free, the thread that did the last order about it does the next. */
+  readonly about?: string;
+  /** What takes longer is ended, with its thread. */
+  readonly maxMs: number;
+  /** Aborted when the value is wanted no longer. */
+  readonly gone?: AbortSignal;
+}
+
+interface Waiting extends Order {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (fault: Error) => void;
+}
+
+interface Thread {
+  readonly worker: Worker;
+  readonly remembers: Set<string>;
+  order: Waiting | undefined;
+  /** Ends it, with its order. */
+  end(fault: Error): void;
+  timer: NodeJS.Timeout | undefined;
+}
+
+/**
+ * Threads for work that would hold up every request. Each does one order at a time, so that one that dies takes no other order
+ * along; the accounts take turns, and one account leaves a thread to the others.
+ */
+export class ThreadPool {
+  readonly #limits: PoolLimits;
+  readonly #data: unknown;
+  readonly #leases: Leases | undefined;
+  readonly #threads = new Set<Thread>();
+  /** Orders that have not begun, by account; the accounts in the order of their turns. */
+  readonly #waiting = new Map<string, Waiting[]>();
+
+  /**
+   * @param data what the threads read as `workerData`
+   * @param leases how many orders may wait or be under way; left out: any number
+   */
+  constructor(limits: PoolLimits, data: unknown, leases?: Leases) {
+    this.#limits = limits;
+    this.#data = data;
+    this.#leases = leases;
+  }
+
+  /** @throws Error where the work failed, took too long or too much memory; the refusal of the leases */
+  async run(order: Order): Promise<unknown> {
+    const place = await this.#leases?.take(order.account);
+    try {
+      order.gone?.throwIfAborted();
+      return await new Promise((resolve, reject) => this.#add({ ...order, resolve, reject }));
+    } finally {
+      place?.end();
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#waiting.clear();
+    await Promise.all([...this.#threads].map(({ worker }) => worker.terminate()));
+  }
+
+  #add(order: Waiting): void {
+    const { account, gone, reject } = order;
+    this.#waiting.set(account, [...(this.#waiting.get(account) ?? []), order]);
+    gone?.addEventListener('abort', () => {
+      this.#keep(account, this.#waiting.get(account)?.filter((other) => other !== order) ?? []);
+      const fault = new Error('nobody waits for this any more');
+      [...this.#threads].find((thread) => thread.order === order)?.end(fault);
+      reject(fault);
+    });
+    this.#next();
+  }
+
+  #keep(account: string, orders: Waiting[]): void {
+    if (orders.length > 0) this.#waiting.set(account, orders);
+    else this.#waiting.delete(account);
+  }
+
+  #next(): void {
+    const busy = [...this.#threads].flatMap(({ order }) => (order === undefined ? [] : [order.account]));
+    const { threads } = this.#limits;
+    if (busy.length >= threads) return;
+    const share = Math.max(1, threads - 1);
+    const turn = [...this.#waiting].find(([account]) => busy.filter((other) => other === account).length < share);
+    if (turn === undefined) return;
+    const [account, [order, ...others]] = turn;
+    // The account goes to the end of the line.
+    this.#waiting.delete(account);
+    this.#keep(account, others);
+    if (order !== undefined) this.#begin(order);
+    this.#next();
+  }
+
+  #begin(order: Waiting): void {
+    const free = [...this.#threads].filter((thread) => thread.order === undefined);
+    const { about, module, input, moved = [], maxMs } = order;
+    const known = about === undefined ? undefined : free.find(({ remembers }) => remembers.has(about));
+    const thread = known ?? free[0] ?? this.#start();
+    if (about !== undefined) thread.remembers.add(about);
+    thread.order = order;
+    clearTimeout(thread.timer);
+    thread.timer = setTimeout(() => thread.end(new Error('the order took too long')), maxMs).unref();
+    thread.worker.postMessage({ module: module.href, input } satisfies Posted, moved);
+  }
+
+  #start(): Thread {
+    const worker = new Worker(new URL('./pool-thread.ts', import.meta.url), {
+      execArgv: [],
+      workerData: this.#data,
+      resourceLimits: { maxOldGenerationSizeMb: this.#limits.maxHeapMb },
+    });
+    // A process that has nothing else to do ends.
+    worker.unref();
+    const end = (fault: Error): void => {
+      clearTimeout(thread.timer);
+      if (!this.#threads.delete(thread)) return;
+      void worker.terminate();
+      thread.order?.reject(fault);
+      this.#next();
+    };
+    const thread: Thread = { worker, remembers: new Set(), order: undefined, end, timer: undefined };
+    worker.on('error', (fault) => end(fault instanceof Error ? fault : new Error('the thread failed')));
+    worker.on('exit', () => end(new Error('the thread ended')));
+    worker.on('message', (reply: Reply) => {
+      clearTimeout(thread.timer);
+      thread.timer = setTimeout(
+        () => end(new Error('the thread was not needed any more')),
+        this.#limits.idleMs,
+      ).unref();
+      const { order } = thread;
+      thread.order = undefined;
+      if ('fault' in reply) order?.reject(new Error(`the thread failed: ${reply.fault}`));
+      else order?.resolve(reply.value);
+      this.#next();
+    });
+    this.#threads.add(thread);
+    return thread;
+  }
+}

@@ -1,0 +1,104 @@
+import { connect, type Socket } from 'node:net';
+import { expect, test } from 'vitest';
+import { WITH_CONSOLE } from '#test/harness/console.ts';
+import { sendRaw } from '#test/harness/raw-http.ts';
+import { untilTrue, useService } from '#test/harness/test-service.ts';
+
+// A table that no buffer between service and client holds as a whole.
+const VOTERS = 30_000;
+
+const service = await useService({ ...WITH_CONSOLE, worker: false });
+const account = await service.account();
+const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }]);
+await service.query(
+  `INSERT INTO voters (voting_event_id, id, name, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
+   SELECT $1, 'vtr_' || lpad(n::text, 9, '0'), repeat('n', 180), 'M' || n, 'M' || n, 1000000, 'approved', 'organizer', 'none', now_ms(), now_ms()
+   FROM generate_series(1, $2::integer) AS n`,
+  [event.id, VOTERS],
+);
+const base = `/voting-events/${event.id}`;
+
+/** Where a path that redirects leads to. */
+async function downloadOf(path: string): Promise<string> {
+  const { headers } = await account.get(path);
+  const { pathname } = new URL(headers.get('location') ?? '');
+  return pathname;
+}
+
+const get = (path: string): string =>
+  `GET ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${account.read}\r\n\r\n`;
+
+function send(method: string, path: string, body: unknown): string {
+  const text = JSON.stringify(body);
+  const head = `Host: x\r\nAuthorization: Bearer ${account.write}\r\nContent-Type: application/json`;
+  return `${method} ${path} HTTP/1.1\r\n${head}\r\nContent-Length: ${text.length}\r\n\r\n${text}`;
+}
+
+/** Sends bytes and hangs up once so many bytes of the answer have come; at once for 0. */
+function hangUp(bytes: string, after: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const socket: Socket = connect({ port: service.port, host: '127.0.0.1' });
+  let came = 0;
+  // A peer that reads no further lets the answer wait within the service.
+  const leave = (): void => void socket.pause().resetAndDestroy();
+  socket.on('connect', () => socket.write(bytes, () => void (after === 0 && leave())));
+  socket.on('data', (chunk: Buffer) => {
+    came += chunk.length;
+    if (came >= after) leave();
+  });
+  // Nothing more comes where the answer is shorter, or has no end.
+  socket.setTimeout(300, leave);
+  socket
+    .on('end', leave)
+    .on('error', leave)
+    .on('close', () => resolve());
+  return promise;
+}
+
+const held = () => Object.entries(service.deps.leases).map(([kind, leases]) => [kind, leases.held]);
+const nothing = () => held().map(([kind]) => [kind, 0]);
+const allBack = () => untilTrue(() => held().every(([, count]) => count === 0));
+
+const KINDS: readonly [string, () => string | Promise<string>][] = [
+  ['a table that streams', () => get(`${base}/voters/csv`)],
+  ['a search', () => get(`${base}/voters?search=nnn`)],
+  ['statistics', () => get(`${base}/stats`)],
+  ['a long list', () => get(`${base}/audit`)],
+  ['a file', async () => get(await downloadOf(`${base}/results/csv`))],
+  ['a report', async () => get(await downloadOf(`${base}/results/pdf`))],
+  ['a definition', () => get(`${base}/definition`)],
+  ['a HEAD', () => get(`${base}/voters/csv`).replace('GET', 'HEAD')],
+  ['a change', () => send('PATCH', base, { title: 'Another' })],
+  [
+    'an import',
+    () => send('POST', `${base}/voters/import`, { mode: 'all', dryRun: true, voters: [{ name: 'A', voterId: 'X' }] }),
+  ],
+  ['a large body that does not come', () => send('PUT', `${base}/definition`, 'x'.repeat(1_000_000)).slice(0, 2_000)],
+  ['the stream of the console', () => 'GET /console/live HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n'],
+  ['what waits behind another answer', () => `${get(`${base}/voters/csv`)}${get(`${base}/stats`)}`],
+];
+
+test.each(KINDS)('%s gives back what it took, at whichever byte its client hangs up', async (_, make) => {
+  const bytes = await make();
+  for (let sent = 1; sent < bytes.length; sent += 17) await hangUp(bytes.slice(0, sent), 0);
+  for (const after of [0, 0, 0, 1, 1, 500, 1_000, 70_000, 1_000_000, 4_000_000])
+    await Promise.all([hangUp(bytes, after), hangUp(bytes, after)]);
+  await allBack();
+  expect(held()).toEqual(nothing());
+  expect((await account.get(`${base}/stats`)).status).toBe(200);
+});
+
+test('an account has so many bytes of bodies under way, and a body is refused before it is read', async () => {
+  const announce = (length: number) =>
+    send('POST', '/voting-events/definition', {}).replace(/Content-Length: .*/s, `Content-Length: ${length}\r\n\r\n{`);
+  const bodies = Array.from({ length: 8 }, () => sendRaw(service.port, announce(30_000_000)));
+  const answers = await Promise.allSettled(bodies);
+  const refused = answers.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
+  // Four changes at a time get so far; one of them has room, and its body never comes.
+  expect(refused.map(({ status }) => status)).toEqual(refused.map(() => 429));
+  expect(new Set(refused.map(({ body }) => JSON.parse(body).error.details.reason))).toEqual(
+    new Set(['too_many_at_once']),
+  );
+  expect(refused.length).toBe(7);
+  await allBack();
+});

@@ -1,0 +1,98 @@
+import { beforeAll, expect, test } from 'vitest';
+import { finishEvent, sealBallots } from '#test/harness/elections.ts';
+import { fillEvent, votesOf } from '#test/harness/largest-event.ts';
+import { type TestAccount, type TestAnswer, useService } from '#test/harness/test-service.ts';
+
+const service = await useService();
+const [hostile, other] = [await service.account('pro'), await service.account('pro')];
+
+/** As much as a free account may make: each count is work for a thread. */
+const LARGE = { positions: 12, candidates: 1_000 };
+/** Few enough to be quick, enough to be counted in a thread. */
+const SMALL = { positions: 6, candidates: 999 };
+
+/** Open polls of ranked positions, with two ballots each. */
+async function largePolls(account: TestAccount, size: typeof SMALL, count: number): Promise<string[]> {
+  const ids: string[] = [];
+  for (let made = 0; made < count; made += 1) {
+    const event = await account.event({ type: 'poll' }, [], false);
+    await fillEvent(service.deps.db.$client, event.id, size);
+    await account.change(`/voting-events/${event.id}`, { status: 'open' });
+    for (let kind = 0; kind < 2; kind += 1) await account.votePoll(event, votesOf(kind, size, 10));
+    await sealBallots(service, event.id);
+    ids.push(event.id);
+  }
+  return ids;
+}
+
+let [attackers, quiet, closing]: [string[], string[], string[]] = [[], [], []];
+beforeAll(async () => {
+  attackers = await largePolls(hostile, LARGE, 3);
+  quiet = await largePolls(other, SMALL, 1);
+  closing = await largePolls(other, SMALL, 1);
+}, 240_000);
+
+const read = (account: TestAccount, path: string): Promise<TestAnswer> => account.get(`/voting-events/${path}`);
+
+async function report(account: TestAccount, id: string): Promise<{ readonly status: number }> {
+  const { headers, status } = await read(account, `${id}/results/pdf`);
+  const location = headers.get('location');
+  return location === null ? { status } : fetch(`http://127.0.0.1:${service.port}${new URL(location).pathname}`);
+}
+
+/** A body for a thread: more than a megabyte. */
+const largeBody = (account: TestAccount, id: string): Promise<TestAnswer> =>
+  account.post(`/voting-events/${id}/voters/import`, {
+    mode: 'all',
+    dryRun: true,
+    voters: Array.from({ length: 4_000 }, (_, index) => ({
+      name: 'n'.repeat(200),
+      voterId: `${'v'.repeat(90)}${index}`,
+    })),
+  });
+
+const KINDS: readonly [string, (account: TestAccount, id: string) => Promise<{ readonly status: number }>][] = [
+  ['results', (account, id) => read(account, `${id}/results`)],
+  ['rounds', (account, id) => read(account, `${id}/results/rounds?positionId=pos_l_1`)],
+  ['reports', report],
+  ['large bodies', largeBody],
+];
+
+test.each(KINDS)(
+  'while an account asks for many %s, those of another are answered in between, and none fails',
+  async (_, ask) => {
+    let ended = 0;
+    const orders = Array.from({ length: 8 }, (__, index) =>
+      ask(hostile, attackers[index % attackers.length] ?? '').finally(() => {
+        ended += 1;
+      }),
+    );
+    const own: number[] = [];
+    for (const [, mine] of KINDS) own.push((await mine(other, quiet[0] ?? '')).status);
+    expect(own).toEqual([200, 200, 200, 200]);
+    await Promise.all(orders);
+    expect(ended).toBe(8);
+  },
+  120_000,
+);
+
+test('a close does not wait for what an account asks for', async () => {
+  const [id = ''] = closing;
+  // Nothing that is asked for gets a thread before the close has been signed.
+  const stuck = new URL(
+    'data:text/javascript,export const work = () => new Promise(() => setInterval(() => {}, 1000))',
+  );
+  const leave = new AbortController();
+  const order = (account: string) =>
+    service.deps.threads.run({ module: stuck, input: 0, account, maxMs: 600_000, gone: leave.signal });
+  const held = Promise.allSettled(['a', 'b', 'c'].map(order));
+  await other.change(`/voting-events/${id}`, { status: 'closed' });
+  await finishEvent(service, id);
+  const [{ close }] = await service.query('SELECT closed_size AS close FROM ballot_logs WHERE voting_event_id = $1', [
+    id,
+  ]);
+  expect(Number(close)).toBeGreaterThan(0);
+  leave.abort();
+  await held;
+  expect((await read(other, `${id}/results`)).body.data.final).toBe(true);
+}, 120_000);

@@ -1,0 +1,58 @@
+import { describe, expect, test, vi } from 'vitest';
+import { Leases } from '#src/platform/leases.ts';
+
+const refuse = (whose: string) => new Error(whose);
+
+describe('leases', () => {
+  test('of one account are so many at a time; a further one waits its turn, and is refused after two seconds', async () => {
+    vi.useFakeTimers();
+    try {
+      const leases = new Leases({ perAccount: 2, maxWaiting: 1, refuse });
+      const [first] = await Promise.all([leases.take('a'), leases.take('a')]);
+      const third = leases.take('a');
+      // Whoever finds the queue full is refused at once.
+      await expect(leases.take('a')).rejects.toThrow('account');
+      await expect(Promise.all([third, vi.advanceTimersByTimeAsync(2_000)])).rejects.toThrow('account');
+      const fourth = leases.take('a');
+      first?.end();
+      (await fourth).end();
+      expect(leases.held).toBe(1);
+    } finally {
+      vi.useRealTimers();
+    }
+  });
+
+  test('of one account keep no other waiting, and all accounts together have a limit', async () => {
+    const leases = new Leases({ perAccount: 4, inAll: 6, refuse });
+    await leases.take('a', 4);
+    await expect(leases.take('a')).rejects.toThrow('account');
+    await leases.take('b', 2);
+    await expect(leases.take('b')).rejects.toThrow('process');
+    expect(leases.held).toBe(6);
+  });
+
+  test('end once: a place goes from hand to hand, and none is given back twice', async () => {
+    const leases = new Leases({ perAccount: 1, maxWaiting: 5, refuse });
+    const first = await leases.take('a');
+    const second = leases.take('a');
+    first.end();
+    first.end();
+    // The one who comes now does not get in between.
+    const third = leases.take('a');
+    expect(leases.held).toBe(1);
+    (await second).end();
+    (await third).end();
+    expect(leases.held).toBe(0);
+  });
+
+  test('are not waited for by who has gone', async () => {
+    const leases = new Leases({ perAccount: 1, maxWaiting: 5, refuse });
+    const [first, gone] = [await leases.take('a'), new AbortController()];
+    const waiting = leases.take('a', 1, gone.signal);
+    gone.abort();
+    await expect(waiting).rejects.toThrow('account');
+    await expect(leases.take('a', 1, gone.signal)).rejects.toThrow('account');
+    first.end();
+    expect(leases.held).toBe(0);
+  });
+});
