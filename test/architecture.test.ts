@@ -53,14 +53,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2031,
   database: 1839,
   'embedded-postgres': 1084,
-  http: 3813,
+  http: 3815,
   server: 767,
   reference: 2910,
   jobs: 613,
   mail: 551,
   accounts: 874,
   webhooks: 2620,
-  'voting-events': 4229,
+  'voting-events': 4231,
   'ballot-definition': 4004,
   voters: 5349,
   payments: 3685,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4549,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_307;
+const LINES_OF_ALL = 61_311;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
