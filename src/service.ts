@@ -17,6 +17,7 @@ import { DatabaseClock } from '#src/database/database-clock.ts';
 import { Heartbeat } from '#src/database/heartbeat.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
 import { watchDurability } from '#src/database/watch-durability.ts';
+import { IdempotencyStore } from '#src/http/idempotency.ts';
 import { Load } from '#src/http/load.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { readTraces } from '#src/http/read-traces.ts';
@@ -27,7 +28,7 @@ import { JOB_PLACES } from '#src/jobs/run-jobs.ts';
 import { createFileMailer, createSmtpMailer, type Mailer } from '#src/mail/mailer.ts';
 import { createPricing } from '#src/payments/link-business.ts';
 import { createPaymentProviders } from '#src/payments/payment-providers.ts';
-import { MINUTE_MS, systemClock } from '#src/platform/clock.ts';
+import { MINUTE_MS, SECOND_MS, systemClock } from '#src/platform/clock.ts';
 import { ClockDrift } from '#src/platform/clock-drift.ts';
 import { createIds } from '#src/platform/ids.ts';
 import { type Log, onAlarm, summariseFault } from '#src/platform/log.ts';
@@ -75,6 +76,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const definitions = new BallotDefinitionCache(db);
   const logKey = createLogKey(config, secrets);
   const ids = createIds(clock);
+  const processId = randomBytes(PROCESS_ID_BYTES);
   const checkpoints = new CheckpointMemory(config.dataDir, (note) => openCheckpoint(note, logKey));
   const payments = createPaymentProviders(() => clock.now(), config.providerUrls, sandboxUrl);
   const consoleFeed = offersConsole(config) ? new ConsoleFeed(clock.now()) : undefined;
@@ -89,7 +91,8 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
       webhooks: jobPool(WEBHOOK_POOL_SIZE),
     },
     clock,
-    processId: randomBytes(PROCESS_ID_BYTES),
+    processId,
+    idempotency: new IdempotencyStore(db, secrets, processId),
     load: new Load(() => db.$client.waitingCount + reads.$client.waitingCount),
     ids,
     log,
@@ -285,24 +288,20 @@ export async function startService(
           text: await metrics.registry.metrics(),
           type: metrics.registry.contentType,
         }));
-  const lastUsed = setInterval(() => {
-    deps.authenticator
-      .flushLastUsed()
-      .catch((fault: unknown) => deps.log.warn({ fault: summariseFault(fault) }, 'last use of keys not written'));
-  }, MINUTE_MS);
-  const keys = setInterval(() => {
-    deps.ballotKeys
-      .tidy()
-      .catch((fault: unknown) => deps.log.warn({ fault: summariseFault(fault) }, 'keys of events not looked through'));
-  }, MINUTE_MS);
+  const repeat = (work: () => Promise<void>, everyMs: number, failed: string) =>
+    setInterval(() => work().catch((fault) => deps.log.warn({ fault: summariseFault(fault) }, failed)), everyMs);
+  const repeated = [
+    repeat(() => deps.authenticator.flushLastUsed(), MINUTE_MS, 'last use of keys not written'),
+    repeat(() => deps.ballotKeys.tidy(), MINUTE_MS, 'keys of events not looked through'),
+    repeat(() => deps.idempotency.freeOver(), SECOND_MS, 'claims of requests that are over were not looked for'),
+  ];
   return {
     port: listener.port,
     replaced: replaced.promise,
     async stop(drainMs = 0) {
       stopping = true;
       deps.consoleFeed?.close();
-      clearInterval(lastUsed);
-      clearInterval(keys);
+      for (const timer of repeated) clearInterval(timer);
       durability.stop();
       deps.load.stop();
       sharing.stop();

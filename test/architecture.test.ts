@@ -53,7 +53,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2031,
   database: 1839,
   'embedded-postgres': 1084,
-  http: 3815,
+  http: 3847,
   server: 767,
   reference: 2910,
   jobs: 613,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4549,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_311;
+const LINES_OF_ALL = 61_343;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
