@@ -60,22 +60,22 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 551,
   accounts: 874,
   webhooks: 2620,
-  'voting-events': 4231,
+  'voting-events': 4470,
   'ballot-definition': 4004,
-  voters: 5349,
+  voters: 5352,
   payments: 3685,
   credits: 721,
   ballots: 3230,
-  'ballot-log': 3982,
+  'ballot-log': 3983,
   'service-log': 724,
   tally: 2858,
-  results: 5601,
+  results: 5603,
   console: 1262,
   demo: 488,
-  commands: 4549,
+  commands: 4570,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_343;
+const LINES_OF_ALL = 61_615;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
@@ -85,6 +85,7 @@ const COMMANDS_ELSEWHERE = [
   'database/postgres-programs.ts',
   'payments/connect-business.ts',
   'run-command.ts',
+  'voting-events/key-places.ts',
 ];
 
 /** Where a provider's name stands as an example, and decides nothing. */

@@ -10,7 +10,8 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { streamText } from '#src/platform/stream-text.ts';
 import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
-import type { BallotKeys, KeySettings } from '#src/voting-events/ballot-keys.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import type { KeySettings } from '#src/voting-events/key-places.ts';
 import { EventCounter, type ResultsAudience, type RoundQuestion } from './count-event.ts';
 import type { CountOrder, CountRequest, CountThreadData } from './count-thread.ts';
 import type { EventResults } from './event-results.ts';
@@ -56,8 +57,8 @@ export class Counting {
     this.#deps = deps;
     this.#counter = new EventCounter(deps);
     const { databaseUrl, secretKeys, keySettings } = deps;
-    const { ballotKeysDir, ballotKeysCopies } = keySettings;
-    const settings = { ballotKeysDir, ballotKeysCopies };
+    const { ballotKeysDir, ballotKeysCopies, dataDir } = keySettings;
+    const settings = { ballotKeysDir, ballotKeysCopies, dataDir };
     const workerData: CountThreadData = { databaseUrl, secretKeys, keySettings: settings };
     this.#thread = new OrderThread(new URL('./count-thread.ts', import.meta.url), IDLE_MS, {
       workerData,

@@ -24,6 +24,7 @@ import { type ApiError, type Issue, notFound, validationError } from '#src/platf
 import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import type { NewVoter } from './repository.ts';
@@ -46,6 +47,7 @@ export interface VoterDeps {
   readonly clock: Clock;
   readonly plans: Plans;
   readonly secrets: Secrets;
+  readonly ballotKeys: Pick<BallotKeys, 'requirePlaces'>;
 }
 
 /** How a field of row `index` is called in an answer: `voters[3].email` in a batch, `email` alone. */
@@ -53,6 +55,8 @@ type FieldName = (index: number, field: string) => string;
 
 export const batchField: FieldName = (index, field) => `voters[${index}].${field}`;
 export const singleField: FieldName = (_index, field) => field;
+
+export const ROLL_REFUSALS = ['voter_exists', 'roll_closed', 'plan_limit', 'ballot_key_unavailable'] as const;
 
 /** Both ways to create voters: one, or up to 100. */
 export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
@@ -71,7 +75,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
       path: '/',
       scope: 'write',
       answers: answersCreated(voterView, 'The new voter.'),
-      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
+      refusals: [...ROLL_REFUSALS],
       example: { name: 'Vera Okafor', email: 'vera@club.example' },
     }),
     event,
@@ -92,7 +96,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
       scope: 'write',
       description: 'One bad or duplicate row refuses them all, and is named as `voters[<index>].<field>`.',
       answers: answersCreated(z.array(voterView), 'The new voters, in the order sent.'),
-      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
+      refusals: [...ROLL_REFUSALS],
       example: {
         voters: [
           { name: 'Vera Okafor', email: 'vera@club.example' },
@@ -177,8 +181,10 @@ export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput,
 /**
  * Inserts voters, leaving out those whose e-mail or voter ID is taken. Returns the IDs that were inserted.
  * One array a column: a parameter a value would cost several times as much for each row.
+ * @throws ApiError 500 `ballot_key_unavailable`
  */
-export async function insertVoters(tx: Transaction, rows: readonly NewVoter[]): Promise<Set<string>> {
+export async function insertVoters(tx: Transaction, deps: VoterDeps, event: VotingEvent, rows: readonly NewVoter[]) {
+  if (event.type === 'election') await deps.ballotKeys.requirePlaces();
   const column = (type: ElementType, value: (row: NewVoter) => ArrayElement | undefined) =>
     sql`${sql.param(
       binaryArray(
@@ -264,7 +270,7 @@ export async function addVoters(
   const issues = inputs.flatMap((row, index) => rowIssues(event, row, groupIds, (field) => name(index, field)));
   if (issues.length > 0) throw validationError(issues);
   const rows = inputs.map((input) => newVoter(deps, event, input, source));
-  const inserted = await insertIntoEvent(tx, rows);
+  const inserted = await insertIntoEvent(tx, deps, event, rows);
   if (inserted.size < rows.length) {
     const others = rows.filter((row) => !inserted.has(row.id));
     const mine = new Set(rows.filter((row) => inserted.has(row.id)).flatMap((row) => [row.emailKey, row.voterIdKey]));
@@ -278,9 +284,9 @@ export async function addVoters(
 }
 
 /** @throws ApiError 404 where the event was deleted meanwhile */
-async function insertIntoEvent(tx: Transaction, rows: readonly NewVoter[]): Promise<Set<string>> {
+async function insertIntoEvent(...of: Parameters<typeof insertVoters>): Promise<Set<string>> {
   try {
-    return await insertVoters(tx, rows);
+    return await insertVoters(...of);
   } catch (fault) {
     if (violatedConstraint(fault) === 'voters_voting_event_id_voting_events_id_fk') throw notFound();
     throw fault;

@@ -82,13 +82,8 @@ export function importVoters(deps: VoterDeps, author: VoterAuthor): TakeRows {
     const { sound, refused } = await sift(tx, author, inputs);
     const source = { source: 'organizer', status: 'approved' } as const;
     const rows = sound.map(({ index, input }) => ({ index, row: newVoter(deps, event, input, source) }));
-    const inserted =
-      rows.length === 0
-        ? new Set()
-        : await insertVoters(
-            tx,
-            rows.map(({ row }) => row),
-          );
+    const news = rows.map(({ row }) => row);
+    const inserted = news.length === 0 ? new Set() : await insertVoters(tx, deps, event, news);
     if (inserted.size > 0) await takeRoomForVoters(tx, deps, event, author.ownerPlan, 'organizer', inserted.size);
     const others = rows.filter(({ row }) => !inserted.has(row.id));
     const keys = keysOf(others.map(({ row }) => row));

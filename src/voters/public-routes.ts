@@ -16,6 +16,7 @@ import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { checkCast, type Participant } from './check-cast.ts';
+import { ROLL_REFUSALS } from './create-voters.ts';
 import { reasonOf } from './eligibility.ts';
 import { reportForged } from './forged-rows.ts';
 import { registerVoter, registrationIssues } from './register-voter.ts';
@@ -101,7 +102,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
         registeredVoterView,
         'The voter. With automatic approval, the first voter key that is used approves it.',
       ),
-      refusals: ['registration_closed', 'roll_closed', 'voter_exists', 'plan_limit'],
+      refusals: ['registration_closed', ...ROLL_REFUSALS],
       example: { name: 'Tomás Ruiz', email: 'tomas@club.example' },
     }),
     event,
