@@ -54,7 +54,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   database: 1839,
   'embedded-postgres': 1084,
   http: 3847,
-  server: 767,
+  server: 771,
   reference: 2910,
   jobs: 613,
   mail: 551,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4570,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_615;
+const LINES_OF_ALL = 61_619;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
