@@ -21,7 +21,7 @@ import { IdempotencyStore } from '#src/http/idempotency.ts';
 import { Load } from '#src/http/load.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { readTraces } from '#src/http/read-traces.ts';
-import { shareRateLimits } from '#src/http/share-rate-limits.ts';
+import { EXCHANGE_MS, exchangeRateLimits } from '#src/http/share-rate-limits.ts';
 import { RequestTraces, traceRequests } from '#src/http/trace-requests.ts';
 import type { RecurringJob } from '#src/jobs/queue.ts';
 import { JOB_PLACES } from '#src/jobs/run-jobs.ts';
@@ -232,7 +232,6 @@ export async function startService(
     };
   };
   const rateLimiter = new RateLimiter();
-  const sharing = shareRateLimits(deps.db.$client, rateLimiter, deps.log);
   const jobs = [...allJobs(deps), ...recurring];
   const metrics = createMetrics(() => readFigures(deps.db, jobs, deps.config.witnesses), deps.version);
   onAlarm(deps.log, (name) => metrics.alarm(name));
@@ -244,6 +243,19 @@ export async function startService(
     if (deps.consoleFeed !== undefined && !isOfConsole(request)) deps.consoleFeed.addRequest(request, deps.clock.now());
   });
   deps.consoleFeed?.recall(await readTraces(deps.db, { limit: KEPT.requests }));
+  const giveUp = async (fault: unknown) => {
+    // An embedded database stops next, and each session that it cuts is logged as a fault.
+    await Promise.all([heartbeat.stop(), closeDeps(deps)]);
+    throw fault;
+  };
+  const { metricsPort } = deps.config;
+  const metricsServer =
+    metricsPort === undefined || cluster.isWorker
+      ? undefined
+      : await serveMetrics(metricsPort, deps.config.host, async () => ({
+          text: await metrics.registry.metrics(),
+          type: metrics.registry.contentType,
+        })).catch(giveUp);
   const listener: Listener = await listen({
     referenceUrl: deps.config.apiDocUrl,
     fetch: (request, env) => app.fetch(request, env),
@@ -252,11 +264,7 @@ export async function startService(
     log: deps.log,
     observe: (request) => metrics.observe(request),
     reusePort: cluster.isWorker && sharesPortInKernel(deps.config.port),
-  }).catch(async (fault: unknown) => {
-    // An embedded database stops next, and each session that it cuts is logged as a fault.
-    await Promise.all([heartbeat.stop(), closeDeps(deps)]);
-    throw fault;
-  });
+  }).catch(giveUp);
   if (deps.consoleFeed !== undefined) deps.ownInbox.open(deps.config.host, listener.port);
   const notifications = listenForNotifications(
     databaseUrl,
@@ -280,17 +288,18 @@ export async function startService(
   const durability = watchDurability(deps.db.$client, deps.log);
   // Among several processes the first one serves the figures of all of them.
   if (cluster.isWorker) shareMetrics(metrics.registry);
-  const { metricsPort } = deps.config;
-  const metricsServer =
-    metricsPort === undefined || cluster.isWorker
-      ? undefined
-      : await serveMetrics(metricsPort, deps.config.host, async () => ({
-          text: await metrics.registry.metrics(),
-          type: metrics.registry.contentType,
-        }));
-  const repeat = (work: () => Promise<void>, everyMs: number, failed: string) =>
-    setInterval(() => work().catch((fault) => deps.log.warn({ fault: summariseFault(fault) }, failed)), everyMs);
+  // In the background, one run after the other: no request waits for it.
+  const repeat = (work: () => Promise<void>, everyMs: number, failed: string) => {
+    let running = false;
+    return setInterval(async () => {
+      if (running) return;
+      running = true;
+      await work().catch((fault: unknown) => deps.log.warn({ fault: summariseFault(fault) }, failed));
+      running = false;
+    }, everyMs);
+  };
   const repeated = [
+    repeat(() => exchangeRateLimits(deps.db.$client, rateLimiter), EXCHANGE_MS, 'rate limits were not shared'),
     repeat(() => deps.authenticator.flushLastUsed(), MINUTE_MS, 'last use of keys not written'),
     repeat(() => deps.ballotKeys.tidy(), MINUTE_MS, 'keys of events not looked through'),
     repeat(() => deps.idempotency.freeOver(), SECOND_MS, 'claims of requests that are over were not looked for'),
@@ -304,7 +313,6 @@ export async function startService(
       for (const timer of repeated) clearInterval(timer);
       durability.stop();
       deps.load.stop();
-      sharing.stop();
       await metricsServer?.stop();
       await Promise.all([listener.drain(drainMs).then(() => listener.close(TIME_LIMITS.shutdownGraceMs)), work.stop()]);
       await within(Promise.all([deps.authenticator.flushLastUsed(), tracing.stop()]), TIME_LIMITS.closeMs);

@@ -53,12 +53,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2031,
   database: 1839,
   'embedded-postgres': 1084,
-  http: 3847,
-  server: 771,
+  http: 3831,
+  server: 777,
   reference: 2910,
-  jobs: 613,
+  jobs: 626,
   mail: 551,
-  accounts: 874,
+  accounts: 885,
   webhooks: 2620,
   'voting-events': 4470,
   'ballot-definition': 4004,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4570,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 61_619;
+const LINES_OF_ALL = 61_684;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
