@@ -484,6 +484,7 @@ CREATE TABLE "ballot_keys" (
 	"wrapped" text,
 	"created_at" bigint NOT NULL,
 	"retired_at" bigint,
+	"seen_in" text[] DEFAULT '{}' NOT NULL,
 	CONSTRAINT "ballot_keys_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
 
@@ -651,6 +652,7 @@ CREATE INDEX "voided_ballots_leaf" ON "voided_ballots" USING btree ("voting_even
 CREATE UNIQUE INDEX "pending_ballots_code" ON "pending_ballots" USING btree ("voting_event_id","code_tag");
 CREATE INDEX "pending_ballots_age" ON "pending_ballots" USING btree ("cast_at");
 CREATE INDEX "idempotency_keys_expiry" ON "idempotency_keys" USING btree ("expires_at");
+CREATE INDEX "idempotency_keys_running" ON "idempotency_keys" USING btree ("claim") WHERE status IS NULL;
 CREATE INDEX "idempotency_keys_event" ON "idempotency_keys" USING btree ("voting_event_id") WHERE voting_event_id IS NOT NULL;
 CREATE INDEX "payment_attempts_id" ON "payment_attempts" USING btree ("id");
 CREATE UNIQUE INDEX "payment_attempts_request" ON "payment_attempts" USING btree ("voting_event_id","request_key");

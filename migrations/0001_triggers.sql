@@ -11,7 +11,7 @@ CREATE OR REPLACE TRIGGER event_invites_tell_change AFTER INSERT OR DELETE OR UP
   FOR EACH ROW EXECUTE FUNCTION tell_sharing_change();
 
 -- A job looks after the log of an event that opened, changed or closed.
-CREATE OR REPLACE TRIGGER voting_events_tend_ballot_log AFTER UPDATE OF paper_version, closed_at, ends_at ON voting_events
+CREATE OR REPLACE TRIGGER voting_events_tend_ballot_log AFTER UPDATE OF paper_version ON voting_events
   FOR EACH ROW EXECUTE FUNCTION tend_ballot_log();
 
 -- What was logged, sealed or booked is never rewritten, by no role.

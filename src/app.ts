@@ -21,7 +21,6 @@ import { checkScope } from '#src/http/check-scope.ts';
 import type { Env } from '#src/http/env.ts';
 import { answerError } from '#src/http/errors.ts';
 import { findOperation } from '#src/http/find-operation.ts';
-import { IdempotencyStore } from '#src/http/idempotency.ts';
 import { limitRate } from '#src/http/limit-rate.ts';
 import { logRequest, type TraceableRequest } from '#src/http/log-request.ts';
 import { type Operation, operationsOf } from '#src/http/operation.ts';
@@ -136,7 +135,7 @@ function answeringDeps(deps: Deps): Env['Variables']['service'] {
     log: deps.log,
     leases: deps.leases,
     threads: deps.threads,
-    idempotency: new IdempotencyStore(deps.db, deps.secrets, deps.processId),
+    idempotency: deps.idempotency,
     // The caller who changes an event sees the change with their next request; other processes are notified by the database.
     changed: (eventId) => deps.events.forget(eventId),
   };

@@ -249,6 +249,48 @@ export function readConfig(environment: Environment = process.env): Config {
   };
 }
 
+/** Beside those of the service: what commands read. */
+const COMMAND_SETTINGS = [
+  'PAYMENT_SECRET_KEY',
+  'PAYMENT_WEBHOOK_SECRET',
+  'VOTING_KEY',
+  'VOTING_API_KEY',
+  'VOTING_API',
+  'PG_BIN',
+];
+/** What no other program names its settings by; a name of Kubernetes for a service called `voting` is none of them. */
+const OWN_NAME = /^(?:BALLOT_KEYS|WEBHOOK|PROVIDER_[AB]|METRICS|VOTING)_(?!(?:.*_)?(?:SERVICE|PORT)(?:_|$))/;
+
+/** How many letters are to be put in, taken out or replaced. */
+function editDistance(one: string, other: string): number {
+  let above = Array.from({ length: other.length + 1 }, (_, index) => index);
+  for (const [row, letter] of [...one].entries()) {
+    const current = [row + 1];
+    for (const [column, its] of [...other].entries()) {
+      const [left = 0, over = 0, across = 0] = [current[column], above[column + 1], above[column]];
+      current.push(Math.min(left + 1, over + 1, across + (letter === its ? 0 : 1)));
+    }
+    above = current;
+  }
+  return above.at(-1) ?? 0;
+}
+
+/** A line for each name that looks like a setting and is none: it has no effect. Short names are too near to those of other programs. */
+export function listUnknownSettings(environment: Environment = process.env): string[] {
+  const known = [
+    ...Object.keys(environmentSchema.shape),
+    ...Object.keys(providerAddresses.in.shape),
+    ...COMMAND_SETTINGS,
+  ];
+  const unknown = Object.keys(withoutEmpty(environment)).filter((name) => name.length < 40 && !known.includes(name));
+  return unknown.flatMap((name) => {
+    const most = ({ length }: string): number => (length < 6 ? 0 : length < 9 ? 1 : 2);
+    const meant = known.find((one) => editDistance(name.toUpperCase(), one) <= most(one));
+    if (meant === undefined && !OWN_NAME.test(name)) return [];
+    return [`${name} is not a setting${meant === undefined ? '' : `: ${meant} is`}`];
+  });
+}
+
 /** The keys of a payment business that is being connected, where the environment holds them. */
 export function readPaymentCredentials(environment: Environment = process.env): {
   secretKey?: string;

@@ -7,6 +7,7 @@ import type { BallotWriter } from '#src/ballots/repository.ts';
 import type { ConsoleFeed } from '#src/console/console-feed.ts';
 import type { Database } from '#src/database/client.ts';
 import type { DatabaseClock } from '#src/database/database-clock.ts';
+import type { IdempotencyStore } from '#src/http/idempotency.ts';
 import type { Load } from '#src/http/load.ts';
 import type { LoopWatch } from '#src/http/loop-watch.ts';
 import type { LeasesByKind } from '#src/http/request-life.ts';
@@ -41,6 +42,7 @@ export interface Deps {
   readonly clock: DatabaseClock;
   /** Names this process among all that share the database, 16 random bytes. */
   readonly processId: Buffer;
+  readonly idempotency: IdempotencyStore;
   /** How much there is to do, and what is refused for it. */
   readonly load: Load;
   readonly loopWatch: LoopWatch;

@@ -15,7 +15,8 @@ import {
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate, requireMigrated } from '#src/database/migrate.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
-import { checkKeyFolders } from '#src/voting-events/check-ballot-keys.ts';
+import { checkKeyFolders, checkPlaces } from '#src/voting-events/check-ballot-keys.ts';
+import { markFirst } from '#src/voting-events/key-places.ts';
 
 /**
  * Everything that the start and `doctor` ask of a database and its keys. Nothing is written.
@@ -28,8 +29,11 @@ export async function checkStart(config: Config, url: string, now: () => number)
     if (server.some(({ status }) => status === 'failed')) return [...server, ...folders];
     // Also where the start is to migrate, and the schema number is not this build's yet.
     const client = await connectOnce(url);
-    const identity = await checkIdentity(config, client).finally(() => client.end());
-    return [...server, ...folders, ...identity];
+    try {
+      return [...server, ...folders, ...(await checkIdentity(config, client)), ...(await checkPlaces(config, client))];
+    } finally {
+      await client.end();
+    }
   } catch (fault) {
     const reason = explainDatabaseFault(fault);
     if (reason === undefined) throw fault;
@@ -64,8 +68,8 @@ export async function prepareStart(
   return withConnection(url, async (client) => {
     await storeIdentity(config, client);
     // Another process may have come first, with other keys.
-    const identity = await checkIdentity(config, client);
-    refuseFailed(identity);
+    refuseFailed(await checkIdentity(config, client));
+    await markFirst(config, client);
     const warnings = findings.filter(({ status }) => status === 'warning');
     return { config: await withLogIdentity(config, client), warnings };
   });

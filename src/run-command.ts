@@ -14,6 +14,7 @@ import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment
 import { systemClock } from '#src/platform/clock.ts';
 import { ApiError, conflict, type Issue } from '#src/platform/errors.ts';
 import { explainFileFault } from '#src/platform/explain-file-fault.ts';
+import { FolderUnusable } from '#src/platform/key-folders.ts';
 import { createLog } from '#src/platform/log.ts';
 import { checkStart, joinRunning, withSecretKey } from '#src/prepare-start.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
@@ -96,6 +97,7 @@ function wordsOfRefusal(fault: ApiError): string {
 export function wordsOf(fault: unknown): string | undefined {
   if (fault instanceof ConfigError || fault instanceof EmbeddedDatabaseInUse) return fault.message;
   if (fault instanceof RollRefused) return `Refused: ${fault.message}`;
+  if (fault instanceof FolderUnusable) return `Refused: ${fault.message}.`;
   if (fault instanceof ApiError) return `Refused: ${wordsOfRefusal(fault)}`;
   if (fault instanceof PaymentProviderUnavailable || fault instanceof PaymentProviderRefused)
     return `Refused: ${fault.message}. Check the credentials, and that the provider can be reached.`;

@@ -1,7 +1,7 @@
 import { runSandbox } from '#sandbox/run-sandbox.ts';
 import type { Sandbox } from '#sandbox/start-sandbox.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
-import { type Config, ConfigError } from '#src/config.ts';
+import { type Config, ConfigError, listUnknownSettings } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { findSchemaRefusal } from '#src/database/schema-number.ts';
@@ -48,6 +48,7 @@ interface Running {
 
 async function start(given: Config): Promise<Running> {
   await readAssets();
+  for (const line of listUnknownSettings()) say(`Note: ${line}. See .env.example.`);
   const embedded = given.databaseUrl === undefined;
   if (embedded) say('Starting the embedded database …');
   const database = embedded ? await startEmbeddedDatabase({ dataDir: given.dataDir, log: () => undefined }) : undefined;

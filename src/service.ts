@@ -18,19 +18,20 @@ import { DatabaseClock } from '#src/database/database-clock.ts';
 import { Heartbeat } from '#src/database/heartbeat.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
 import { watchDurability } from '#src/database/watch-durability.ts';
+import { IdempotencyStore } from '#src/http/idempotency.ts';
 import { Load } from '#src/http/load.ts';
 import { LoopWatch } from '#src/http/loop-watch.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { readTraces } from '#src/http/read-traces.ts';
 import { createLeases } from '#src/http/request-life.ts';
-import { shareRateLimits } from '#src/http/share-rate-limits.ts';
+import { EXCHANGE_MS, exchangeRateLimits } from '#src/http/share-rate-limits.ts';
 import { RequestTraces, traceRequests } from '#src/http/trace-requests.ts';
 import type { RecurringJob } from '#src/jobs/queue.ts';
 import { JOB_PLACES } from '#src/jobs/run-jobs.ts';
 import { createFileMailer, createSmtpMailer, type Mailer } from '#src/mail/mailer.ts';
 import { createPricing } from '#src/payments/link-business.ts';
 import { createPaymentProviders } from '#src/payments/payment-providers.ts';
-import { MINUTE_MS, systemClock } from '#src/platform/clock.ts';
+import { MINUTE_MS, SECOND_MS, systemClock } from '#src/platform/clock.ts';
 import { ClockDrift } from '#src/platform/clock-drift.ts';
 import { createIds } from '#src/platform/ids.ts';
 import { type Log, onAlarm, summariseFault } from '#src/platform/log.ts';
@@ -82,11 +83,16 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const definitions = new BallotDefinitionCache(db, differsFromLog);
   const logKey = createLogKey(config, secrets);
   const ids = createIds(clock);
+  const processId = randomBytes(PROCESS_ID_BYTES);
   const checkpoints = new CheckpointMemory(config.dataDir, (note) => openCheckpoint(note, logKey));
   const payments = createPaymentProviders(() => clock.now(), config.providerUrls, sandboxUrl);
   const leases = createLeases();
-  const { secretKeys, ballotKeysDir, ballotKeysCopies } = config;
-  const forThreads: CountThreadData = { databaseUrl, secretKeys, keySettings: { ballotKeysDir, ballotKeysCopies } };
+  const { secretKeys, ballotKeysDir, ballotKeysCopies, dataDir } = config;
+  const forThreads: CountThreadData = {
+    databaseUrl,
+    secretKeys,
+    keySettings: { ballotKeysDir, ballotKeysCopies, dataDir },
+  };
   const threads = new ThreadPool(THREADS, forThreads, leases.threads);
   const closeThreads = new ThreadPool(THREADS, forThreads);
   const consoleFeed = offersConsole(config) ? new ConsoleFeed(clock.now()) : undefined;
@@ -101,7 +107,8 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
       webhooks: jobPool(WEBHOOK_POOL_SIZE),
     },
     clock,
-    processId: randomBytes(PROCESS_ID_BYTES),
+    processId,
+    idempotency: new IdempotencyStore(db, secrets, processId),
     load: new Load(() => db.$client.waitingCount + reads.$client.waitingCount),
     loopWatch: new LoopWatch(),
     leases,
@@ -244,7 +251,6 @@ export async function startService(
     };
   };
   const rateLimiter = new RateLimiter();
-  const sharing = shareRateLimits(deps.db.$client, rateLimiter, deps.log);
   const jobs = [...allJobs(deps), ...recurring];
   const metrics = createMetrics(() => readFigures(deps.db, jobs, deps.config.witnesses), deps.version);
   onAlarm(deps.log, (name) => metrics.alarm(name));
@@ -256,6 +262,19 @@ export async function startService(
     if (deps.consoleFeed !== undefined && !isOfConsole(request)) deps.consoleFeed.addRequest(request, deps.clock.now());
   });
   deps.consoleFeed?.recall(await readTraces(deps.db, { limit: KEPT.requests }));
+  const giveUp = async (fault: unknown) => {
+    // An embedded database stops next, and each session that it cuts is logged as a fault.
+    await Promise.all([heartbeat.stop(), closeDeps(deps)]);
+    throw fault;
+  };
+  const { metricsPort } = deps.config;
+  const metricsServer =
+    metricsPort === undefined || cluster.isWorker
+      ? undefined
+      : await serveMetrics(metricsPort, deps.config.host, async () => ({
+          text: await metrics.registry.metrics(),
+          type: metrics.registry.contentType,
+        })).catch(giveUp);
   const listener: Listener = await listen({
     referenceUrl: deps.config.apiDocUrl,
     fetch: (request, env) => app.fetch(request, env),
@@ -264,11 +283,7 @@ export async function startService(
     log: deps.log,
     observe: (request) => metrics.observe(request),
     reusePort: cluster.isWorker && sharesPortInKernel(deps.config.port),
-  }).catch(async (fault: unknown) => {
-    // An embedded database stops next, and each session that it cuts is logged as a fault.
-    await Promise.all([heartbeat.stop(), closeDeps(deps)]);
-    throw fault;
-  });
+  }).catch(giveUp);
   if (deps.consoleFeed !== undefined) deps.ownInbox.open(deps.config.host, listener.port);
   deps.loopWatch.start(({ isRepeated, ...hold }) => {
     metrics.held(hold);
@@ -297,36 +312,32 @@ export async function startService(
   const durability = watchDurability(deps.db.$client, deps.log);
   // Among several processes the first one serves the figures of all of them.
   if (cluster.isWorker) shareMetrics(metrics.registry);
-  const { metricsPort } = deps.config;
-  const metricsServer =
-    metricsPort === undefined || cluster.isWorker
-      ? undefined
-      : await serveMetrics(metricsPort, deps.config.host, async () => ({
-          text: await metrics.registry.metrics(),
-          type: metrics.registry.contentType,
-        }));
-  const lastUsed = setInterval(() => {
-    deps.authenticator
-      .flushLastUsed()
-      .catch((fault: unknown) => deps.log.warn({ fault: summariseFault(fault) }, 'last use of keys not written'));
-  }, MINUTE_MS);
-  const keys = setInterval(() => {
-    deps.ballotKeys
-      .tidy()
-      .catch((fault: unknown) => deps.log.warn({ fault: summariseFault(fault) }, 'keys of events not looked through'));
-  }, MINUTE_MS);
+  // In the background, one run after the other: no request waits for it.
+  const repeat = (work: () => Promise<void>, everyMs: number, failed: string) => {
+    let running = false;
+    return setInterval(async () => {
+      if (running) return;
+      running = true;
+      await work().catch((fault: unknown) => deps.log.warn({ fault: summariseFault(fault) }, failed));
+      running = false;
+    }, everyMs);
+  };
+  const repeated = [
+    repeat(() => exchangeRateLimits(deps.db.$client, rateLimiter), EXCHANGE_MS, 'rate limits were not shared'),
+    repeat(() => deps.authenticator.flushLastUsed(), MINUTE_MS, 'last use of keys not written'),
+    repeat(() => deps.ballotKeys.tidy(), MINUTE_MS, 'keys of events not looked through'),
+    repeat(() => deps.idempotency.freeOver(), SECOND_MS, 'claims of requests that are over were not looked for'),
+  ];
   return {
     port: listener.port,
     replaced: replaced.promise,
     async stop(drainMs = 0) {
       stopping = true;
       deps.consoleFeed?.close();
-      clearInterval(lastUsed);
-      clearInterval(keys);
+      for (const timer of repeated) clearInterval(timer);
       durability.stop();
       deps.load.stop();
       deps.loopWatch.stop();
-      sharing.stop();
       await metricsServer?.stop();
       await Promise.all([listener.drain(drainMs).then(() => listener.close(TIME_LIMITS.shutdownGraceMs)), work.stop()]);
       await within(Promise.all([deps.authenticator.flushLastUsed(), tracing.stop()]), TIME_LIMITS.closeMs);

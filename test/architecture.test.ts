@@ -49,35 +49,35 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1479,
+  platform: 1651,
   'payment-providers': 2031,
-  database: 1915,
+  database: 1919,
   'embedded-postgres': 1084,
-  http: 3813,
-  server: 767,
-  reference: 2911,
-  jobs: 613,
+  http: 3943,
+  server: 788,
+  reference: 2914,
+  jobs: 626,
   mail: 551,
-  accounts: 920,
+  accounts: 931,
   webhooks: 2620,
-  'voting-events': 4405,
-  'ballot-definition': 4022,
-  voters: 5732,
-  payments: 3685,
+  'voting-events': 4645,
+  'ballot-definition': 4039,
+  voters: 5715,
+  payments: 3691,
   credits: 721,
   ballots: 3251,
-  'ballot-log': 4298,
+  'ballot-log': 4288,
   'service-log': 724,
-  tally: 2858,
-  results: 5603,
-  console: 1262,
+  tally: 2898,
+  results: 5480,
+  console: 1251,
   demo: 488,
-  commands: 4617,
+  commands: 4638,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 62_442;
+const LINES_OF_ALL = 63_049;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 50;
+const SMALL_FILES = 49;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [
@@ -85,6 +85,7 @@ const COMMANDS_ELSEWHERE = [
   'database/postgres-programs.ts',
   'payments/connect-business.ts',
   'run-command.ts',
+  'voting-events/key-places.ts',
 ];
 
 /** Where a provider's name stands as an example, and decides nothing. */

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { z } from 'zod';
+import { StartRefused } from '#src/database/check-server.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import type { PlanName } from './plan-names.ts';
@@ -63,13 +64,23 @@ const planSchema = z
   .partial();
 const plansSchema = z.strictObject({ free: planSchema, pro: planSchema, enterprise: planSchema }).partial();
 
-/** The built-in table, with what the operator's JSON file sets otherwise. @throws Error that names the file and what is wrong in it */
+/** @throws StartRefused that names the file and what is wrong in it */
+function readPlansFile(file: string): z.output<typeof plansSchema> {
+  try {
+    return plansSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
+  } catch (fault) {
+    const issue = fault instanceof z.ZodError ? fault.issues[0] : undefined;
+    const place = [...(issue?.path ?? []), ...(issue?.code === 'unrecognized_keys' ? issue.keys : [])].join('.');
+    const code = fault instanceof SyntaxError ? 'it is not JSON' : Reflect.get(Object(fault), 'code');
+    throw new StartRefused(`PLANS_FILE: ${file} cannot be used (${issue ? `${place} ${issue.message}`.trim() : code})`);
+  }
+}
+
+/** The built-in table, with what the operator's JSON file sets otherwise. @throws StartRefused */
 export function readPlans(file: string | undefined): Plans {
   if (file === undefined) return structuredClone(BUILT_IN);
-  const parsed = plansSchema.safeParse(JSON.parse(readFileSync(file, 'utf8')));
-  if (!parsed.success)
-    throw new Error(`PLANS_FILE ${file}: ${parsed.error.issues[0]?.path.join('.')} ${parsed.error.issues[0]?.message}`);
-  const merge = (name: PlanName): Plan => ({ ...BUILT_IN[name], ...withoutUndefined(parsed.data[name] ?? {}) });
+  const set = readPlansFile(file);
+  const merge = (name: PlanName): Plan => ({ ...BUILT_IN[name], ...withoutUndefined(set[name] ?? {}) });
   return { free: merge('free'), pro: merge('pro'), enterprise: merge('enterprise') };
 }
 

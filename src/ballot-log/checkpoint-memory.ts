@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { checkpointFolder } from '#src/voting-events/key-places.ts';
 
 /** What was signed last, remembered outside of the database. */
 export interface Remembered {
@@ -24,7 +25,7 @@ export class CheckpointMemory {
 
   /** @param open reads a note that was signed by the service's key, and throws for every other */
   constructor(dataDir: string, open: (note: string) => Remembered) {
-    this.#folder = path.join(dataDir, 'checkpoints');
+    this.#folder = checkpointFolder(dataDir);
     this.#open = open;
   }
 

@@ -2,9 +2,9 @@ import path from 'node:path';
 import type { Config } from '#src/config.ts';
 import { withConnection } from '#src/database/check-server.ts';
 import { conflict } from '#src/platform/errors.ts';
-import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
-import { keyFileOf, keyFoldersOf, readKeyFileName } from '#src/voting-events/ballot-keys.ts';
+import { KeyFolders } from '#src/platform/key-folders.ts';
 import { listLivingKeys, readLivingKey } from '#src/voting-events/check-ballot-keys.ts';
+import { keyFileOf, keyFoldersOf, readKeyFileName } from '#src/voting-events/key-places.ts';
 import type { Answer } from './cli.ts';
 
 /** Whether one folder is another, or lies in it. */
@@ -16,7 +16,7 @@ const isWithin = (inner: string, outer: string): boolean => {
 /**
  * Writes the keys of elections that take ballots, or will, into a folder of their own, and takes those out of it whose
  * elections are over: with such a key, an old backup could still be read.
- * @throws ApiError 409 where the folder cannot be used, or a key cannot be read
+ * @throws FolderUnusable; ApiError 409 where the folder is one of the service's
  */
 export async function backupKeys(config: Config, url: string, to: string): Promise<Answer> {
   const folder = path.resolve(to);
@@ -31,22 +31,17 @@ export async function backupKeys(config: Config, url: string, to: string): Promi
   const lacking: string[] = [];
   const wanted = new Set(living.map(keyFileOf));
   let removed = 0;
-  try {
-    for (const key of living) {
-      const content = await readLivingKey(key, sources, config.secretKeys);
-      if (content === undefined) lacking.push(key.code);
-      else await target.writeTo(folder, keyFileOf(key), content);
-    }
-    for (const name of await target.list(folder)) {
-      const event = readKeyFileName(name)?.eventId;
-      // Another service may keep its keys here too.
-      if (event === undefined || wanted.has(name) || !known.has(event)) continue;
-      await target.destroy(name);
-      removed += 1;
-    }
-  } catch (fault) {
-    if (fault instanceof FolderUnusable) throw conflict('folder_unusable', `${fault.message}.`);
-    throw fault;
+  for (const key of living) {
+    const content = await readLivingKey(key, sources, config.secretKeys);
+    if (content === undefined) lacking.push(key.code);
+    else await target.writeTo(folder, keyFileOf(key), content);
+  }
+  for (const name of await target.list(folder)) {
+    const event = readKeyFileName(name)?.eventId;
+    // Another service may keep its keys here too.
+    if (event === undefined || wanted.has(name) || !known.has(event)) continue;
+    await target.destroy(name);
+    removed += 1;
   }
   return {
     value: { folder, written: living.length - lacking.length, removed, eventsWithoutKey: lacking },

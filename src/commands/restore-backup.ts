@@ -48,7 +48,10 @@ async function compareKeys(folder: string | undefined, living: readonly LivingKe
   const wanted = living.filter(({ wrapped }) => wrapped === null);
   const lacking: string[] = [];
   for (const key of wanted) if ((await readLivingKey(key, folders, [])) === undefined) lacking.push(key.code);
-  const named = wanted.length > 0 && folders !== undefined ? [`export BALLOT_KEYS_DIR=${folders.main}`] : [];
+  const named =
+    wanted.length > 0 && folders !== undefined
+      ? [`export BALLOT_KEYS_DIR=${folders.main}`, `${commandLine('ballot-keys init')}   (after migrate)`]
+      : [];
   const hint =
     lacking.length > 0
       ? [

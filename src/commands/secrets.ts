@@ -1,8 +1,8 @@
 import type { Answer, Cli } from './cli.ts';
 import { commandLine } from './cli.ts';
 
-/** What a rotation of SECRET_KEY has left to do: which values stand under which key, and sealing them again. */
-export function addSecretCommands({ command, group, withDeps, json }: Cli): void {
+/** What a rotation of SECRET_KEY has left to do, and the folders of the keys of elections. */
+export function addSecretCommands({ command, group, withDeps, withDatabase, json }: Cli): void {
   const secrets = group('secrets', 'values that are sealed under SECRET_KEY');
 
   command(
@@ -54,4 +54,27 @@ export function addSecretCommands({ command, group, withDeps, json }: Cli): void
       };
     }),
   );
+
+  command(
+    group('ballot-keys', 'the folders that hold the keys of elections, and the last checkpoints'),
+    'init',
+    'mark the folders of the settings as those of this service, after the first start',
+    'ballot-keys init',
+  )
+    .option(
+      '--accept-loss',
+      'even where the key of an election that is not final is missing: the ballots that wait are lost',
+    )
+    .action(({ acceptLoss }: { acceptLoss?: boolean }) =>
+      withDatabase(async (config, _check, url): Promise<Answer> => {
+        const { withConnection } = await import('#src/database/check-server.ts');
+        const { initPlaces } = await import('#src/voting-events/key-places.ts');
+        const marked = await withConnection(url, (client) => initPlaces(config, client, acceptLoss === true));
+        return {
+          value: { marked },
+          shown: { marked: marked.join(', ') || 'none, all are' },
+          next: [commandLine('doctor')],
+        };
+      }),
+    );
 }

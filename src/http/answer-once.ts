@@ -17,7 +17,7 @@ async function settle(c: RequestContext, fault: unknown, settleError: SettleErro
   const error = toApiError(fault, c.get('operation'));
   await settleError(error, envelope(error, c.get('requestId'), c.get('service').referenceUrl)).catch(
     (second: unknown) => {
-      // A claim frees itself when this process ends.
+      // `freeOver` frees the claim once the database is back.
       c.get('service').log.warn({ fault: summariseFault(second) }, 'an answer was not stored for its Idempotency-Key');
     },
   );
@@ -92,6 +92,8 @@ export async function claimFirst(
   } catch (fault) {
     await settle(c, fault, claim.settleError);
     throw fault;
+  } finally {
+    claim.end();
   }
 }
 
@@ -123,7 +125,9 @@ export async function claimWithin(
     const outcome = await idempotency.claim(request);
     if (outcome.kind === 'replay') return replay(c, outcome.answer);
     if (outcome.kind === 'again') throw fault;
-    await settle(c, fault, outcome.claim.settleError);
+    await settle(c, fault, outcome.claim.settleError).finally(() => outcome.claim.end());
     throw fault;
+  } finally {
+    deferred.end();
   }
 }

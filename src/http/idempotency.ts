@@ -1,4 +1,4 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { and, between, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { Database, Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
@@ -86,6 +86,8 @@ interface HeldClaim {
   /** Stores an error that the handler decided, or frees the key for every other failure. */
   settleError(error: ApiError, body: string): Promise<void>;
   release(): Promise<void>;
+  /** The request is over: whatever became of the claim in the database, this process does not hold it any more. */
+  end(): void;
 }
 
 /** Idempotency-Key: one claim, one effect, one answer (the API reference, "Idempotency"). */
@@ -93,6 +95,8 @@ export class IdempotencyStore {
   readonly #db: Database;
   readonly #secrets: Secrets;
   readonly #processId: Buffer;
+  /** The claims of requests that are under way here, by their tokens in base64. */
+  readonly #underWay = new Set<string>();
 
   /** @param processId names this process among all that share the database: its claims are free once it has died */
   constructor(db: Database, secrets: Secrets, processId: Buffer) {
@@ -103,6 +107,19 @@ export class IdempotencyStore {
 
   #newToken(): Buffer {
     return Buffer.concat([this.#processId, takeRandomBytes(TOKEN_BYTES)]);
+  }
+
+  /**
+   * Frees the claims of this process whose requests are over: the database was away when they should have been freed, or made them
+   * after a request had given up. Each request is noted before its claim is sent, so a claim that is found here without one is over.
+   */
+  async freeOver(): Promise<void> {
+    const last = Buffer.concat([this.#processId, Buffer.alloc(TOKEN_BYTES, 0xff)]);
+    const held = and(isNull(idempotencyKeys.status), between(idempotencyKeys.claim, this.#processId, last));
+    const rows = await this.#db.select({ claim: idempotencyKeys.claim }).from(idempotencyKeys).where(held);
+    const over = rows.map(({ claim }) => claim).filter((claim) => !this.#underWay.has(claim.toString('base64')));
+    if (over.length === 0) return;
+    await this.#db.delete(idempotencyKeys).where(and(held, inArray(idempotencyKeys.claim, over)));
   }
 
   /**
@@ -201,12 +218,20 @@ export class IdempotencyStore {
   async claim(request: IdempotentRequest): Promise<ClaimOutcome> {
     const fingerprint = this.#fingerprint(request);
     const token = this.#newToken();
+    const claim = this.#heldClaim(request, token);
+    this.#underWay.add(token.toString('base64'));
     const [name, ...earlier] = this.#names(request);
-    const { rowCount } = await this.#db.$client.query(
-      "SELECT 1 FROM claim_requests(ARRAY[$1], ARRAY[$2], ARRAY[$3]::bytea[], ARRAY[$4]::bytea[], NULL, '{NULL}', ARRAY[$5], $6)",
-      [request.apiKeyId, name, fingerprint, token, request.secret?.eventId ?? null, earlier],
-    );
-    if (rowCount === 1) return { kind: 'claimed', claim: this.#heldClaim(request, token) };
+    try {
+      const { rowCount } = await this.#db.$client.query(
+        "SELECT 1 FROM claim_requests(ARRAY[$1], ARRAY[$2], ARRAY[$3]::bytea[], ARRAY[$4]::bytea[], NULL, '{NULL}', ARRAY[$5], $6)",
+        [request.apiKeyId, name, fingerprint, token, request.secret?.eventId ?? null, earlier],
+      );
+      if (rowCount === 1) return { kind: 'claimed', claim };
+    } catch (fault) {
+      claim.end();
+      throw fault;
+    }
+    claim.end();
     const row = await this.#find(request);
     // Released between the two statements: the next request may claim it.
     if (row === undefined) throw inProgress();
@@ -218,6 +243,7 @@ export class IdempotencyStore {
   defer(request: IdempotentRequest): DeferredClaim & HeldClaim & { readonly taken: boolean } {
     const fingerprint = this.#fingerprint(request);
     const token = this.#newToken();
+    this.#underWay.add(token.toString('base64'));
     // Made when asked for: the usual request is claimed and answered by its statement.
     let made: (Claim & HeldClaim) | undefined;
     const held = (): Claim & HeldClaim => {
@@ -233,6 +259,7 @@ export class IdempotencyStore {
       },
       store: (tx, answer, keepMs) => held().store(tx, answer, keepMs),
       release: () => held().release(),
+      end: () => held().end(),
       settleError: (error, body) => held().settleError(error, body),
       get taken() {
         return taken;
@@ -300,6 +327,7 @@ export class IdempotencyStore {
     };
     const secrets = this.#secretsOf(request);
     return {
+      end: () => void this.#underWay.delete(token.toString('base64')),
       get requestKeys() {
         // Under each secret key by its own fingerprint, as the request was named when that key was the present one.
         const fingerprints = secrets.macs('fingerprint', contentOf(request));

@@ -183,8 +183,8 @@ export const REFUSALS = {
   ),
   ballot_key_unavailable: {
     code: 'internal',
-    says: 'The key of the ballots of this event cannot be read or written now. Nothing was done. Retry.',
-    when: 'The key under which ballots of the event wait cannot be read or written: nothing was done, and the call may be repeated after `Retry-After`.',
+    says: 'The keys of elections cannot be read or written now. Nothing was done. Retry.',
+    when: 'A folder with the keys of elections cannot be read or written: no election opens, none gets voters, and what needs a key that cannot be read is refused. Nothing was done; the call may be repeated after `Retry-After`.',
     retryAfterSeconds: 5,
   },
   rows_disagree: {

@@ -3,11 +3,10 @@ import type { Pool } from 'pg';
 import type { Database } from '#src/database/client.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
-import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { RateLimiter } from './rate-limit.ts';
 
 /** How often processes exchange what was used: the most that a limit is overshot is what comes in this time. */
-const EXCHANGE_MS = 250;
+export const EXCHANGE_MS = 250;
 
 type Row = { key: string; remaining_ms: string };
 
@@ -31,21 +30,6 @@ export async function exchangeRateLimits(pool: Pool, limiter: RateLimiter): Prom
   });
   const nowMs = monotonicMs();
   for (const { key, remaining_ms } of rows) limiter.adopt(key, nowMs + Number(remaining_ms));
-}
-
-/** Shares the limits of one process with the others, in the background: no request waits for it. */
-export function shareRateLimits(pool: Pool, limiter: RateLimiter, log: Log): { stop(): void } {
-  let running = false;
-  const timer = setInterval(() => {
-    if (running) return;
-    running = true;
-    exchangeRateLimits(pool, limiter)
-      .catch((fault: unknown) => log.warn({ fault: summariseFault(fault) }, 'rate limits were not shared'))
-      .finally(() => {
-        running = false;
-      });
-  }, EXCHANGE_MS);
-  return { stop: () => clearInterval(timer) };
 }
 
 /** Removes keys whose quota is full again. */

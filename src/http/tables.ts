@@ -24,6 +24,8 @@ export const idempotencyKeys = pgTable(
   (table) => [
     primaryKey({ columns: [table.apiKeyId, table.key] }),
     index('idempotency_keys_expiry').on(table.expiresAt),
+    // A process finds its own claims whose requests are over.
+    index('idempotency_keys_running').on(table.claim).where(sql`status IS NULL`),
     index('idempotency_keys_event').on(table.votingEventId).where(sql`voting_event_id IS NOT NULL`),
   ],
 );

@@ -15,6 +15,9 @@ const WATCH_EVERY_MS = 500;
 /** A runner with a free place looks for a job several times a second. */
 const UNWELL_AFTER_MS = 8_000;
 const GIVE_UP_AFTER_MS = 15_000;
+/** How late the process may come to its looks at a runner, and for how long a greater delay shows in what the runner does. */
+const OWN_LAG_MS = 1_000;
+const LATE_FOR_MS = 60_000;
 /** What a runner gets that stops by itself. */
 const STOP_BY_ITSELF_MS = 5_000;
 /** What a runner gets to start: a few statements. */
@@ -50,6 +53,8 @@ export class JobGroupRunner {
   readonly #log: Log;
   readonly #stopping = Promise.withResolvers<void>();
   #stopped = false;
+  /** When the process itself was last late. */
+  #lateAt = Number.NEGATIVE_INFINITY;
   #running: Running | undefined;
   #kept: Promise<void> | undefined;
 
@@ -129,16 +134,24 @@ export class JobGroupRunner {
   }
 
   async #stuck(running: Running): Promise<void> {
+    let [before, lag, lookedAt] = [running.lookedAt, 0, running.lookedAt];
     while (this.#running === running && !this.#stopped) {
       const now = monotonicMs();
-      if (running.stoppingSince !== undefined && now - running.stoppingSince > STOP_BY_ITSELF_MS) return;
-      if (running.busy < this.#options.concurrency && now - running.lookedAt > GIVE_UP_AFTER_MS) return;
+      // A process that is late here is late everywhere: for that time it had no way to hear of an answer.
+      lag = (running.lookedAt === lookedAt ? lag : 0) + Math.max(0, now - before - WATCH_EVERY_MS);
+      if (lag > OWN_LAG_MS) this.#lateAt = now;
+      [before, lookedAt] = [now, running.lookedAt];
+      if (running.stoppingSince !== undefined && now - running.stoppingSince - lag > STOP_BY_ITSELF_MS) return;
+      if (running.busy < this.#options.concurrency && now - lookedAt - lag > GIVE_UP_AFTER_MS) return;
       await pause(WATCH_EVERY_MS, undefined, { ref: false });
     }
   }
 
   #giveUp(running: Running): void {
-    this.#log.error({ alarm: 'jobs_stalled', group: this.#name }, 'a runner of jobs makes no progress and is replaced');
+    const words = 'a runner of jobs makes no progress and is replaced';
+    // Connections do not outlive a standstill of the process, and the library is at a loss without them: that is no alarm of its own.
+    if (monotonicMs() - this.#lateAt < LATE_FOR_MS) this.#log.warn({ group: this.#name }, words);
+    else this.#log.error({ alarm: 'jobs_stalled', group: this.#name }, words);
     this.#running = undefined;
     this.#stopRunner(running);
     running.connections.close();

@@ -11,8 +11,8 @@ export class FolderUnusable extends Error {
   readonly folder: string;
 
   constructor(folder: string, cause: unknown) {
-    const code: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined;
-    super(`${folder} cannot be used (${typeof code === 'string' ? code : 'unknown'})`, { cause });
+    const reason: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : cause;
+    super(`${folder} cannot be used (${typeof reason === 'string' ? reason : 'unknown'})`, { cause });
     this.folder = folder;
   }
 }

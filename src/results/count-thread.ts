@@ -3,7 +3,8 @@ import { type BallotDefinition, BallotDefinitionCache } from '#src/ballot-defini
 import { connectDatabase } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
-import { BallotKeys, type KeySettings } from '#src/voting-events/ballot-keys.ts';
+import { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import type { KeySettings } from '#src/voting-events/key-places.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { EventCounter, type ResultsAudience } from './count-event.ts';
 import { FILES, type FileKind } from './result-files.ts';

@@ -55,9 +55,9 @@ export function checkFraming(rawHeaders: readonly string[], httpVersion: string)
 
 /**
  * The first stage, before any route is looked for: headers that make a request mean two things, or nothing.
- * @throws ApiError `bad_request` for a single-value header sent twice, a missing or bad Host, a coded body.
+ * @throws ApiError `bad_request` for a single-value header sent twice, a missing or bad Host (HTTP/1.0 needs none), a coded body.
  */
-export function checkRequestSyntax(rawHeaders: readonly string[]): void {
+export function checkRequestSyntax(rawHeaders: readonly string[], httpVersion = '1.1'): void {
   let seen = 0;
   for (let index = 0; index < rawHeaders.length; index += 2) {
     const name = rawHeaders[index]?.toLowerCase() ?? '';
@@ -66,7 +66,8 @@ export function checkRequestSyntax(rawHeaders: readonly string[]): void {
     seen |= bit;
   }
   const [host] = valuesOf(rawHeaders, 'host');
-  if (host === undefined || !isHost(host)) throw badRequest('The header Host must name a host.', { field: 'Host' });
+  if (host === undefined ? httpVersion !== '1.0' : !isHost(host))
+    throw badRequest('The header Host must name a host.', { field: 'Host' });
   if ((seen & CONTENT_ENCODING) !== 0) {
     throw badRequest('Bodies are taken as they are: leave Content-Encoding out.', { field: 'Content-Encoding' });
   }

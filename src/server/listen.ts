@@ -108,7 +108,10 @@ class HttpServer {
     this.#limits = options.answerLimits ?? ANSWER_LIMITS;
     // A backstop for what should never come: node-server itself would answer it bare.
     const errorHandler = (fault: unknown): Response => refusalResponse(this.#errorOf(fault), options.referenceUrl);
-    this.#handle = getRequestListener(options.fetch as Parameters<typeof getRequestListener>[0], { errorHandler });
+    // HTTP/1.0 may name no host; nothing depends on it.
+    const hostname = 'localhost';
+    const fetch = options.fetch as Parameters<typeof getRequestListener>[0];
+    this.#handle = getRequestListener(fetch, { errorHandler, hostname });
     this.#server = createServer({ ...HTTP_SERVER_OPTIONS, ...options.serverOptions });
     this.#server.maxHeadersCount = MAX_HEADERS;
     // A peer that has sent everything may close its side and still read the answer. Not in Node's types.
@@ -190,7 +193,7 @@ class HttpServer {
     try {
       checkFraming(request.rawHeaders, request.httpVersion);
       framed = true;
-      checkRequestSyntax(request.rawHeaders);
+      checkRequestSyntax(request.rawHeaders, request.httpVersion);
       parseRequestTarget(request.url ?? '');
     } catch (fault) {
       this.#refuse(response, this.#errorOf(fault), !framed);

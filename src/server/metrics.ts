@@ -1,6 +1,7 @@
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { StartRefused } from '#src/database/check-server.ts';
 import type { ObservedRequest } from '#src/http/log-request.ts';
 import type { Hold } from '#src/http/loop-watch.ts';
 
@@ -187,7 +188,7 @@ interface MetricsServer {
   stop(): Promise<void>;
 }
 
-/** Serves metrics as Prometheus text, on a port of their own that the public never sees. */
+/** Serves metrics as Prometheus text, on a port of their own that the public never sees. @throws StartRefused */
 export async function serveMetrics(
   port: number,
   host: string,
@@ -203,7 +204,12 @@ export async function serveMetrics(
       () => response.writeHead(503).end('the figures cannot be read now\n'),
     );
   });
-  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve));
+  await new Promise<void>((resolve, reject) => server.once('error', reject).listen(port, host, resolve)).catch(
+    (fault) => {
+      const code = String(Reflect.get(Object(fault), 'code'));
+      throw new StartRefused(`METRICS_PORT: ${port} cannot be listened on (${code}). Set METRICS_PORT to another port`);
+    },
+  );
   return {
     port: (server.address() as AddressInfo).port,
     async stop() {

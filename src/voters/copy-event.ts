@@ -258,7 +258,7 @@ async function insertCopies(
     return newVoter(deps, event, { ...input, status: status === 'rejected' ? 'rejected' : 'approved' }, source);
   });
   // Whom the organizer has added meanwhile stays as added.
-  const inserted = await insertVoters(tx, deps.secrets, event.id, rows);
+  const inserted = await insertVoters(tx, deps, event, rows);
   const ownerPlan = ((await findAccount(tx, event.accountId))?.plan ?? 'free') as PlanName;
   const author = { event, ownerPlan, caller: { keyId } };
   const created = rows.filter(({ id }) => inserted.has(id));

@@ -24,6 +24,7 @@ import { type ApiError, type Issue, notFound, validationError } from '#src/platf
 import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import type { NewVoter } from './repository.ts';
@@ -47,6 +48,7 @@ export interface VoterDeps {
   readonly clock: Clock;
   readonly plans: Plans;
   readonly secrets: Secrets;
+  readonly ballotKeys: Pick<BallotKeys, 'requirePlaces'>;
 }
 
 /** How a field of row `index` is called in an answer: `voters[3].email` in a batch, `email` alone. */
@@ -54,6 +56,8 @@ type FieldName = (index: number, field: string) => string;
 
 export const batchField: FieldName = (index, field) => `voters[${index}].${field}`;
 export const singleField: FieldName = (_index, field) => field;
+
+export const ROLL_REFUSALS = ['voter_exists', 'roll_closed', 'plan_limit', 'ballot_key_unavailable'] as const;
 
 /** Both ways to create voters: one, or up to 100. */
 export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
@@ -72,7 +76,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
       path: '/',
       scope: 'write',
       answers: answersCreated(voterView, 'The new voter.'),
-      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
+      refusals: [...ROLL_REFUSALS],
       example: { name: 'Vera Okafor', email: 'vera@club.example' },
     }),
     event,
@@ -93,7 +97,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
       scope: 'write',
       description: 'One bad or duplicate row refuses them all, and is named as `voters[<index>].<field>`.',
       answers: answersCreated(z.array(voterView), 'The new voters, in the order sent.'),
-      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
+      refusals: [...ROLL_REFUSALS],
       example: {
         voters: [
           { name: 'Vera Okafor', email: 'vera@club.example' },
@@ -178,13 +182,15 @@ export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput,
 /**
  * Inserts voters, leaving out those whose e-mail or voter ID is taken. Returns the IDs that were inserted.
  * One array a column: a parameter a value would cost several times as much for each row.
+ * @throws ApiError 500 `ballot_key_unavailable`
  */
 export async function insertVoters(
   tx: Transaction,
-  secrets: Secrets,
-  eventId: string,
+  deps: VoterDeps,
+  event: VotingEvent,
   rows: readonly ReturnType<typeof newVoter>[],
-): Promise<Set<string>> {
+) {
+  if (event.type === 'election') await deps.ballotKeys.requirePlaces();
   const column = (type: ElementType, value: (row: NewVoter) => ArrayElement | undefined) =>
     sql`${sql.param(
       binaryArray(
@@ -204,13 +210,10 @@ export async function insertVoters(
       ${numbers((row) => row.createdAt)}, ${numbers((row) => row.updatedAt)}, ${column('bytea', (row) => row.tag)})
     ON CONFLICT DO NOTHING RETURNING id`);
   const ids = new Set(inserted.map((row) => row.id));
-  await noteRoll(
-    tx,
-    secrets,
-    eventId,
-    rows.filter(({ id }) => ids.has(id)),
-    [],
-  );
+  // A registration of a rehearsal goes with it.
+  const isRehearsed = (row: NewVoter): boolean => event.rehearsalSince !== null && row.source === 'registration';
+  const noted = rows.filter((row) => ids.has(row.id) && !isRehearsed(row));
+  await noteRoll(tx, deps.secrets, event.id, noted, []);
   return ids;
 }
 
@@ -278,7 +281,7 @@ export async function addVoters(
   const issues = inputs.flatMap((row, index) => rowIssues(event, row, groupIds, (field) => name(index, field)));
   if (issues.length > 0) throw validationError(issues);
   const rows = inputs.map((input) => newVoter(deps, event, input, source));
-  const inserted = await insertIntoEvent(tx, deps.secrets, event.id, rows);
+  const inserted = await insertIntoEvent(tx, deps, event, rows);
   if (inserted.size < rows.length) {
     const others = rows.filter((row) => !inserted.has(row.id));
     const mine = new Set(rows.filter((row) => inserted.has(row.id)).flatMap((row) => [row.emailKey, row.voterIdKey]));

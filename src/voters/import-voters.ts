@@ -81,15 +81,8 @@ export function importVoters(deps: VoterDeps, author: VoterAuthor): TakeRows {
     const { sound, refused } = await sift(tx, author, inputs);
     const source = { source: 'organizer', status: 'approved' } as const;
     const rows = sound.map(({ index, input }) => ({ index, row: newVoter(deps, event, input, source) }));
-    const inserted =
-      rows.length === 0
-        ? new Set()
-        : await insertIntoEvent(
-            tx,
-            deps.secrets,
-            event.id,
-            rows.map(({ row }) => row),
-          );
+    const news = rows.map(({ row }) => row);
+    const inserted = news.length === 0 ? new Set() : await insertIntoEvent(tx, deps, event, news);
     const others = rows.filter(({ row }) => !inserted.has(row.id));
     const keys = keysOf(others.map(({ row }) => row));
     const taken = others.length === 0 ? undefined : await findTaken(tx, event.id, keys.emails, keys.voterIds);

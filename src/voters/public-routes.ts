@@ -17,6 +17,7 @@ import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { checkCast, type Participant } from './check-cast.ts';
+import { ROLL_REFUSALS } from './create-voters.ts';
 import { reasonOf } from './eligibility.ts';
 import { registerVoter, registrationIssues } from './register-voter.ts';
 import { requestVoterKey } from './request-voter-key.ts';
@@ -106,7 +107,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
         registeredVoterView,
         'The voter. With automatic approval, the first voter key that is used approves it.',
       ),
-      refusals: ['registration_closed', 'roll_closed', 'voter_exists', 'plan_limit'],
+      refusals: ['registration_closed', ...ROLL_REFUSALS],
       example: { name: 'Tomás Ruiz', email: 'tomas@club.example' },
     }),
     event,

@@ -15,7 +15,6 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { addVoters, singleField, type VoterDeps } from './create-voters.ts';
 import { MAIL_REGISTRATION } from './mail-registration.ts';
 import { storeVoter } from './repository.ts';
-import { noteChanges } from './roll-sum.ts';
 import type { registerVoterBody, Voter } from './voter.ts';
 import { takeRoomForVoters } from './voter-places.ts';
 
@@ -99,11 +98,7 @@ export async function registerVoter(
     const source = { source: 'registration', status: 'pending' } as const;
     const [voter] = await addVoters(tx, deps, event, [body], source, singleField);
     if (voter === undefined) throw new Error('one voter was added and none came back');
-    if (beforeRehearsal !== null) {
-      // It goes with the rehearsal.
-      await noteChanges(tx, deps.secrets, { ...event, rehearsalSince: null }, [{ before: voter }]);
-      await storeVoter(tx, event.id, voter.id, { beforeRehearsal });
-    }
+    if (beforeRehearsal !== null) await storeVoter(tx, event.id, voter.id, { beforeRehearsal });
     await recordChange(tx, deps, {
       accountId: event.accountId,
       votingEventId: event.id,

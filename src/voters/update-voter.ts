@@ -121,7 +121,7 @@ async function movePlace(
   await takeRoomForVoters(tx, deps, event, ownerPlan, 'registration', 1);
 }
 
-/** Changes a voter. @throws ApiError 500 `rows_disagree`; 404; 422; 409 `event_has_ballots`, `event_closed`, `results_final`; 409 for a duplicate; 422 `plan_limit` */
+/** Changes a voter. @throws ApiError 500 `rows_disagree`, `ballot_key_unavailable`; 404; 422; 409 `event_has_ballots`, `event_closed`, `results_final`; 409 for a duplicate; 422 `plan_limit` */
 export async function updateVoter(
   tx: Transaction,
   deps: VoterDeps,
@@ -137,6 +137,7 @@ export async function updateVoter(
   if (issues.length > 0) throw validationError(issues);
   if (Object.keys(changed).length === 0) return before;
   await guardVoter(tx, event, before, changed);
+  if (event.type === 'election') await deps.ballotKeys.requirePlaces();
   // What SQL wrote would become the service's own word.
   if (!isChangeable(deps.secrets, event, before)) throw refuse('rows_disagree');
   const ended = endsKeys(before, changed);

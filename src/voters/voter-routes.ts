@@ -18,7 +18,7 @@ import { csvCell, csvLine } from '#src/platform/csv.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { strangerIssues } from '#src/voting-events/guard-change.ts';
-import { addCreateVoters, type VoterDeps } from './create-voters.ts';
+import { addCreateVoters, ROLL_REFUSALS, type VoterDeps } from './create-voters.ts';
 import { deleteVoter, deleteVoters } from './delete-voter.ts';
 import { importPart, importWhole, readRows } from './import-roll.ts';
 import { rejectVoters } from './reject-voters.ts';
@@ -136,7 +136,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
         'With `mode: "all"` one bad row keeps all of them out: `accepted` is 0 then, and the report says why. With `mode: "partial"` rows are stored 500 at a time; a request that was cut off goes on where it was when it is sent again with its `Idempotency-Key`. Where the plan has no room for all good rows, none is taken. Takes bodies of up to 4 MiB and 60,000 values.',
       bounds: { bytes: 4 * 1024 * 1024, values: 60_000 },
       answers: answersOne(importedRollView, 'What became of the rows.'),
-      refusals: ['voter_exists', 'roll_closed', 'plan_limit'],
+      refusals: [...ROLL_REFUSALS],
       example: {
         mode: 'partial',
         voters: [
@@ -229,7 +229,7 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
       description:
         'Weight and group of somebody who voted are frozen. Another address or voter ID ends the keys that were mailed, and drops a ballot that was cast and is not confirmed.',
       answers: answersOne(voterView, 'The voter as it is now.'),
-      refusals: ['voter_exists', 'event_has_ballots', 'roll_closed', 'results_final', 'plan_limit'],
+      refusals: [...ROLL_REFUSALS, 'event_has_ballots', 'results_final'],
       example: { status: 'approved', name: 'Vera Okafor-Lind' },
     }),
     voter,

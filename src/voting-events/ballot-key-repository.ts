@@ -1,7 +1,8 @@
 import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
+import type pg from 'pg';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
-import type { KeyName } from './ballot-keys.ts';
+import type { KeyName } from './key-places.ts';
 import { ballotKeys } from './tables.ts';
 
 const named = ({ eventId, id }: KeyName) => and(eq(ballotKeys.votingEventId, eventId), eq(ballotKeys.id, id));
@@ -41,15 +42,27 @@ export async function retireKeys(tx: Transaction, eventId: string): Promise<void
 export async function listRetiredKeys(
   executor: Executor,
   eventId: string | undefined,
-): Promise<(KeyName & { readonly inFiles: boolean })[]> {
-  const { rows } = await executor.execute<{ event: string; id: string; in_files: boolean }>(sql`
-    SELECT k.voting_event_id AS event, k.id, k.wrapped IS NULL AS in_files
+): Promise<(KeyName & { readonly inFiles: boolean; readonly seenIn: readonly string[] })[]> {
+  const { rows } = await executor.execute<{ event: string; id: string; in_files: boolean; seen_in: string[] }>(sql`
+    SELECT k.voting_event_id AS event, k.id, k.wrapped IS NULL AS in_files, k.seen_in
     FROM ballot_keys k LEFT JOIN voting_events e ON e.id = k.voting_event_id AND e.deleted_at IS NULL
     WHERE k.retired_at IS NOT NULL AND (${eventId ?? null}::text IS NULL OR k.voting_event_id = ${eventId ?? null})
       AND (e.id IS NULL OR e.ballot_key IS DISTINCT FROM k.id
         OR is_final(e, now_ms()))
     ORDER BY k.voting_event_id, k.id`);
-  return rows.map(({ event, id, in_files: inFiles }) => ({ eventId: event, id, inFiles }));
+  return rows.map((row) => ({ eventId: row.event, id: row.id, inFiles: row.in_files, seenIn: row.seen_in }));
+}
+
+/** A folder that lacks the file of a key from now on lacks it for good. */
+export async function noteSeen(
+  client: Pick<pg.Client | pg.Pool, 'query'>,
+  { eventId, id }: KeyName,
+  folder: string,
+): Promise<void> {
+  await client.query(
+    'UPDATE ballot_keys SET seen_in = seen_in || $3 WHERE voting_event_id = $1 AND id = $2 AND NOT $3 = ANY (seen_in)',
+    [eventId, id, folder],
+  );
 }
 
 export async function deleteKeyRow(executor: Executor, name: KeyName): Promise<void> {

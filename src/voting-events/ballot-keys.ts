@@ -1,4 +1,3 @@
-import type { Config } from '#src/config.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { SecretKeeping } from '#src/http/idempotency.ts';
@@ -8,15 +7,28 @@ import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
-import { createSecrets, SECRET_KEY_BYTES, type SealedPlace, type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { createSecrets, SECRET_KEY_BYTES, type SealedPlace, type Secrets } from '#src/platform/secrets.ts';
 import {
   deleteKeyRow,
   findKeyRow,
   insertKeyRow,
   listKeyNames,
   listRetiredKeys,
+  noteSeen,
   retireKeys,
 } from './ballot-key-repository.ts';
+import {
+  idOf,
+  isKeyOf,
+  type KeyName,
+  type KeySettings,
+  keyFileOf,
+  keyFoldersOf,
+  keyIn,
+  listUnmarked,
+  readClusterId,
+  type Unmarked,
+} from './key-places.ts';
 import { isFinalAt } from './lifecycle.ts';
 import type { VotingEvent } from './voting-event.ts';
 
@@ -31,48 +43,12 @@ const MOST_CACHED = 1_000;
 const LOOK_AGAIN_MS = 1_000;
 /** The transaction that made a key has ended by then, one way or the other. */
 const IN_DOUBT_MS = 10 * MINUTE_MS;
-const ID_CHARACTERS = 16;
-const KEY_FILE = /^(evt_[0-9a-z]+)\.([0-9a-f]{16})\.key$/i;
 
 export const wrappedKeyPlace = (eventId: string, id: string): SealedPlace => ({
   table: 'ballot_keys',
   column: 'wrapped',
   row: `${eventId}/${id}`,
 });
-
-/** What names a key. */
-export interface KeyName {
-  readonly eventId: string;
-  readonly id: string;
-}
-
-export const keyFileOf = ({ eventId, id }: KeyName): string => `${eventId}.${id}.key`;
-
-/** What a file of the folder is the key of; undefined for any other file. */
-export function readKeyFileName(name: string): KeyName | undefined {
-  const [, eventId, id] = KEY_FILE.exec(name) ?? [];
-  return eventId === undefined || id === undefined ? undefined : { eventId, id };
-}
-
-const idOf = (key: Uint8Array): string =>
-  sha256(Buffer.concat([Buffer.from('ballot key'), key]))
-    .toString('hex')
-    .slice(0, ID_CHARACTERS);
-
-const keyIn = (content: string): Buffer => Buffer.from(content.trim(), 'base64');
-
-/** Whether the content of a file is the key that its name says. */
-export const isKeyOf = ({ id }: KeyName, content: string): boolean => {
-  const key = keyIn(content);
-  return key.length === SECRET_KEY_BYTES && idOf(key) === id;
-};
-
-/** The folders of the settings; undefined where keys stand in the database. */
-export function keyFoldersOf({ ballotKeysDir, ballotKeysCopies }: KeySettings): KeyFolders | undefined {
-  return ballotKeysDir === undefined ? undefined : new KeyFolders(ballotKeysDir, ballotKeysCopies);
-}
-
-export type KeySettings = Pick<Config, 'ballotKeysDir' | 'ballotKeysCopies'>;
 
 /** What an event's ballots wait under. */
 type KeyedEvent = Pick<VotingEvent, 'id' | 'type' | 'ballotKey'>;
@@ -90,6 +66,7 @@ interface KeyDeps {
 export class BallotKeys {
   readonly #deps: KeyDeps;
   readonly #folders: KeyFolders | undefined;
+  #clusterId: string | undefined;
   /** By their IDs, which are random: a key never changes. `destroyed` is final, too. */
   readonly #known = new RecentMap<Secrets | 'destroyed'>(MOST_CACHED);
   readonly #finding = new Map<string, Promise<Secrets | undefined>>();
@@ -168,7 +145,7 @@ export class BallotKeys {
 
   /**
    * Makes the key of an event that is about to be able to open: it is set to open, to be rehearsed, or to start by itself.
-   * It stands on the disk of every folder before this returns.
+   * It stands on the disk of every folder before this returns. No event opens while a folder lacks its marker.
    * @param before how it stands; undefined for a new event @param after how it will stand
    * @returns the column to store with the change
    * @throws ApiError 500 `ballot_key_unavailable`
@@ -180,9 +157,33 @@ export class BallotKeys {
       Partial<Pick<VotingEvent, 'openedAt' | 'rehearsalSince' | 'closedAt'>>,
   ): Promise<{ ballotKey?: string }> {
     const { openedAt = null, rehearsalSince = null, closedAt = null } = after;
-    if (after.type !== 'election' || (before?.ballotKey ?? null) !== null || closedAt !== null) return {};
-    if (after.startsAt === null && openedAt === null && rehearsalSince === null) return {};
+    if (closedAt !== null || (after.startsAt === null && openedAt === null && rehearsalSince === null)) return {};
+    const opens = (['startsAt', 'openedAt', 'rehearsalSince', 'closedAt'] as const).some(
+      (moment) => (before?.[moment] ?? null) !== (after[moment] ?? null),
+    );
+    if (opens) await this.requirePlaces();
+    if (after.type !== 'election' || (before?.ballotKey ?? null) !== null) return {};
     return { ballotKey: await this.#make(tx, after.id, await readNow(tx)) };
+  }
+
+  /**
+   * What reads and writes the folders of keys and checkpoints asks this first.
+   * @throws ApiError 500 `ballot_key_unavailable` while one of them does not bear the cluster's marker
+   */
+  async requirePlaces(): Promise<void> {
+    const unmarked = await this.#listUnmarked();
+    if (unmarked.length === 0) return;
+    this.#deps.log.error(
+      { folders: unmarked.map(({ says }) => says) },
+      'folders are not those of this service: no event opens, no voter is added',
+    );
+    throw refuse('ballot_key_unavailable');
+  }
+
+  async #listUnmarked(): Promise<Unmarked[]> {
+    if (this.#folders === undefined) return [];
+    this.#clusterId ??= await readClusterId(this.#deps.db.$client);
+    return listUnmarked(this.#deps.settings, this.#clusterId);
   }
 
   async #make(tx: Transaction, eventId: string, nowMs: number): Promise<string> {
@@ -219,13 +220,10 @@ export class BallotKeys {
    */
   async destroyRetired(eventId?: string): Promise<void> {
     const { db, log } = this.#deps;
-    for (const { inFiles, ...name } of await listRetiredKeys(db, eventId)) {
+    for (const { inFiles, seenIn, ...name } of await listRetiredKeys(db, eventId)) {
       this.#known.set(name.id, 'destroyed');
       try {
-        if (inFiles) {
-          if (this.#folders === undefined) throw new Error('BALLOT_KEYS_DIR is not set, and the key stands in a file');
-          await this.#folders.destroy(keyFileOf(name));
-        }
+        if (inFiles) await this.#destroy(name, seenIn);
         await deleteKeyRow(db, name);
       } catch (fault) {
         log.error(
@@ -240,6 +238,31 @@ export class BallotKeys {
         );
       }
     }
+  }
+
+  /**
+   * Destroys a key in each folder that bears the marker. That it was seen is noted before it goes: a folder without the file is
+   * otherwise one that lost it, or another disk, where it may come back.
+   * @throws FolderUnusable where one folder does not bear the marker, or does not have the file
+   */
+  async #destroy(name: KeyName, seenIn: readonly string[]): Promise<void> {
+    const folders = this.#folders;
+    if (folders === undefined) throw new Error('BALLOT_KEYS_DIR is not set, and the key stands in a file');
+    const unmarked = await this.#listUnmarked();
+    const ends = await Promise.allSettled(
+      folders.all.map(async (folder) => {
+        if (unmarked.some(({ folder: one }) => one === folder)) return;
+        const own = new KeyFolders(folder);
+        if (!seenIn.includes(folder)) {
+          const content = await own.read(keyFileOf(name), (read) => isKeyOf(name, read));
+          if (content === undefined) throw new FolderUnusable(folder, 'it lacks the key');
+          await noteSeen(this.#deps.db.$client, name, folder);
+        }
+        await own.destroy(keyFileOf(name));
+      }),
+    );
+    for (const { folder, says } of unmarked) throw new FolderUnusable(folder, says);
+    for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
   /** Lets go of keys that were destroyed elsewhere, and removes those whose transaction was undone. Called every minute. */

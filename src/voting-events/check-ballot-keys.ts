@@ -3,18 +3,23 @@ import { type Finding, failed, found, warned, withConnection } from '#src/databa
 import { databaseErrorCode } from '#src/database/client.ts';
 import { FolderUnusable, type KeyFolders } from '#src/platform/key-folders.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
+import { wrappedKeyPlace } from './ballot-keys.ts';
 import {
+  checkpointFolder,
   isKeyOf,
   type KeyName,
   type KeySettings,
   keyFileOf,
   keyFoldersOf,
+  listUnmarked,
+  placesOf,
+  readClusterId,
   readKeyFileName,
-  wrappedKeyPlace,
-} from './ballot-keys.ts';
+} from './key-places.ts';
 
 const NAME = 'keys of elections';
 const COPIES = 'copies of keys';
+const PLACES = 'places of keys';
 
 async function faultOf(folders: KeyFolders, folder: string): Promise<string | undefined> {
   try {
@@ -50,6 +55,23 @@ export async function checkKeyFolders(settings: KeySettings): Promise<Finding[]>
   return [found(NAME, `they stand in ${folders.all.join(', ')}`)];
 }
 
+/**
+ * Whether each folder bears the marker of the cluster. Nothing is found before the first start, which makes the markers.
+ * A service whose elections have keys in folders does not start without them.
+ */
+export async function checkPlaces(settings: KeySettings, client: pg.Client): Promise<Finding[]> {
+  const places = placesOf(settings);
+  const clusterId = places.length === 0 ? undefined : await readClusterId(client).catch(ignoreUndefined);
+  if (clusterId === undefined) return [];
+  const unmarked = (await listUnmarked(settings, clusterId)).map(({ says }) => says).join(', ');
+  if (unmarked === '') return [found(PLACES, `${places.length} folders bear the marker of this service`)];
+  const waiting = (await listLivingKeys(client)).filter(({ wrapped }) => wrapped === null).length;
+  const cure = `Mount what belongs there, and see that its files are there; a folder that is new gets its marker by \`ballot-keys init\`.`;
+  return waiting > 0
+    ? [failed(PLACES, `${unmarked}; keys of elections that are not final: ${waiting}`, cure)]
+    : [warned(PLACES, `${unmarked}: no event opens, no voter of an election is added, no key is destroyed`, cure)];
+}
+
 /** The key of an event that takes ballots, or will. */
 export interface LivingKey extends KeyName {
   /** The event's code. */
@@ -61,6 +83,11 @@ export interface LivingKey extends KeyName {
 /** A table or a column that is not there. */
 const UNDEFINED = ['42P01', '42703'];
 
+/** In a database that is not migrated yet there is nothing. */
+function ignoreUndefined(fault: unknown): undefined {
+  if (!UNDEFINED.includes(databaseErrorCode(fault) ?? '')) throw fault;
+}
+
 /** The keys that are still needed. None in a database that is not migrated yet. */
 export async function listLivingKeys(client: Pick<pg.Client, 'query'>): Promise<LivingKey[]> {
   try {
@@ -70,8 +97,8 @@ export async function listLivingKeys(client: Pick<pg.Client, 'query'>): Promise<
       WHERE k.retired_at IS NULL ORDER BY 1`);
     return rows;
   } catch (fault) {
-    if (UNDEFINED.includes(databaseErrorCode(fault) ?? '')) return [];
-    throw fault;
+    ignoreUndefined(fault);
+    return [];
   }
 }
 
@@ -108,32 +135,31 @@ export async function checkLivingKeys(settings: Settings, url: string): Promise<
           ),
         ]
       : [found('keys of open elections', `${living.length} can be read`)];
-  return [...findings, ...(folders === undefined ? [] : await checkCopies(folders, living))];
+  if (folders === undefined) return findings;
+  return [...findings, ...(await rehearseLosses(settings, folders, living))];
 }
 
-async function checkCopies(folders: KeyFolders, living: readonly LivingKey[]): Promise<Finding[]> {
-  const findings: Finding[] = [];
-  const wanted = living.filter(({ wrapped }) => wrapped === null).map(keyFileOf);
-  for (const folder of folders.all) {
-    const files = await folders.list(folder).catch((fault: unknown) => {
-      if (fault instanceof FolderUnusable) return undefined;
-      throw fault;
-    });
-    // `checkKeyFolders` has said so.
-    if (files === undefined) continue;
-    const there = new Set(files);
-    const lacking = wanted.filter((name) => !there.has(name)).length;
-    if (lacking > 0)
-      findings.push(warned(COPIES, `${folder} lacks ${lacking} of ${wanted.length} keys`, `Copy them there.`));
-    const surplus = files.filter((name) => readKeyFileName(name) !== undefined && !wanted.includes(name)).length;
-    if (surplus > 0)
-      findings.push(
-        warned(
-          COPIES,
-          `${folder} holds ${surplus} keys that no open election has`,
-          'Those of elections that are over go within a minute. Others were left by an opening that was cut off, or belong to another service.',
-        ),
-      );
-  }
-  return findings;
+/** What each folder holds, and what would happen if it were away. */
+async function rehearseLosses(settings: KeySettings, folders: KeyFolders, living: readonly LivingKey[]) {
+  const without = 'no event opens, no voter of an election is added and no key is destroyed';
+  const wanted = living.filter(({ wrapped }) => wrapped === null);
+  const held = new Map<string, readonly string[]>();
+  // `checkKeyFolders` says which cannot be read.
+  for (const folder of folders.all) held.set(folder, await folders.list(folder).catch(() => []));
+  const findings = [...held].map(([folder, files]) => {
+    const others = [...held].flatMap(([other, elsewhere]) => (other === folder ? [] : elsewhere));
+    const lost = wanted.filter((key) => !others.includes(keyFileOf(key))).map(({ code }) => code);
+    const names = files.filter((name) => readKeyFileName(name) !== undefined);
+    const own = names.filter((name) => wanted.some((key) => keyFileOf(key) === name)).length;
+    const words = `it holds ${own} of ${wanted.length} keys of open elections, and ${names.length - own} others; without it ${lost.length === 0 ? 'all are read elsewhere' : `the ballots that wait in ${lost.join(', ')} are lost`}, ${without}`;
+    return lost.length === 0 && own === wanted.length && own === names.length
+      ? found(`loss of ${folder}`, words)
+      : warned(
+          `loss of ${folder}`,
+          words,
+          'Copy what is lacking there, and name a folder on another disk in BALLOT_KEYS_COPIES. Keys of elections that are over go within a minute; others were left by an opening that was cut off, or are another service’s.',
+        );
+  });
+  const checkpoints = checkpointFolder(settings.dataDir);
+  return [...findings, found(`loss of ${checkpoints}`, `a database that was set back is not noticed, ${without}`)];
 }

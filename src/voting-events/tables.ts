@@ -127,6 +127,8 @@ export const ballotKeys = pgTable(
     createdAt: timeMs('created_at').notNull(),
     /** Since when nothing needs it any more: its files are to be destroyed. */
     retiredAt: timeMs('retired_at'),
+    /** Folders that lack the file for good: it was seen there when it was destroyed, or its loss was accepted. */
+    seenIn: text('seen_in').array().notNull().default([]),
   },
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.id] }),

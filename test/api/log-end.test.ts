@@ -85,18 +85,25 @@ test('a change of the end that finds the log held is refused as busy, and leaves
 test.each([
   ['closed long ago', 'closed_at = now_ms() - 3600000'],
   ['ended an hour early', `ends_at = ends_at - 3600000`],
-])('an event that was %s by the database alone is disputed, and gets no close', async (_how, end) => {
-  const event = await openPoll({ endsAt: Date.now() + DAY_MS, results: { visibility: 'live' } });
-  const before = await leavesOf(event);
-  await setBySql(event, end);
-  await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
-  expect(await checkLog(service.deps, event.id)).toBe('the event ends at another time than its log says');
-  expect(await leavesOf(event)).toEqual(before);
-  const results = await account.get(`/voting-events/${event.id}/results`);
-  expect(results.body.data).toMatchObject({ final: false, disputed: true });
-  const read = readOverHttp(`http://127.0.0.1:${service.port}`, account.vote);
-  expect((await verifyLog({ read, event: event.id })).verified).toBe('no');
-});
+])(
+  'an event that was %s by the database alone is disputed, gets no close, and the end that its log says',
+  async (_how, end) => {
+    const event = await openPoll({ endsAt: Date.now() + DAY_MS, results: { visibility: 'live' } });
+    const before = await leavesOf(event);
+    await setBySql(event, end);
+    await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
+    expect(await account.show(`/voting-events/${event.id}`)).toMatchObject({
+      status: 'open',
+      endsAt: before[0]?.['end'],
+    });
+    expect(await checkLog(service.deps, event.id)).toBeUndefined();
+    expect(await leavesOf(event)).toEqual(before);
+    const results = await account.get(`/voting-events/${event.id}/results`);
+    expect(results.body.data).toMatchObject({ final: false, disputed: true });
+    const read = readOverHttp(`http://127.0.0.1:${service.port}`, account.vote);
+    expect((await verifyLog({ read, event: event.id })).verified).toBe('no');
+  },
+);
 
 /**
  * An open event may become another type until its first ballot (completions 2.4). What it is then decides: its ballots count, its

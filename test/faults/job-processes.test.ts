@@ -87,3 +87,20 @@ test('jobs of a server that is gone are free at the start of the next, without a
   expect(performance.now() - from).toBeLessThan(20_000);
   await worker.stop();
 });
+
+test('a process that stood still itself raises no alarm about its jobs, and goes on with them', {
+  timeout: 120_000,
+}, async ({ service, account, mails, work }) => {
+  const roll = await createRoll(service, account, 1);
+  const worker = await work();
+  for (const seconds of [17, 6]) {
+    worker.child.kill('SIGSTOP');
+    await pause(seconds * 1_000);
+    worker.child.kill('SIGCONT');
+    await pause(100);
+  }
+  await roll.mail(roll.voters);
+  await eventually(() => (mails.taken.length === 1 ? true : undefined), 30_000);
+  expect(worker.log()).not.toContain('jobs_stalled');
+  expect(await worker.stop()).toMatchObject({ code: 0 });
+});

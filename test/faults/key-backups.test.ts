@@ -2,6 +2,7 @@ import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, statSync } from 
 import path from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { migrate } from '#src/database/migrate.ts';
+import { MARKER } from '#src/voting-events/key-places.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
 import {
@@ -41,7 +42,8 @@ describe('the keys of open elections', () => {
     const first = await runCommand(service, words('backup', '--keys', to));
     expect(first, first.stdout + first.stderr).toMatchObject({ code: 0 });
     expect(JSON.parse(first.stdout)).toMatchObject({ written: 2, removed: 0, eventsWithoutKey: [] });
-    expect(readdirSync(to)).toEqual(readdirSync(own()));
+    // The folder of a backup is none of the service's until `ballot-keys init` has seen that no key is missing.
+    expect(readdirSync(to)).toEqual(readdirSync(own()).filter((name) => name !== MARKER));
     expect(statSync(path.join(to, readdirSync(to)[0] ?? '')).mode & 0o777).toBe(0o600);
     await finishEvent(service, over.id);
     const second = await runCommand(service, words('backup', '--keys', to));
@@ -133,10 +135,20 @@ describe.skipIf(!hasPostgresTools)('a restored database', () => {
     return { url: url.href, found: JSON.parse(end.stdout) };
   }
 
+  const init = async (url: string, keys: string) =>
+    JSON.parse(
+      (
+        await runCommand(service, words('ballot-keys', 'init'), {
+          ...{ DATABASE_URL: url, BALLOT_KEYS_DIR: keys, DATA_DIR: root },
+        })
+      ).stdout,
+    );
+
   test('says which open elections have no key; with the key’s backup it takes votes, without it none, and after the end it never can', async () => {
     const keys = path.join(root, 'key-backup');
     const with_ = await restore('with', '--keys', keys);
     expect(with_.found).toMatchObject({ eventsWithoutKey: [] });
+    expect((await init(with_.url, keys)).marked).toEqual([keys, path.join(root, 'checkpoints')]);
     const able = await startTestService({
       ...{ databaseUrl: with_.url, secretKey: service.secretKey, worker: false, ballotKeysDir: keys },
     });
@@ -150,6 +162,8 @@ describe.skipIf(!hasPostgresTools)('a restored database', () => {
 
     const without = await restore('without', '--keys', keys);
     expect(without.found).toMatchObject({ eventsWithoutKey: [election.code] });
+    rmSync(path.join(keys, MARKER));
+    expect((await init(without.url, keys)).error.message).toContain(`${keys} has no key of ${election.code}`);
     const unable = await startTestService({
       ...{ databaseUrl: without.url, secretKey: service.secretKey, worker: false, ballotKeysDir: keys },
     });

@@ -1,48 +1,25 @@
-import { connect, createServer, type Server, type Socket } from 'node:net';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { generateApiKey } from '#src/accounts/api-key.ts';
+import { type DatabaseProxy, startDatabaseProxy } from '#test/harness/database-proxy.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
 import { ask } from '#test/harness/real-processes.ts';
 import { eventually, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
 
 let direct: TestService;
 let account: TestAccount;
-let silent: boolean;
-let away: boolean;
-let proxy: Server;
-let sockets: Socket[];
+let proxy: DatabaseProxy;
 let service: TestService;
 
-/** A way to the database that can be shut, or cut in the middle: then both ends stay open, and nothing goes through any more. */
 beforeEach(async () => {
   direct = await startTestService({ worker: false });
   account = await direct.account();
-  const target = new URL(direct.databaseUrl);
-  [silent, away] = [false, false];
-  sockets = [];
-  proxy = createServer((inner) => {
-    if (away) return void inner.destroy();
-    const outer = connect(Number(target.port), target.hostname);
-    sockets.push(inner, outer);
-    for (const [from, to] of [[inner, outer] as const, [outer, inner] as const]) {
-      from.on('data', (bytes) => {
-        if (!silent) to.write(bytes);
-      });
-      from.on('error', () => undefined);
-      from.on('close', () => to.destroy());
-    }
-  });
-  await new Promise<void>((resolve) => proxy.listen(0, '127.0.0.1', () => resolve()));
-  const address = proxy.address();
-  const url = new URL(direct.databaseUrl);
-  url.port = String(address !== null && typeof address === 'object' ? address.port : 0);
-  service = await direct.on(url.href);
+  proxy = await startDatabaseProxy(direct.databaseUrl);
+  service = await direct.on(proxy.url);
 });
 afterEach(async () => {
-  away = false;
+  proxy.away = false;
   await service.stop();
-  for (const socket of sockets) socket.destroy();
-  await new Promise<void>((resolve) => proxy.close(() => resolve()));
+  await proxy.stop();
   await direct.stop();
 });
 
@@ -77,7 +54,7 @@ describe('while the database is silent', () => {
       return { status: answer.status, retryAfter: answer.headers.get('retry-after'), ms: performance.now() - begin };
     };
     await Promise.all(calls.slice(0, 7).map(time));
-    silent = true;
+    proxy.silent = true;
     const begun = calls.map(async (call, index) => {
       await new Promise((resolve) => setTimeout(resolve, index * 50));
       return time(call);
@@ -88,8 +65,8 @@ describe('while the database is silent', () => {
     const health = await time(() => fetch(`http://127.0.0.1:${service.port}/health`));
     expect(health.status).toBe(503);
     expect(health.ms).toBeLessThan(1_000);
-    silent = false;
-    for (const socket of sockets) socket.destroy();
+    proxy.silent = false;
+    proxy.cut();
     await eventually(async () =>
       (await fetch(`http://127.0.0.1:${service.port}/health`)).status === 200 ? true : undefined,
     );
@@ -102,8 +79,8 @@ describe('while the database is silent', () => {
 
 /** Takes no connection any more, and ends those that there are. */
 function shut(): void {
-  away = true;
-  for (const socket of sockets) socket.destroy();
+  proxy.away = true;
+  proxy.cut();
 }
 
 describe('while the database is away', () => {
@@ -114,7 +91,7 @@ describe('while the database is away', () => {
     expect(health.status).toBe(503);
     expect(await health.json()).toMatchObject({ data: { status: 'unavailable', checks: { database: 'failed' } } });
     expect((await ask(service.port, 'GET', '/health/live')).status).toBe(200);
-    away = false;
+    proxy.away = false;
     expect(
       await eventually(async () => ((await ask(service.port, 'GET', '/health')).status === 200 ? 200 : undefined)),
     ).toBe(200);

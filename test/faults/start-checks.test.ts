@@ -198,6 +198,53 @@ test('a port that is taken ends a first start in one line, and its database stop
   });
 });
 
+describe('settings', () => {
+  test('that name a bad file of plans, or a port of metrics that is taken, end a start in one line', async () => {
+    const file = path.join(folder, 'plans.json');
+    for (const [content, reason] of [
+      ['{', 'it is not JSON'],
+      ['{"pro":{"votingEvents":-1}}', 'pro.votingEvents '],
+      ['{"gold":{}}', 'gold'],
+    ] as const) {
+      writeFileSync(file, content);
+      const line = await requireRefused(await start({ PLANS_FILE: file }));
+      expect(line).toMatch(/^Cannot start: PLANS_FILE: [^\n]+\n$/);
+      expect(line).toContain(reason);
+    }
+    expect(await requireRefused(await start({ PLANS_FILE: `${folder}/none` }))).toContain('cannot be used (ENOENT)');
+    const taken = createServer().listen(0, '127.0.0.1');
+    await once(taken, 'listening');
+    const { port } = taken.address() as AddressInfo;
+    const line = await requireRefused(await start({ METRICS_PORT: String(port), HOST: '127.0.0.1' }));
+    taken.close();
+    expect(line).toMatch(new RegExp(`^Cannot start: METRICS_PORT: ${port} cannot be listened on [^\\n]+\\n$`));
+  });
+
+  test('that are none are named where they look like one, and other programs’ names never', async () => {
+    const ordinary = [
+      ...['PWD', 'HOSTNAME', 'PGPORT', 'LOGNAME', 'SITE_URL', 'REDIS_URL', 'HTTPS_PROXY', 'NODE_PATH', 'DATABASE_HOST'],
+      ...['VOTING_SERVICE_HOST', 'VOTING_SERVICE_PORT', 'VOTING_PORT_3000_TCP_ADDR', 'MAILTO', 'LC_ALL', 'WORKDIR'],
+    ];
+    const meant = { WEB_CONCURENCY: 'WEB_CONCURRENCY', SMTP_URI: 'SMTP_URL', BALLOTS_KEY_DIR: 'BALLOT_KEYS_DIR' };
+    const typed = Object.keys({ ...meant, METRICS_PATH: '', PROVIDER_A_URL: '' });
+    const service = requireStarted(
+      await start(Object.fromEntries([...ordinary, ...typed].map((name) => [name, 'a-value-of-it']))),
+    );
+    await service.stop();
+    const notes = service.output().match(/^Note: .* is not a setting.*$/gm) ?? [];
+    expect(notes.toSorted()).toEqual(
+      [
+        ...Object.entries(meant).map(
+          ([name, right]) => `Note: ${name} is not a setting: ${right} is. See .env.example.`,
+        ),
+        'Note: METRICS_PATH is not a setting. See .env.example.',
+        'Note: PROVIDER_A_URL is not a setting. See .env.example.',
+      ].toSorted(),
+    );
+    expect(service.output()).not.toContain('a-value-of-it');
+  });
+});
+
 describe('files that cannot be written', () => {
   test('end a start, and a command, in one line that names the file', async () => {
     const nowhere = { DATA_DIR: '/dev/null/data' };

@@ -64,6 +64,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   ],
   'voting-events': [
     { tables: ['accounts'], reason: 'access and its plan are read in one trip' },
+    { tables: ['service_identity'], reason: 'the folders of keys bear the identity of the cluster' },
     {
       tables: [
         'ballot_blocks',

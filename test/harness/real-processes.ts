@@ -6,7 +6,7 @@ import { migrate } from '#src/database/migrate.ts';
 import { type EmbeddedDatabase, startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { requireStarted, type Settings, type StartedService, startProcess } from './started-service.ts';
 import { runStatements, withDatabase } from './test-database.ts';
-import { startTestService, type TestAccount, type TestService } from './test-service.ts';
+import { markPlaces, startTestService, type TestAccount, type TestService } from './test-service.ts';
 
 /** Service processes as they run in production, on a server that keeps what it commits; the tests' usual one does not. */
 export interface RealProcesses {
@@ -32,6 +32,7 @@ export async function startRealProcesses(): Promise<RealProcesses> {
   const ballotKeysDir = path.join(folder, 'ballot-keys');
   const inside = await startTestService({ databaseUrl, secretKey, worker: false, ballotKeysDir });
   const account = await inside.account();
+  await markPlaces(databaseUrl, { ...inside.deps.config, dataDir: folder });
   const started: StartedService[] = [];
   return {
     ...{ server, databaseUrl, secretKey, folder, account, inside },

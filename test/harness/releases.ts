@@ -69,7 +69,7 @@ export async function startReleases(): Promise<Releases> {
       const url = withDatabase(server.url, name);
       const settings: Settings = {
         ...{ DATABASE_URL: url, SECRET_KEY: randomBytes(32).toString('base64'), DATA_DIR: path.join(folder, name) },
-        ...{ BALLOT_KEYS_DIR: path.join(folder, 'ballot-keys'), BASE_URL: 'https://vote.example.org' },
+        ...{ BALLOT_KEYS_DIR: path.join(folder, `${name}-keys`), BASE_URL: 'https://vote.example.org' },
         ...{ HOST: '127.0.0.1', EMAIL_DOMAIN_CHECK: 'off', LOG_LEVEL: 'silent' },
       };
       const query = <Row extends pg.QueryResultRow>(text: string): Promise<Row[]> =>

@@ -7,10 +7,13 @@ import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import type { PlanName } from '#src/accounts/plans.ts';
 import { readConfig } from '#src/config.ts';
+import { withConnection } from '#src/database/check-server.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Scope } from '#src/http/caller.ts';
 import { createLog, type Log } from '#src/platform/log.ts';
 import { createDeps, type Service, startService } from '#src/service.ts';
+import type { KeySettings } from '#src/voting-events/key-places.ts';
+import { initPlaces } from '#src/voting-events/key-places.ts';
 import { ApiContract, type ApiDocument } from './api-document.ts';
 import { createTestEvent, demand, type TestEvent, votePoll } from './elections.ts';
 import { createTestDatabase } from './test-database.ts';
@@ -152,6 +155,12 @@ export interface TestServiceOptions {
   readonly ballotKeysCopies?: string;
 }
 
+/** As `ballot-keys init`, for services that do not start as a program does, and for those with folders of their own. */
+export async function markPlaces(databaseUrl: string, settings: KeySettings): Promise<void> {
+  if (settings.ballotKeysDir === undefined) return;
+  await withConnection(databaseUrl, (client) => initPlaces(settings, client, true));
+}
+
 async function serve(
   databaseUrl: string,
   secretKey: string,
@@ -176,6 +185,7 @@ async function serve(
     WEBHOOK_ALLOW_PRIVATE: options.webhookAllowPrivate === false ? 'off' : 'on',
     ...options.environment,
   });
+  await markPlaces(databaseUrl, config);
   const deps = createDeps(config, databaseUrl, options.log ?? createLog('silent'), options.sandboxUrl);
   const service: Service = await startService(deps, databaseUrl, options.byClock === true ? undefined : []);
   // Before anything is asked: compiling it holds this process, and with it the service, up for a while.

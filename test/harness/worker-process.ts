@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { freePort, QUICK_START } from './started-service.ts';
-import { eventually, type TestService } from './test-service.ts';
+import { eventually, markPlaces, type TestService } from './test-service.ts';
 
 /** The service as a process that runs jobs, on a test's database. */
 export interface WorkerProcess {
@@ -27,6 +27,7 @@ export async function startWorkerProcess(
   settings: Readonly<Record<string, string>> = {},
 ): Promise<WorkerProcess> {
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-worker-'));
+  await markPlaces(service.databaseUrl, { ...service.deps.config, dataDir });
   const [port, metricsPort] = [await freePort(), await freePort()];
   const { PATH = '', HOME = '' } = process.env;
   const database = new URL(service.databaseUrl);

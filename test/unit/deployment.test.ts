@@ -162,7 +162,7 @@ describe('deployment', () => {
     expect(read_.filter((folder) => !copied.includes(folder))).toEqual([]);
     const given = [...dockerfile.matchAll(/^COPY (\w+)[\w/]* /gm)].map((match) => match[1] ?? '');
     for (const folder of given) expect(read('.dockerignore')).toContain(`!${folder}\n`);
-    expect(dockerfile).toMatch(/\nUSER node\n(.*\n)*HEALTHCHECK .*\/health/);
+    expect(dockerfile).toMatch(/\nUSER node\n(.*\n)*HEALTHCHECK .*\/health\/live'/);
   });
 
   test('builds the verifier and the SDK from their sources in a stage of its own: the image gets no tool that builds', () => {

@@ -198,6 +198,8 @@ describe('the syntax of headers', () => {
 
   test('a missing Host and any coding of the body are refused', () => {
     expect(refusedField(() => checkRequestSyntax([]))).toBe('Host');
+    expect(refusedField(() => checkRequestSyntax([], '1.0'))).toBeUndefined();
+    expect(refusedField(() => checkRequestSyntax(['Host', ''], '1.0'))).toBe('Host');
     for (const coding of ['gzip', 'identity', '']) {
       expect(refusedField(() => checkRequestSyntax(['Host', 'a', 'Content-Encoding', coding]))).toBe(
         'Content-Encoding',

@@ -1,0 +1,177 @@
+import { randomBytes } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import path from 'node:path';
+import type pg from 'pg';
+import type { Config } from '#src/config.ts';
+import { conflict } from '#src/platform/errors.ts';
+import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
+import { SECRET_KEY_BYTES, sha256 } from '#src/platform/secrets.ts';
+import { noteSeen } from './ballot-key-repository.ts';
+
+// A folder that is not mounted looks like an empty one. So each folder that keeps what the database must not keep bears a marker: the
+// identity of the cluster, which stands in the database (completions 9.8). Nothing is written to a folder without it, and nothing
+// counts as destroyed there.
+
+export type KeySettings = Pick<Config, 'ballotKeysDir' | 'ballotKeysCopies' | 'dataDir'>;
+
+type Client = Pick<pg.Client | pg.Pool, 'query'>;
+
+export const MARKER = 'cluster-id';
+/** Stands before the identity until the first start has made the markers: a start that is cut off is followed by another first one. */
+const NEW = 'new ';
+
+const ID_CHARACTERS = 16;
+const KEY_FILE = /^(evt_[0-9a-z]+)\.([0-9a-f]{16})\.key$/i;
+
+/** What names a key. */
+export interface KeyName {
+  readonly eventId: string;
+  readonly id: string;
+}
+
+export const keyFileOf = ({ eventId, id }: KeyName): string => `${eventId}.${id}.key`;
+
+/** What a file of the folder is the key of; undefined for any other file. */
+export function readKeyFileName(name: string): KeyName | undefined {
+  const [, eventId, id] = KEY_FILE.exec(name) ?? [];
+  return eventId === undefined || id === undefined ? undefined : { eventId, id };
+}
+
+export const idOf = (key: Uint8Array): string =>
+  sha256(Buffer.concat([Buffer.from('ballot key'), key]))
+    .toString('hex')
+    .slice(0, ID_CHARACTERS);
+
+export const keyIn = (content: string): Buffer => Buffer.from(content.trim(), 'base64');
+
+/** Whether the content of a file is the key that its name says. */
+export const isKeyOf = ({ id }: KeyName, content: string): boolean => {
+  const key = keyIn(content);
+  return key.length === SECRET_KEY_BYTES && idOf(key) === id;
+};
+
+export const checkpointFolder = (dataDir: string): string => path.join(dataDir, 'checkpoints');
+
+/** The folders of the settings; undefined where keys stand in the database. */
+export function keyFoldersOf({ ballotKeysDir, ballotKeysCopies }: KeySettings): KeyFolders | undefined {
+  return ballotKeysDir === undefined ? undefined : new KeyFolders(ballotKeysDir, ballotKeysCopies);
+}
+
+/** Every folder that bears a marker: none where keys stand in the database. */
+export function placesOf(settings: KeySettings): readonly string[] {
+  const folders = keyFoldersOf(settings);
+  return folders === undefined ? [] : [...folders.all, checkpointFolder(settings.dataDir)];
+}
+
+async function readIdentity(client: Client): Promise<string | undefined> {
+  const { rows } = await client.query<{ value: Buffer }>("SELECT value FROM service_identity WHERE kind = 'cluster'");
+  return rows[0]?.value.toString('utf8');
+}
+
+/** The identity of the cluster; undefined before the first start. */
+export async function readClusterId(client: Client): Promise<string | undefined> {
+  const id = await readIdentity(client);
+  return id?.replace(NEW, '');
+}
+
+const codeOf = (fault: unknown): string => String(Reflect.get(Object(fault), 'code'));
+
+/** A folder that does not bear the marker of the cluster. */
+export interface Unmarked {
+  readonly folder: string;
+  readonly says: string;
+  /** Whether there is none, so that one can be made. */
+  readonly isBare: boolean;
+}
+
+export async function listUnmarked(settings: KeySettings, clusterId: string | undefined): Promise<Unmarked[]> {
+  const found: Unmarked[] = [];
+  for (const folder of placesOf(settings)) {
+    const marker = await readFile(path.join(folder, MARKER), 'utf8').catch(codeOf);
+    if (marker.trim() === clusterId) continue;
+    const isBare = marker === 'ENOENT';
+    found.push({
+      folder,
+      isBare,
+      says: `${folder} has ${isBare ? 'no marker' : 'the marker of another service, or none that can be read'}`,
+    });
+  }
+  return found;
+}
+
+async function mark(settings: KeySettings, folder: string, clusterId: string): Promise<void> {
+  // A copy that is lacking is a disk that is not there; the others are made.
+  const folders = settings.ballotKeysCopies.includes(folder) ? keyFoldersOf(settings) : new KeyFolders(folder);
+  await folders?.writeTo(folder, MARKER, `${clusterId}\n`);
+}
+
+/** Gives the cluster its identity where it has none. The first start is still to come in a database without events. */
+async function makeIdentity(client: Client): Promise<void> {
+  await client.query(
+    `INSERT INTO service_identity (kind, id, value, created_at)
+     SELECT 'cluster', 'current', convert_to(CASE WHEN EXISTS (SELECT FROM voting_events) THEN '' ELSE $2 END || $1, 'UTF8'),
+       now_ms()
+     ON CONFLICT DO NOTHING`,
+    [randomBytes(16).toString('hex'), NEW],
+  );
+}
+
+/** Makes the markers at the first start on an empty database. What cannot be marked is said by the checks of every start. */
+export async function markFirst(settings: KeySettings, client: Client): Promise<void> {
+  await makeIdentity(client);
+  if ((await readIdentity(client))?.startsWith(NEW) !== true) return;
+  const clusterId = (await readClusterId(client)) ?? '';
+  for (const { folder, isBare } of await listUnmarked(settings, clusterId)) {
+    if (!isBare) continue;
+    await mark(settings, folder, clusterId).catch((fault: unknown) => {
+      if (!(fault instanceof FolderUnusable)) throw fault;
+    });
+  }
+  await noteMarked(client, clusterId);
+}
+
+/** From now on only `ballot-keys init` makes markers. */
+async function noteMarked(client: Client, clusterId: string): Promise<void> {
+  await client.query("UPDATE service_identity SET value = convert_to($1, 'UTF8') WHERE kind = 'cluster'", [clusterId]);
+}
+
+/**
+ * Makes the markers that are lacking.
+ * @param acceptLoss whether a key that is lacking in a folder is lost there for good
+ * @returns the folders that were marked now
+ * @throws ApiError 409 where a key of an event that is not final is lacking, or a folder is another service's; FolderUnusable
+ */
+export async function initPlaces(settings: KeySettings, client: Client, acceptLoss: boolean): Promise<string[]> {
+  const folders = keyFoldersOf(settings);
+  if (folders === undefined) throw conflict('keys_in_database', 'BALLOT_KEYS_DIR is not set: no folder has a marker.');
+  await makeIdentity(client);
+  const clusterId = (await readClusterId(client)) ?? '';
+  // `living`: the event is not final.
+  const { rows: keys } = await client.query<KeyName & { code: string; living: boolean }>(`
+    SELECT k.voting_event_id AS "eventId", k.id, coalesce(e.code, k.voting_event_id) AS code,
+      coalesce(k.retired_at IS NULL AND e.ballot_key = k.id AND e.deleted_at IS NULL, false) AS living
+    FROM ballot_keys k LEFT JOIN voting_events e ON e.id = k.voting_event_id WHERE k.wrapped IS NULL ORDER BY 1`);
+  const lost: ((typeof keys)[number] & { readonly folder: string })[] = [];
+  for (const folder of folders.all) {
+    const own = new KeyFolders(folder);
+    for (const key of keys)
+      if ((await own.read(keyFileOf(key), (content) => isKeyOf(key, content))) === undefined)
+        lost.push({ ...key, folder });
+    const codes = lost.flatMap((key) => (key.living && key.folder === folder ? [key.code] : []));
+    if (codes.length > 0 && !acceptLoss)
+      throw conflict(
+        'keys_missing',
+        `${folder} has no key of ${codes.join(', ')}. Bring the files back, or accept with --accept-loss that they are lost there.`,
+      );
+  }
+  const marked: string[] = [];
+  for (const { folder, isBare, says } of await listUnmarked(settings, clusterId)) {
+    if (!isBare)
+      throw conflict('folder_in_use', `${says}. Name another folder, or delete ${path.join(folder, MARKER)}.`);
+    await mark(settings, folder, clusterId);
+    marked.push(folder);
+  }
+  await noteMarked(client, clusterId);
+  if (acceptLoss) for (const { folder, ...key } of lost) await noteSeen(client, key, folder);
+  return marked;
+}
