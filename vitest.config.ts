@@ -3,6 +3,7 @@ import { defineConfig } from 'vitest/config';
 /** They replace a module, or what one holds: each reads the program for itself. */
 const ALONE = [
   'test/api/change-places.test.ts',
+  'test/api/log-configurations.test.ts',
   'test/api/third-provider.test.ts',
   'test/unit/ballot-definition/shuffled-ballot.test.ts',
   'test/unit/results/count-in-turns.test.ts',
