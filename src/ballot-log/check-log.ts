@@ -16,7 +16,7 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { findTileRow, findUnaccounted, raiseAlarm } from './check-repository.ts';
 import { openCheckpoint, parseCheckpointBody } from './checkpoint.ts';
 import type { CheckpointMemory, Remembered } from './checkpoint-memory.ts';
-import { listLogs } from './due-repository.ts';
+import { isLogClosed, listLogs } from './due-repository.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { CompactRange, equalHashes, hashLeaf } from './merkle-tree.ts';
 import { readEnd } from './record-configuration.ts';
@@ -43,7 +43,7 @@ export interface CheckDeps {
   readonly ballotKeys: BallotKeys;
 }
 
-const changeShape = z.looseObject({ end: z.number().nullable(), dropped: z.number().default(0) });
+const changeShape = z.looseObject({ config: z.string(), end: z.number().nullable(), dropped: z.number().default(0) });
 export const END_MOVED = 'the event ends at another time than its log says';
 /** Leaves that are held at a time, whatever the size of the log: few enough not to keep requests waiting while they are hashed. */
 const CHUNK = 2 * TILE_WIDTH;
@@ -73,7 +73,7 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
   if (event === undefined || definition === undefined || head === undefined) return undefined;
   const { size } = head.frontier;
   const replay = new LogReplay();
-  let ends: { readonly end: number | null } | undefined;
+  let last: ReturnType<typeof changeOf>;
   let dropped = 0;
   while (replay.frontier.size < size) {
     const from = replay.frontier.size;
@@ -87,13 +87,14 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
     if (fault !== undefined) return fault;
     for (const data of leaves) {
       const said = changeOf(data);
-      ends = said ?? ends;
+      last = said ?? last;
       dropped += said?.dropped ?? 0;
     }
     await setImmediate();
   }
   if (!equalHashes(replay.frontier.root(), head.frontier.root())) return 'the head has another root than its leaves';
-  if (ends !== undefined && ends.end !== (await readEnd(deps.db, eventId))) return END_MOVED;
+  if (last !== undefined && last.end !== (await readEnd(deps.db, eventId))) return END_MOVED;
+  if (last !== undefined && last.config !== head.configHash) return 'the log says another configuration than its head';
   if (dropped !== head.dropped) return 'another number of ballots was dropped than the log says';
   const unaccounted = await findUnaccounted(deps.db, eventId);
   return unaccounted ?? (await checkRows(deps, event, head)) ?? (await checkSigned(deps, eventId));
@@ -112,6 +113,15 @@ async function checkRows(
   { closedSize }: LogHead,
 ): Promise<string | undefined> {
   if (closedSize !== null) return undefined;
+  const fault = await findForgedRow({ db, secrets, ballotKeys }, event);
+  // The log may have been closed meanwhile, and the key of the election is destroyed since.
+  return fault !== undefined && (await isLogClosed(db, event.id)) ? undefined : fault;
+}
+
+async function findForgedRow(
+  { db, secrets, ballotKeys }: Pick<CheckDeps, 'db' | 'secrets' | 'ballotKeys'>,
+  event: VotingEvent,
+): Promise<string | undefined> {
   const own = await ballotKeys.find(event);
   if (!isGenuineEvent(secrets, event)) return 'the event is not as the service wrote it';
   if (await hasForgedBallots(db, own, event)) return 'a waiting ballot is not as the service wrote it';

@@ -5,7 +5,7 @@ import type { Answer } from '#src/http/answer.ts';
 import { listShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { sha256 } from '#src/platform/secrets.ts';
-import { type ConfigurationPart, PART_KINDS } from './configuration.ts';
+import { byId, type ConfigurationPart, PART_KINDS } from './configuration.ts';
 import { logConfigurations } from './tables.ts';
 
 const partView = z
@@ -96,7 +96,7 @@ export async function readLatestParts(
   const { rows } = await executor.execute<LatestPart & { text: string }>(
     sql`SELECT kind, id, content AS text FROM (${latestParts(eventId)}) AS latest WHERE content IS NOT NULL`,
   );
-  return new Map(rows.map((row) => [row.id, row]));
+  return new Map(rows.toSorted(byId).map((row) => [row.id, row]));
 }
 
 /** A page of parts, in the order in which they were recorded. */

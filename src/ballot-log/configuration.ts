@@ -94,7 +94,8 @@ export const configurationView = z
   });
 type LogConfiguration = z.output<typeof configurationView>;
 
-const byId = (one: { readonly id: string }, other: { readonly id: string }): number => (one.id < other.id ? -1 : 1);
+export const byId = (one: { readonly id: string }, other: { readonly id: string }): number =>
+  one.id < other.id ? -1 : 1;
 
 const POSITION_FIELDS = [
   ...([
@@ -150,34 +151,45 @@ export interface ConfigurationPart {
   readonly text: string;
 }
 
-/**
- * The configuration in its parts, and its hash as `hashOfJson` gives it, made row by row: a thousand candidates in a hundred
- * positions each take a tenth of a second, in which other requests have their turn.
- */
+/** The configuration in its parts, rows of the lists in the order of their IDs, and its hash. */
 export async function encodeConfiguration(
   definition: BallotDefinition,
 ): Promise<{ readonly hash: string; readonly parts: readonly ConfigurationPart[] }> {
   const { candidates, groups, positions, ...event } = configurationOf(definition);
   const parts: ConfigurationPart[] = [{ kind: 'event', id: definition.event.id, text: canonicalJson(event) }];
+  const pauses = new Pauses();
+  const lists = { candidate: candidates, group: groups, position: positions };
+  for (const kind of LISTS)
+    for (const row of lists[kind]) {
+      parts.push({ kind, id: row.id, text: canonicalJson(row) });
+      await pauses.take();
+    }
+  return { hash: await hashOfParts(parts), parts };
+}
+
+const LISTS = ['candidate', 'group', 'position'] as const;
+
+/**
+ * The hash of a configuration as `hashOfJson` gives it, made row by row: a thousand candidates in a hundred positions each take a
+ * tenth of a second, in which other requests have their turn.
+ */
+export async function hashOfParts(parts: readonly ConfigurationPart[]): Promise<string> {
   const hash = createHash('sha256');
   const pauses = new Pauses();
+  const event: object = JSON.parse(parts.find(({ kind }) => kind === 'event')?.text ?? '{}');
   let left = canonicalJson({ ...event, candidates: [], groups: [], positions: [] });
-  const lists = [
-    ['candidate', candidates],
-    ['group', groups],
-    ['position', positions],
-  ] as const;
-  for (const [kind, rows] of lists) {
+  for (const kind of LISTS) {
     // No text can hold the place of a list: a quote in one is escaped.
     const [before = '', after = ''] = left.split(`"${kind}s":[]`);
     hash.update(`${before}"${kind}s":[`);
-    for (const [index, row] of rows.entries()) {
-      const text = canonicalJson(row);
-      parts.push({ kind, id: row.id, text });
-      hash.update(`${index === 0 ? '' : ','}${text}`);
+    let separator = '';
+    for (const part of parts) {
+      if (part.kind !== kind) continue;
+      hash.update(`${separator}${part.text}`);
+      separator = ',';
       await pauses.take();
     }
     left = `]${after}`;
   }
-  return { hash: hash.update(left).digest('hex'), parts };
+  return hash.update(left).digest('hex');
 }

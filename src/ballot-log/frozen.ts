@@ -1,7 +1,7 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Executor } from '#src/database/client.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { type ConfigurationPart, encodeConfiguration } from './configuration.ts';
+import { type ConfigurationPart, encodeConfiguration, hashOfParts } from './configuration.ts';
 import { readLatestParts } from './configuration-parts.ts';
 import { findHead } from './repository.ts';
 
@@ -23,13 +23,19 @@ function frozenOf({ kind, text }: Pick<ConfigurationPart, 'kind' | 'text'>): str
   return canonicalJson(Object.fromEntries(Object.entries(part).filter(([name]) => !FREE[kind].includes(name))));
 }
 
-/** What of a configuration is another than the log says although it is frozen with the first ballot, in words; undefined for nothing. */
+/**
+ * What of a configuration is another than the log says although it is frozen with the first ballot, in words; undefined for nothing.
+ * @param logged the hash of the configuration that the log has last
+ */
 export async function findFrozenChange(
   executor: Executor,
   eventId: string,
+  logged: string,
   parts: readonly ConfigurationPart[],
 ): Promise<string | undefined> {
   const latest = await readLatestParts(executor, eventId);
+  if ((await hashOfParts([...latest.values()])) !== logged)
+    return 'the configuration is kept otherwise than it was logged';
   const now = new Map(parts.map((part) => [part.id, part]));
   for (const before of latest.values()) {
     const after = now.get(before.id);
@@ -50,6 +56,7 @@ export async function differsFromLog(executor: Executor, definition: BallotDefin
   if (hash === head.configHash) return false;
   // Each change that the service makes is a version of its own.
   return (
-    head.definitionVersion === definitionVersion || (await findFrozenChange(executor, eventId, parts)) !== undefined
+    head.definitionVersion === definitionVersion ||
+    (await findFrozenChange(executor, eventId, head.configHash, parts)) !== undefined
   );
 }

@@ -57,7 +57,7 @@ export async function recordConfiguration(
   const present = head.confirmedAtChange ?? head.ballots + (await countQueue(tx, event.id));
   const confirmed = Math.max(head.confirmed, present);
   if (head.configHash !== config) {
-    const fault = isFirst || confirmed === 0 ? undefined : await findFrozenChange(tx, event.id, parts);
+    const fault = isFirst || confirmed === 0 ? undefined : await findFrozenChange(tx, event.id, head.configHash, parts);
     if (fault !== undefined) throw new LogSetBack('ballot_log_changed', head.frontier.size, undefined, fault);
     await recordParts(tx, event.id, head.frontier.size, parts);
   }

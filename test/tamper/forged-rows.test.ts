@@ -470,6 +470,33 @@ describe('what SQL says of the ballot', () => {
     expect(fault).toBeInstanceOf(LogSetBack);
     expect(await leaves()).toBe(size);
   });
+
+  test('is refused also where it rewrites what the service keeps of the log’s configurations', async () => {
+    const election = await openElection();
+    for (const at of [1, 2, 3]) await vote(election, member(election, at));
+    await sealBallots(service, election.event.id, 1);
+    const client = await sql.connect();
+    try {
+      await client.query('SET session_replication_role = replica');
+      await client.query(SWAPPED, [election.event.id]);
+      const { rowCount } = await client.query(
+        `UPDATE log_configurations l SET content = jsonb_set(l.content::jsonb, '{name}', to_jsonb(c.name))::text
+         FROM candidates c WHERE l.voting_event_id = $1 AND c.voting_event_id = $1 AND c.id = l.part_id`,
+        [election.event.id],
+      );
+      expect(rowCount).toBe(2);
+      await client.query('SET session_replication_role = DEFAULT');
+      await client.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [
+        election.event.id,
+      ]);
+    } finally {
+      client.release(true);
+    }
+    service.deps.events.forgetAll();
+    const key = await keyOf(election, member(election, 0));
+    expect(refusalOf(await cast(election, member(election, 0), key))).toEqual(REFUSED);
+    await expectDisputed(election);
+  });
 });
 
 describe('what SQL says of the event', () => {
