@@ -58,7 +58,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   reference: 2914,
   jobs: 626,
   mail: 551,
-  accounts: 931,
+  accounts: 933,
   webhooks: 2620,
   'voting-events': 4645,
   'ballot-definition': 4039,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4638,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 63_078;
+const LINES_OF_ALL = 63_080;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

@@ -1,5 +1,6 @@
 import type { Database } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { type Clock, MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import type { Log } from '#src/platform/log.ts';
@@ -118,11 +119,12 @@ export class Authenticator {
 
   async #ask(hash: Buffer, name: string, nowMs: number): Promise<KeyWithAccount | undefined> {
     const changes = this.#changes;
-    const stored = await findKeyByHash(this.#db, hash);
-    const isForged = stored !== undefined && !isTagged(this.#secrets, stored.key.tag, rowOfApiKey(stored.key));
-    if (isForged)
-      this.#log.error({ alarm: 'rows_disagree', key: stored.key.id }, 'an API key was written from outside');
-    const found = isForged ? undefined : stored;
+    const found = await findKeyByHash(this.#db, hash);
+    if (found !== undefined && !isTagged(this.#secrets, found.key.tag, rowOfApiKey(found.key))) {
+      this.#log.error({ alarm: 'rows_disagree', key: found.key.id }, 'an API key was written from outside');
+      // No 401, which would say that the key was revoked: it may be the secret key that was replaced.
+      throw refuse('rows_disagree');
+    }
     if (found === undefined) {
       this.#valid.delete(name);
       this.#unknown.set(name, nowMs + MISS_MS);

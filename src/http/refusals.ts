@@ -189,8 +189,8 @@ export const REFUSALS = {
   },
   rows_disagree: {
     code: 'internal',
-    says: 'A row of this election was changed from outside of the service, and is not used. The operator was alarmed.',
-    when: 'A row that decides who votes was changed in the database from outside of the service. It is not used; the alarm is raised and the event is `disputed`. To mend a voter, delete it and add it again.',
+    says: 'A row that this request depends on was changed from outside of the service, and is not used. The operator was alarmed.',
+    when: 'A row that decides who may vote or change an event, or the API key itself, was changed in the database from outside of the service. It is not used; the alarm is raised, and the event is `disputed`. To mend a voter, delete it and add it again.',
   },
   overloaded: {
     code: 'internal',

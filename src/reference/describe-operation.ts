@@ -43,7 +43,7 @@ function commonRefusals(route: Operation): RefusalCase[] {
     ...(isChange(route) ? (['busy'] as const) : []),
     ...(isPost(route) ? (['idempotency_in_progress'] as const) : []),
     ...(route.role !== 'viewer' && route.path.includes('/voting-events/:idOrCode') ? (['role'] as const) : []),
-    ...(route.method !== 'GET' && route.path.includes('/voting-events/:idOrCode') ? (['rows_disagree'] as const) : []),
+    ...(isKeyed(route) ? (['rows_disagree'] as const) : []),
   ];
 }
 

@@ -179,7 +179,7 @@ test('a close signs for the ballots as the log has them: names that changed hand
   expect(alarmsOf(event.id)).toContainEqual(
     expect.objectContaining({
       alarm: 'ballot_log_changed',
-      reason: expect.stringContaining('is not the one in the log'),
+      reason: expect.stringContaining('was changed'),
     }),
   );
   const path = `/voting-events/${event.id}/results`;

@@ -751,9 +751,9 @@ describe('who may change an election', () => {
       `${key}('id', 'key_x' || k.id, 'hash', $2::text))).* FROM api_keys k WHERE account_id = $1 AND 'write' = ANY (scopes)`,
       [account.id, `\\x${hashApiKey(made).toString('hex')}`],
     );
-    expect((await addMember(made, election)).status).toBe(401);
+    expect(refusalOf(await addMember(made, election))).toEqual(REFUSED);
     await sql.query('UPDATE api_keys SET account_id = $1 WHERE account_id = $2', [account.id, other.id]);
-    expect((await addMember(other.write, election)).status).toBe(401);
+    expect(refusalOf(await addMember(other.write, election))).toEqual(REFUSED);
     expect(lines.some(({ alarm, key: id }) => alarm === 'rows_disagree' && String(id).startsWith('key_x'))).toBe(true);
   });
 
