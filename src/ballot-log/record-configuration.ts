@@ -123,12 +123,11 @@ export function createEndRecorder(deps: RecorderDeps): EndRecorder {
       if (definition === undefined) return;
       try {
         await requireUndisputed(deps, tx, event.id, head);
+        await updateHead(tx, event.id, await recordConfiguration(deps, tx, { ...definition, event }, head));
       } catch (fault) {
         if (fault instanceof LogSetBack) throw refuse('log_disputed');
         throw fault;
       }
-      const after = await recordConfiguration(deps, tx, { ...definition, event }, head);
-      await updateHead(tx, event.id, after);
       const confirmed = head.ballots + (await countQueue(tx, event.id));
       await recordCheckpoint(tx, deps, event, head.frontier, confirmed);
     },

@@ -3,8 +3,9 @@ import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError, notFound } from '#src/platform/errors.ts';
-import { askProvider, payerPatience } from './ask-provider.ts';
+import { askProvider, payerPatience, providerUnavailable } from './ask-provider.ts';
 import { findAttempt, isOpen, lockAttempt, moveAttempt } from './attempt-repository.ts';
 import {
   answerPlace,
@@ -17,6 +18,9 @@ import type { Fulfilled, PaymentDeps } from './payment-deps.ts';
 import { recordPayment } from './record-payment.ts';
 import { giveBack } from './refund-payment.ts';
 import { openPage, paymentRequired } from './start-checkout.ts';
+
+/** A timer may ring so much early. */
+const TIMER_MS = 50;
 
 /**
  * The second call of a checkout: verifies the payment and gives what it was for (contract, "Checkout flow" 5 and 6).
@@ -33,7 +37,10 @@ export async function finishCheckout(
   if (found === undefined || found.purpose !== order.purpose) throw notFound();
   // One patience for all: its turn, how the payment stands at the provider, and then perhaps a page.
   const until = payerPatience();
-  const turn = await deps.leases.payments.take(found.id);
+  const turn = await deps.leases.payments.take(found.id).catch((fault: unknown) => {
+    // The call before has waited for a silent provider all that time.
+    throw monotonicMs() >= until - TIMER_MS ? providerUnavailable() : fault;
+  });
   try {
     const attempt = await askProvider(deps, found, { until });
     if (isOpen(attempt.status)) {
