@@ -5,7 +5,7 @@ import { type ConfigurationPart, encodeConfiguration, hashOfParts } from './conf
 import { readLatestParts } from './configuration-parts.ts';
 import { findHead } from './repository.ts';
 
-/** What of a part may change as long as people vote (completions 3.4). */
+/** What of a part may change as long as people vote (completions 3, rule 4). */
 const FREE = { position: ['description'], candidate: ['description', 'status'], group: ['name', 'description'] };
 
 interface EventPart {
