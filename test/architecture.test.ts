@@ -60,13 +60,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 551,
   accounts: 933,
   webhooks: 2620,
-  'voting-events': 4645,
+  'voting-events': 4649,
   'ballot-definition': 4039,
   voters: 5715,
   payments: 3698,
   credits: 721,
   ballots: 3251,
-  'ballot-log': 4316,
+  'ballot-log': 4339,
   'service-log': 724,
   tally: 2898,
   results: 5480,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4638,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 63_086;
+const LINES_OF_ALL = 63_113;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

@@ -1,6 +1,10 @@
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
-import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import {
+  type BallotDefinition,
+  type BallotDefinitionCache,
+  loadBallotDefinition,
+} from '#src/ballot-definition/ballot-definition.ts';
 import { BlockSpoilt, findWrongHeads, type PlacedBallot, readSealedBallots } from '#src/ballots/box.ts';
 import { atOneMoment, type Database } from '#src/database/client.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
@@ -17,6 +21,7 @@ import { findTileRow, findUnaccounted, raiseAlarm } from './check-repository.ts'
 import { openCheckpoint, parseCheckpointBody } from './checkpoint.ts';
 import type { CheckpointMemory, Remembered } from './checkpoint-memory.ts';
 import { isLogClosed, listLogs } from './due-repository.ts';
+import { differsFromLog } from './frozen.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { CompactRange, equalHashes, hashLeaf } from './merkle-tree.ts';
 import { readEnd } from './record-configuration.ts';
@@ -96,6 +101,9 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
   if (last !== undefined && last.end !== (await readEnd(deps.db, eventId))) return END_MOVED;
   if (last !== undefined && last.config !== head.configHash) return 'the log says another configuration than its head';
   if (dropped !== head.dropped) return 'another number of ballots was dropped than the log says';
+  // As it stands now: a kept one may be from before the change.
+  const present = await loadBallotDefinition(deps.db, eventId);
+  if (present !== undefined && (await differsFromLog(deps.db, present))) return 'what ballots depend on was changed';
   const unaccounted = await findUnaccounted(deps.db, eventId);
   return unaccounted ?? (await checkRows(deps, event, head)) ?? (await checkSigned(deps, eventId));
 }

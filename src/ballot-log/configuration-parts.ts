@@ -88,6 +88,17 @@ export async function recordParts(
   }
 }
 
+const configured = z.looseObject({ config: z.string() });
+
+/** The hash of the configuration that the log has last, as the leaf says that bears it: a column beside could say another one. */
+export async function readLoggedHash(executor: Executor, eventId: string): Promise<string | undefined> {
+  const { rows } = await executor.execute<{ data: Buffer }>(sql`
+    SELECT data FROM log_leaves WHERE voting_event_id = ${eventId}
+      AND leaf_index = (SELECT max(leaf_index) FROM log_configurations WHERE voting_event_id = ${eventId})`);
+  const leaf = configured.safeParse(rows[0] === undefined ? undefined : JSON.parse(rows[0].data.toString('utf8')));
+  return leaf.data?.config;
+}
+
 /** The parts of the configuration that the log has last, by their IDs. */
 export async function readLatestParts(
   executor: Executor,

@@ -1,8 +1,9 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Executor } from '#src/database/client.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import { type ConfigurationPart, encodeConfiguration, hashOfParts } from './configuration.ts';
-import { readLatestParts } from './configuration-parts.ts';
+import { readLatestParts, readLoggedHash } from './configuration-parts.ts';
 import { findHead } from './repository.ts';
 
 /** What of a part may change as long as people vote (completions 3, rule 4). */
@@ -25,12 +26,12 @@ function frozenOf({ kind, text }: Pick<ConfigurationPart, 'kind' | 'text'>): str
 
 /**
  * What of a configuration is another than the log says although it is frozen with the first ballot, in words; undefined for nothing.
- * @param logged the hash of the configuration that the log has last
+ * @param logged what `readLoggedHash` gives
  */
 export async function findFrozenChange(
   executor: Executor,
   eventId: string,
-  logged: string,
+  logged: string | undefined,
   parts: readonly ConfigurationPart[],
 ): Promise<string | undefined> {
   const latest = await readLatestParts(executor, eventId);
@@ -53,10 +54,12 @@ export async function differsFromLog(executor: Executor, definition: BallotDefin
   const head = await findHead(executor, eventId);
   if (head === undefined || head.confirmed === 0 || head.closedSize !== null) return false;
   const { hash, parts } = await encodeConfiguration(definition);
-  if (hash === head.configHash) return false;
+  const logged = await readLoggedHash(executor, eventId);
+  if (hash === logged) return false;
   // Each change that the service makes is a version of its own.
-  return (
+  const differs =
     head.definitionVersion === definitionVersion ||
-    (await findFrozenChange(executor, eventId, head.configHash, parts)) !== undefined
-  );
+    (await findFrozenChange(executor, eventId, logged, parts)) !== undefined;
+  // A definition that was replaced meanwhile is older than the log, and no ballot is cast by it.
+  return differs && (await findEventById(executor, eventId))?.definitionVersion === definitionVersion;
 }

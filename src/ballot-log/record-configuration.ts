@@ -12,7 +12,7 @@ import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import { recordCheckpoint } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { encodeConfiguration } from './configuration.ts';
-import { recordParts } from './configuration-parts.ts';
+import { readLoggedHash, recordParts } from './configuration-parts.ts';
 import { findFrozenChange } from './frozen.ts';
 import { encodeLeaf, type Leaf } from './leaf.ts';
 import { drawSeed, openSeed } from './lot.ts';
@@ -56,12 +56,13 @@ export async function recordConfiguration(
   // A change that was allowed before the first ballot counts as made before it, however late its leaf comes.
   const present = head.confirmedAtChange ?? head.ballots + (await countQueue(tx, event.id));
   const confirmed = Math.max(head.confirmed, present);
-  if (head.configHash !== config) {
-    const fault = isFirst || confirmed === 0 ? undefined : await findFrozenChange(tx, event.id, head.configHash, parts);
+  const logged = isFirst ? '' : await readLoggedHash(tx, event.id);
+  if (logged !== config) {
+    const fault = isFirst || confirmed === 0 ? undefined : await findFrozenChange(tx, event.id, logged, parts);
     if (fault !== undefined) throw new LogSetBack('ballot_log_changed', head.frontier.size, undefined, fault);
     await recordParts(tx, event.id, head.frontier.size, parts);
   }
-  if (!isFirst && head.configHash === config && head.end === end) return changed;
+  if (!isFirst && logged === config && head.end === end) return changed;
   const common = { v: 2, e: event.id, config, end, closeDue: closeDueOf(end) } as const;
   if (!isFirst) {
     const configSeq = head.configSeq + 1;

@@ -45,7 +45,11 @@ async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
 
 /** Publishes what the clock did and no job published: the net below the jobs. */
 export async function publishTimedEvents(deps: PublishDeps): Promise<void> {
-  for (const id of await listTimedEvents(deps.db)) await publishOne(deps, id);
+  const failed: unknown[] = [];
+  for (const id of await listTimedEvents(deps.db))
+    await publishOne(deps, id).catch((fault: unknown) => failed.push(fault));
+  // One event keeps no other from its turn.
+  if (failed.length > 0) throw new AggregateError(failed, `${failed.length} events could not be announced`);
 }
 
 /** Publishes once that an event opened or closed. Returns the event as it is marked then, if it was published here. */

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { generateApiKey, hashApiKey } from '#src/accounts/api-key.ts';
+import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { checkLog } from '#src/ballot-log/check-log.ts';
+import { encodeConfiguration } from '#src/ballot-log/configuration.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sequenceLog, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { enqueue } from '#src/jobs/queue.ts';
@@ -469,6 +471,27 @@ describe('what SQL says of the ballot', () => {
     );
     expect(fault).toBeInstanceOf(LogSetBack);
     expect(await leaves()).toBe(size);
+  });
+
+  test('is refused also where the head of the log says so', async () => {
+    const election = await openElection();
+    for (const at of [1, 2, 3]) await vote(election, member(election, at));
+    await sealBallots(service, election.event.id, 1);
+    await sql.query(SWAPPED, [election.event.id]);
+    const forged = await loadBallotDefinition(service.deps.db, election.event.id);
+    if (forged === undefined) throw new Error('the event is there');
+    await sql.query(
+      `WITH e AS (UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1)
+       UPDATE ballot_logs SET config_hash = $2, paper_version = paper_version + 1, confirmed_at_change = NULL WHERE voting_event_id = $1`,
+      [election.event.id, (await encodeConfiguration(forged)).hash],
+    );
+    service.deps.events.forgetAll();
+    const key = await keyOf(election, member(election, 0));
+    expect(refusalOf(await cast(election, member(election, 0), key))).toEqual(REFUSED);
+    await expectDisputed(election);
+    expect(await checkLog(sealDeps(service.deps), election.event.id)).toBe(
+      'the log says another configuration than its head',
+    );
   });
 
   test('is refused also where it rewrites what the service keeps of the log’s configurations', async () => {
