@@ -2,6 +2,7 @@ import { gunzipSync } from 'node:zlib';
 import { request } from 'undici';
 import { describe, expect, test } from 'vitest';
 import { generateApiKey } from '#src/accounts/api-key.ts';
+import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { refusalOf, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';
 import { type TestService, useService } from '#test/harness/test-service.ts';
@@ -11,18 +12,14 @@ const account = await service.account();
 
 describe('every route', () => {
   test('refuses a missing, malformed, unknown, revoked and expired key in the same words', async () => {
-    const [revoked, expired] = [await service.account(), await service.account()];
+    const revoked = await service.account();
     await service.query('UPDATE api_keys SET revoked_at = 1 WHERE account_id = $1', [revoked.id]);
-    await service.query('UPDATE api_keys SET expires_at = 1 WHERE account_id = $1', [expired.id]);
+    const asked = { accountId: revoked.id, name: 'Of yesterday', scopes: ['read'], votingEventId: null } as const;
+    const expired = await createApiKey(service.deps.db, service.deps, { ...asked, expiresInDays: -1 });
     const answers = await Promise.all(
-      [
-        undefined,
-        'nonsense',
-        generateApiKey(['read']),
-        `${account.read.slice(0, -1)}_`,
-        revoked.read,
-        expired.read,
-      ].map((key) => service.call('GET', '/voting-events', undefined, key === undefined ? {} : { key })),
+      [undefined, 'nonsense', generateApiKey(['read']), `${account.read.slice(0, -1)}_`, revoked.read, expired.key].map(
+        (key) => service.call('GET', '/voting-events', undefined, key === undefined ? {} : { key }),
+      ),
     );
     expect(answers.map((answer) => answer.status)).toEqual(answers.map(() => 401));
     expect(new Set(answers.map((answer) => JSON.stringify({ ...answer.body.error, requestId: '' }))).size).toBe(1);
