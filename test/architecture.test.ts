@@ -62,11 +62,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2620,
   'voting-events': 4649,
   'ballot-definition': 4039,
-  voters: 5715,
+  voters: 5711,
   payments: 3698,
   credits: 721,
   ballots: 3251,
-  'ballot-log': 4339,
+  'ballot-log': 4341,
   'service-log': 724,
   tally: 2898,
   results: 5480,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4638,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 63_113;
+const LINES_OF_ALL = 63_111;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

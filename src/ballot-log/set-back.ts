@@ -3,11 +3,12 @@ import { recordChange } from '#src/accounts/changes.ts';
 import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { type BallotToSeal, listSealed } from '#src/ballots/box.ts';
 import { isMaskedTime, openWaiting, openWaitingTime } from '#src/ballots/waiting-ballot.ts';
-import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { atOneMoment, type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { acceptRoll, dropForgedParticipations } from '#src/voters/check-roll.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import { recordCheckpoint } from './checkpoint.ts';
@@ -72,18 +73,17 @@ export async function setBack(tx: Transaction, eventId: string, rows: readonly Q
 const PAGE = 1_000;
 
 /** Whether a row of the queue is none of the service's, set back or not yet looked at. */
-export async function hasForgedBallots(
-  executor: Executor,
-  secrets: Secrets | undefined,
-  event: VotingEvent,
-): Promise<boolean> {
-  let after = '';
-  for (;;) {
-    const rows = await readQueue(executor, event.id, after, PAGE, false);
-    if ((await judgeQueued(executor, secrets, event, rows)).forged.length > 0) return true;
-    if (rows.length < PAGE) return false;
-    after = rows.at(-1)?.id ?? '';
-  }
+export function hasForgedBallots(db: Database, secrets: Secrets | undefined, event: VotingEvent): Promise<boolean> {
+  // Otherwise a ballot that is sealed between two looks would stand in both places.
+  return atOneMoment(db, async (tx) => {
+    let after = '';
+    for (;;) {
+      const rows = await readQueue(tx, event.id, after, PAGE, false);
+      if ((await judgeQueued(tx, secrets, event, rows)).forged.length > 0) return true;
+      if (rows.length < PAGE) return false;
+      after = rows.at(-1)?.id ?? '';
+    }
+  });
 }
 
 /** The IDs of what is set back, at most 1,000. */
@@ -116,6 +116,8 @@ interface Dropped {
 export async function dropSetBack(deps: DropDeps, eventId: string): Promise<Dropped | undefined> {
   const done = await inTransaction(deps.db, async (tx) => {
     await waitForSequencer(tx, eventId);
+    // No change of the roll is under way while it is taken as it stands.
+    await lockEvent(tx, eventId);
     const definition = await deps.definitions.getForUpdate(tx, eventId);
     const head = await lockHead(tx, eventId);
     if (definition === undefined || head === undefined) return undefined;

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { forgetRollSum, noteRoll, RollSum } from './roll-sum.ts';
@@ -62,32 +62,28 @@ export function findForged(
   event: VotingEvent,
 ): Promise<string | undefined> {
   // The sum and the voters that it speaks of are read at one moment.
-  return inTransaction(
-    db,
-    async (tx) => {
-      const sum = await RollSum.read(tx, secrets, event.id);
-      let [heads, weightMicro] = [0, 0n];
-      for await (const tagged of taggedRoll(tx, event.id)) {
-        const voter = taggedVoter(event.id, tagged);
-        const status = taggedStatus(secrets, event, voter);
-        if (status === undefined) return `the voter ${voter.id} is not as the service wrote it`;
-        sum.add(voter, status);
-        if (voter.status !== 'approved') continue;
-        heads += 1;
-        weightMicro += voter.weightMicro;
-      }
-      if (!sum.isRight()) return 'voters are missing on the roll, or stand there as they were before';
-      const { rows } = await tx.execute<{ heads: string; weight: string }>(
-        sql`SELECT heads::text, weight_micro::text AS weight FROM electorate(${event.id})`,
-      );
-      if (Number(rows[0]?.heads) !== heads || BigInt(rows[0]?.weight ?? 0) !== weightMicro)
-        return 'the electorate is another one than the roll';
-      for await (const _ of forgedParticipations(tx, own, event.id))
-        return 'somebody took part by a row that the service did not write';
-      return undefined;
-    },
-    { isolationLevel: 'repeatable read', accessMode: 'read only' },
-  );
+  return atOneMoment(db, async (tx) => {
+    const sum = await RollSum.read(tx, secrets, event.id);
+    let [heads, weightMicro] = [0, 0n];
+    for await (const tagged of taggedRoll(tx, event.id)) {
+      const voter = taggedVoter(event.id, tagged);
+      const status = taggedStatus(secrets, event, voter);
+      if (status === undefined) return `the voter ${voter.id} is not as the service wrote it`;
+      sum.add(voter, status);
+      if (voter.status !== 'approved') continue;
+      heads += 1;
+      weightMicro += voter.weightMicro;
+    }
+    if (!sum.isRight()) return 'voters are missing on the roll, or stand there as they were before';
+    const { rows } = await tx.execute<{ heads: string; weight: string }>(
+      sql`SELECT heads::text, weight_micro::text AS weight FROM electorate(${event.id})`,
+    );
+    if (Number(rows[0]?.heads) !== heads || BigInt(rows[0]?.weight ?? 0) !== weightMicro)
+      return 'the electorate is another one than the roll';
+    for await (const _ of forgedParticipations(tx, own, event.id))
+      return 'somebody took part by a row that the service did not write';
+    return undefined;
+  });
 }
 
 /** Takes what the service wrote of the roll as the roll, whatever it was before. Call with the event locked. */
