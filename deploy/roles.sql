@@ -77,7 +77,7 @@ BEGIN
   GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO voting_app;
   GRANT ALL ON ALL TABLES IN SCHEMA graphile_worker TO voting_app;
   GRANT USAGE ON ALL SEQUENCES IN SCHEMA public, graphile_worker TO voting_app;
-  REVOKE UPDATE, DELETE ON log_leaves, log_configurations, log_tiles, log_checkpoints, credit_entries FROM voting_app;
+  REVOKE UPDATE, DELETE ON log_leaves, log_configurations, log_tiles, log_checkpoints, credit_entries, audit_entries FROM voting_app;
   REVOKE UPDATE, DELETE ON ballot_blocks FROM voting_app;
   REVOKE UPDATE, DELETE ON service_log_leaves, service_log_tiles, service_checkpoints, service_cosignatures FROM voting_app;
   REVOKE INSERT, UPDATE, DELETE ON schema_number FROM voting_app;
@@ -91,6 +91,7 @@ BEGIN
   END IF;
   GRANT EXECUTE ON FUNCTION delete_event_rows(text, integer) TO voting_app;
   GRANT EXECUTE ON FUNCTION end_rehearsal(text, integer) TO voting_app;
+  GRANT EXECUTE ON FUNCTION erase_from_trail(text, text[]) TO voting_app;
   -- The tables of the queue let only their owner see rows, unless a policy says otherwise.
   FOREACH one IN ARRAY ARRAY['_private_jobs', '_private_job_queues', '_private_tasks', '_private_known_crontabs'] LOOP
     IF NOT EXISTS (SELECT FROM pg_policies WHERE schemaname = 'graphile_worker' AND tablename = one AND policyname = 'service') THEN

@@ -415,7 +415,6 @@ CREATE TABLE "roll_copies" (
 	"source_id" text NOT NULL,
 	"groups" jsonb NOT NULL,
 	"copied_to" text DEFAULT '' NOT NULL,
-	"copy_until" text NOT NULL,
 	"key_id" text NOT NULL,
 	"tag" "bytea" NOT NULL
 );
@@ -484,6 +483,7 @@ CREATE TABLE "ballot_keys" (
 	"wrapped" text,
 	"created_at" bigint NOT NULL,
 	"retired_at" bigint,
+	"retired_tag" "bytea",
 	"seen_in" text[] DEFAULT '{}' NOT NULL,
 	CONSTRAINT "ballot_keys_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
 );
@@ -551,6 +551,8 @@ CREATE TABLE "voting_events" (
 	"last_candidate_number" integer DEFAULT 0 NOT NULL,
 	"identity_changes" integer DEFAULT 0 NOT NULL,
 	"roll_changes" integer DEFAULT 0 NOT NULL,
+	"invite_generation" integer DEFAULT 0 NOT NULL,
+	"copy_until" text,
 	"roll_version" integer DEFAULT 0 NOT NULL,
 	"copy_total" integer,
 	"copy_done" integer,
@@ -596,7 +598,6 @@ CREATE TABLE "webhook_endpoints" (
 	"account_id" text NOT NULL,
 	"voting_event_id" text,
 	"url" text NOT NULL,
-	"url_set_by" text NOT NULL,
 	"description" text,
 	"event_types" text[] NOT NULL,
 	"status" text NOT NULL,
@@ -728,6 +729,8 @@ CREATE TABLE ballot_queue (
   PRIMARY KEY (voting_event_id, id)
 );
 CREATE UNIQUE INDEX ballot_queue_code ON ballot_queue (voting_event_id, code_tag);
+-- Looked for at each sealing; there is none unless somebody wrote to the table.
+CREATE INDEX ballot_queue_set_back ON ballot_queue (voting_event_id, id) WHERE set_back;
 
 -- ballots: the box. Sealed ballots of consecutive leaves, in the order of the log (src/ballots/block-encoding.ts). A block is written
 -- once, with its leaves, and never changes. What a count reads stands apart from what it does not.

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import path from 'node:path';
 import { Hono } from 'hono';
 import { accountRouter } from '#src/accounts/routes.ts';
 import { candidateRouter } from '#src/ballot-definition/candidate-routes.ts';
@@ -46,7 +47,7 @@ import { copyRouter } from '#src/voters/copy-event.ts';
 import { notificationRouter } from '#src/voters/notification-routes.ts';
 import { publicVoterRouter } from '#src/voters/public-routes.ts';
 import { voterRouter } from '#src/voters/voter-routes.ts';
-import { findAccess, requireOpenLog } from '#src/voting-events/access.ts';
+import { findGenuineAccess, requireOpenLog } from '#src/voting-events/access.ts';
 import { auditRouter } from '#src/voting-events/audit-routes.ts';
 import { eventRouter } from '#src/voting-events/event-routes.ts';
 import { inviteRouter } from '#src/voting-events/invite-routes.ts';
@@ -104,7 +105,7 @@ export function createApp(
   app.route('/', exportRouter(deps));
   app.route(
     '/',
-    webhookRouter(deps, (accountId, reference) => findAccess(deps, accountId, reference)),
+    webhookRouter(deps, (accountId, reference) => findGenuineAccess(deps, accountId, reference)),
   );
   app.route(PUBLIC_EVENT, publicBallotDefinitionRouter(deps, registrationCheckout(payments)));
   app.route(PUBLIC_EVENT, publicVoterRouter(deps));
@@ -135,6 +136,7 @@ function answeringDeps(deps: Deps): Env['Variables']['service'] {
     log: deps.log,
     leases: deps.leases,
     threads: deps.threads,
+    bodyFolder: path.join(deps.config.dataDir, 'bodies'),
     idempotency: deps.idempotency,
     // The caller who changes an event sees the change with their next request; other processes are notified by the database.
     changed: (eventId) => deps.events.forget(eventId),

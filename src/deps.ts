@@ -24,6 +24,7 @@ import type { EventCache } from '#src/voting-events/access.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { EndRecorder } from '#src/voting-events/create-event.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
+import type { RehearsalDeps } from '#src/voting-events/rehearsal.ts';
 import type { OwnInbox } from '#src/webhooks/own-inbox.ts';
 import type { Config } from './config.ts';
 
@@ -60,6 +61,7 @@ export interface Deps {
   readonly ballotKeys: BallotKeys;
   /** Records the ends of events in their logs. */
   readonly endRecorder: EndRecorder;
+  readonly takeApprovalsBack: RehearsalDeps['takeApprovalsBack'];
   /** Signs the checkpoints of ballot logs, and the promises to voters. */
   readonly logKey: NoteSigner;
   /** Remembers outside of the database what was signed last. */

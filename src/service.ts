@@ -7,6 +7,7 @@ import { readPlans } from '#src/accounts/plans.ts';
 import { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { createLogKey, openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
+import { isClosed } from '#src/ballot-log/find-close.ts';
 import { differsFromLog } from '#src/ballot-log/frozen.ts';
 import { createEndRecorder } from '#src/ballot-log/record-configuration.ts';
 import { BallotWriter } from '#src/ballots/repository.ts';
@@ -48,8 +49,10 @@ import { createMetrics, serveMetrics } from '#src/server/metrics.ts';
 import type { Check, Health } from '#src/server/routes.ts';
 import { createServiceLogKey } from '#src/service-log/sequence-service-log.ts';
 import { acceptEveryDomain, canReceiveMail } from '#src/voters/register-voter.ts';
+import { takeApprovalsBack } from '#src/voters/voter-key-repository.ts';
 import { EventCache } from '#src/voting-events/access.ts';
 import { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import { OwnInbox } from '#src/webhooks/own-inbox.ts';
 import { createApp } from './app.ts';
 import { BackgroundWork } from './background-work.ts';
@@ -79,9 +82,15 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const onUnreadable = ({ table, column }: SealedPlace) =>
     log.error({ alarm: 'secret_unreadable', table, column }, 'a stored secret cannot be opened under the listed keys');
   const secrets = createSecrets(config.secretKeys, onUnreadable);
-  const ballotKeys = new BallotKeys({ db, log, secrets, settings: config, onUnreadable });
-  const definitions = new BallotDefinitionCache(db, differsFromLog);
   const logKey = createLogKey(config, secrets);
+  const isOver = async (eventId: string): Promise<boolean> => {
+    const event = await findEventById(db, eventId);
+    return event !== undefined && isClosed({ db, logKey }, event);
+  };
+  const ballotKeys = new BallotKeys({ db, log, secrets, settings: config, onUnreadable, isOver });
+  const definitions = new BallotDefinitionCache(db, (executor, definition) =>
+    differsFromLog({ db: executor, logKey }, definition),
+  );
   const ids = createIds(clock);
   const processId = randomBytes(PROCESS_ID_BYTES);
   const checkpoints = new CheckpointMemory(config.dataDir, (note) => openCheckpoint(note, logKey));
@@ -92,6 +101,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     databaseUrl,
     secretKeys,
     keySettings: { ballotKeysDir, ballotKeysCopies, dataDir },
+    verifierKey: logKey.verifierKey,
   };
   const threads = new ThreadPool(THREADS, forThreads, leases.threads);
   const closeThreads = new ThreadPool(THREADS, forThreads);
@@ -120,6 +130,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     ballotKeys,
     logKey,
     checkpoints,
+    takeApprovalsBack: (tx, event) => takeApprovalsBack(tx, secrets, event),
     endRecorder: createEndRecorder({ ids, clock, secrets, definitions, logKey, checkpoints }),
     serviceLog: createServiceLogKey(logKey, config.dataDir),
     plans,
@@ -131,6 +142,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
       secrets,
       ballotKeys,
       definitions,
+      logKey,
       threads,
       closeThreads,
     }),

@@ -16,6 +16,7 @@ import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { askWitnesses, askWitnessesJob } from '#src/service-log/ask-witnesses.ts';
 import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
+import { leaveDeletedGroups } from '#src/voters/change-in-pages.ts';
 import { copyRollJob } from '#src/voters/copy-event.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
 import { discloseAllVoters, discloseVoters, publishApprovedJob } from '#src/voters/disclose-voters.ts';
@@ -54,7 +55,7 @@ export function allJobs(deps: Deps): AnyJob[] {
   const deletions = deps.jobDatabases.deletions;
   return [
     removeDeletedEventJob(deletions),
-    removeDeletedRowsJob(deletions),
+    removeDeletedRowsJob(deletions, (db, eventId) => leaveDeletedGroups(db, deps.secrets, eventId)),
     removeDeletedVotersJob(deletions),
     sendVoterKeyJob(mails),
     copyRollJob(deps),
@@ -82,7 +83,11 @@ export function allJobs(deps: Deps): AnyJob[] {
 export function recurringJobs(deps: Deps): RecurringJob[] {
   return [
     { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => sequenceLogs(sealDeps(deps)) },
-    { name: 'tend_ballot_keys', schedule: '* * * * *', work: () => deps.ballotKeys.destroyRetired() },
+    {
+      name: 'tend_ballot_keys',
+      schedule: '* * * * *',
+      work: () => deps.ballotKeys.destroyRetired().then(() => deps.ballotKeys.destroyLeft()),
+    },
     { name: 'sequence_service_log', schedule: '* * * * *', work: () => sequenceServiceLog(deps) },
     { name: 'ask_witnesses_again', schedule: '* * * * *', work: () => askWitnesses(deps) },
     {

@@ -49,33 +49,33 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1651,
+  platform: 1768,
   'payment-providers': 2031,
   database: 1919,
   'embedded-postgres': 1084,
-  http: 3943,
+  http: 4163,
   server: 788,
   reference: 2914,
   jobs: 626,
   mail: 551,
   accounts: 933,
-  webhooks: 2620,
-  'voting-events': 4649,
-  'ballot-definition': 4039,
-  voters: 5711,
-  payments: 3698,
+  webhooks: 2573,
+  'voting-events': 4908,
+  'ballot-definition': 4086,
+  voters: 5817,
+  payments: 3700,
   credits: 721,
-  ballots: 3251,
-  'ballot-log': 4341,
+  ballots: 3296,
+  'ballot-log': 4817,
   'service-log': 724,
   tally: 2898,
-  results: 5480,
+  results: 5506,
   console: 1251,
   demo: 488,
-  commands: 4638,
+  commands: 4669,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 63_111;
+const LINES_OF_ALL = 64_414;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

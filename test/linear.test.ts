@@ -105,6 +105,12 @@ const OTHERS: Readonly<Record<string, readonly ((called: Called, text: string) =
     (read, text) => read(bytesOf(JSON.stringify({ [text]: [text] }))),
     (read, text) => read(bytesOf(`{${wide(text, () => '"a":1.0').join()}}`)),
   ],
+  'src/http/json/large-body.ts putTogether': [
+    (put, text) =>
+      put(
+        Buffer.from(['{"judged":{"value":{"a":[]}}}', ...wide(text, (one) => JSON.stringify(['a', one]))].join('\n')),
+      ),
+  ],
   'src/http/fields.ts nameField': [(field, text) => judge(field(), text)],
   'src/http/fields.ts descriptionField': [(field, text) => judge(field(), text)],
   'src/http/fields.ts emailField': [(field, text) => judge(field(), `a@${text}`)],

@@ -84,6 +84,7 @@ export function compareWithClose(log: ReadLog, results: Fields): string[] {
   for (const name of ['ballots', 'abstentions', 'identityChanges', 'rollChanges'])
     if (fixed[name] !== stats[name]) wrong.push(`\`${name}\``);
   if (fixed['title'] !== results['title']) wrong.push('the title');
+  if (sortedJson(fixed['byGroup']) !== sortedJson(results['byGroup'])) wrong.push('the turnout of the groups');
   const { electorate } = fixed;
   const shown = electorate === null ? null : textOf(fieldsOf(electorate)['weight']);
   if (shown === null ? stats['electorate'] !== null : stats['electorate'] !== Number(shown))

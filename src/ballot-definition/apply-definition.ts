@@ -1,13 +1,15 @@
-import { and, eq, notInArray, sql } from 'drizzle-orm';
+import { and, eq, isNull, notInArray, sql } from 'drizzle-orm';
 import { planLimit } from '#src/accounts/plans.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { enqueue } from '#src/jobs/queue.ts';
 import type { IdPrefix } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { updateEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { linkIssues } from './definition-links.ts';
 import type { EventDefinition } from './definition-schema.ts';
+import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
 import { nameKeyOf } from './group.ts';
 import { settingIssues, settle } from './position-settings.ts';
 import { CAPS, requireNoIssues, requireTopUp, sentOnly, type TopUpDeps, topUpIssues } from './record-ballot-change.ts';
@@ -73,7 +75,8 @@ async function writeRows(
   };
   const idOf = (kind: Kind, id: string): string => ids[kind].get(id) ?? id;
   const groupOf = (id: string | null | undefined): string | null => (id == null ? null : idOf('groups', id));
-  const gone = before.candidates.filter(({ id }) => ![...ids.candidates.values()].includes(id)).map(({ id }) => id);
+  const kept = new Set(ids.candidates.values());
+  const gone = before.candidates.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
   if (gone.length > 0 && (await isAnyCandidatePaidFor(tx, eventId, gone))) throw refuse('paid_registrations');
   const last = await readNumbers(tx, eventId);
   const numbers = {
@@ -136,6 +139,13 @@ async function writeRows(
       ...times,
     })),
   };
+  const keptGroups = rows.groups.map(({ id }) => id);
+  await tx
+    .update(groups)
+    .set({ deletedAt: nowMs })
+    .where(and(eq(groups.votingEventId, eventId), notInArray(groups.id, keptGroups), isNull(groups.deletedAt)));
+  // Their voters leave them by that job, with new tags.
+  await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'groups', eventId });
   await replace(tx, eventId, groups, rows.groups, ['name', 'name_key', 'description']);
   await replace(tx, eventId, positions, rows.positions, [
     ...['title', 'description', 'voting_method', 'group_id', 'sort_order', 'seats', 'min_selections', 'max_selections'],
@@ -169,6 +179,9 @@ async function readNumbers(tx: Transaction, eventId: string): Promise<{ position
 
 type Table = typeof groups | typeof positions | typeof candidates | typeof sponsors;
 
+/** Rows of one statement: a thousand candidates have twenty megabytes, and writing those would hold up every request. */
+const WRITTEN_TOGETHER = 100;
+
 /** Writes rows over those of the same IDs, and removes all others of the event. */
 async function replace<Rows extends Table>(
   tx: Transaction,
@@ -179,16 +192,16 @@ async function replace<Rows extends Table>(
 ): Promise<void> {
   const kept = rows.map(({ id }) => id);
   const own = eq(table.votingEventId, eventId);
-  await tx.delete(table).where(kept.length === 0 ? own : and(own, notInArray(table.id, kept)));
-  if (rows.length === 0) return;
+  if (table !== groups) await tx.delete(table).where(and(own, notInArray(table.id, kept)));
   const written = Object.entries(table)
     .filter(([, column]) => columns.includes(String(Reflect.get(Object(column), 'name'))))
     .map(([name, column]) => [name, sql.raw(`excluded.${String(Reflect.get(Object(column), 'name'))}`)]);
-  await tx
-    .insert(table)
-    .values([...rows] as never)
-    .onConflictDoUpdate({
-      target: [table.votingEventId, table.id],
-      set: { ...Object.fromEntries(written), updatedAt: sql`excluded.updated_at` } as never,
-    });
+  for (let from = 0; from < rows.length; from += WRITTEN_TOGETHER)
+    await tx
+      .insert(table)
+      .values(rows.slice(from, from + WRITTEN_TOGETHER) as never)
+      .onConflictDoUpdate({
+        target: [table.votingEventId, table.id],
+        set: { ...Object.fromEntries(written), updatedAt: sql`excluded.updated_at` } as never,
+      });
 }

@@ -2,7 +2,9 @@ import { atOneMoment, type Database, type Executor, type Transaction } from '#sr
 import { findTarget } from '#src/http/find-target.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
+import type { Log } from '#src/platform/log.ts';
 import { type EventCache, requireVoteCaller } from '#src/voting-events/access.ts';
+import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
 import { nameKeyOf } from './group.ts';
@@ -167,10 +169,14 @@ export const loadPublicBallotDefinition = (deps: {
   events: EventCache;
   definitions: BallotDefinitionCache;
   clock: Clock;
+  db: Database;
+  log: Log;
 }) =>
   findTarget(async (c) => {
     const caller = await requireVoteCaller(deps, c);
-    return { ...caller, definition: await requireBallotDefinition(deps.definitions, caller.event) };
+    const definition = await requireBallotDefinition(deps.definitions, caller.event);
+    if (definition.isForged) throw await refuseForged(deps, caller.event.id);
+    return { ...caller, definition };
   });
 
 /** The IDs of an event's groups, for checking a reference to one. */

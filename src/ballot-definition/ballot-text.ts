@@ -5,6 +5,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { seedField } from '#src/http/fields.ts';
 import { markRehearsalText } from '#src/http/rehearsal.ts';
 import { pick } from '#src/platform/pick.ts';
+import { jsonPieces } from '#src/platform/stream-text.ts';
 import type { BallotDefinition, BallotPosition } from './ballot-definition.ts';
 import { referendumRoleShape } from './candidate.ts';
 import { votingMethodShape } from './position.ts';
@@ -74,14 +75,19 @@ export class BallotText {
    */
   *write(order: string | undefined): Generator<string> {
     const { event, positions, sponsors } = this.#definition;
-    const view: Omit<BallotView, 'candidates'> = {
+    const { votingEventId, ...lists }: Omit<BallotView, 'candidates'> = {
       votingEventId: event.id,
       positions: positions.map((position) => viewBallotPosition(position, this.#groups)),
       groups: [...this.#groups.values()],
       sponsors: sponsors.map((sponsor) => pick(sponsor, ['id', 'name', 'logoUrl', 'websiteUrl', 'tier'])),
     };
-    const begin = `{"data":${JSON.stringify(view).slice(0, -1)},"candidates":[`;
+    const begin = `{"data":${JSON.stringify({ votingEventId }).slice(0, -1)}`;
     yield event.rehearsalSince === null ? begin : markRehearsalText(begin);
+    for (const [name, rows] of Object.entries(lists)) {
+      yield `,"${name}":`;
+      yield* jsonPieces(rows, 1);
+    }
+    yield ',"candidates":[';
     let first = true;
     for (const candidate of orderedCandidates(this.#definition, order)) {
       yield first ? this.#textOf(candidate) : `,${this.#textOf(candidate)}`;

@@ -1,13 +1,14 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
-import { created, ok } from '#src/http/answer.ts';
+import { created, inPieces, ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
 import { answersCreated, answersOne } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
+import { inTurn } from '#src/http/request-life.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { loadEvent } from '#src/voting-events/access.ts';
 import { viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
@@ -96,8 +97,9 @@ export function definitionRouter(deps: Deps): Hono<Env> {
     body(definitionBody),
     async (c) => {
       const [target, sent] = [c.get('target'), c.get('body')];
-      if (c.get('query').dryRun === 'true') return answer(c, ok(await compareDefinition(deps.db, deps, target, sent)));
-      return change(c, async (tx) => ok((await replaceDefinition(tx, deps, target, sent)).after));
+      if (c.get('query').dryRun === 'true')
+        return answer(c, inPieces(await inTurn(c, () => compareDefinition(deps.db, deps, target, sent))));
+      return change(c, async (tx) => inPieces((await replaceDefinition(tx, deps, target, sent)).after));
     },
   );
   return router;

@@ -25,7 +25,10 @@ export const definitionBody = z
 export type EventDefinition = z.output<typeof definitionBody>;
 
 /** The bounds of such a document (completions 10.6). */
-export const DEFINITION_BOUNDS = { bytes: 32 * 1024 * 1024, values: 250_000 };
+export const DEFINITION_BOUNDS = {
+  ...{ bytes: 32 * 1024 * 1024, values: 250_000 },
+  schema: { module: new URL(import.meta.url), name: 'definitionBody' },
+};
 
 export const replaceDefinitionQuery = z.strictObject({
   dryRun: z.enum(['true', 'false']).optional().describe('Answers the differences, and changes nothing.'),

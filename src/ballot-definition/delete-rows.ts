@@ -33,9 +33,18 @@ export const REMOVE_DELETED_ROWS = {
   payload,
 } as const;
 
-/** Takes rows whose deletion was answered 202 out of the database. */
-export function removeDeletedRowsJob(db: Database): Job<RemoveDeletedRows> {
-  return defineJob({ ...REMOVE_DELETED_ROWS, work: ({ kind, eventId }) => removeDeleted(db, kind, eventId) });
+/** Takes rows whose deletion was answered 202 out of the database. @param leaveGroups takes voters out of deleted groups, with new tags */
+export function removeDeletedRowsJob(
+  db: Database,
+  leaveGroups: (db: Database, eventId: string) => Promise<void>,
+): Job<RemoveDeletedRows> {
+  return defineJob({
+    ...REMOVE_DELETED_ROWS,
+    async work({ kind, eventId }) {
+      if (kind === 'groups') await leaveGroups(db, eventId);
+      await removeDeleted(db, kind, eventId);
+    },
+  });
 }
 
 const hasNoPosition = ({ positionIds }: Candidate): boolean => positionIds.length === 0;

@@ -1,5 +1,6 @@
 import { differenceOf } from '#src/accounts/changes.ts';
 import type { Executor } from '#src/database/client.ts';
+import { Pauses } from '#src/platform/pauses.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { createCandidateBody } from './candidate.ts';
 import type { Difference } from './definition-schema.ts';
@@ -65,8 +66,13 @@ export type ReadDefinition = Awaited<ReturnType<typeof readDefinition>>;
 
 const KINDS = { groups: 'group', positions: 'position', candidates: 'candidate', sponsors: 'sponsor' } as const;
 
-/** Everything that differs between two definitions of one event. */
-export function differencesOf(eventId: string, before: ReadDefinition, after: ReadDefinition): Difference[] {
+/** Everything that differs between two definitions of one event. Others have their turn between the rows: both have megabytes. */
+export async function differencesOf(
+  eventId: string,
+  before: ReadDefinition,
+  after: ReadDefinition,
+): Promise<Difference[]> {
+  const pauses = new Pauses();
   const settings = differenceOf(before.event, after.event);
   const changes: Difference[] =
     Object.keys(settings.after).length === 0 ? [] : [{ kind: 'event', action: 'updated', id: eventId, ...settings }];
@@ -80,6 +86,7 @@ export function differencesOf(eventId: string, before: ReadDefinition, after: Re
       if (other === undefined) changes.push({ kind, action: 'deleted', id, before: { ...row }, after: null });
       else if (JSON.stringify(row) !== JSON.stringify(other))
         changes.push({ kind, action: 'updated', id, ...differenceOf(row, other) });
+      await pauses.take();
     }
     for (const [id, row] of own)
       if (!old.has(id)) changes.push({ kind, action: 'created', id, before: null, after: { ...row } });

@@ -65,7 +65,8 @@ export async function replaceDefinition(
   const renewed = await renewBallotDefinition(tx, event.id, locked.lockedAt);
   const after = await readDefinition(tx, renewed);
   // What is sent back as it is changes nothing.
-  if (differencesOf(locked.id, before, after).length > 0) await recordDefinition(tx, deps, organizer, definition);
+  if ((await differencesOf(locked.id, before, after)).length > 0)
+    await recordDefinition(tx, deps, organizer, definition);
   return { before, after };
 }
 
@@ -98,7 +99,7 @@ export async function compareDefinition(
   try {
     await inTransaction(db, async (tx) => {
       const { before, after } = await replaceDefinition(tx, deps, organizer, definition);
-      differences = differencesOf(organizer.event.id, before, after);
+      differences = await differencesOf(organizer.event.id, before, after);
       throw new Undone();
     });
   } catch (fault) {

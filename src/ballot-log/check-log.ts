@@ -10,19 +10,22 @@ import { atOneMoment, type Database } from '#src/database/client.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { findForged } from '#src/voters/check-roll.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
+import { isGenuineEvent, isGenuineInvite } from '#src/voting-events/event-tag.ts';
 import { NOTE_FORGED_ROWS } from '#src/voting-events/forged-rows.ts';
+import { listInviteRows } from '#src/voting-events/invite.ts';
 import { clearDispute, findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { findTileRow, findUnaccounted, raiseAlarm } from './check-repository.ts';
 import { openCheckpoint, parseCheckpointBody } from './checkpoint.ts';
 import type { CheckpointMemory, Remembered } from './checkpoint-memory.ts';
-import { isLogClosed, listLogs } from './due-repository.ts';
+import { listLogs } from './due-repository.ts';
+import { findOpenedClose, isClosed } from './find-close.ts';
 import { differsFromLog } from './frozen.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
+import { openSeed } from './lot.ts';
 import { CompactRange, equalHashes, hashLeaf } from './merkle-tree.ts';
 import { readEnd } from './record-configuration.ts';
 import {
@@ -90,6 +93,7 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
       (await checkTiles(deps, eventId, replay.takeFullTiles())) ??
       (await checkBallots(deps, definition, from, leaves));
     if (fault !== undefined) return fault;
+    if (from === 0 && !isOwnSeed(deps, event, head, leaves[0])) return 'the log says another seed of the lot';
     for (const data of leaves) {
       const said = changeOf(data);
       last = said ?? last;
@@ -103,9 +107,30 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
   if (dropped !== head.dropped) return 'another number of ballots was dropped than the log says';
   // As it stands now: a kept one may be from before the change.
   const present = await loadBallotDefinition(deps.db, eventId);
-  if (present !== undefined && (await differsFromLog(deps.db, present))) return 'what ballots depend on was changed';
+  if (present !== undefined && (await differsFromLog(deps, present))) return 'what ballots depend on was changed';
   const unaccounted = await findUnaccounted(deps.db, eventId);
-  return unaccounted ?? (await checkRows(deps, event, head)) ?? (await checkSigned(deps, eventId));
+  return (
+    unaccounted ??
+    (await checkMarks(deps, event, head)) ??
+    (await checkRows(deps, event)) ??
+    (await checkSigned(deps, eventId))
+  );
+}
+
+/** Columns say that a log is closed, and an event final, for lists and for readers: they must say what the signed head says. */
+async function checkMarks(deps: CheckDeps, event: VotingEvent, head: LogHead): Promise<string | undefined> {
+  const close = await findOpenedClose(deps, event, head);
+  if (head.closedSize !== (close === undefined ? null : close.index + 1))
+    return 'the log is marked as closed, or as open, and its leaves say otherwise';
+  if (close === undefined) {
+    if (event.finalAt !== null || head.closeSalt !== null)
+      return 'the event is marked as final, and its log is not closed';
+    return undefined;
+  }
+  if (close.opening === undefined) return 'what stands beside the close does not open it';
+  const { rootBefore } = close;
+  const isRight = rootBefore !== undefined && head.lotRoot !== null && equalHashes(rootBefore, head.lotRoot);
+  return isRight ? undefined : 'lots are drawn from another root than that before the close';
 }
 
 /** What an `open` or `config` leaf says of the end and of dropped ballots; undefined for other leaves. */
@@ -114,16 +139,23 @@ export function changeOf(data: Buffer): z.output<typeof changeShape> | undefined
   return unlessSpoilt(() => changeShape.parse(JSON.parse(data.toString('utf8'))));
 }
 
-/** The waiting ballots, and the roll of an election, until its log is closed: nothing depends on them from then on. */
-async function checkRows(
-  { db, secrets, ballotKeys }: CheckDeps,
+/** Whether the seed that stands with the head is the one that the `open` leaf was written with. */
+function isOwnSeed(
+  { secrets }: CheckDeps,
   event: VotingEvent,
-  { closedSize }: LogHead,
-): Promise<string | undefined> {
-  if (closedSize !== null) return undefined;
-  const fault = await findForgedRow({ db, secrets, ballotKeys }, event);
+  { lotSeed }: LogHead,
+  open: Buffer | undefined,
+): boolean {
+  const seed = openSeed(secrets, event, lotSeed);
+  return seed !== undefined && open?.includes(`"seed":"${sha256(seed).toString('hex')}"`) === true;
+}
+
+/** The waiting ballots, and the roll of an election, until its log is closed: nothing depends on them from then on. */
+async function checkRows(deps: CheckDeps, event: VotingEvent): Promise<string | undefined> {
+  if (await isClosed(deps, event)) return undefined;
+  const fault = await findForgedRow(deps, event);
   // The log may have been closed meanwhile, and the key of the election is destroyed since.
-  return fault !== undefined && (await isLogClosed(db, event.id)) ? undefined : fault;
+  return fault !== undefined && (await isClosed(deps, event)) ? undefined : fault;
 }
 
 async function findForgedRow(
@@ -132,6 +164,9 @@ async function findForgedRow(
 ): Promise<string | undefined> {
   const own = await ballotKeys.find(event);
   if (!isGenuineEvent(secrets, event)) return 'the event is not as the service wrote it';
+  const invites = await listInviteRows(db, event.id);
+  if (!invites.every((invite) => isGenuineInvite(secrets, invite, event)))
+    return 'an invite is not as the service wrote it';
   if (await hasForgedBallots(db, own, event)) return 'a waiting ballot is not as the service wrote it';
   return event.type === 'poll' ? undefined : findForged(db, secrets, own, event);
 }

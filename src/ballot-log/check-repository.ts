@@ -1,6 +1,6 @@
-import { and, eq, sql } from 'drizzle-orm';
-import { blockSums } from '#src/ballots/box.ts';
-import type { Database, Executor } from '#src/database/client.ts';
+import { and, eq, type SQL, sql } from 'drizzle-orm';
+import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
+import { MICRO } from '#src/platform/decimal.ts';
 import type { Log } from '#src/platform/log.ts';
 import { markDisputed } from '#src/voting-events/repository.ts';
 import { logTiles } from './tables.ts';
@@ -35,56 +35,138 @@ export async function findTileRow(
   return row;
 }
 
+/** Rows that one statement looks at: those of the largest event take longer than a statement may. */
+const ROWS_TOGETHER = 10_000;
+/** Each holds some hundred ballots. */
+const BLOCKS_TOGETHER = 200;
+
+/** What one statement found: the place of its last row, null where it found none, and sums of its rows. */
+interface Part extends Record<string, unknown> {
+  readonly last: string | null;
+  readonly heads: string;
+  readonly weight: string | null;
+  readonly is_odd: boolean | null;
+}
+
+interface Sum {
+  readonly heads: bigint;
+  readonly weight: bigint;
+  readonly isOdd: boolean;
+}
+
+/** Sums rows in steps. The transaction sees them all at one moment. @param partAfter the rows behind a place */
+async function sumInSteps(tx: Transaction, partAfter: (last: string | null) => SQL): Promise<Sum> {
+  let sum: Sum = { heads: 0n, weight: 0n, isOdd: false };
+  for (let last: string | null = null; ; ) {
+    const part: Part | undefined = (await tx.execute<Part>(partAfter(last))).rows[0];
+    if (part === undefined || part.last === null) return sum;
+    sum = {
+      heads: sum.heads + BigInt(part.heads),
+      weight: sum.weight + BigInt(part.weight ?? 0),
+      isOdd: sum.isOdd || part.is_odd === true,
+    };
+    last = part.last;
+  }
+}
+
 // Tables are looked up by the event's ID as a value: by that of a row the planner would expect the share that the largest event has
 // of all rows, and read all of them.
 
-/** Heads and weight of all confirmed ballots of an event, sealed or waiting. */
-const boxOf = (
-  eventId: string,
-) => sql`(SELECT coalesce(sum(x.ballots), 0) AS present, coalesce(sum(x.weight_micro), 0) AS weight FROM (
-  SELECT s.ballots, s.weight_micro FROM ${blockSums(eventId)} AS s
-  UNION ALL SELECT 1, weight_micro FROM ballot_queue WHERE voting_event_id = ${eventId}) AS x)`;
+/** The ballots of an event that are sealed; odd where one stands behind the end of the log. */
+const sumBlocks = (tx: Transaction, eventId: string, size: string): Promise<Sum> =>
+  sumInSteps(
+    tx,
+    (last) => sql`
+      SELECT max(b.first_leaf)::text AS last, coalesce(sum(b.ballots), 0)::text AS heads, sum(
+          CASE WHEN cardinality(b.weights) = 1 THEN b.weights[1] * b.ballots::numeric
+            ELSE (SELECT sum(w) FROM unnest(b.weights) AS w) END)::text AS weight,
+        bool_or(b.first_leaf + b.ballots > ${size}::bigint) AS is_odd
+      FROM (SELECT first_leaf, ballots, weights FROM ballot_blocks
+        WHERE voting_event_id = ${eventId} AND first_leaf > coalesce(${last}::bigint, -1)
+        ORDER BY first_leaf LIMIT ${BLOCKS_TOGETHER}) AS b`,
+  );
 
-/**
- * Those who took part in the election `e`, and their weight, which is frozen; the weight is null where one of them is on no
- * roll any more, and both are null in a poll.
- */
-const turnoutOf = (eventId: string) => sql`(SELECT CASE WHEN e.type = 'election' THEN count(*) END AS took_part,
-    CASE WHEN e.type = 'election' AND count(*) = count(v.id) THEN coalesce(sum(v.weight_micro), 0) END AS weight
-  FROM participation p LEFT JOIN voters v ON v.voting_event_id = ${eventId} AND v.id = p.participant
-  WHERE e.type = 'election' AND p.voting_event_id = ${eventId})`;
+/** Ballots that wait in the queue; `odd` where one of them is marked as set back. */
+const sumQueue = (tx: Transaction, eventId: string): Promise<Sum> =>
+  sumInSteps(
+    tx,
+    (last) => sql`
+      SELECT max(encode(q.code_tag, 'hex') COLLATE "C") AS last, count(*)::text AS heads, sum(q.weight_micro)::text AS weight,
+        bool_or(q.set_back) AS is_odd
+      FROM (SELECT code_tag, weight_micro, set_back FROM ballot_queue
+        WHERE voting_event_id = ${eventId} AND code_tag > decode(coalesce(${last}, ''), 'hex')
+        ORDER BY code_tag LIMIT ${ROWS_TOGETHER}) AS q`,
+  );
 
-/** The weight that the ballots have to have: 1 each in a poll. Null where it is not known. */
-const DUE_WEIGHT = sql`CASE WHEN e.type = 'poll' THEN 1000000 * box.present ELSE turnout.weight END`;
+/** Participants of an election and their weight, which is frozen; `odd` where one of them is missing on the roll. */
+const sumTurnout = (tx: Transaction, eventId: string): Promise<Sum> =>
+  sumInSteps(
+    tx,
+    (last) => sql`
+      SELECT max(p.participant) AS last, count(*)::text AS heads, sum(v.weight_micro)::text AS weight,
+        count(*) <> count(v.id) AS is_odd
+      FROM (SELECT participant FROM participation WHERE voting_event_id = ${eventId} AND participant > coalesce(${last}, '')
+        ORDER BY participant LIMIT ${ROWS_TOGETHER}) AS p
+      LEFT JOIN voters v ON v.voting_event_id = ${eventId} AND v.id = p.participant`,
+  );
 
-/** The box may weigh less where an operator dropped ballots that voters had cast (log `l`). */
-const WEIGHS_OTHERWISE = sql`(box.weight > ${DUE_WEIGHT} OR (box.weight < ${DUE_WEIGHT} AND l.dropped = 0))`;
+interface Account {
+  readonly box: Sum;
+  /** Undefined in a poll. */
+  readonly turnout: Sum | undefined;
+  readonly dropped: bigint;
+  readonly confirmed: bigint;
+}
 
-/** Whether ballots and participants agree in weight, at one moment. */
-export async function agreeInWeight(executor: Executor, eventId: string): Promise<boolean> {
-  const { rows } = await executor.execute<{ differs: boolean | null }>(sql`
-    SELECT ${WEIGHS_OTHERWISE} AS differs
-    FROM voting_events e JOIN ballot_logs l ON l.voting_event_id = e.id CROSS JOIN LATERAL ${boxOf(eventId)} AS box CROSS JOIN LATERAL ${turnoutOf(eventId)} AS turnout WHERE e.id = ${eventId}`);
-  return rows[0]?.differs !== true;
+async function readAccount(tx: Transaction, eventId: string): Promise<(Account & { fault?: string }) | undefined> {
+  const { rows } = await tx.execute<{ type: string; size: string; confirmed: string; dropped: string }>(sql`
+    SELECT e.type, l.size::text AS size, l.confirmed::text AS confirmed, l.dropped::text AS dropped
+    FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id WHERE l.voting_event_id = ${eventId}`);
+  const [log] = rows;
+  if (log === undefined) return undefined;
+  const [blocks, queue] = [await sumBlocks(tx, eventId, log.size), await sumQueue(tx, eventId)];
+  return {
+    box: { heads: blocks.heads + queue.heads, weight: blocks.weight + queue.weight, isOdd: false },
+    turnout: log.type === 'election' ? await sumTurnout(tx, eventId) : undefined,
+    dropped: BigInt(log.dropped),
+    confirmed: BigInt(log.confirmed),
+    ...(blocks.isOdd ? { fault: 'a ballot stands behind the end of the log' } : {}),
+    ...(!blocks.isOdd && queue.isOdd ? { fault: 'waiting ballots are set back' } : {}),
+  };
+}
+
+/** Whether the ballots weigh something else than their voters, 1 each in a poll; less where an operator dropped ballots is right. */
+function weighsOtherwise({ box, turnout, dropped }: Account): boolean {
+  // What a voter who is on no roll any more weighed is not known.
+  if (turnout?.isOdd === true) return false;
+  const due = turnout === undefined ? MICRO * box.heads : turnout.weight;
+  return box.weight > due || (box.weight < due && dropped === 0n);
+}
+
+/** Whether ballots and participants agree in weight. Call where neither can change any more. */
+export async function agreeInWeight(tx: Transaction, eventId: string): Promise<boolean> {
+  const account = await readAccount(tx, eventId);
+  return account === undefined || !weighsOtherwise(account);
 }
 
 /** What disagrees with a log although its leaves do not: rows behind its end, or ballots that its voters did not cast; undefined for nothing. */
-export async function findUnaccounted(executor: Executor, eventId: string): Promise<string | undefined> {
-  const { rows } = await executor.execute<{ fault: string | null }>(sql`
-    SELECT CASE
-      WHEN EXISTS (SELECT 1 FROM log_leaves x WHERE x.voting_event_id = ${eventId} AND x.leaf_index >= l.size) THEN 'a leaf stands behind the end of the log'
-      WHEN EXISTS (SELECT 1 FROM log_tiles x WHERE x.voting_event_id = ${eventId}
-        AND x.tile_index >= div(l.size::numeric, power(256::numeric, x.level + 1))) THEN 'a tile stands behind the end of the log'
-      WHEN EXISTS (SELECT 1 FROM log_checkpoints x WHERE x.voting_event_id = ${eventId} AND x.size > l.size) THEN 'a checkpoint stands behind the end of the log'
-      WHEN EXISTS (SELECT 1 FROM ballot_blocks x WHERE x.voting_event_id = ${eventId} AND x.first_leaf + x.ballots > l.size) THEN 'a ballot stands behind the end of the log'
-      WHEN EXISTS (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = ${eventId} AND q.set_back) THEN 'waiting ballots are set back'
-      WHEN box.present < l.confirmed THEN 'the log was signed with more ballots than there are'
-      WHEN turnout.took_part < box.present THEN 'there are more ballots than participants'
-      WHEN turnout.took_part > box.present + l.dropped THEN 'there are more participants than ballots'
-      WHEN ${WEIGHS_OTHERWISE} THEN 'the ballots weigh something else than their voters'
-    END AS fault
-    FROM ballot_logs l JOIN voting_events e ON e.id = l.voting_event_id
-    CROSS JOIN LATERAL ${boxOf(eventId)} AS box CROSS JOIN LATERAL ${turnoutOf(eventId)} AS turnout
-    WHERE l.voting_event_id = ${eventId}`);
-  return rows[0]?.fault ?? undefined;
+export function findUnaccounted(db: Database, eventId: string): Promise<string | undefined> {
+  return atOneMoment(db, async (tx) => {
+    const { rows } = await tx.execute<{ fault: string | null }>(sql`
+      SELECT CASE
+        WHEN EXISTS (SELECT 1 FROM log_leaves x WHERE x.voting_event_id = ${eventId} AND x.leaf_index >= l.size) THEN 'a leaf stands behind the end of the log'
+        WHEN EXISTS (SELECT 1 FROM log_tiles x WHERE x.voting_event_id = ${eventId}
+          AND x.tile_index >= div(l.size::numeric, power(256::numeric, x.level + 1))) THEN 'a tile stands behind the end of the log'
+        WHEN EXISTS (SELECT 1 FROM log_checkpoints x WHERE x.voting_event_id = ${eventId} AND x.size > l.size) THEN 'a checkpoint stands behind the end of the log'
+      END AS fault FROM ballot_logs l WHERE l.voting_event_id = ${eventId}`);
+    const account = await readAccount(tx, eventId);
+    if (account === undefined) return undefined;
+    const { box, turnout, confirmed, dropped } = account;
+    const fault = rows[0]?.fault ?? account.fault;
+    if (fault !== undefined) return fault;
+    if (box.heads < confirmed) return 'the log was signed with more ballots than there are';
+    if (turnout !== undefined && turnout.heads < box.heads) return 'there are more ballots than participants';
+    if (turnout !== undefined && turnout.heads > box.heads + dropped) return 'there are more participants than ballots';
+    return weighsOtherwise(account) ? 'the ballots weigh something else than their voters' : undefined;
+  });
 }

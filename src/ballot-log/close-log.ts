@@ -3,13 +3,14 @@ import { type Executor, inTransaction, type Transaction } from '#src/database/cl
 import { readNow } from '#src/database/database-clock.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
+import { readTurnoutByGroup } from '#src/voters/check-roll.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { clearDispute, markFinal } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { checkLog } from './check-log.ts';
 import { agreeInWeight } from './check-repository.ts';
 import { recordCheckpoint } from './checkpoint.ts';
-import { isLogClosed } from './due-repository.ts';
+import { findClose } from './find-close.ts';
 import { type CloseContent, closeCommitment, encodeLeaf, SALT_BYTES } from './leaf.ts';
 import { equalHashes } from './merkle-tree.ts';
 import { countParticipants, readElectorate, readRollChanges } from './record-roll.ts';
@@ -24,6 +25,7 @@ import {
 } from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
 import type { FinalCount, SealDeps } from './seal-ballots.ts';
+import type { NoteSigner } from './signed-note.ts';
 import { appendLeaves } from './tree-store.ts';
 import { listVoidsToLog } from './void-ballot.ts';
 
@@ -34,10 +36,8 @@ import { listVoidsToLog } from './void-ballot.ts';
  */
 export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
   const definition = await deps.definitions.get(event);
-  if (definition === undefined || (await isLogClosed(deps.db, event.id))) return;
-  // Another process is about to open it: the next turn closes.
   const head = await findHead(deps.db, event.id);
-  if (head === undefined || !(await isReadyToClose(deps.db, event, await readNow(deps.db)))) return;
+  if (definition === undefined || head === undefined || !(await isReadyToClose(deps, event, head))) return;
   // What is signed for from here on is counted by names and rules of today: every ballot must still be the one that its leaf commits to.
   const fault = await checkLog(deps, event.id);
   if (fault !== undefined) throw new LogSetBack('ballot_log_changed', head.frontier.size, undefined, fault);
@@ -54,30 +54,43 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     const { definitionVersion } = definition.event;
     if (current.event.definitionVersion !== definitionVersion || head.definitionVersion !== definitionVersion)
       return undefined;
-    const nowMs = await readNow(tx);
-    if (!(await isReadyToClose(tx, current.event, nowMs))) return undefined;
+    if (!(await isReadyToClose({ ...deps, db: tx }, current.event, head))) return undefined;
     await requireUndisputed(deps, tx, event.id, head);
     // Something was appended while it was counted: lots are drawn from the root right before the close.
     if (!equalHashes(lotRoot, head.frontier.root())) return undefined;
     const content = await describeClose(tx, current.event, head, count);
+    // The roll that is signed for is the one that the log has: the next turn records it.
+    if (!isRecorded(head, content)) return undefined;
+    const nowMs = await readNow(tx);
     const closeSalt = randomBytes(SALT_BYTES);
     const c = closeCommitment(closeSalt, content).toString('hex');
     await appendLeaves(tx, event.id, head.frontier, [encodeLeaf({ v: 2, t: 'close', e: event.id, at: nowMs, c })]);
     const closeContent = canonicalJson(content);
     const closedSize = head.frontier.size;
     await updateHead(tx, event.id, { ...head, lotRoot, closedSize, closeSalt, closeContent });
-    await markFinal(tx, event.id, nowMs);
+    await markFinal(tx, deps.secrets, current.event, nowMs);
     await deps.ballotKeys.retire(tx, event.id);
     return recordCheckpoint(tx, deps, event, head.frontier, head.ballots);
   });
   if (note !== undefined) await deps.checkpoints.remember(event.id, note);
 }
 
+const isRecorded = (head: LogHead, { electorate, identityChanges, rollChanges }: CloseContent): boolean =>
+  electorate === null ||
+  (electorate.heads === head.rollHeads &&
+    electorate.weight === head.rollWeight &&
+    identityChanges === head.rollIdentityChanges &&
+    rollChanges === head.rollOtherChanges);
+
 /** Whether the log of an event has everything but its end: no ballot can come any more, and void ones have their leaves. */
-async function isReadyToClose(executor: Executor, event: VotingEvent, nowMs: number): Promise<boolean> {
-  if (!isFinalAt(event, nowMs) || (await isLogClosed(executor, event.id))) return false;
+async function isReadyToClose(
+  deps: { readonly db: Executor; readonly logKey: NoteSigner },
+  event: VotingEvent,
+  head: LogHead,
+): Promise<boolean> {
+  if (!isFinalAt(event, await readNow(deps.db)) || (await findClose(deps, event, head)) !== undefined) return false;
   // Void ballots are out of the count; their leaves come first.
-  return (await countQueue(executor, event.id)) === 0 && (await listVoidsToLog(executor, event.id, 1)).length === 0;
+  return (await countQueue(deps.db, event.id)) === 0 && (await listVoidsToLog(deps.db, event.id, 1)).length === 0;
 }
 
 /** @throws LogSetBack where ballots, participants and roll of an election do not agree: its result stays provisional */
@@ -110,6 +123,7 @@ async function describeClose(
     electorate:
       electorate === undefined ? null : { heads: electorate.heads, weight: microToDecimal(electorate.weightMicro) },
     ...(await readRollChanges(tx, event.id)),
+    byGroup: await readTurnoutByGroup(tx, event.id),
     result,
   };
 }

@@ -1,7 +1,10 @@
 import { z } from 'zod';
+import { listShape } from '#src/http/answer-shapes.ts';
 
 const decimal = () => z.string().meta({ description: 'An exact decimal.' });
 const hash = (what: string) => z.string().meta({ description: `${what}: SHA-256 in hex.` });
+
+export const groupTurnoutView = listShape(z.object({ groupId: z.string(), voters: z.int(), voted: z.int() }));
 
 /** What opens the `close` leaf of a log: its commitment is SHA-256 of "close", the salt, and the canonical JSON of the rest. */
 export const closeOpeningView = z
@@ -19,6 +22,7 @@ export const closeOpeningView = z
       .meta({ description: 'The approved voters; null in polls.' }),
     identityChanges: z.int(),
     rollChanges: z.int(),
+    byGroup: groupTurnoutView,
     result: hash('The canonical JSON of `positions`'),
   })
   .meta({
@@ -37,6 +41,7 @@ export const closeOpeningView = z
         electorate: { heads: 4, weight: '4' },
         identityChanges: 0,
         rollChanges: 1,
+        byGroup: [],
         result: '9f2c4e6a8b0d1f3a5c7e9b1d3f5a7c9e0b2d4f6a8c0e1f3b5d7f9a1c3e5b7d90',
       },
     ],

@@ -6,8 +6,11 @@ import type { Executor } from '#src/database/client.ts';
 /** True for an event `e` that no ballot can come to any more. */
 export const FINAL = sql`is_final(e, now_ms())`;
 
-/** SQL. Of a log `l`, or of an event without one: its `close` leaf does not stand. */
-const NOT_CLOSED = sql`l.closed_size IS NULL`;
+/**
+ * SQL. Of a log `l`, or of an event without one: it is not closed, or is marked so by hand. Whether it is closed decides `findClose`.
+ */
+const NOT_CLOSED = sql`(l.closed_size IS NULL OR NOT EXISTS (SELECT 1 FROM log_leaves x
+  WHERE x.voting_event_id = l.voting_event_id AND x.leaf_index = l.closed_size - 1 AND position('"t":"close"'::bytea IN x.data) > 0))`;
 
 /** Approved voters from which on an election that ends by itself is sealed while it is open: smaller batches would narrow down who voted when. */
 const SMALLEST_ROLL_SEALED_EARLY = 30;
@@ -33,24 +36,12 @@ const ROLL_CHANGED = sql`e.type = 'election'
 const leastToSeal = (leastWhileOpen: number) => sql`CASE WHEN ${FINAL} OR q.due_at <= now_ms() THEN 1
   WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen}::integer END`;
 
-/** How many ballots of an event must wait to be sealed now; undefined where none are before its close. */
-export async function readLeastToSeal(
-  executor: Executor,
-  eventId: string,
-  leastWhileOpen: number,
-): Promise<number | undefined> {
-  const { rows } = await executor.execute<{ least: number | null }>(sql`
-    SELECT ${leastToSeal(leastWhileOpen)} AS least FROM voting_events e
-    CROSS JOIN (SELECT min(due_at) AS due_at FROM ballot_queue WHERE voting_event_id = ${eventId} AND NOT set_back) AS q WHERE e.id = ${eventId}`);
-  return rows[0]?.least ?? undefined;
-}
-
-/** Whether the log has its `close` leaf. */
-export async function isLogClosed(executor: Executor, eventId: string): Promise<boolean> {
-  const { rows } = await executor.execute<{ closed: boolean }>(
-    sql`SELECT NOT (${NOT_CLOSED}) AS closed FROM ballot_logs l WHERE l.voting_event_id = ${eventId}`,
+/** Whether an event is sealed once, at its close, as its roll stands now. */
+export async function isSealedOnce(executor: Executor, eventId: string): Promise<boolean> {
+  const { rows } = await executor.execute<{ once: boolean }>(
+    sql`SELECT ${sql.raw(SEALED_ONCE)} AS once FROM voting_events e WHERE e.id = ${eventId}`,
   );
-  return rows[0]?.closed ?? false;
+  return rows[0]?.once === true;
 }
 
 /** Events whose log has something to do: to be opened, changed, filled, closed, or their roll to be scattered. */

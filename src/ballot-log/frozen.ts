@@ -4,7 +4,9 @@ import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { type ConfigurationPart, encodeConfiguration, hashOfParts } from './configuration.ts';
 import { readLatestParts, readLoggedHash } from './configuration-parts.ts';
+import { findClose } from './find-close.ts';
 import { findHead } from './repository.ts';
+import type { NoteVerifier } from './signed-note.ts';
 
 /** What of a part may change as long as people vote (completions 3, rule 4). */
 const FREE = { position: ['description'], candidate: ['description', 'status'], group: ['name', 'description'] };
@@ -49,17 +51,25 @@ export async function findFrozenChange(
 }
 
 /** Whether SQL changed a definition: it is not what the log says, and ballots that were confirmed depend on the difference. */
-export async function differsFromLog(executor: Executor, definition: BallotDefinition): Promise<boolean> {
+export async function differsFromLog(
+  deps: { readonly db: Executor; readonly logKey: NoteVerifier },
+  definition: BallotDefinition,
+): Promise<boolean> {
+  const { db } = deps;
   const { id: eventId, definitionVersion } = definition.event;
-  const head = await findHead(executor, eventId);
-  if (head === undefined || head.confirmed === 0 || head.closedSize !== null) return false;
+  const head = await findHead(db, eventId);
+  if (head === undefined || head.confirmed === 0) return false;
   const { hash, parts } = await encodeConfiguration(definition);
-  const logged = await readLoggedHash(executor, eventId);
+  const logged = await readLoggedHash(db, eventId);
   if (hash === logged) return false;
   // Each change that the service makes is a version of its own.
   const differs =
-    head.definitionVersion === definitionVersion ||
-    (await findFrozenChange(executor, eventId, logged, parts)) !== undefined;
-  // A definition that was replaced meanwhile is older than the log, and no ballot is cast by it.
-  return differs && (await findEventById(executor, eventId))?.definitionVersion === definitionVersion;
+    head.definitionVersion === definitionVersion || (await findFrozenChange(db, eventId, logged, parts)) !== undefined;
+  // Texts may change behind the close, and are in no log. A definition that was replaced meanwhile is older than the log, and no ballot
+  // is cast by it.
+  return (
+    differs &&
+    (await findClose(deps, definition.event, head)) === undefined &&
+    (await findEventById(db, eventId))?.definitionVersion === definitionVersion
+  );
 }

@@ -101,6 +101,8 @@ export interface CloseContent {
   /** Changes of the roll after the opening: of e-mails and voter IDs, and of what votes weigh. */
   readonly identityChanges: number;
   readonly rollChanges: number;
+  /** Turnout of the groups with at least 5 voters, as the results show it. */
+  readonly byGroup: readonly { readonly groupId: string; readonly voters: number; readonly voted: number }[];
   /** Hash of the canonical JSON of the results' `positions`. */
   readonly result: string;
 }

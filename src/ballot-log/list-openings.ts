@@ -9,9 +9,10 @@ import { refuse } from '#src/http/refusals.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { closeOpeningView, openClose } from './close-opening.ts';
+import { closeOpeningView } from './close-opening.ts';
 import { configurationView } from './configuration.ts';
 import { readConfiguration } from './configuration-parts.ts';
+import { findOpenedClose } from './find-close.ts';
 import { openingOf } from './leaf-of-ballot.ts';
 import { openSeed } from './lot.ts';
 import { findHead } from './repository.ts';
@@ -126,8 +127,8 @@ export async function listOpenings(deps: Deps, event: VotingEvent, question: Ope
   if (definition === undefined) throw notFound();
   const head = await findHead(deps.db, event.id);
   // With the seed of the lot, and before the result is final: a reader could plan the ballots to come.
-  if (head === undefined || head.closeSalt === null || head.closeContent === null)
-    throw refuse('openings_before_final');
+  const close = (await findOpenedClose(deps, event, head))?.opening;
+  if (head === undefined || close === undefined) throw refuse('openings_before_final');
   const rows = await readSealedBallots(deps.db, event.id, { after, limit: most + 1 });
   const fitting = countFitting(rows, most);
   const page = rows.slice(0, fitting);
@@ -139,9 +140,9 @@ export async function listOpenings(deps: Deps, event: VotingEvent, question: Ope
     const { votes, weight } = openingOf(definition, row);
     return { index: row.leafIndex, votes, weight, salt: row.salt.toString('base64') };
   });
-  const tieSeed = openSeed(deps.secrets, event.id, head.lotSeed).toString('hex');
+  const tieSeed = openSeed(deps.secrets, event, head.lotSeed)?.toString('hex');
+  if (tieSeed === undefined) throw refuse('rows_disagree');
   const configuration = after < 0 ? await readConfiguration(deps.db, event.id) : undefined;
-  const close = openClose(head.closeSalt, head.closeContent);
   return {
     status: 200,
     body: { data, nextCursor, nextIndex, tieSeed, close, ...(configuration === undefined ? {} : { configuration }) },

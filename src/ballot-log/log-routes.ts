@@ -19,7 +19,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
-import { loadPublicEvent, requireVoteCaller, type VoteCaller } from '#src/voting-events/access.ts';
+import { loadPublicEvent, requireShown, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -68,7 +68,7 @@ export function logKeyRouter({ logKey }: Deps): Hono<Env> {
 export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env> {
   const event = loadPublicEvent(deps);
   const openedEvent = findTarget(async (c) => {
-    const target = await requireVoteCaller(deps, c);
+    const target = await requireShown(deps, c);
     requireFeature(deps.plans[target.ownerPlan], 'data_export');
     requireOpening(target, deps.clock.now());
     return target;
@@ -184,7 +184,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
       description:
         'Once the result is final, as far as `ballot.opening` of the event allows. Begin with `fromIndex=0` and go on with `nextIndex` until that is null. A page of long ballots may hold fewer than `limit`. `limit` and `cursor` without `fromIndex` page as in other lists.',
       answers: { 200: { description: 'A page of openings, in the order of the log.', schema: openingsPage } },
-      refusals: ['openings_not_available', 'plan_feature'],
+      refusals: ['openings_not_available', 'plan_feature', 'rows_disagree'],
       query: openingsQuery,
     }),
     openedEvent,

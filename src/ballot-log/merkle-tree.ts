@@ -146,6 +146,21 @@ export function inclusionProof(index: number, size: number, read: ReadHash): Uin
   return inclusionRanges(index, size).map((range) => hashRange(range, read));
 }
 
+/** Whether a leaf stands at an index of the tree of `size` leaves with that root, whatever the nodes say that are read. */
+export function leadsToRoot(
+  leafHash: Uint8Array,
+  index: number,
+  size: number,
+  read: ReadHash,
+  root: Uint8Array,
+): boolean {
+  const own = inclusionRanges(index, size).reduce((hash, range) => {
+    const neighbour = hashRange(range, read);
+    return range.begin > index ? hashChildren(hash, neighbour) : hashChildren(neighbour, hash);
+  }, leafHash);
+  return equalHashes(own, root);
+}
+
 /** Hashes that show one tree to be the beginning of another (RFC 6962, 2.1.2). @throws RangeError unless 1 ≤ from ≤ to */
 export function consistencyProof(from: number, to: number, read: ReadHash): Uint8Array[] {
   return consistencyRanges(from, to).map((range) => hashRange(range, read));

@@ -13,9 +13,10 @@ import { recordCheckpoint } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { encodeConfiguration } from './configuration.ts';
 import { readLoggedHash, recordParts } from './configuration-parts.ts';
+import { findClose } from './find-close.ts';
 import { findFrozenChange } from './frozen.ts';
 import { encodeLeaf, type Leaf } from './leaf.ts';
-import { drawSeed, openSeed } from './lot.ts';
+import { drawSeed } from './lot.ts';
 import { readRoll } from './record-roll.ts';
 import { countQueue, type LogHead, lockHead, updateHead, waitForSequencer } from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
@@ -69,7 +70,7 @@ export async function recordConfiguration(
     await append(tx, event, head, { ...common, t: 'config', at, confirmed, seq: configSeq });
     return { ...changed, configSeq };
   }
-  const lotSeed = drawSeed(secrets, event.id);
+  const { seed, sealed: lotSeed } = drawSeed(secrets, event);
   const roll = await readRoll(tx, event, 0);
   const { rollHeads: heads, rollWeight: weight } = roll;
   await append(tx, event, head, {
@@ -77,7 +78,7 @@ export async function recordConfiguration(
     t: 'open',
     // An event that was closed before its start never opened: it has this moment.
     at: Math.min(openingTime(event) ?? at, at),
-    seed: sha256(openSeed(secrets, event.id, lotSeed)).toString('hex'),
+    seed: sha256(seed).toString('hex'),
     roll: heads === null || weight === null ? null : { heads, weight },
     ...(event.rehearsalSince === null && event.rehearsalNumber > 0 ? { rehearsalBallots: event.rehearsalBallots } : {}),
   });
@@ -119,7 +120,12 @@ export function createEndRecorder(deps: RecorderDeps): EndRecorder {
     hold: waitForSequencer,
     async record(tx, event) {
       const head = await lockHead(tx, event.id);
-      if (head === undefined || head.closedSize !== null || head.end === closeTime(event)) return;
+      if (
+        head === undefined ||
+        head.end === closeTime(event) ||
+        (await findClose({ db: tx, logKey: deps.logKey }, event, head))
+      )
+        return;
       const definition = await deps.definitions.getForUpdate(tx, event.id);
       if (definition === undefined) return;
       try {

@@ -102,6 +102,14 @@ export async function readLeaves(executor: Executor, eventId: string, from: numb
   return rows.map(({ data }) => data);
 }
 
+/** The last of the first `size` leaves that says that it closes the log. */
+export async function findLastClose(executor: Executor, eventId: string, size: number): Promise<number | undefined> {
+  const { rows } = await executor.execute<{ index: string }>(sql`
+    SELECT leaf_index AS index FROM log_leaves WHERE voting_event_id = ${eventId} AND leaf_index < ${size}
+      AND position('"t":"close"'::bytea IN data) > 0 ORDER BY leaf_index DESC LIMIT 1`);
+  return rows[0] === undefined ? undefined : Number(rows[0].index);
+}
+
 export async function insertTile(
   tx: Transaction,
   eventId: string,
@@ -234,34 +242,40 @@ const queuedBallot = (row: BoxRecord): QueuedBallot => ({
 });
 
 /**
- * Takes up to `limit` ballots out of the queue if at least `least` wait: those of the smallest IDs, which are random.
- * @returns none where fewer wait
+ * Takes up to `limit` ballots out of the queue if at least `least` of those behind an ID wait: those of the smallest IDs, which are
+ * random. Rows that left the queue before are not walked over again, and rows are taken by their places: by their IDs the planner may
+ * read the whole queue.
+ * @returns none where fewer wait, in the order of their IDs
  */
 export async function takeQueue(
   tx: Transaction,
   eventId: string,
-  least: number,
-  limit: number,
+  { after, least, limit }: { readonly after: string; readonly least: number; readonly limit: number },
 ): Promise<QueuedBallot[]> {
-  const waiting = sql`FROM ballot_queue WHERE voting_event_id = ${eventId} AND NOT set_back`;
+  const waiting = (most: number) =>
+    sql`SELECT ctid FROM ballot_queue WHERE voting_event_id = ${eventId} AND id > ${after} AND NOT set_back ORDER BY id LIMIT ${most}`;
   const { rows } = await tx.execute<BoxRecord>(sql`
-    DELETE FROM ballot_queue WHERE voting_event_id = ${eventId} AND id IN (SELECT id ${waiting} ORDER BY id LIMIT ${limit})
-      AND (SELECT count(*) FROM (SELECT 1 ${waiting} LIMIT ${least}) AS waiting) >= ${least}
-    RETURNING ${QUEUED}`);
+    WITH taken AS (
+      DELETE FROM ballot_queue WHERE ctid = ANY (ARRAY(${waiting(limit)}))
+        AND (SELECT count(*) FROM (${waiting(least)}) AS waiting) >= ${least}
+      RETURNING ${QUEUED})
+    SELECT * FROM taken ORDER BY id`);
   return rows.map(queuedBallot);
 }
 
-/** Ballots of the queue behind an ID, in the order of their IDs. @param setBack only those that are set back */
+const QUEUED_OF = { all: sql``, waiting: sql`AND NOT set_back`, 'set back': sql`AND set_back` };
+
+/** Ballots of the queue behind an ID, in the order of their IDs. */
 export async function readQueue(
   executor: Executor,
   eventId: string,
   after: string,
   limit: number,
-  setBack: boolean,
+  which: keyof typeof QUEUED_OF,
 ): Promise<QueuedBallot[]> {
   const { rows } = await executor.execute<BoxRecord>(sql`
     SELECT ${QUEUED} FROM ballot_queue
-    WHERE voting_event_id = ${eventId} AND id > ${after} AND (set_back OR NOT ${setBack}) ORDER BY id LIMIT ${limit}`);
+    WHERE voting_event_id = ${eventId} AND id > ${after} ${QUEUED_OF[which]} ORDER BY id LIMIT ${limit}`);
   return rows.map(queuedBallot);
 }
 

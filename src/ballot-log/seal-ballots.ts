@@ -6,7 +6,7 @@ import { type BallotToSeal, insertBallots } from '#src/ballots/box.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import { type Clock, monotonicMs } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -19,17 +19,27 @@ import { raiseAlarm } from './check-repository.ts';
 import { recordCheckpoint, renewNote } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { closeLog } from './close-log.ts';
-import { isLogClosed, listEventsToTend, readLeastToSeal } from './due-repository.ts';
+import { isSealedOnce, listEventsToTend } from './due-repository.ts';
+import { findClose } from './find-close.ts';
 import { encodeLeaf, voidLeaf } from './leaf.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { CompactRange } from './merkle-tree.ts';
 import { readEnd, recordConfiguration } from './record-configuration.ts';
 import { recordRoll } from './record-roll.ts';
-import { countQueue, insertHead, lockHead, takeQueue, takeSequencer, updateHead } from './repository.ts';
-import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
+import {
+  countQueue,
+  insertHead,
+  type LogHead,
+  lockHead,
+  readQueue,
+  takeQueue,
+  takeSequencer,
+  updateHead,
+} from './repository.ts';
+import { LogSetBack, requireComplete, requireSigned } from './require-undisputed.ts';
 import { restoreEnd } from './restore-end.ts';
 import { mixRolls, rewriteRoll } from './rewrite-roll.ts';
-import { judgeQueued, setBack } from './set-back.ts';
+import { dueOf, judgeQueued, setBack, unmark } from './set-back.ts';
 import type { NoteSigner } from './signed-note.ts';
 import { appendLeaves } from './tree-store.ts';
 import { listVoidsToLog, noteVoidLeaf } from './void-ballot.ts';
@@ -40,6 +50,11 @@ export const FULL_QUEUE = 32;
 export const LEAST_WHILE_OPEN = 5;
 /** A transaction's ballots at most: enough to mix, few enough not to keep requests waiting while they are hashed. */
 const MOST_TOGETHER = 512;
+
+/** Rows of a roll that is sealed once are fewer; more were written by hand. */
+const MOST_SEALED_ONCE = 1_000;
+/** A run that takes longer counts what waits again: heads say within a minute how many ballots are confirmed. */
+const COUNTED_EVERY_MS = 30_000;
 
 /** Logs tended at once: the close of the largest event is counted for a minute, and the others go on meanwhile. */
 const TENDED_TOGETHER = 4;
@@ -110,22 +125,39 @@ export async function sequenceLog(deps: SealDeps, eventId: string, least: number
 async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Promise<void> {
   // Before ballots are sealed: a row of who waits to be disclosed that outlived the batch would show who was in it.
   await deps.disclose(eventId);
-  for (;;) {
-    const step = await appendOnce(deps, eventId, least);
+  let from: string | undefined = '';
+  let countedAt = Number.NEGATIVE_INFINITY;
+  let isComplete = false;
+  while (from !== undefined) {
+    const counts = monotonicMs() - countedAt >= COUNTED_EVERY_MS;
+    if (counts) countedAt = monotonicMs();
+    const step = await appendOnce(deps, eventId, { least, after: from, counts });
     if (step.note !== undefined && !step.rehearsal) await deps.checkpoints.remember(eventId, step.note);
-    if (step.forged > 0)
-      await raiseAlarm(deps, eventId, {
-        alarm: 'rows_disagree',
-        reason: `${step.forged} waiting ballots were set back`,
-      });
-    if (!step.more) break;
+    for (const [ballots, what] of [
+      [step.forged, 'were set back'],
+      [step.unmarked, 'were marked as set back by hand'],
+    ] as const)
+      if (ballots > 0)
+        await raiseAlarm(deps, eventId, { alarm: 'rows_disagree', reason: `${ballots} waiting ballots ${what}` });
+    isComplete = step.isComplete;
+    from = step.next;
     await setImmediate();
   }
-  const event = await findEventById(deps.db, eventId);
-  if (event === undefined || !isFinalAt(event, await readNow(deps.db))) return;
+  // Where another process holds the log, it may be about to record something, and closes the log itself.
+  const event = isComplete ? await findEventById(deps.db, eventId) : undefined;
+  if (event === undefined) return;
   await closeLog(deps, event);
   await deps.ballotKeys.destroyRetired(eventId);
   if (event.type === 'election') await rewriteRoll(deps, event);
+}
+
+/** What one step of a run is asked. */
+interface StepOrder {
+  readonly least: number;
+  /** The ID of the queue to go on behind: rows that left in earlier steps are not walked over again. */
+  readonly after: string;
+  /** Whether to count all that waits, which the last step does anyway: a count in each would make the run quadratic. */
+  readonly counts: boolean;
 }
 
 interface Step {
@@ -133,16 +165,20 @@ interface Step {
   readonly note: string | undefined;
   /** Whether it is the log of a rehearsal, which is remembered nowhere. */
   readonly rehearsal: boolean;
-  /** Whether there may be more to move. */
-  readonly more: boolean;
+  /** The ID to go on behind; undefined where nothing is left to move. */
+  readonly next: string | undefined;
   /** Rows of the queue that were set back. */
   readonly forged: number;
+  /** Ballots of the service that were marked as set back, and wait again. */
+  readonly unmarked: number;
+  /** Whether the event is final, and everything of it is recorded. */
+  readonly isComplete: boolean;
 }
 
-const NOTHING: Step = { note: undefined, rehearsal: false, more: false, forged: 0 };
+const NOTHING: Step = { note: undefined, rehearsal: false, next: undefined, forged: 0, unmarked: 0, isComplete: false };
 
 /** One transaction: everything that is waiting, up to a number of ballots. */
-async function appendOnce(deps: SealDeps, eventId: string, least: number): Promise<Step> {
+async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Promise<Step> {
   return inTransaction(deps.db, async (tx) => {
     if (!(await takeSequencer(tx, eventId))) return NOTHING;
     const definition = await deps.definitions.getForUpdate(tx, eventId);
@@ -151,23 +187,27 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     if (definition === undefined || !hasBegun(definition.event, nowMs)) return NOTHING;
     const rehearsal = definition.event.rehearsalSince !== null;
     const found = await lockHead(tx, eventId);
-    await requireUndisputed(deps, tx, eventId, found);
+    const remembered = await requireSigned(deps, tx, eventId, found);
     if (found !== undefined && found.end !== (await readEnd(tx, eventId)))
       throw new LogSetBack('ballot_log_changed', found.frontier.size, undefined, END_MOVED);
+    const final = isFinalAt(definition.event, nowMs);
+    const closed = await requireCloseOf({ db: tx, logKey: deps.logKey }, definition.event, found, final);
     const head = found ?? { ...EMPTY_HEAD, frontier: new CompactRange() };
     const before = head.frontier.size;
-    const final = isFinalAt(definition.event, nowMs);
     // Texts may still change after the result; the log that it stands in does not (completions 6.3).
-    const closed = final && (await isLogClosed(tx, eventId));
     const configured = closed ? head : await recordConfiguration(deps, tx, definition, head);
-    const needed = await readLeastToSeal(tx, eventId, least);
-    const rows = needed === undefined ? [] : await takeQueue(tx, eventId, needed, MOST_TOGETHER);
-    const { genuine, forged } = await judgeQueued(
-      tx,
-      rows.length === 0 ? undefined : await deps.ballotKeys.find(definition.event),
-      definition.event,
-      rows,
-    );
+    const unmarked = order.after === '' ? await unmark(tx, deps.ballotKeys, definition.event) : 0;
+    const least = final ? 1 : await readLeastToSeal(deps, tx, definition.event, order, nowMs);
+    const rows =
+      least === undefined ? [] : await takeQueue(tx, eventId, { after: order.after, least, limit: MOST_TOGETHER });
+    const { genuine, forged } = closed
+      ? { genuine: [], forged: rows }
+      : await judgeQueued(
+          tx,
+          rows.length === 0 ? undefined : await deps.ballotKeys.find(definition.event),
+          definition.event,
+          rows,
+        );
     await setBack(tx, eventId, forged);
     const seals = genuine.length > 0 || final;
     const ballots = head.ballots + genuine.length;
@@ -178,19 +218,67 @@ async function appendOnce(deps: SealDeps, eventId: string, least: number): Promi
     if (found === undefined) await insertHead(tx, eventId, after);
     else if (head.frontier.size > before || after.definitionVersion !== head.definitionVersion)
       await updateHead(tx, eventId, after);
-    const confirmed = after.ballots + (await countQueue(tx, eventId));
-    if (head.frontier.size === before) {
-      // What a change of the end has signed meanwhile is remembered, too.
-      const note =
-        confirmed === head.confirmed
-          ? head.note
-          : await renewNote(tx, deps, definition.event, head.frontier, confirmed);
-      return { note, rehearsal, more: rows.length === MOST_TOGETHER, forged: forged.length };
-    }
-    const note = await recordCheckpoint(tx, deps, definition.event, head.frontier, confirmed);
-    const more = rows.length === MOST_TOGETHER || voided === MOST_TOGETHER;
-    return { note, rehearsal, more, forged: forged.length };
+    const next = nextOf(rows, order.after, voided);
+    const waiting = order.counts || next === undefined ? await countQueue(tx, eventId) : undefined;
+    if (waiting !== undefined) requireComplete(found, remembered, ballots + waiting);
+    const confirmed = waiting === undefined ? Math.max(head.confirmed, ballots) : ballots + waiting;
+    const isComplete = closed || (final && next === undefined && waiting === 0);
+    const step = { rehearsal, next, forged: forged.length, unmarked, isComplete };
+    if (head.frontier.size > before)
+      return { ...step, note: await recordCheckpoint(tx, deps, definition.event, head.frontier, confirmed) };
+    // What a change of the end has signed meanwhile is remembered, too.
+    const isSigned = confirmed === head.confirmed;
+    return {
+      ...step,
+      note: isSigned ? head.note : await renewNote(tx, deps, definition.event, head.frontier, confirmed),
+    };
   });
+}
+
+/** Where the next step goes on. Rows that came meanwhile have IDs anywhere: a run ends where one from the beginning took the last. */
+function nextOf(rows: readonly { readonly id: string }[], after: string, voided: number): string | undefined {
+  if (rows.length === MOST_TOGETHER) return rows.at(-1)?.id;
+  return after !== '' || voided === MOST_TOGETHER ? '' : undefined;
+}
+
+/** How many ballots behind an ID must wait to be sealed before the close; undefined where none are (completions 6.2). */
+async function readLeastToSeal(
+  deps: SealDeps,
+  tx: Transaction,
+  event: VotingEvent,
+  { least, after }: StepOrder,
+  nowMs: number,
+): Promise<number | undefined> {
+  const once = await isSealedOnce(tx, event.id);
+  const waiting = await readQueue(tx, event.id, after, once ? MOST_SEALED_ONCE : least, 'waiting');
+  if (!once && waiting.length >= least) return least;
+  const secrets = waiting.length === 0 ? undefined : await deps.ballotKeys.find(event);
+  return waiting.some((row) => dueOf(secrets, event, row) <= nowMs) ? 1 : undefined;
+}
+
+/**
+ * The state of a log before a step: open, or closed by its leaf and for good.
+ * @throws LogSetBack where columns say something else: a log that is marked as closed would never be, and one whose close is hidden
+ * would be closed twice
+ */
+async function requireCloseOf(
+  deps: Parameters<typeof findClose>[0],
+  event: VotingEvent,
+  head: LogHead | undefined,
+  final: boolean,
+): Promise<boolean> {
+  if (head === undefined) return false;
+  const isClosed = (await findClose(deps, event, head)) !== undefined;
+  const { closedSize, closeSalt, closeContent, lotRoot } = head;
+  const isMarked = [closedSize, closeSalt, closeContent, lotRoot].some((mark) => mark !== null);
+  if (isClosed ? !final : isMarked)
+    throw new LogSetBack(
+      'ballot_log_changed',
+      head.frontier.size,
+      undefined,
+      isClosed ? 'the log is closed, and its event is not over' : 'the log is marked as closed, and no leaf closes it',
+    );
+  return isClosed;
 }
 
 const EMPTY_HEAD = {

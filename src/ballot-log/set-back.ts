@@ -4,6 +4,7 @@ import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-defini
 import { type BallotToSeal, listSealed } from '#src/ballots/box.ts';
 import { isMaskedTime, openWaiting, openWaitingTime } from '#src/ballots/waiting-ballot.ts';
 import { atOneMoment, type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { MINUTE_MS } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { acceptRoll, dropForgedParticipations } from '#src/voters/check-roll.ts';
@@ -27,7 +28,7 @@ function openQueued(secrets: Secrets, event: VotingEvent, row: QueuedBallot): Ba
   if (event.type === 'election' && isMaskedTime(row.sealedTime)) return undefined;
   try {
     const { entries, sealed } = openWaiting(secrets, event, row.codeTag, row.entries);
-    const sealedTime = openWaitingTime(secrets, event.id, row.codeTag, row.sealedTime);
+    const { masked: sealedTime } = openWaitingTime(secrets, event.id, row.codeTag, row.sealedTime);
     // In a poll everybody weighs the same.
     const weightMicro = sealed?.weightMicro ?? MICRO;
     const { salt } = sealed ?? row;
@@ -36,6 +37,21 @@ function openQueued(secrets: Secrets, event: VotingEvent, row: QueuedBallot): Ba
     return { ...ballot, entries, sealedTime, ...sealed, weightMicro };
   } catch {
     return undefined;
+  }
+}
+
+/**
+ * When a ballot is to be sealed, however few wait. That of an election is sealed with it: a column that SQL moved would have one ballot
+ * sealed alone, or none by the date that was promised. Never where the service did not write it.
+ */
+export function dueOf(secrets: Secrets | undefined, event: VotingEvent, row: QueuedBallot): number {
+  if (event.type === 'poll') return row.dueAt;
+  try {
+    const sealed =
+      secrets === undefined ? undefined : openWaitingTime(secrets, event.id, row.codeTag, row.sealedTime).dueMs;
+    return sealed ?? Number.POSITIVE_INFINITY;
+  } catch {
+    return Number.POSITIVE_INFINITY;
   }
 }
 
@@ -72,14 +88,29 @@ export async function setBack(tx: Transaction, eventId: string, rows: readonly Q
 /** Rows that are held at a time, however many wait. */
 const PAGE = 1_000;
 
+/** Has ballots of the service wait again that are marked as set back: SQL marked them. @returns how many there were, 1,000 at most */
+export async function unmark(tx: Transaction, ballotKeys: BallotKeys, event: VotingEvent): Promise<number> {
+  const rows = await readQueue(tx, event.id, '', PAGE, 'set back');
+  if (rows.length === 0) return 0;
+  const { forged } = await judgeQueued(tx, await ballotKeys.find(event), event, rows);
+  const marked = new Set(rows.map(({ id }) => id)).difference(new Set(forged.map(({ id }) => id)));
+  await tx.execute(sql`
+    UPDATE ballot_queue SET set_back = false WHERE voting_event_id = ${event.id} AND id = ANY (${sql.param([...marked])}::text[])`);
+  return marked.size;
+}
+
+/** The clocks of the process, which seals when a ballot is due, and of the database, which notes it, may differ so far. */
+const DUE_WITHIN_MS = MINUTE_MS;
+
 /** Whether a row of the queue is none of the service's, set back or not yet looked at. */
 export function hasForgedBallots(db: Database, secrets: Secrets | undefined, event: VotingEvent): Promise<boolean> {
   // Otherwise a ballot that is sealed between two looks would stand in both places.
   return atOneMoment(db, async (tx) => {
     let after = '';
     for (;;) {
-      const rows = await readQueue(tx, event.id, after, PAGE, false);
+      const rows = await readQueue(tx, event.id, after, PAGE, 'all');
       if ((await judgeQueued(tx, secrets, event, rows)).forged.length > 0) return true;
+      if (rows.some((row) => Math.abs(dueOf(secrets, event, row) - row.dueAt) > DUE_WITHIN_MS)) return true;
       if (rows.length < PAGE) return false;
       after = rows.at(-1)?.id ?? '';
     }
@@ -88,7 +119,7 @@ export function hasForgedBallots(db: Database, secrets: Secrets | undefined, eve
 
 /** The IDs of what is set back, at most 1,000. */
 export const listSetBack = async (executor: Executor, eventId: string): Promise<string[]> =>
-  (await readQueue(executor, eventId, '', PAGE, true)).map(({ id }) => id);
+  (await readQueue(executor, eventId, '', PAGE, 'set back')).map(({ id }) => id);
 
 interface DropDeps extends RecordDeps {
   readonly db: Database;
@@ -123,7 +154,7 @@ export async function dropSetBack(deps: DropDeps, eventId: string): Promise<Drop
     if (definition === undefined || head === undefined) return undefined;
     const { event } = definition;
     const secrets = await deps.ballotKeys.find(event);
-    const rows = await readQueue(tx, eventId, '', PAGE, true);
+    const rows = await readQueue(tx, eventId, '', PAGE, 'set back');
     const { forged } = await judgeQueued(tx, secrets, event, rows);
     await tx.execute(sql`
       DELETE FROM ballot_queue WHERE voting_event_id = ${eventId} AND id = ANY (${sql.param(forged.map(({ id }) => id))}::text[])`);

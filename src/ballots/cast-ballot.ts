@@ -19,7 +19,7 @@ import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
-import { dropUnconfirmed, keepApproval } from '#src/voters/voter-key-repository.ts';
+import { approveByKey, dropUnconfirmed } from '#src/voters/voter-key-repository.ts';
 import { judgeTagged } from '#src/voters/voter-tag.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
@@ -112,8 +112,8 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
       const keeping = await keep(target);
       if (keeping === undefined || keeping === 'never') return keeping;
       const votesCount = Array.isArray(sent?.['votes']) ? sent['votes'].length : 0;
-      const remake = (token: Buffer) => {
-        const confirmationCode = deriveConfirmationCode(keeping.secrets, keeping.eventId, token);
+      const remake = (seed: Buffer) => {
+        const confirmationCode = deriveConfirmationCode(keeping.secrets, keeping.eventId, seed);
         return { status: 201, body: JSON.stringify({ data: { confirmationCode, votesCount } satisfies CastAnswer }) };
       };
       return { ...keeping, remake };
@@ -159,7 +159,7 @@ async function codeFor(
   const secrets = event.type === 'poll' || claim === undefined ? undefined : await ballotKeys.find(event);
   return secrets === undefined || claim === undefined
     ? generateConfirmationCode()
-    : deriveConfirmationCode(secrets, event.id, claim.token);
+    : deriveConfirmationCode(secrets, event.id, claim.seed);
 }
 
 /**
@@ -189,20 +189,21 @@ export async function castBallot(
       claim: claim?.valuesFor(answer),
     });
     if (stored !== undefined && claim !== undefined) return claim.replay(stored);
-    const judged = judgeTagged(deps.secrets, definition.event, tagged);
+    const judged = judgeTagged(deps.secrets, event.id, { tagged, verdict });
     claim?.claimed(verdict === 'cast' && judged?.isForged !== true);
     if (judged?.isForged === true) {
       // No caller has the code of this one.
       await inTransaction(deps.db, (tx) => dropUnconfirmed(tx, event.id, [judged.voter.id]));
       throw await refuseForged(deps, event.id, judged.voter.id);
     }
-    if (judged?.lacksApproval === true) await keepApproval(deps, definition.event, judged.voter);
+    if (judged?.lacksApproval === true) await approveByKey(deps, definition.event, judged.voter);
     if (verdict === 'cast') return answer;
     if (verdict === OTHER_WEIGHT && weightMicro !== undefined) {
       weight = weightMicro;
       continue;
     }
     if (shortage !== undefined) throw insufficientCredits(shortage);
+    if (verdict === 'rows_disagree') throw await refuseForged(deps, event.id);
     if (isRefusal(verdict))
       throw await refusedVoter(deps, definition.event, row.voter?.identity, verdict, caller.keyId);
     if (verdict !== 'stale') throw new Error(`a cast was judged in an unknown way: ${verdict}`);

@@ -113,7 +113,10 @@ BEGIN
     SELECT 1 FROM participation p WHERE p.voting_event_id = r.event AND p.participant = ANY (
       CASE WHEN election THEN ARRAY[r.stored_under] ELSE ARRAY(SELECT jsonb_array_elements_text(r.sent)) END) OFFSET 0);
   FOR i IN 1 .. cardinality(p_event) LOOP
-    IF verdicts[i] = 'cast' AND NOT p_code_tag[i] = ANY (tags) THEN verdicts[i] := 'already_voted'; END IF;
+    -- An election has no payments, so SQL wrote the payment of the row that stays.
+    IF verdicts[i] = 'cast' AND NOT p_code_tag[i] = ANY (tags) THEN
+      verdicts[i] := CASE WHEN election THEN 'rows_disagree' ELSE 'already_voted' END;
+    END IF;
     IF i = ANY (late) THEN
       PERFORM drop_pending_ballot(p_event[i], p_code_tag[i]);
       verdicts[i] := 'already_voted';

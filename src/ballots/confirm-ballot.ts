@@ -19,7 +19,8 @@ import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
-import { isCastFor, isGenuine, taggedVoter, tagOfParticipation } from '#src/voters/voter-tag.ts';
+import { approveByKey } from '#src/voters/voter-key-repository.ts';
+import { isCastFor, isGenuine, type TaggedVoter, taggedVoter, tagOfParticipation } from '#src/voters/voter-tag.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
@@ -187,32 +188,43 @@ type Promised = Pick<VotingEvent, 'id' | 'endsAt' | 'rehearsalSince' | 'rehearsa
 async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | undefined): Promise<Written> {
   const { definition } = sought;
   let event: Promised | undefined = definition.event;
+  let isApproved = false;
   while (event !== undefined) {
-    const row = confirmRow(deps, event, sought);
+    const waiting: TaggedVoter[] = [];
+    const row = confirmRow(deps, event, sought, waiting);
     const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, sought, row, verdict);
     // A secret event stores no answer: confirming again gives it.
     const secret = secrecyOf(definition.event) === 'secret';
     const written = await write(deps, row, shape, secret ? undefined : claim);
+    const [voter] = waiting;
+    if (written.verdict === 'voter_pending' && voter !== undefined && !isApproved) {
+      // Its key was right at the cast, whose process ended before it wrote that the key approves the voter.
+      isApproved = true;
+      await approveByKey(deps, definition.event, voter);
+      continue;
+    }
     if (written.verdict !== END_MOVED) return written;
     event = await findEventById(deps.db, definition.event.id);
   }
   throw notFound();
 }
 
-/** Until when a ballot that is confirmed now will be in the log. @param endsAt the end of its event as it stands */
-function promisedDate(endsAt: number | null, nowMs: number): number {
-  return (endsAt === null ? nowMs + SEALED_WITHIN_MS : endsAt + CONFIRM_GRACE_MS) + PROMISE_SLACK_MS;
-}
+/** When a ballot that is confirmed now is due in the log. @param endsAt the end of its event as it stands */
+const dueDate = (endsAt: number | null, nowMs: number): number =>
+  endsAt === null ? nowMs + SEALED_WITHIN_MS : endsAt + CONFIRM_GRACE_MS;
 
+/** @param waiting takes the voter for whom the ballot waits */
 function confirmRow(
   deps: ConfirmDeps,
   { id: eventId, endsAt, rehearsalSince, rehearsalNumber }: Promised,
   { definition, code, tag, secrets }: Sought,
+  waiting: TaggedVoter[],
 ): ConfirmRow {
   const nowMs = deps.clock.now();
   const leafTag = codeTagOf(code);
   const secret = !tag.equals(leafTag);
-  const masked = sealTimes(code, { confirmedMs: nowMs, promisedMs: promisedDate(endsAt, nowMs) });
+  const dueMs = dueDate(endsAt, nowMs);
+  const masked = sealTimes(code, { confirmedMs: nowMs, promisedMs: dueMs + PROMISE_SLACK_MS });
   return {
     eventId,
     codeTag: tag,
@@ -220,28 +232,35 @@ function confirmRow(
     ballotId: deps.ids.random('bal'),
     // A secret ballot brings its salt along, sealed.
     salt: secret ? Buffer.alloc(0) : randomBytes(SALT_BYTES),
-    sealedTime: secret ? sealWaitingTime(secrets, eventId, tag, masked) : masked,
+    sealedTime: secret ? sealWaitingTime(secrets, eventId, tag, masked, dueMs) : masked,
     atMs: nowMs,
     newVoterId: deps.ids.sortable('vtr'),
     endsAt,
     rehearsal: rehearsalSince === null ? null : rehearsalNumber,
-    admit: secret ? (waiting) => admitVoter(deps, definition.event, secrets, tag, waiting) : undefined,
+    admit: secret
+      ? (found) => {
+          const voter = admitVoter(deps, definition.event, secrets, tag, found);
+          if (voter === undefined) return undefined;
+          waiting.push(voter);
+          return tagOfParticipation(secrets, voter);
+        }
+      : undefined,
   };
 }
 
-/** The tag of the participation of a voter whose ballot waits; undefined where the two rows are not those that the service wrote. */
+/** The voter whose ballot waits; undefined where SQL changed the row of the voter or of the ballot. */
 function admitVoter(
   deps: ConfirmDeps,
   event: VotingEvent,
   secrets: Secrets,
   tag: Buffer,
-  { participant, entries, tagged }: WaitingVoter,
-): Buffer | undefined {
+  { entries, tagged }: WaitingVoter,
+): TaggedVoter | undefined {
   const voter = taggedVoter(event.id, tagged);
-  if (!isGenuine(deps.secrets, event, voter)) return undefined;
+  if (!isGenuine(deps.secrets, voter)) return undefined;
   const sealed = openWaitingOrNot(secrets, event, tag, entries)?.sealed;
   const isOwn = sealed !== undefined && isCastFor(secrets, voter, sealed.voter);
-  return isOwn ? tagOfParticipation(secrets, event.id, participant) : undefined;
+  return isOwn ? voter : undefined;
 }
 
 function shapeConfirmation(
@@ -255,7 +274,7 @@ function shapeConfirmation(
   // What is promised is what was sealed: a row that says something else is found when it is moved into the log.
   const weightMicro = sealed?.weightMicro ?? verdict.weightMicro;
   const salt = sealed?.salt ?? verdict.salt;
-  const sealedTime = openWaitingTime(secrets, eventId, codeTag, verdict.sealedTime);
+  const { masked: sealedTime } = openWaitingTime(secrets, eventId, codeTag, verdict.sealedTime);
   const { promisedMs } = openTimes(code, sealedTime);
   const logPromise = deps.receipts.promise(definition, { codeTag: leafTag, salt, entries, weightMicro }, promisedMs);
   return ok({ ...viewConfirmation(definition, code, { ...verdict, salt, sealedTime, entries }), logPromise });

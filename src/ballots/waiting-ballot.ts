@@ -15,11 +15,11 @@ export function generateConfirmationCode(): string {
 /**
  * The code of an election's ballot that was cast under an Idempotency-Key: who repeats the request gets it again, although no answer
  * is stored. Only the key of the event can make it.
- * @param token of the claim
+ * @param seed of the claim
  */
-export const deriveConfirmationCode = (secrets: Secrets, eventId: string, token: Uint8Array): string =>
+export const deriveConfirmationCode = (secrets: Secrets, eventId: string, seed: Uint8Array): string =>
   base32(
-    secrets.mac('confirmation-code', Buffer.concat([Buffer.from(`${eventId}\n`), token])),
+    secrets.mac('confirmation-code', Buffer.concat([Buffer.from(`${eventId}\n`), seed])),
     CODE_CHARACTERS,
   ).toUpperCase();
 
@@ -217,15 +217,37 @@ function mask(code: string, bytes: Uint8Array): Buffer {
   return Buffer.from(bytes.map((byte, index) => byte ^ (pad[index] ?? 0)));
 }
 
-/** Seals the masked times of a secret ballot while it waits: they will stand in the box, where they must not be found again. */
-export function sealWaitingTime(secrets: Secrets, eventId: string, tag: Uint8Array, masked: Uint8Array): Buffer {
-  return secrets.sealBytes(masked, placeOf('sealed_time', eventId, tag));
+/**
+ * Seals the masked times of a secret ballot while it waits: they will stand in the box, where they must not be found again.
+ * @param dueMs when it is to be in the log, however few wait
+ */
+export function sealWaitingTime(
+  secrets: Secrets,
+  eventId: string,
+  tag: Uint8Array,
+  masked: Uint8Array,
+  dueMs: number,
+): Buffer {
+  const plain = Buffer.alloc(MASKED_TIMES_BYTES + TIME_BYTES);
+  plain.set(masked);
+  plain.writeUIntBE(dueMs, MASKED_TIMES_BYTES, TIME_BYTES);
+  return secrets.sealBytes(plain, placeOf('sealed_time', eventId, tag));
 }
 
 /** Whether the times of a stored ballot stand as they do in the box: those of a secret ballot that waits are sealed besides. */
 export const isMaskedTime = (stored: Uint8Array): boolean => stored.length === MASKED_TIMES_BYTES;
 
-/** The masked times of a stored ballot, waiting or not. */
-export function openWaitingTime(secrets: Secrets, eventId: string, tag: Uint8Array, stored: Buffer): Buffer {
-  return isMaskedTime(stored) ? stored : open(secrets, placeOf('sealed_time', eventId, tag), stored);
+/** The masked times of a stored ballot, waiting or not; of a secret one that waits when it is due besides. */
+export function openWaitingTime(
+  secrets: Secrets,
+  eventId: string,
+  tag: Uint8Array,
+  stored: Buffer,
+): { readonly masked: Buffer; readonly dueMs?: number } {
+  if (isMaskedTime(stored)) return { masked: stored };
+  const plain = open(secrets, placeOf('sealed_time', eventId, tag), stored);
+  return {
+    masked: plain.subarray(0, MASKED_TIMES_BYTES),
+    dueMs: plain.readUIntBE(MASKED_TIMES_BYTES, TIME_BYTES),
+  };
 }

@@ -1,9 +1,11 @@
 import { resolve4, resolve6, resolveMx, resolveTxt } from 'node:dns/promises';
-import { statfs } from 'node:fs/promises';
+import { readdir, statfs } from 'node:fs/promises';
+import path from 'node:path';
 import { createTransport } from 'nodemailer';
 import type { Config } from '#src/config.ts';
 import { type Finding, failed, found, warned } from '#src/database/check-server.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { checkpointFolder } from '#src/voting-events/key-places.ts';
 
 /** Less room than this on the disk of DATA_DIR is soon used up by logs and mails that wait. */
 const LEAST_FREE_BYTES = 1024 ** 3;
@@ -93,7 +95,36 @@ async function checkDisk({ dataDir }: Config): Promise<Finding> {
   }
 }
 
+const countFiles = (folder: string): Promise<number> =>
+  readdir(folder).then(
+    ({ length }) => length,
+    () => 0,
+  );
+
+/** What would be gone with DATA_DIR as it is now. */
+async function rehearseLoss({ dataDir, databaseUrl, smtpUrl }: Config): Promise<Finding> {
+  const name = 'loss of DATA_DIR';
+  if (databaseUrl === undefined)
+    return warned(
+      name,
+      'the database, the secret key and all that they hold are lost',
+      'Set DATABASE_URL, SECRET_KEY and BALLOT_KEYS_DIR before an election that counts, and take backups.',
+    );
+  const checkpoints = await countFiles(checkpointFolder(dataDir));
+  const mails = smtpUrl === undefined ? await countFiles(path.join(dataDir, 'mail')) : 0;
+  const words = `what was signed last is forgotten (${checkpoints} files: a database that was set back is not noticed), ${mails} mails that reached no one are gone, bodies that come are refused`;
+  return mails > 0
+    ? warned(name, words, 'Set SMTP_URL. Keep DATA_DIR on a disk that lasts, apart from the database.')
+    : found(name, `${words}; right is a disk that lasts, apart from the database`);
+}
+
 /** What of the surroundings a running service needs beside its database. */
 export function checkSurroundings(config: Config): Promise<Finding[]> {
-  return Promise.all([checkMailServer(config), checkSender(config), checkBaseUrl(config), checkDisk(config)]);
+  return Promise.all([
+    checkMailServer(config),
+    checkSender(config),
+    checkBaseUrl(config),
+    checkDisk(config),
+    rehearseLoss(config),
+  ]);
 }

@@ -17,7 +17,7 @@ import { findPrograms, type ProgramFolders } from '#src/database/postgres-progra
 import { canEnter, canRun, chooseServerUser, type ServerUser } from '#src/embedded-postgres/user.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { KeyFolders } from '#src/platform/key-folders.ts';
-import { type LivingKey, readLivingKey } from '#src/voting-events/check-ballot-keys.ts';
+import { isReadable, type LivingKey } from '#src/voting-events/check-ballot-keys.ts';
 import {
   type BackupManifest,
   chooseTimeline,
@@ -47,7 +47,7 @@ async function compareKeys(folder: string | undefined, living: readonly LivingKe
   const folders = folder === undefined ? undefined : new KeyFolders(path.resolve(folder));
   const wanted = living.filter(({ wrapped }) => wrapped === null);
   const lacking: string[] = [];
-  for (const key of wanted) if ((await readLivingKey(key, folders, [])) === undefined) lacking.push(key.code);
+  for (const key of wanted) if (!(await isReadable(key, folders, []))) lacking.push(key.code);
   const named =
     wanted.length > 0 && folders !== undefined
       ? [`export BALLOT_KEYS_DIR=${folders.main}`, `${commandLine('ballot-keys init')}   (after migrate)`]

@@ -7,7 +7,7 @@ import type { RequestContext } from './env.ts';
 import { envelope, toApiError } from './errors.ts';
 import { ClaimRefused } from './idempotency.ts';
 import { eventIdOf, replay } from './replay.ts';
-import { takeChangePlace } from './request-life.ts';
+import { inTurn, takeChangePlace } from './request-life.ts';
 import { answer } from './send.ts';
 
 type SettleError = (error: ApiError, body: string) => Promise<void>;
@@ -32,13 +32,14 @@ export async function change(c: RequestContext, effect: (tx: Transaction) => Pro
   const request = c.get('repeatable')?.request;
   const place = await takeChangePlace(c);
   try {
-    const respond = await inTransaction(db, async (tx) => {
+    const transaction = async (tx: Transaction) => {
       const stored = request === undefined ? undefined : await idempotency.hold(tx, request);
       if (stored !== undefined) return () => replay(c, stored);
       const result = await effect(tx);
       if (request !== undefined) await idempotency.keep(tx, request, result);
       return () => answer(c, result);
-    }).finally(() => {
+    };
+    const respond = await inTurn(c, () => inTransaction(db, transaction)).finally(() => {
       const id = eventIdOf(c.get('target'));
       if (id !== undefined) changed(id);
     });
@@ -63,7 +64,7 @@ export async function changeInSteps(
   const { changed } = c.get('service');
   const place = await takeChangePlace(c);
   try {
-    return await claimFirst(c, work);
+    return await claimFirst(c, (claim) => inTurn(c, () => work(claim)));
   } finally {
     const id = eventIdOf(c.get('target'));
     if (id !== undefined) changed(id);

@@ -1,4 +1,4 @@
-import { streamText } from '#src/platform/stream-text.ts';
+import { jsonPieces, streamText } from '#src/platform/stream-text.ts';
 import type { CachedJson } from './cached-json.ts';
 
 /** What a handler answers: a status, the value of the body, and headers of its own. */
@@ -22,6 +22,11 @@ export const ok = (data: unknown): Answer => ({ status: 200, body: { data } });
 export const kept = (text: CachedJson): Answer => ({ status: 200, kept: text });
 export const created = (data: unknown): Answer => ({ status: 201, body: { data } });
 export const queued = (id: string): Answer => ({ status: 202, body: { data: { id, status: 'queued' } } });
+/** 200 with a resource that may have megabytes, written while it is sent. */
+export const inPieces = (data: unknown): Answer => ({
+  status: 200,
+  stream: { open: () => streamText(jsonPieces({ data })), type: 'application/json' },
+});
 export const gone: Answer = { status: 204 };
 export const redirect = (location: string): Answer => ({ status: 302, headers: { Location: location } });
 

@@ -7,8 +7,7 @@ import type { JsonBody, JsonObject } from './json/strict-json.ts';
 import { annotate } from './operation.ts';
 import { readJsonBody } from './read-body.ts';
 import { replayOf } from './replay.ts';
-import { faultyFields, type Judge, type SoundParts, soundParts } from './sound-parts.ts';
-import { issuesOf } from './validation.ts';
+import { faultyFields, type Judge, judgeShape, type SoundParts, soundParts } from './sound-parts.ts';
 
 type BodyStep<Target, Body> = MiddlewareHandler<Env & { Variables: { target: Target; body: Body } }>;
 
@@ -41,18 +40,15 @@ export function bodyFor<Target, Schema extends z.ZodType>(
   choose: (target: Target, raw: JsonObject) => Schema,
   judge?: Judge<Target, z.output<Schema>>,
 ): BodyStep<Target, z.output<Schema>> {
-  const step = checkBody(async (target: Target, { value, faults }, caller): Promise<z.output<Schema>> => {
+  const step = checkBody(async (target: Target, { value, faults, judged }, caller): Promise<z.output<Schema>> => {
     const schema = choose(target, value);
-    const parsed = schema.safeParse(value, { reportInput: true });
-    if (parsed.success && faults.length === 0) return parsed.data;
-    const isLost = faultyFields(faults);
-    const misshapen = parsed.success ? [] : issuesOf(parsed.error).filter(({ field }) => !isLost(field));
-    const issues = [...faults, ...misshapen];
+    const { issues, value: data } = judged ?? judgeShape(schema, { value, faults });
+    if (issues.length === 0) return data as z.output<Schema>;
     const isFaulty = faultyFields(issues);
     if (judge === undefined) throw validationError(issues);
     const sound = soundParts(schema, value, faults) as SoundParts<z.output<Schema>>;
-    const judged = await judge(target, sound, isFaulty, caller);
-    throw validationError([...issues, ...judged.filter(({ field }) => !isFaulty(field))]);
+    const others = await judge(target, sound, isFaulty, caller);
+    throw validationError([...issues, ...others.filter(({ field }) => !isFaulty(field))]);
   });
   return annotate(step, { bodyFor: choose });
 }

@@ -32,8 +32,8 @@ export interface Claim {
 
 /** An idempotent request that nothing has claimed yet: the statement of its effect will. */
 export interface DeferredClaim extends Claim {
-  /** Names this run, and after it the answer that it gave. */
-  readonly token: Buffer;
+  /** Random parts of the answer are derived from it: a repeat has the same one, no other request has. */
+  readonly seed: Buffer;
   valuesFor(answer: Answer): ClaimValues;
   /** Notes that the statement has claimed it, and stored its answer if there was an effect. */
   claimed(stored: boolean): void;

@@ -28,6 +28,8 @@ export interface Service {
   readonly idempotency: IdempotencyStore;
   readonly leases: LeasesByKind;
   readonly threads: ThreadPool;
+  /** Where long bodies stand while they come and wait. */
+  readonly bodyFolder: string;
   /** Called with the event that a request was about, once its change was committed. */
   readonly changed: (eventId: string) => void;
 }

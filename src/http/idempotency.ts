@@ -51,8 +51,8 @@ export interface IdempotentRequest {
 export interface SecretKeeping {
   readonly eventId: string;
   readonly secrets: Secrets;
-  /** The answer of a request that succeeded, from the token of its claim. Without it the operation itself gives it again. */
-  readonly remake?: ((token: Buffer) => StoredAnswer) | undefined;
+  /** The answer of a request that succeeded, from its seed. Without it the operation itself gives it again. */
+  readonly remake?: ((seed: Buffer) => StoredAnswer) | undefined;
 }
 
 interface ClaimRow extends Record<string, unknown> {
@@ -145,7 +145,7 @@ export class IdempotencyStore {
     if (!this.#fingerprints(request).some((own) => own.equals(fingerprint))) throw mismatch();
     if (status === null) throw inProgress();
     if (body !== null) return this.#open(request, status, body);
-    return status < 300 ? request.secret?.remake?.(claim) : undefined;
+    return status < 300 ? request.secret?.remake?.(seedOf(this.#fingerprint(request), claim)) : undefined;
   }
 
   /**
@@ -253,7 +253,7 @@ export class IdempotencyStore {
     let taken = false;
     let stored = false;
     return {
-      token,
+      seed: seedOf(fingerprint, token),
       get requestKeys() {
         return held().requestKeys;
       },
@@ -402,6 +402,9 @@ export class IdempotencyStore {
     return { status: Number(text.slice(0, 3)), body: text.slice(4).trimEnd() };
   }
 }
+
+/** Names a run and its request: a token that SQL copies into another claim gives another answer there. */
+const seedOf = (fingerprint: Buffer, token: Buffer): Buffer => Buffer.concat([fingerprint, token]);
 
 /** The text of an answer's body, as it is sent and as it is stored. */
 function bodyText(answer: Answer): string {

@@ -31,6 +31,14 @@ const LOOK_EVERY_MS = 50;
 /** One look is late whenever something takes its time; so many in a row are late where there is too much to do. */
 const LOOKS = 4;
 
+/** A request that was taken, until it is answered. */
+export interface Stay {
+  /** Nothing is done for it for a while: it waits for its sender, or for its turn. */
+  rest(): void;
+  goOn(): void;
+  leave(): void;
+}
+
 /** Refuses requests that there is no time for, before anything is done for them: what is taken is then answered in time. */
 export class Load {
   readonly #countWaiting: () => number;
@@ -65,16 +73,19 @@ export class Load {
 
   /**
    * Takes a request, or refuses it.
-   * @returns what is called when it is answered
    * @throws ApiError 500 `internal`, reason `overloaded`, with `Retry-After`
    */
-  enter(urgency: Urgency): () => void {
+  enter(urgency: Urgency): Stay {
     const [now, most] = [this.pressure(), MOST_PRESSURE[urgency]];
     if (now.waiting >= most.waiting || now.underWay >= most.underWay || now.delayMs >= most.delayMs)
       throw refuse('overloaded');
-    this.#underWay += 1;
-    return () => {
+    const goOn = (): void => {
+      this.#underWay += 1;
+    };
+    const rest = (): void => {
       this.#underWay -= 1;
     };
+    goOn();
+    return { rest, goOn, leave: rest };
   }
 }

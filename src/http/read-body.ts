@@ -1,10 +1,13 @@
+import { randomUUID } from 'node:crypto';
+import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
+import path from 'node:path';
 import { type ApiError, badRequest, invalidField } from '#src/platform/errors.ts';
 import type { RequestContext } from './env.ts';
-import { parseLargeBody } from './json/large-body.ts';
-import { type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
+import { digestOf, readLargeBody, type StoredBody } from './json/large-body.ts';
+import { type BodyBounds, type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
 import { announcesBody } from './request-headers.ts';
-import { NO_ACCOUNT, takeChangePlace } from './request-life.ts';
+import { takeChangePlace } from './request-life.ts';
 
 function tooLarge(maxBytes: number): ApiError {
   return invalidField('', `must have at most ${maxBytes} bytes`);
@@ -17,64 +20,130 @@ function brokenOff(): ApiError {
 /**
  * Reads a body, counting while it comes: an announced length can refuse it early, but is never believed. What is left
  * unread of a body that is refused stays on the connection, which the server drains or closes after its answer.
+ * @param store puts each piece elsewhere than into memory, one after the other
+ * @returns the body; nothing where it was stored
  * @throws ApiError `validation_error` past the bound of 1 MiB, or the operation's own; `bad_request` when the sender stops in the middle.
  */
-export function readRequestBody(incoming: IncomingMessage, maxBytes = USUAL_BOUNDS.bytes): Promise<Uint8Array> {
+export function readRequestBody(
+  incoming: IncomingMessage,
+  maxBytes = USUAL_BOUNDS.bytes,
+  store?: (piece: Buffer) => Promise<unknown>,
+): Promise<Uint8Array> {
   if (Number(incoming.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge(maxBytes));
   if (incoming.readableEnded) return Promise.resolve(new Uint8Array());
   if (incoming.destroyed) return Promise.reject(brokenOff());
   return new Promise((resolve, reject) => {
     const chunks: Buffer[] = [];
     let length = 0;
+    let storing: Promise<unknown> = Promise.resolve();
     const release = (): void => {
       incoming.off('data', onData).off('end', onEnd).off('close', onBreak);
       incoming.pause();
     };
+    const fail = (fault: unknown): void => {
+      release();
+      reject(fault);
+    };
     const onData = (chunk: Buffer): void => {
       length += chunk.length;
-      chunks.push(chunk);
-      if (length <= maxBytes) return;
-      release();
-      reject(tooLarge(maxBytes));
+      if (length > maxBytes) fail(tooLarge(maxBytes));
+      else if (store === undefined) chunks.push(chunk);
+      else {
+        // The sender waits for the disk.
+        incoming.pause();
+        storing = store(chunk);
+        storing.then(() => incoming.resume(), fail);
+      }
     };
     const onEnd = (): void => {
       release();
       const [only] = chunks;
-      resolve(chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks, length));
+      const whole = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
+      // The end comes although the stream is paused for its last piece.
+      storing.then(() => resolve(whole), reject);
     };
-    const onBreak = (): void => {
-      release();
-      reject(brokenOff());
-    };
+    const onBreak = (): void => fail(brokenOff());
     incoming.on('data', onData).on('end', onEnd).on('close', onBreak);
   });
 }
 
-/** Bodies up to this length are not counted: no ballot is longer, and how many there are is counted already. */
+/**
+ * Puts a body into a file without a name, which is gone with the request: a body that comes, or waits for its turn, takes no memory,
+ * so that no number of them is in the way of another one.
+ */
+async function storeRequestBody(c: RequestContext, maxBytes: number): Promise<StoredBody & { handle: FileHandle }> {
+  const { bodyFolder } = c.get('service');
+  await mkdir(bodyFolder, { recursive: true });
+  const name = path.join(bodyFolder, randomUUID());
+  const handle = await open(name, 'wx+', 0o600);
+  c.get('life').keep({ end: () => void handle.close() });
+  await unlink(name);
+  let length = 0;
+  await readRequestBody(c.env.incoming, maxBytes, async (piece) => {
+    await handle.write(piece, 0, piece.length, length);
+    length += piece.length;
+  });
+  return { file: handle.fd, length, handle };
+}
+
+/** Bodies up to this length are held in memory while they come, and not counted. */
 const FREE_BYTES = 64 * 1024;
 
 type JsonContext = RequestContext & { set(name: 'json', json: JsonBody | undefined): void };
 
 /**
  * The JSON object that was sent, read once; undefined where nothing was, and the operation takes no body.
- * @throws ApiError `validation_error` for malformed JSON; 429, 500 where too many changes or too many bytes are under way
+ * @throws ApiError `validation_error` for malformed JSON; 429 where the account has too many changes or bytes under way
  */
 export async function readJsonBody(c: JsonContext): Promise<JsonBody | undefined> {
   const known = c.get('json');
   if (known !== undefined) return known;
-  const { incoming } = c.env;
-  const { bounds = USUAL_BOUNDS, bodyFor, scope } = c.get('operation');
+  const { bodyFor, scope } = c.get('operation');
   // Only for organizers before the body is read: a voter's that comes slowly would hold a place of the account.
   if (scope === 'write') await takeChangePlace(c);
-  const announced = Math.min(Number(incoming.headers['content-length'] ?? bounds.bytes), bounds.bytes);
-  const account = scope === 'none' ? NO_ACCOUNT : c.get('caller').accountId;
-  const { leases, threads } = c.get('service');
-  if (announcesBody(incoming.rawHeaders) && announced > FREE_BYTES)
-    await c.get('life').take(leases.bodyBytes, account, announced);
-  const bytes = announcesBody(incoming.rawHeaders) ? await readRequestBody(incoming, bounds.bytes) : new Uint8Array();
-  if (bytes.length === 0 && bodyFor === undefined) return undefined;
-  const isLarge = bytes.length > USUAL_BOUNDS.bytes;
-  const json = isLarge ? await parseLargeBody(threads, account, { bytes, bounds }) : parseJsonBody(bytes, bounds);
+  const isAnnounced = announcesBody(c.env.incoming.rawHeaders);
+  if (!isAnnounced && bodyFor === undefined) return undefined;
+  const json = isAnnounced ? await readAnnounced(c) : parseJsonBody(new Uint8Array());
   c.set('json', json);
   return json;
+}
+
+/** Undefined for nothing where the operation takes nothing. */
+async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
+  const { incoming } = c.env;
+  const { bounds = USUAL_BOUNDS, bodyFor, scope } = c.get('operation');
+  const life = c.get('life');
+  const { leases, threads } = c.get('service');
+  const { accountId } = c.get('caller');
+  const announced = Math.min(Number(incoming.headers['content-length'] ?? bounds.bytes), bounds.bytes);
+  if (announced > FREE_BYTES) await life.take(leases.bodyBytes, accountId, announced);
+  // What voters send is never written to a disk, which would keep who voted what.
+  if (announced <= FREE_BYTES || scope !== 'write') {
+    const bytes = await life.rest(readRequestBody(incoming, bounds.bytes));
+    return bytes.length === 0 && bodyFor === undefined ? undefined : parseShort(bytes, bounds);
+  }
+  const stored = await life.rest(storeRequestBody(c, bounds.bytes));
+  if (stored.length === 0 && bodyFor === undefined) return undefined;
+  const { schema } = bounds;
+  if (schema === undefined || stored.length <= FREE_BYTES) {
+    const bytes = Buffer.alloc(stored.length);
+    await stored.handle.read(bytes, 0, stored.length, 0);
+    return parseShort(bytes, bounds);
+  }
+  await life.rest(life.take(leases.longChanges, accountId));
+  return readLargeBody(threads, accountId, stored, { ...bounds, schema });
+}
+
+function parseShort(bytes: Uint8Array, bounds: BodyBounds): JsonBody {
+  const json = parseJsonBody(bytes, bounds);
+  return bounds.schema === undefined ? json : { ...json, ...digestOf(json) };
+}
+
+/** The bytes that somebody sent without a key. @throws ApiError 422 past the bound; 429 where too many bytes of their address are under way */
+export async function readStrangersBody(c: RequestContext): Promise<Uint8Array> {
+  const { incoming } = c.env;
+  const announced = Math.min(Number(incoming.headers['content-length'] ?? USUAL_BOUNDS.bytes), USUAL_BOUNDS.bytes);
+  const address = c.get('known').address ?? '';
+  if (announced > FREE_BYTES) await c.get('life').take(c.get('service').leases.strangersBytes, address, announced);
+  return c.get('life').rest(readRequestBody(incoming));
 }

@@ -46,7 +46,7 @@ export function takeIdempotencyKey<Target>(
           method: c.get('operation').method,
           path: resourceOf(c),
           query: c.get('query'),
-          body: body?.value,
+          body: body?.digest === undefined ? body?.value : { digest: body.digest },
           rehearsal: wipedWithRehearsalOf(c),
           secret: secret === 'never' ? undefined : secret,
         };

@@ -2,9 +2,12 @@ import type { HttpBindings } from '@hono/node-server';
 import { type Lease, Leases } from '#src/platform/leases.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import type { RequestContext } from './env.ts';
+import type { Stay } from './load.ts';
 import { refuse } from './refusals.ts';
 
 const MIB = 1024 * 1024;
+/** Longer than what is before: two long changes, each of some seconds. */
+const LONG_WAIT_MS = 60_000;
 
 /** A name for what belongs to no account. */
 export const NO_ACCOUNT = '';
@@ -21,12 +24,18 @@ export const createLeases = () => ({
    * lock, each on a connection that the casts of every other account would lack.
    */
   changes: limited({ perAccount: 4, maxWaiting: 200 }),
-  /** Bytes of bodies from their announcement to their answer, each of which takes several in memory: the largest body, and some smaller. */
-  bodyBytes: limited({ perAccount: 40 * MIB, inAll: 96 * MIB }),
-  /** Reports that wait or are drawn; of all accounts together, what the memory holds. */
-  prints: limited({ perAccount: 3, inAll: 60 }),
-  /** Orders that wait for a thread, or have one. */
-  threads: limited({ perAccount: 32, inAll: 256 }),
+  /** Changes under way at the database. Together with the long ones they leave connections to casts and reads. */
+  changeTurns: limited({ perAccount: 4, inAll: 6, maxWaiting: 200 }),
+  /** Bodies of megabytes from the thread that judges them to the end of their transaction: memory and a connection for seconds. */
+  longChanges: limited({ perAccount: 1, inAll: 2, maxWaiting: 3, maxWaitMs: LONG_WAIT_MS }),
+  /** Bytes of bodies in files, from their announcement to their answer: the largest body, and some smaller. Others have their own. */
+  bodyBytes: limited({ perAccount: 40 * MIB }),
+  /** The same in memory, by address, of who has no key. */
+  strangersBytes: limited({ perAccount: 4 * MIB }),
+  /** Reports that are counted and drawn: each holds megabytes. */
+  prints: limited({ perAccount: 1, inAll: 3, maxWaiting: 2, maxWaitMs: LONG_WAIT_MS }),
+  /** Orders that wait for a thread, or have one: as long as they wait, an order is little more than a name. */
+  threads: limited({ perAccount: 32 }),
   /** Second calls of one payment: the first gives what was paid for, and the others wait for its answer without a connection. */
   payments: limited({ perAccount: 1, maxWaiting: 100, maxWaitMs: TIME_LIMITS.payerMs }),
   /** Pages that look at the console at the same time. */
@@ -38,7 +47,8 @@ export type LeasesByKind = ReturnType<typeof createLeases>;
 /** From the first step of a request until its handler is done and its answer is sent, or never will be. */
 export class RequestLife {
   readonly #bindings: HttpBindings;
-  readonly #leases = new Map<Leases, Lease>();
+  readonly #leases = new Map<object, Lease>();
+  #stay: Stay | undefined;
   #gone: AbortController | undefined;
   #isHandled = false;
 
@@ -69,6 +79,36 @@ export class RequestLife {
     return lease;
   }
 
+  /** Ends something with the request. */
+  keep(lease: Lease): void {
+    this.#leases.set(lease, lease);
+    void this.gone;
+  }
+
+  holds(leases: Leases): boolean {
+    return this.#leases.has(leases);
+  }
+
+  /** Gives something back before the request ends. */
+  giveBack(leases: Leases): void {
+    this.#leases.get(leases)?.end();
+    this.#leases.delete(leases);
+  }
+
+  entered(stay: Stay): void {
+    this.#stay = stay;
+  }
+
+  /** Waits for the sender, or for a turn: nothing is done for the request meanwhile, and it is no load. */
+  async rest<Value>(wait: Promise<Value>): Promise<Value> {
+    this.#stay?.rest();
+    try {
+      return await wait;
+    } finally {
+      this.#stay?.goOn();
+    }
+  }
+
   handled(): void {
     this.#isHandled = true;
     this.#endWhenOver();
@@ -82,4 +122,17 @@ export class RequestLife {
 
 /** Takes one of the places that an account has for changes, for the request. @throws ApiError 429 after 2 s without one */
 export const takeChangePlace = (c: RequestContext): Promise<Lease> =>
-  c.get('life').take(c.get('service').leases.changes, c.get('caller').accountId);
+  c.get('life').rest(c.get('life').take(c.get('service').leases.changes, c.get('caller').accountId));
+
+/** Does what holds a connection of the database, in the turn of the account. @throws ApiError 429, 500 after some time without one */
+export async function inTurn<Value>(c: RequestContext, work: () => Promise<Value>): Promise<Value> {
+  const life = c.get('life');
+  const { longChanges, changeTurns } = c.get('service').leases;
+  const turns = life.holds(longChanges) ? longChanges : changeTurns;
+  await life.rest(life.take(turns, c.get('caller').accountId));
+  try {
+    return await work();
+  } finally {
+    life.giveBack(turns);
+  }
+}

@@ -10,11 +10,12 @@ export function shedLoad(load: Load): MiddlewareHandler<Env> {
       await next();
       return;
     }
-    const leave = load.enter(urgencyOf(operation));
+    const stay = load.enter(urgencyOf(operation));
+    c.get('life').entered(stay);
     try {
       await next();
     } finally {
-      leave();
+      stay.leave();
     }
   };
 }

@@ -1,6 +1,8 @@
 import { z } from 'zod';
 import type { Issue } from '#src/platform/errors.ts';
 import type { Caller } from './caller.ts';
+import type { JsonBody, Judged } from './json/strict-json.ts';
+import { issuesOf } from './validation.ts';
 
 /** A body of which some parts may be missing, because they have not the shape that the schema asks for. */
 export type SoundParts<T> = T extends readonly (infer Entry)[]
@@ -77,4 +79,12 @@ export function faultyFields(issues: readonly Issue[]): IsFaulty {
     }
   }
   return (field) => faulty.has(field);
+}
+
+/** What a schema makes of a body, or all that is wrong with its shape. */
+export function judgeShape(schema: z.ZodType, { value, faults }: Pick<JsonBody, 'value' | 'faults'>): Judged {
+  const parsed = schema.safeParse(value, { reportInput: true });
+  const isLost = faultyFields(faults);
+  const misshapen = parsed.success ? [] : issuesOf(parsed.error).filter(({ field }) => !isLost(field));
+  return { issues: [...faults, ...misshapen], value: parsed.data };
 }

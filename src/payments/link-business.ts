@@ -4,10 +4,11 @@ import { refuse } from '#src/http/refusals.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { invalidField, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange } from '#src/voting-events/guard-change.ts';
 import type { PriceFault } from '#src/voting-events/pricing.ts';
-import { updateEvent } from '#src/voting-events/repository.ts';
+import { updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { type VotingEvent, viewEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { findBusiness } from './business-repository.ts';
@@ -47,6 +48,7 @@ export function createPricing(payments: PaymentProviders) {
 }
 
 interface LinkDeps {
+  readonly secrets: Secrets;
   readonly ids: Ids;
   readonly clock: Clock;
   readonly payments: PaymentProviders;
@@ -101,7 +103,7 @@ async function save(
   link: Pick<VotingEvent, 'paymentBusinessId' | 'paymentProvider' | 'paymentLivemode'>,
 ): Promise<void> {
   const nowMs = deps.clock.now();
-  const after = await updateEvent(tx, before.id, { ...link, updatedAt: nowMs });
+  const after = await updateTaggedEvent(tx, deps.secrets, before, { ...link, updatedAt: nowMs });
   const change = {
     accountId: before.accountId,
     votingEventId: before.id,

@@ -4,7 +4,7 @@ import type { Deps } from '#src/deps.ts';
 import { answersOne } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
-import { readRequestBody } from '#src/http/read-body.ts';
+import { readStrangersBody } from '#src/http/read-body.ts';
 import { answer } from '#src/http/send.ts';
 import { loadPublicEvent } from '#src/voting-events/access.ts';
 import { attemptView } from './payment.ts';
@@ -45,7 +45,7 @@ export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env
     }),
     async (c) => {
       const source = { provider: c.req.param('provider'), businessId: c.req.param('businessId') };
-      const bytes = await readRequestBody(c.env.incoming);
+      const bytes = await readStrangersBody(c);
       return answer(c, await receiveProviderEvent(payments, source, bytes, c.req.raw.headers));
     },
   );

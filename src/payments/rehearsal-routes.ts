@@ -3,7 +3,7 @@ import type { Answer } from '#src/http/answer.ts';
 import { answersText } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
-import { readRequestBody } from '#src/http/read-body.ts';
+import { readStrangersBody } from '#src/http/read-body.ts';
 import { answer } from '#src/http/send.ts';
 import { invalidField } from '#src/platform/errors.ts';
 import type { PaymentDeps } from './payment-deps.ts';
@@ -71,7 +71,7 @@ export function rehearsedPaymentRouter(deps: PaymentDeps): Hono<Env> {
       bytes: true,
     }),
     async (c) => {
-      const sent = new URLSearchParams((await readRequestBody(c.env.incoming)).toString());
+      const sent = new URLSearchParams((await readStrangersBody(c)).toString());
       const outcome = OUTCOMES.find((one) => one === sent.get('outcome'));
       const { returnUrl, cancelUrl } = await readRehearsedPayment(deps, c.req.param('id'));
       if (outcome === undefined) throw invalidField('outcome', 'must be "pay", "fail" or "cancel"');

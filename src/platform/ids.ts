@@ -56,6 +56,14 @@ function encodeTime(timeMs: number): string {
   return text;
 }
 
+/** When a sortable ID was made. */
+export function madeAt(id: string): number {
+  const [, rest = ''] = id.split('_');
+  let timeMs = 0;
+  for (const character of rest.slice(0, TIME_CHARACTERS)) timeMs = timeMs * 32 + ALPHABET.indexOf(character);
+  return timeMs;
+}
+
 /** Adds one, in base32. The largest text becomes the smallest; with 65 random bits that practically never happens. */
 function increment(text: string): string {
   const digits = [...text];

@@ -1,10 +1,12 @@
 import { constants } from 'node:fs';
-import { access, mkdir, open, readdir, readFile, rename, rm, stat } from 'node:fs/promises';
+import { access, mkdir, open, readdir, rename, rm, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { takeRandomBytes } from './random-bytes.ts';
+import { makeClearable, takeRandomBytes } from './random-bytes.ts';
 
 const OWNER_ONLY = 0o600;
 const FOLDER_MODE = 0o700;
+/** A key is far smaller: of anything larger the beginning is enough to see that it is none. */
+const MOST_BYTES = 1_024;
 
 /** A folder that cannot hold keys now. The message names the folder and the reason, never a key. */
 export class FolderUnusable extends Error {
@@ -60,7 +62,7 @@ export class KeyFolders {
   }
 
   /** Writes a file to every folder. @throws FolderUnusable where one of them cannot be written; the file is in none of them then */
-  async write(name: string, content: string): Promise<void> {
+  async write(name: string, content: Uint8Array): Promise<void> {
     try {
       for (const folder of this.all) await this.writeTo(folder, name, content);
     } catch (fault) {
@@ -71,7 +73,7 @@ export class KeyFolders {
   }
 
   /** Writes a file to one of the folders. @throws FolderUnusable */
-  async writeTo(folder: string, name: string, content: string): Promise<void> {
+  async writeTo(folder: string, name: string, content: Uint8Array | string): Promise<void> {
     const part = path.join(folder, `.${name}.${takeRandomBytes(6).toString('hex')}`);
     try {
       if (folder === this.main) await makeFolder(folder);
@@ -90,11 +92,16 @@ export class KeyFolders {
     }
   }
 
-  /** The content of a file in the first folder that has it; undefined where none has. */
-  async read(name: string, isRight: (content: string) => boolean): Promise<string | undefined> {
+  /**
+   * The content of a file in the first folder that has it; undefined where none has.
+   * @returns bytes of its own, for the caller to clear; what is not returned is cleared here
+   */
+  async read(name: string, isRight: (content: Buffer) => boolean): Promise<Buffer | undefined> {
     for (const folder of this.all) {
-      const content = await readFile(path.join(folder, name), 'utf8').catch(() => undefined);
-      if (content !== undefined && isRight(content)) return content;
+      const content = await readBytes(path.join(folder, name)).catch(() => undefined);
+      if (content === undefined) continue;
+      if (isRight(content)) return content;
+      content.fill(0);
     }
     return undefined;
   }
@@ -135,6 +142,19 @@ async function firstThere(folder: string): Promise<string> {
     const parent = path.dirname(folder);
     if (!isMissing(fault) || parent === folder) throw fault;
     return firstThere(parent);
+  }
+}
+
+/** Into memory of its own: a library that reads a file leaves copies behind. */
+async function readBytes(file: string): Promise<Buffer> {
+  const handle = await open(file, constants.O_RDONLY);
+  try {
+    const { size } = await handle.stat();
+    const content = makeClearable(Math.min(size, MOST_BYTES));
+    const { bytesRead } = await handle.read(content, 0, content.length, 0);
+    return content.subarray(0, bytesRead);
+  } finally {
+    await handle.close();
   }
 }
 

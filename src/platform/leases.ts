@@ -1,3 +1,5 @@
+import { Turns } from './turns.ts';
+
 /** What one account holds of something that is shared. It is given back by `end`, which does nothing the second time. */
 export interface Lease {
   end(): void;
@@ -6,7 +8,7 @@ export interface Lease {
 interface LeaseLimits {
   /** How much one account may hold at a time. */
   readonly perAccount: number;
-  /** How much all accounts may hold together. */
+  /** How much all accounts may hold together; the one whose last turn is longest ago is next. */
   readonly inAll?: number;
   /** Requests of one account that may wait for a place: more would only hold memory until they are refused. */
   readonly maxWaiting?: number;
@@ -23,14 +25,17 @@ interface Account {
 
 const USUAL_WAIT_MS = 2_000;
 
-/** Counts what is under way: places of one kind, or bytes. Each account has a limit of its own, and takes nothing from others. */
+/** Counts what is under way: places of one kind, or bytes. Each account has a limit of its own; places of all are given in turns. */
 export class Leases {
   readonly #limits: LeaseLimits;
+  readonly #inAll: number;
   readonly #accounts = new Map<string, Account>();
+  readonly #turns = new Turns();
   #held = 0;
 
   constructor(limits: LeaseLimits) {
     this.#limits = limits;
+    this.#inAll = limits.inAll ?? Number.POSITIVE_INFINITY;
   }
 
   /** What all accounts hold. */
@@ -39,57 +44,76 @@ export class Leases {
   }
 
   /**
-   * Takes an amount, as soon as the account has room for it. Only single places are waited for.
+   * Takes an amount, as soon as there is room for it. Only single places are waited for.
    * @param gone aborted when the caller goes away: who is gone waits no longer
    * @throws the refusal, after some time without a place (2 s unless the limits say otherwise) or at once where too many wait
    */
   async take(account: string, amount = 1, gone?: AbortSignal): Promise<Lease> {
-    const {
-      perAccount,
-      inAll = Number.POSITIVE_INFINITY,
-      maxWaiting = 0,
-      maxWaitMs = USUAL_WAIT_MS,
-      refuse,
-    } = this.#limits;
+    const { maxWaiting = 0, maxWaitMs = USUAL_WAIT_MS, refuse } = this.#limits;
     const own = this.#accounts.get(account) ?? { held: 0, waiting: new Set() };
-    if (own.held + amount > perAccount) {
-      if (own.waiting.size >= maxWaiting || gone?.aborted || !(await waitForPlace(own, maxWaitMs, gone)))
-        throw refuse('account');
-    } else {
-      if (this.#held + amount > inAll) throw refuse('process');
-      own.held += amount;
-      this.#held += amount;
-      this.#accounts.set(account, own);
+    this.#accounts.set(account, own);
+    if (this.#hasRoom(own, amount)) this.#give(account, own, amount);
+    else {
+      const mayWait = own.waiting.size < maxWaiting && gone?.aborted !== true;
+      if (!mayWait || !(await this.#wait(own, maxWaitMs, gone))) {
+        const whose = own.held + amount > this.#limits.perAccount ? 'account' : 'process';
+        this.#forget(account, own);
+        throw refuse(whose);
+      }
     }
     let ended = false;
     return {
       end: () => {
         if (ended) return;
         ended = true;
-        const [next] = own.waiting;
-        // The place goes from hand to hand: no request that comes now gets in between.
-        if (next !== undefined) return next();
         own.held -= amount;
         this.#held -= amount;
-        if (own.held === 0) this.#accounts.delete(account);
+        this.#forget(account, own);
+        this.#next();
       },
     };
   }
-}
 
-/** @returns false where none came in time */
-function waitForPlace({ waiting }: Account, maxWaitMs: number, gone: AbortSignal | undefined): Promise<boolean> {
-  return new Promise((resolve) => {
-    const end = (came: boolean): void => {
-      waiting.delete(take);
-      clearTimeout(timer);
-      gone?.removeEventListener('abort', leave);
-      resolve(came);
-    };
-    const take = (): void => end(true);
-    const leave = (): void => end(false);
-    const timer = setTimeout(leave, maxWaitMs);
-    gone?.addEventListener('abort', leave);
-    waiting.add(take);
-  });
+  #hasRoom({ held }: Account, amount: number): boolean {
+    return held + amount <= this.#limits.perAccount && this.#held + amount <= this.#inAll;
+  }
+
+  #give(account: string, own: Account, amount: number): void {
+    own.held += amount;
+    this.#held += amount;
+    this.#turns.took(account);
+  }
+
+  #forget(account: string, { held, waiting }: Account): void {
+    if (held === 0 && waiting.size === 0) this.#accounts.delete(account);
+  }
+
+  /** Gives what is free away at once: no request that comes now gets in between. */
+  #next(): void {
+    const able = [...this.#accounts].filter(([, own]) => own.waiting.size > 0 && this.#hasRoom(own, 1));
+    const account = this.#turns.next(able.map(([name]) => name));
+    const own = account === undefined ? undefined : this.#accounts.get(account);
+    if (account === undefined || own === undefined) return;
+    const [take] = own.waiting;
+    this.#give(account, own, 1);
+    take?.();
+    this.#next();
+  }
+
+  /** @returns false where none came in time */
+  #wait({ waiting }: Account, maxWaitMs: number, gone: AbortSignal | undefined): Promise<boolean> {
+    return new Promise((resolve) => {
+      const end = (came: boolean): void => {
+        waiting.delete(take);
+        clearTimeout(timer);
+        gone?.removeEventListener('abort', leave);
+        resolve(came);
+      };
+      const take = (): void => end(true);
+      const leave = (): void => end(false);
+      const timer = setTimeout(leave, maxWaitMs);
+      gone?.addEventListener('abort', leave);
+      waiting.add(take);
+    });
+  }
 }

@@ -1,14 +1,5 @@
-import {
-  createCipheriv,
-  createDecipheriv,
-  createHash,
-  createSecretKey,
-  hash,
-  hkdfSync,
-  type KeyObject,
-  timingSafeEqual,
-} from 'node:crypto';
-import { takeRandomBytes } from './random-bytes.ts';
+import { createCipheriv, createDecipheriv, createHash, hash, hkdfSync, timingSafeEqual } from 'node:crypto';
+import { makeClearable, takeRandomBytes } from './random-bytes.ts';
 
 const BLOCK_BYTES = 64;
 const HASH_BYTES = 32;
@@ -18,9 +9,9 @@ const HASH_BYTES = 32;
  * takes longer than hashing it; a cast asks for five. A test holds it against the library's.
  */
 export class HmacKey {
-  readonly #inner = Buffer.alloc(BLOCK_BYTES, 0x36);
+  readonly #inner = makeClearable(BLOCK_BYTES).fill(0x36);
   /** The outer block, with room behind it for the inner hash. */
-  readonly #outer = Buffer.alloc(BLOCK_BYTES + HASH_BYTES, 0x5c);
+  readonly #outer = makeClearable(BLOCK_BYTES + HASH_BYTES).fill(0x5c);
 
   /** @param key at most 64 bytes: longer ones would have to be hashed first, and ours have 32 */
   constructor(key: Uint8Array) {
@@ -38,7 +29,14 @@ export class HmacKey {
     if (typeof message === 'string') keyed.write(message, BLOCK_BYTES);
     else keyed.set(message, BLOCK_BYTES);
     this.#outer.write(hash('sha256', keyed, 'latin1'), BLOCK_BYTES, 'latin1');
+    // The memory is used again for anything: it must not go on with a key in it.
+    keyed.fill(0, 0, BLOCK_BYTES);
     return Buffer.from(hash('sha256', this.#outer, 'latin1'), 'latin1');
+  }
+
+  clear(): void {
+    this.#inner.fill(0);
+    this.#outer.fill(0);
   }
 }
 
@@ -91,6 +89,8 @@ export interface Secrets {
   open(sealed: string, place: SealedPlace): Buffer;
   /** The same for a text that comes from outside: undefined where it was not made here. */
   openForeign(sealed: string, place: SealedPlace): Buffer | undefined;
+  /** Wipes every key from memory: nothing is sealed, opened or hashed from then on. What the library holds goes with its collection. */
+  clear(): void;
 }
 
 const NONCE_BYTES = 12;
@@ -99,10 +99,9 @@ export const SECRET_KEY_BYTES = 32;
 
 interface Keyring {
   readonly id: string;
-  readonly keys: ReadonlyMap<SecretPurpose, Buffer>;
-  /** The key that values are sealed under, as the library keeps keys: bytes would be taken over for each value. */
-  readonly sealing: KeyObject;
-  readonly macs: ReadonlyMap<SecretPurpose, HmacKey>;
+  /** Bytes, which can be cleared: what the library keeps as a key object stays in memory until it is collected. */
+  readonly keys: Map<SecretPurpose, Buffer>;
+  readonly macs: Map<SecretPurpose, HmacKey>;
 }
 
 function deriveKey(master: Uint8Array, purpose: SecretPurpose): Buffer {
@@ -132,13 +131,21 @@ const PURPOSES: readonly SecretPurpose[] = [
 function createKeyring(master: Uint8Array): Keyring {
   if (master.length !== SECRET_KEY_BYTES) throw new Error(`a secret key has ${SECRET_KEY_BYTES} bytes`);
   const keys = new Map(PURPOSES.map((purpose) => [purpose, deriveKey(master, purpose)]));
-  const id = createHash('sha256').update('key-id').update(deriveKey(master, 'encryption')).digest('hex').slice(0, 8);
   const macs = new Map([...keys].map(([purpose, key]) => [purpose, new HmacKey(key)]));
-  return { id, keys, sealing: createSecretKey(deriveKey(master, 'encryption')), macs };
+  const encryption = requireKey(keys.get('encryption'), 'encryption');
+  return { id: createHash('sha256').update('key-id').update(encryption).digest('hex').slice(0, 8), keys, macs };
 }
 
-function keyFor(ring: Keyring, purpose: SecretPurpose): Buffer {
-  const key = ring.keys.get(purpose);
+function clearKeyring(ring: Keyring): void {
+  for (const key of ring.keys.values()) key.fill(0);
+  for (const mac of ring.macs.values()) mac.clear();
+  ring.keys.clear();
+  ring.macs.clear();
+}
+
+const keyFor = (ring: Keyring, purpose: SecretPurpose): Buffer => requireKey(ring.keys.get(purpose), purpose);
+
+function requireKey<Key>(key: Key | undefined, purpose: SecretPurpose): Key {
   if (key === undefined) throw new Error(`no key for ${purpose}`);
   return key;
 }
@@ -150,7 +157,7 @@ function associatedData(place: SealedPlace): Buffer {
 /** Nonce, ciphertext and tag. */
 function encrypt(ring: Keyring, plain: string | Uint8Array, place: SealedPlace): Buffer[] {
   const nonce = takeRandomBytes(NONCE_BYTES);
-  const cipher = createCipheriv('aes-256-gcm', ring.sealing, nonce);
+  const cipher = createCipheriv('aes-256-gcm', keyFor(ring, 'encryption'), nonce);
   cipher.setAAD(associatedData(place));
   return [nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()];
 }
@@ -166,17 +173,14 @@ export function createSecrets(
   const rings = masters.map(createKeyring);
   const current = rings[0];
   if (current === undefined) throw new Error('at least one secret key is needed');
-  const macOf = (ring: Keyring, purpose: SecretPurpose, message: string | Uint8Array): Buffer => {
-    const key = ring.macs.get(purpose);
-    if (key === undefined) throw new Error(`no key for ${purpose}`);
-    return key.mac(message);
-  };
+  const macOf = (ring: Keyring, purpose: SecretPurpose, message: string | Uint8Array): Buffer =>
+    requireKey(ring.macs.get(purpose), purpose).mac(message);
   const openSealed = (sealed: string, place: SealedPlace): Buffer => {
     const dot = sealed.indexOf('.');
     const ring = rings.find((candidate) => candidate.id === sealed.slice(0, dot));
     if (ring === undefined) throw new Error('sealed under a secret key that is not configured');
     const bytes = Buffer.from(sealed.slice(dot + 1), 'base64url');
-    const decipher = createDecipheriv('aes-256-gcm', ring.sealing, bytes.subarray(0, NONCE_BYTES));
+    const decipher = createDecipheriv('aes-256-gcm', keyFor(ring, 'encryption'), bytes.subarray(0, NONCE_BYTES));
     decipher.setAAD(associatedData(place));
     decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));
     return Buffer.concat([decipher.update(bytes.subarray(NONCE_BYTES, bytes.length - TAG_BYTES)), decipher.final()]);
@@ -205,6 +209,7 @@ export function createSecrets(
         return undefined;
       }
     },
+    clear: () => rings.forEach(clearKeyring),
   };
 }
 

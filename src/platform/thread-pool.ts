@@ -1,6 +1,7 @@
 import { type Transferable, Worker } from 'node:worker_threads';
 import type { Leases } from './leases.ts';
 import type { Posted, Reply } from './pool-thread.ts';
+import { Turns } from './turns.ts';
 
 interface PoolLimits {
   readonly threads: number;
@@ -48,8 +49,9 @@ export class ThreadPool {
   readonly #data: unknown;
   readonly #leases: Leases | undefined;
   readonly #threads = new Set<Thread>();
-  /** Orders that have not begun, by account; the accounts in the order of their turns. */
+  /** Orders that have not begun, by account. */
   readonly #waiting = new Map<string, Waiting[]>();
+  readonly #turns = new Turns();
 
   /**
    * @param data what the threads read as `workerData`
@@ -99,11 +101,13 @@ export class ThreadPool {
     const { threads } = this.#limits;
     if (busy.length >= threads) return;
     const share = Math.max(1, threads - 1);
-    const turn = [...this.#waiting].find(([account]) => busy.filter((other) => other === account).length < share);
-    if (turn === undefined) return;
-    const [account, [order, ...others]] = turn;
-    // The account goes to the end of the line.
-    this.#waiting.delete(account);
+    const able = [...this.#waiting.keys()].filter(
+      (account) => busy.filter((other) => other === account).length < share,
+    );
+    const account = this.#turns.next(able);
+    if (account === undefined) return;
+    const [order, ...others] = this.#waiting.get(account) ?? [];
+    this.#turns.took(account);
     this.#keep(account, others);
     if (order !== undefined) this.#begin(order);
     this.#next();

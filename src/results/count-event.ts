@@ -1,24 +1,29 @@
 import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
-import { openClose } from '#src/ballot-log/close-opening.ts';
+import type { CloseOpening } from '#src/ballot-log/close-opening.ts';
+import { type ClosedLog, findOpenedClose } from '#src/ballot-log/find-close.ts';
 import { hashOfJson } from '#src/ballot-log/leaf.ts';
 import { openSeed } from '#src/ballot-log/lot.ts';
+import { findHead } from '#src/ballot-log/repository.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
+import type { NoteVerifier } from '#src/ballot-log/signed-note.ts';
+import { listSealed } from '#src/ballots/box.ts';
 import { isSealed, openBallot, openWaitingOrNot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Lot, ReportOptions, RoundPage } from '#src/tally/types.ts';
+import { readTurnoutByGroup } from '#src/voters/check-roll.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, keepsBack, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { DISCLOSED_TOGETHER, disclosureOf } from '#src/voting-events/voting-event.ts';
+import { DISCLOSED_TOGETHER, disclosureOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
 import type { EventResults } from './event-results.ts';
 import { readBox } from './read-box.ts';
 import { type CountInputs, readCountInputs, type WaitingBallot } from './read-count-inputs.ts';
 import { foldRollFigures } from './read-stats.ts';
-import { readTurnoutByGroup } from './repository.ts';
 import { BallotDefinitionLacks, RunningCount } from './running-count.ts';
 import { type Counted, describe, electorateOf, shape } from './shape-count.ts';
 
@@ -28,8 +33,6 @@ export type ResultsAudience = 'organizer' | 'public' | 'auditor';
 const MAX_KEPT = 200;
 /** Ballots that came into the box since the count was kept in the database last, until it is stored again. */
 const WORTH_SAVING = 20_000n;
-/** A group of fewer voters is not shown: its turnout would be that of people who know each other. */
-const SMALLEST_GROUP = 5;
 
 /** Which rounds are asked for. */
 export interface RoundQuestion {
@@ -73,11 +76,11 @@ export class EventCounter {
   readonly #secrets: Secrets;
   readonly #ballotKeys: BallotKeys;
   readonly #definitions: BallotDefinitionCache;
+  readonly #logKey: NoteVerifier;
   readonly #keepsSnapshots: boolean;
   readonly #counts = new Map<string, RunningCount>();
   /** The last report of each event and audience, with what it was made of. */
   readonly #reports = new Map<string, { readonly madeOf: string; readonly counted: Counted }>();
-  readonly #byGroup = new Map<string, EventResults['byGroup']>();
   readonly #turns = new Map<string, Promise<unknown>>();
   /** Counts that were asked for and have not begun. */
   readonly #waiting = new Map<string, Promise<Count>>();
@@ -89,6 +92,7 @@ export class EventCounter {
       readonly secrets: Secrets;
       readonly ballotKeys: BallotKeys;
       readonly definitions: BallotDefinitionCache;
+      readonly logKey: NoteVerifier;
     },
     keepsSnapshots = true,
   ) {
@@ -97,6 +101,7 @@ export class EventCounter {
     this.#secrets = deps.secrets;
     this.#ballotKeys = deps.ballotKeys;
     this.#definitions = deps.definitions;
+    this.#logKey = deps.logKey;
   }
 
   /** The results of an event at this moment (completions 5); a confirm that was answered before is in them. */
@@ -124,9 +129,7 @@ export class EventCounter {
     const { results } = await this.#inTurn(definition.event.id, () => this.#count(definition, 'auditor', nowMs, true));
     const { positions, stats, lot } = results;
     if (lot.root === null) throw new Error('an event closes whose log has not opened');
-    // As JSON has it: what readers of the API hash.
-    const result = hashOfJson(JSON.parse(JSON.stringify(positions)));
-    return { result, abstentions: stats.abstentions, lotRoot: Buffer.from(lot.root, 'hex') };
+    return { result: resultOf({ positions }), abstentions: stats.abstentions, lotRoot: Buffer.from(lot.root, 'hex') };
   }
 
   /** Some of the rounds of one position, at this moment; undefined where the position is not there or has none. */
@@ -140,7 +143,8 @@ export class EventCounter {
     if (number === undefined) return undefined;
     let page: RoundPage | undefined;
     await this.#inTurn(definition.event.id, async () => {
-      const { running, inputs, lot } = await this.#present(definition, audience, nowMs, false);
+      const close = await this.#findClose(definition.event, nowMs);
+      const { running, inputs, lot } = await this.#present(definition, audience, nowMs, close);
       await this.#withInputs(definition, running, inputs, async (options) => {
         page = running.rounds(number, { ...options, lot }, fromRound);
       });
@@ -201,12 +205,12 @@ export class EventCounter {
     return fresh;
   }
 
-  /** @param closing draws lots from the log as it stands, for the close leaf that is about to be written */
+  /** @param close what lots are drawn by: none before it, and the log as it stands for the close leaf that is about to be written */
   async #present(
     definition: BallotDefinition,
     audience: ResultsAudience,
     nowMs: number,
-    closing: boolean,
+    close: ClosedLog | 'now' | undefined,
   ): Promise<Present> {
     const { event } = definition;
     const running = await this.#running(definition);
@@ -217,10 +221,13 @@ export class EventCounter {
       await saveSnapshot({ db: this.#db, secrets: this.#secrets }, definition, running, nowMs);
     }
     await foldRollFigures(this.#db, event.id, inputs.electorate.changes);
-    const seed = inputs.lot === undefined ? undefined : openSeed(this.#secrets, event.id, inputs.lot.seed);
-    const root = inputs.lot?.root ?? (closing ? Buffer.from(inputs.log.root()) : null);
+    const seed = inputs.lot === undefined ? undefined : openSeed(this.#secrets, event, inputs.lot.seed);
+    const root = close === 'now' ? inputs.log.root() : close?.rootBefore;
     // The seed is secret until the result is final: who knew it could reckon how to break a tie.
-    const lot = seed === undefined || root === null ? null : { seed: seed.toString('hex'), root: root.toString('hex') };
+    const lot =
+      seed === undefined || root === undefined
+        ? null
+        : { seed: seed.toString('hex'), root: Buffer.from(root).toString('hex') };
     return { running, inputs, seed, lot };
   }
 
@@ -231,23 +238,26 @@ export class EventCounter {
     closing = false,
   ): Promise<Count> {
     const { event } = definition;
-    const { running, inputs, seed, lot } = await this.#present(definition, audience, nowMs, closing);
-    const final = isFinalAt(event, nowMs) && (inputs.lot?.root ?? null) !== null;
-    const { stats, positions, isForged } = await this.#report(
-      definition,
-      running,
-      inputs,
-      audience === 'public' ? 'disclosed' : 'whole',
-      lot,
-    );
+    // Before the rest: what is closed then has the lot that it was drawn from.
+    const close = await this.#findClose(event, nowMs);
+    const { running, inputs, seed, lot } = await this.#present(definition, audience, nowMs, closing ? 'now' : close);
+    const counted = await this.#report(definition, running, inputs, audience === 'public' ? 'disclosed' : 'whole', lot);
+    const { stats, positions, isForged } = counted;
     const left =
       inputs.reversed.length === 0 ? null : await this.#report(definition, running, inputs, 'after reversals', lot);
     const { identity, roll } = inputs.changes;
+    const byGroup = close === undefined ? [] : await readTurnoutByGroup(this.#db, event.id);
+    // What is final is what was signed for, or it is not shown as that (completions 6.3).
+    const seedHash = seed === undefined ? null : sha256(seed).toString('hex');
+    const final =
+      close?.opening !== undefined &&
+      close.seedHash === seedHash &&
+      isAsClosed(close.opening, counted, { title: event.title, identityChanges: identity, rollChanges: roll, byGroup });
     const results = {
       votingEventId: event.id,
       title: event.title,
       final,
-      disputed: inputs.disputed || isForged,
+      disputed: inputs.disputed || isForged || (close !== undefined && !final),
       asOf: nowMs,
       stats: {
         ...stats,
@@ -257,14 +267,14 @@ export class EventCounter {
       },
       positions,
       afterReversals: left === null ? null : { ballots: left.stats.ballots, positions: left.positions },
-      byGroup: final ? await this.#turnoutByGroup(event.id) : null,
+      byGroup: final ? byGroup : null,
       log: {
         size: inputs.log.size,
         rootHash: Buffer.from(inputs.log.root()).toString('base64'),
-        close: inputs.close === undefined ? null : openClose(inputs.close.salt, inputs.close.content),
+        close: close?.opening ?? null,
       },
       lot: {
-        seedHash: seed === undefined ? null : sha256(seed).toString('hex'),
+        seedHash,
         seed: lot?.seed ?? null,
         root: lot?.root ?? null,
       },
@@ -272,14 +282,11 @@ export class EventCounter {
     return { results, confirmed: stats.ballots + inputs.hidden.length };
   }
 
-  /** Belongs to a final result, so it is read once. */
-  async #turnoutByGroup(eventId: string): Promise<EventResults['byGroup']> {
-    const known = this.#byGroup.get(eventId);
-    if (known !== undefined) return known;
-    const read = await readTurnoutByGroup(this.#db, eventId, SMALLEST_GROUP);
-    if (this.#byGroup.size >= MAX_KEPT) this.#byGroup.clear();
-    this.#byGroup.set(eventId, read);
-    return read;
+  /** What the log is closed with; undefined for an event that is not over. */
+  async #findClose(event: VotingEvent, nowMs: number): Promise<ClosedLog | undefined> {
+    if (!isFinalAt(event, nowMs)) return undefined;
+    const deps = { db: this.#db, logKey: this.#logKey };
+    return findOpenedClose(deps, event, await findHead(this.#db, event.id));
   }
 
   /** Counts what came into the box, and gives the rest of that moment. */
@@ -335,6 +342,15 @@ export class EventCounter {
     return counted;
   }
 
+  /** The tags of ballots that wait although they stand in the box. */
+  async #listSealed(
+    eventId: string,
+    waiting: readonly (readonly [WaitingBallot, ReturnType<typeof openWaitingOrNot>])[],
+  ): Promise<ReadonlySet<string>> {
+    const tags = waiting.flatMap(([, opened]) => opened?.sealed?.codeTag ?? []);
+    return new Set((await listSealed(this.#db, eventId, tags)).map((tag) => tag.toString('hex')));
+  }
+
   /** Has the count hold, while it is asked, what belongs to the moment and is not in the box to stay. */
   async #withInputs(
     definition: BallotDefinition,
@@ -347,11 +363,16 @@ export class EventCounter {
     // What stands in the log needs no key, so that a result outlives its own.
     const isAnySealed = all.some(({ entries }) => isSealed(entries));
     const secrets = (isAnySealed ? await this.#ballotKeys.find(definition.event) : undefined) ?? this.#secrets;
-    // What waits and is not as the service wrote it counts in no result (completions 6.7), and is not taken from one either.
+    // What waits and is not as the service wrote it, or stands in the box already, counts in no result (completions 6.7), and is not
+    // taken from one either. A mark beside it decides nothing.
     const forged = new Set<string>();
-    const queue = inputs.queue.flatMap((one) => {
-      const opened = openWaitingOrNot(secrets, definition.event, one.codeTag, one.entries);
-      const isSound = opened !== undefined && (opened.sealed !== undefined || one.weightMicro === MICRO);
+    const waiting = inputs.queue.map(
+      (one) => [one, openWaitingOrNot(secrets, definition.event, one.codeTag, one.entries)] as const,
+    );
+    const sealed = await this.#listSealed(definition.event.id, waiting);
+    const queue = waiting.flatMap(([one, opened]) => {
+      const isCopy = sealed.has((opened?.sealed?.codeTag ?? one.codeTag).toString('hex'));
+      const isSound = opened !== undefined && !isCopy && (opened.sealed !== undefined || one.weightMicro === MICRO);
       if (!isSound) forged.add(one.codeTag.toString('hex'));
       return isSound ? [countable(one, opened)] : [];
     });
@@ -371,6 +392,28 @@ export class EventCounter {
     await running.add(notCounted, 1);
     await running.add(queue, -1);
   }
+}
+
+/** The hashes of counted positions: a report that is shown again is not hashed again. */
+const hashes = new WeakMap<EventResults['positions'], string>();
+
+/** As JSON has it: what readers of the API hash. */
+function resultOf({ positions }: Pick<Counted, 'positions'>): string {
+  const kept = hashes.get(positions) ?? hashOfJson(JSON.parse(JSON.stringify(positions)));
+  hashes.set(positions, kept);
+  return kept;
+}
+
+/** Whether a final result shows what the `close` leaf commits to. */
+function isAsClosed(
+  opening: CloseOpening,
+  counted: Counted,
+  shown: Pick<CloseOpening, 'title' | 'identityChanges' | 'rollChanges' | 'byGroup'>,
+): boolean {
+  const { salt: _, config, participants, electorate, ...figures } = opening;
+  const { stats, weight } = counted;
+  const own = { ...shown, weight, ballots: stats.ballots, abstentions: stats.abstentions, result: resultOf(counted) };
+  return canonicalJson(figures) === canonicalJson(own) && (electorate?.weight ?? null) === counted.electorate;
 }
 
 const countable = (one: WaitingBallot, { entries, sealed }: ReturnType<typeof openBallot>): WaitingBallot => ({

@@ -1,5 +1,6 @@
 import { workerData } from 'node:worker_threads';
 import { type BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
@@ -15,6 +16,8 @@ export interface CountThreadData {
   readonly databaseUrl: string;
   readonly secretKeys: readonly Uint8Array[];
   readonly keySettings: KeySettings;
+  /** What the heads of logs are checked with. */
+  readonly verifierKey: string;
 }
 
 /** What it is asked, of one event. */
@@ -37,13 +40,14 @@ export interface CountRequest {
 /** Connections of the thread: a box is read by two at once, and something else may be asked meanwhile. */
 const CONNECTIONS = 4;
 
-const { databaseUrl, secretKeys, keySettings } = workerData as CountThreadData;
+const { databaseUrl, secretKeys, keySettings, verifierKey } = workerData as CountThreadData;
 const log = createLog('silent');
 const db = connectDatabase({ url: databaseUrl, log, maxConnections: CONNECTIONS });
 const definitions = new BallotDefinitionCache(db);
 const secrets = createSecrets(secretKeys);
 const ballotKeys = new BallotKeys({ db, log, secrets, settings: keySettings });
-const counter = new EventCounter({ db, secrets, ballotKeys, definitions });
+const logKey = parseVerifierKey(verifierKey);
+const counter = new EventCounter({ db, secrets, ballotKeys, definitions, logKey });
 
 async function definitionOf(eventId: string): Promise<BallotDefinition> {
   const event = await findEventById(db, eventId);

@@ -2,6 +2,7 @@ import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
+import type { NoteVerifier } from '#src/ballot-log/signed-note.ts';
 import type { Database } from '#src/database/client.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { ApiError } from '#src/platform/errors.ts';
@@ -39,6 +40,7 @@ interface CountingDeps {
   readonly ballotKeys: BallotKeys;
   readonly secrets: Secrets;
   readonly definitions: BallotDefinitionCache;
+  readonly logKey: NoteVerifier;
   readonly threads: ThreadPool;
   readonly closeThreads: ThreadPool;
 }

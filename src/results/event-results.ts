@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import { VOTING_METHODS } from '#src/ballot-definition/types.ts';
-import { closeOpeningView } from '#src/ballot-log/close-opening.ts';
+import { closeOpeningView, groupTurnoutView } from '#src/ballot-log/close-opening.ts';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { disclosureShape } from '#src/voting-events/voting-event.ts';
@@ -154,7 +154,7 @@ export const resultsView = z
         description:
           'What is left of a final result without the ballots whose payment was reversed after it; null without such a reversal. The figures of the result itself stay those of the close.',
       }),
-    byGroup: listShape(z.object({ groupId: z.string(), voters: z.int(), voted: z.int() }))
+    byGroup: groupTurnoutView
       .nullable()
       .meta({ description: 'Turnout of the groups with at least 5 voters, once the result is final.' }),
     log: z

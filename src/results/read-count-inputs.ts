@@ -31,8 +31,6 @@ export interface CountInputs {
   readonly log: CompactRange;
   /** Undefined before the log has opened. */
   readonly lot: LotInLog | undefined;
-  /** What opens the `close` leaf; undefined before it. */
-  readonly close: ClosedLog | undefined;
   /** Whether the ballots or their log were found not to be what was signed. */
   readonly disputed: boolean;
   /** The approved voters' weight, and of how many changes it is the sum. */
@@ -49,15 +47,6 @@ export interface CountInputs {
 interface LotInLog {
   /** Sealed. */
   readonly seed: string;
-  /** The root before the close leaf; null while there is none. */
-  readonly root: Buffer | null;
-}
-
-/** The salt and the content of the `close` leaf, as they stand with the log. */
-interface ClosedLog {
-  readonly salt: Buffer;
-  /** Canonical JSON. */
-  readonly content: string;
 }
 
 /** A box that has grown by more blocks since it was counted last is streamed. */
@@ -83,16 +72,15 @@ const BASE = `
   (SELECT 'box' AS kind, b.first_leaf::text AS number, b.weights::text AS amount, b.entries, b.tags AS code_tag FROM ballot_blocks b
     WHERE b.voting_event_id = $1 AND b.first_leaf > $2::bigint - ${BLOCK_BALLOTS} AND b.first_leaf < ${NO_LEAF} AND b.first_leaf + b.ballots > $2::bigint + 1
     ORDER BY b.first_leaf LIMIT ${MAX_BOX_BLOCKS})
-  UNION ALL SELECT 'queue', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.set_back
+  UNION ALL SELECT 'queue', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1
   UNION ALL SELECT CASE WHEN ${VOID_AFTER_CLOSE} THEN 'reversed' ELSE 'voided' END, '0', ${BALLOT}
     FROM voided_ballots v CROSS JOIN LATERAL (
       SELECT s.weight_micro, s.entries, v.code_tag FROM find_sealed(v.voting_event_id, v.code_tag) AS s WHERE s.leaf_index IS NOT NULL) b
     WHERE v.voting_event_id = $1 AND (v.leaf_index IS NOT NULL OR NOT ${VOID_AFTER_CLOSE})
   UNION ALL SELECT 'voided', '0', ${BALLOT} FROM voided_ballots v CROSS JOIN LATERAL (${ofTag('ballot_queue')}) b
     WHERE v.voting_event_id = $1
-  UNION ALL SELECT 'log', '0', lot_seed, frontier, lot_root FROM ballot_logs WHERE voting_event_id = $1
+  UNION ALL SELECT 'log', '0', lot_seed, frontier, NULL FROM ballot_logs WHERE voting_event_id = $1
   UNION ALL SELECT 'disputed', '0', '0', NULL, NULL FROM voting_events WHERE id = $1 AND alarm IS NOT NULL
-  UNION ALL SELECT 'close', '0', close_content, close_salt, NULL FROM ballot_logs WHERE voting_event_id = $1 AND close_salt IS NOT NULL
   UNION ALL SELECT 'electorate', changes::text, weight_micro::text, NULL, NULL FROM electorate($1)
   UNION ALL SELECT 'changes', identity_changes::text, roll_changes::text, NULL, NULL FROM voting_events WHERE id = $1
   UNION ALL (SELECT 'fractional', '0', '0', NULL, NULL FROM voters
@@ -109,7 +97,7 @@ const HIDDEN = `
       ORDER BY x.first_leaf DESC LIMIT 1) AS k WHERE u.voting_event_id = $1 OFFSET 0) AS k
     CROSS JOIN LATERAL sealed_ballots($1, k.first_leaf, k.first_leaf) AS b
     JOIN undisclosed_ballots u ON u.voting_event_id = $1 AND u.leaf_index = b.leaf_index
-  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT b.set_back AND NOT ${IS_VOID}
+  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
   UNION ALL (SELECT 'waiting', '0', '0', NULL, NULL FROM undisclosed_voters WHERE voting_event_id = $1 LIMIT 1)
   UNION ALL SELECT 'rare', '0', '0', NULL, NULL WHERE has_rare_weight($1)
   UNION ALL SELECT 'withheld', '0', coalesce(sum(weight_micro), 0)::text, NULL, NULL FROM withheld_approvals($1)`;
@@ -122,7 +110,6 @@ interface MomentRow {
     | 'reversed'
     | 'hidden'
     | 'log'
-    | 'close'
     | 'disputed'
     | 'electorate'
     | 'fractional'
@@ -166,12 +153,11 @@ export async function readCountInputs(
   afterLeaf: bigint,
   keepsBack: boolean,
 ): Promise<CountInputs> {
-  const [name, text] = keepsBack ? ['read_moment_of_secret_3', BASE + HIDDEN] : ['read_moment_4', BASE];
+  const [name, text] = keepsBack ? ['read_moment_of_secret_4', BASE + HIDDEN] : ['read_moment_5', BASE];
   const rows = await runNamed<MomentRow>(pool, name, text, [eventId, afterLeaf]);
   const of = (kind: MomentRow['kind']): MomentRow[] => rows.filter((row) => row.kind === kind);
   const box = of('box');
   const [log] = of('log');
-  const [close] = of('close');
   const [electorate] = of('electorate');
   const [changes] = of('changes');
   return {
@@ -183,8 +169,7 @@ export async function readCountInputs(
     waiting: of('waiting').length > 0,
     rare: of('rare').length > 0,
     log: log?.entries == null ? new CompactRange() : CompactRange.fromBytes(log.entries),
-    lot: log === undefined ? undefined : { seed: log.amount, root: log.code_tag },
-    close: close?.entries == null ? undefined : { salt: close.entries, content: close.amount },
+    lot: log === undefined ? undefined : { seed: log.amount },
     disputed: of('disputed').length > 0,
     electorate: {
       weightMicro: BigInt(electorate?.amount ?? 0) - BigInt(of('withheld')[0]?.amount ?? 0),

@@ -22,19 +22,6 @@ export async function readElectorateTwice(
   return { summed: BigInt(rows[0]?.summed ?? 0), counted: BigInt(rows[0]?.counted ?? 0) };
 }
 
-/** Approved voters of each group, and how many took part; groups that are smaller than `least` are left out. */
-export async function readTurnoutByGroup(
-  executor: Executor,
-  eventId: string,
-  least: number,
-): Promise<{ groupId: string; voters: number; voted: number }[]> {
-  const { rows } = await executor.execute<{ groupId: string; voters: number; voted: number }>(sql`
-    SELECT f.group_id AS "groupId", sum(f.heads) FILTER (WHERE f.status = 'approved')::int AS voters, sum(f.voted)::int AS voted
-    FROM roll_figures f WHERE f.voting_event_id = ${eventId} AND f.group_id <> ''
-    GROUP BY f.group_id HAVING sum(f.heads) FILTER (WHERE f.status = 'approved') >= ${least} ORDER BY f.group_id`);
-  return rows;
-}
-
 interface VoterFigures extends Record<string, unknown> {
   readonly voters: {
     readonly total: number;

@@ -14,7 +14,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { notFound } from '#src/platform/errors.ts';
-import { loadEvent, loadEventWith, loadPublicEvent, requireObserver } from '#src/voting-events/access.ts';
+import { loadEvent, loadEventWith, loadShownEvent, requireObserver } from '#src/voting-events/access.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { publicResultsAvailable, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { ResultsAudience } from './count-event.ts';
@@ -51,7 +51,7 @@ export function resultRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const observedEvent = findTarget((c) => requireObserver(deps, c));
   const exportedEvent = loadEventWith('data_export', deps);
-  const publicEvent = loadPublicEvent(deps);
+  const publicEvent = loadShownEvent(deps);
   const definitionOf = (row: VotingEvent) => requireBallotDefinition(deps.definitions, row);
   const roundsOf = async (
     definition: BallotDefinition,

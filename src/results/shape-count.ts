@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import { microToNumber, shareOf } from '#src/platform/decimal.ts';
+import { microToDecimal, microToNumber, shareOf } from '#src/platform/decimal.ts';
 import type { Lot, ReportOptions } from '#src/tally/types.ts';
 import type { EventCounter, ResultsAudience } from './count-event.ts';
 import type { EventResults } from './event-results.ts';
@@ -11,6 +11,9 @@ import type { RunningCount } from './running-count.ts';
 export interface Counted {
   readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges' | 'disclosure'>;
   readonly positions: EventResults['positions'];
+  /** Exact decimals: the weight of the ballots, and of the approved voters; null in polls. */
+  readonly weight: string;
+  readonly electorate: string | null;
   /** Whether a ballot that waits was left out because the service did not write it as it stands. */
   readonly isForged: boolean;
 }
@@ -55,6 +58,8 @@ export async function shape(running: RunningCount, options: ReportOptions): Prom
         electorateMicro === null || electorateMicro === 0n ? null : shareOf(running.weightMicro, electorateMicro),
     },
     positions,
+    weight: microToDecimal(running.weightMicro),
+    electorate: electorateMicro === null ? null : microToDecimal(electorateMicro),
   };
 }
 

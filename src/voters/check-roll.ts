@@ -4,7 +4,7 @@ import { atOneMoment, type Database, type Executor, type Transaction } from '#sr
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { forgetRollSum, noteRoll, RollSum } from './roll-sum.ts';
-import { type TaggedArray, type TaggedVoter, taggedStatus, taggedVoter, tagOfParticipation } from './voter-tag.ts';
+import { isGenuine, type TaggedArray, type TaggedVoter, taggedVoter, tagOfParticipation } from './voter-tag.ts';
 
 /** Rows that are held at a time, however long the roll is. */
 const PAGE = 1_000;
@@ -38,19 +38,26 @@ async function* forgedParticipations(
   own: Secrets | undefined,
   eventId: string,
 ): AsyncGenerator<string> {
-  const all = inPages<{ participant: string; tag: Buffer | null }>(
+  type Row = { participant: string; tag: Buffer | null; tagged: TaggedArray | null };
+  const all = inPages<Row>(
     async (after) => {
-      const { rows } = await executor.execute<{ participant: string; tag: Buffer | null }>(sql`
-        SELECT participant, tag FROM participation
-        WHERE voting_event_id = ${eventId} AND participant > ${after} ORDER BY participant LIMIT ${PAGE}`);
+      const { rows } = await executor.execute<Row>(sql`
+        SELECT p.participant, p.tag, tagged_voter(v) AS tagged FROM (
+          SELECT participant, tag FROM participation
+          WHERE voting_event_id = ${eventId} AND participant > ${after} ORDER BY participant LIMIT ${PAGE}) AS p
+        LEFT JOIN voters v ON v.voting_event_id = ${eventId} AND v.id = p.participant AND v.deleted_at IS NULL
+        ORDER BY p.participant`);
       return rows;
     },
     ({ participant }) => participant,
   );
-  for await (const { participant, tag } of all) {
-    const isGenuine =
-      own !== undefined && tag !== null && equalSecrets(tagOfParticipation(own, eventId, participant), tag);
-    if (!isGenuine) yield participant;
+  for await (const { participant, tag, tagged } of all) {
+    const isOwn =
+      own !== undefined &&
+      tag !== null &&
+      tagged !== null &&
+      equalSecrets(tagOfParticipation(own, taggedVoter(eventId, tagged)), tag);
+    if (!isOwn) yield participant;
   }
 }
 
@@ -67,9 +74,8 @@ export function findForged(
     let [heads, weightMicro] = [0, 0n];
     for await (const tagged of taggedRoll(tx, event.id)) {
       const voter = taggedVoter(event.id, tagged);
-      const status = taggedStatus(secrets, event, voter);
-      if (status === undefined) return `the voter ${voter.id} is not as the service wrote it`;
-      sum.add(voter, status);
+      if (!isGenuine(secrets, voter)) return `the voter ${voter.id} is not as the service wrote it`;
+      sum.add(voter);
       if (voter.status !== 'approved') continue;
       heads += 1;
       weightMicro += voter.weightMicro;
@@ -96,8 +102,7 @@ export async function acceptRoll(tx: Transaction, secrets: Secrets, event: Votin
   };
   for await (const tagged of taggedRoll(tx, event.id)) {
     const voter = taggedVoter(event.id, tagged);
-    const status = taggedStatus(secrets, event, voter);
-    if (status !== undefined && page.push({ ...voter, status }) === PAGE) await note();
+    if (isGenuine(secrets, voter) && page.push(voter) === PAGE) await note();
   }
   await note();
 }
@@ -112,4 +117,19 @@ export async function dropForgedParticipations(
   await tx.execute(sql`
     DELETE FROM participation WHERE voting_event_id = ${eventId} AND participant = ANY (${sql.param(forged)}::text[])`);
   return forged.length;
+}
+
+/** A group of fewer voters is not shown: its turnout would be that of people who know each other. */
+const SMALLEST_GROUP = 5;
+
+/** Approved voters of each group, and how many took part; smaller groups are left out. */
+export async function readTurnoutByGroup(
+  executor: Executor,
+  eventId: string,
+): Promise<{ groupId: string; voters: number; voted: number }[]> {
+  const { rows } = await executor.execute<{ groupId: string; voters: number; voted: number }>(sql`
+    SELECT f.group_id AS "groupId", sum(f.heads) FILTER (WHERE f.status = 'approved')::int AS voters, sum(f.voted)::int AS voted
+    FROM roll_figures f WHERE f.voting_event_id = ${eventId} AND f.group_id <> ''
+    GROUP BY f.group_id HAVING sum(f.heads) FILTER (WHERE f.status = 'approved') >= ${SMALLEST_GROUP} ORDER BY f.group_id`);
+  return rows;
 }

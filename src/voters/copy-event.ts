@@ -21,8 +21,10 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import type { Log } from '#src/platform/log.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
 import { createEvent, type EventDeps } from '#src/voting-events/create-event.ts';
+import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { findEventById, lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
@@ -83,22 +85,20 @@ async function copyEvent(
       nowMs,
       withPrices,
     });
+    const total = withVoters ? await countCopied(tx, source.id) : 0;
+    const limit = deps.plans[caller.plan as keyof Plans].votersPerEvent;
+    if (total > limit) throw planLimit('voters_per_event', limit);
+    const copyUntil = total > 0 ? deps.ids.sortable('vtr') : null;
     await updateTaggedEvent(tx, deps.secrets, made, {
       // Judged when it was set, for the same business or the same machine.
       votingPageUrl: source.votingPageUrl,
       ...(withPrices ? pricesOf(source) : {}),
+      ...(withVoters ? { copyTotal: total, copyDone: 0, copyUntil } : {}),
     });
-    if (withVoters) {
-      const limit = deps.plans[caller.plan as keyof Plans].votersPerEvent;
-      const total = await countCopied(tx, source.id);
-      if (total > limit) throw planLimit('voters_per_event', limit);
-      const copyUntil = deps.ids.sortable('vtr');
-      await updateEvent(tx, made.id, { copyTotal: total, copyDone: 0 });
-      if (total > 0) {
-        const order = { votingEventId: made.id, sourceId: source.id, groups, copyUntil, keyId: caller.keyId };
-        await tx.insert(rollCopies).values({ ...order, tag: tagOfRow(deps.secrets, rowOfCopy(order)) });
-        await enqueue(tx, COPY_ROLL, { eventId: made.id }, { key: made.id });
-      }
+    if (copyUntil !== null) {
+      const order = { votingEventId: made.id, sourceId: source.id, groups, copiedTo: '', keyId: caller.keyId };
+      await tx.insert(rollCopies).values({ ...order, tag: tagOfCopy(deps.secrets, order, { copyUntil }) });
+      await enqueue(tx, COPY_ROLL, { eventId: made.id }, { key: made.id });
     }
     return renewBallotDefinition(tx, made.id, nowMs);
   });
@@ -181,11 +181,17 @@ async function countCopied(executor: Executor, sourceId: string): Promise<number
   return row?.count ?? 0;
 }
 
-/** What a job does whose order stands in the database. */
-export const rowOfCopy = (order: Omit<typeof rollCopies.$inferSelect, 'tag' | 'copiedTo'>): DecidingRow => [
+type Order = Omit<typeof rollCopies.$inferSelect, 'tag'>;
+type Until = Pick<VotingEvent, 'copyUntil'>;
+
+/** What a job does whose order stands in the database. An order that is done is none of its event any more. */
+const rowOfCopy = (order: Order, { copyUntil }: Until): DecidingRow => [
   'roll_copies',
-  ...[order.votingEventId, order.sourceId, JSON.stringify(order.groups), order.copyUntil, order.keyId],
+  ...[order.votingEventId, order.sourceId, JSON.stringify(order.groups), order.copiedTo, copyUntil, order.keyId],
 ];
+
+export const tagOfCopy = (secrets: Secrets, order: Order, event: Until): Buffer =>
+  tagOfRow(secrets, rowOfCopy(order, event));
 
 type CopyDeps = VoterDeps & { readonly db: Database; readonly log: Log };
 
@@ -199,7 +205,7 @@ export function copyRollJob(deps: CopyDeps): Job<z.output<typeof payload>> {
       } catch (fault) {
         // The organizer has added voters meanwhile, and the plan has no room for the rest.
         if (!(fault instanceof ApiError) || fault.code !== 'plan_limit') throw fault;
-        await inTransaction(deps.db, (tx) => endCopy(tx, eventId));
+        await inTransaction(deps.db, (tx) => endCopy(tx, deps.secrets, eventId));
       }
     },
   });
@@ -210,26 +216,29 @@ async function copyChunk(tx: Transaction, deps: CopyDeps, eventId: string): Prom
   const event = await lockEvent(tx, eventId);
   const [copy] = await tx.select().from(rollCopies).where(eq(rollCopies.votingEventId, eventId));
   if (event === undefined || copy === undefined) return false;
-  if (!isTagged(deps.secrets, copy.tag, rowOfCopy(copy))) {
+  const { copyUntil } = event;
+  const isOrdered = isGenuineEvent(deps.secrets, event) && isTagged(deps.secrets, copy.tag, rowOfCopy(copy, event));
+  if (!isOrdered || copyUntil === null) {
     await reportForged(deps, eventId);
     return false;
   }
   const page = await tx
     .select()
     .from(voters)
-    .where(and(copied(copy.sourceId), gt(voters.id, copy.copiedTo), lte(voters.id, copy.copyUntil)))
+    .where(and(copied(copy.sourceId), gt(voters.id, copy.copiedTo), lte(voters.id, copyUntil)))
     .orderBy(asc(voters.id))
     .limit(CHUNK_ROWS);
   const last = page.at(-1);
   if (last === undefined) {
-    await endCopy(tx, eventId);
+    await endCopy(tx, deps.secrets, eventId);
     return false;
   }
   const source = await findEventById(tx, copy.sourceId);
-  const genuine = page.filter((row) => source !== undefined && isGenuine(deps.secrets, source, row));
+  const genuine = source === undefined ? [] : page.filter((row) => isGenuine(deps.secrets, row));
   if (source !== undefined && genuine.length < page.length) await reportForged(deps, source.id);
   await insertCopies(tx, deps, event, copy, genuine);
-  await tx.update(rollCopies).set({ copiedTo: last.id }).where(eq(rollCopies.votingEventId, eventId));
+  const tag = tagOfCopy(deps.secrets, { ...copy, copiedTo: last.id }, event);
+  await tx.update(rollCopies).set({ copiedTo: last.id, tag }).where(eq(rollCopies.votingEventId, eventId));
   // Voters who were approved meanwhile are copied, too.
   const done = (event.copyDone ?? 0) + page.length;
   await updateEvent(tx, eventId, { copyDone: done, copyTotal: Math.max(event.copyTotal ?? 0, done) });
@@ -267,10 +276,10 @@ async function insertCopies(
 }
 
 /** From here on the copy opens like every other event. */
-async function endCopy(tx: Transaction, eventId: string): Promise<void> {
+async function endCopy(tx: Transaction, secrets: Secrets, eventId: string): Promise<void> {
   const event = await lockEvent(tx, eventId);
   if (event === undefined) return;
   await tx.delete(rollCopies).where(eq(rollCopies.votingEventId, eventId));
-  await updateEvent(tx, eventId, { copyTotal: event.copyDone });
+  await updateTaggedEvent(tx, secrets, event, { copyTotal: event.copyDone, copyUntil: null });
   await renewBallotDefinition(tx, eventId, event.lockedAt);
 }

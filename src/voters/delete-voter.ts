@@ -9,7 +9,7 @@ import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange } from '#src/voting-events/guard-change.ts';
 import { phaseAt, requirePhase } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
-import { countRollChange, type LockedEvent } from '#src/voting-events/repository.ts';
+import { countRollChanges, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
@@ -18,20 +18,6 @@ import { findVoter, hasBallot, removeDeletedVoters, updateVoters } from './repos
 import { noteChanges } from './roll-sum.ts';
 import type { Voter } from './voter.ts';
 import { giveVotersBack, placeOf } from './voter-places.ts';
-
-/** Fields of an audit record that identify a voter. */
-const PERSONAL = ['name', 'email', 'voterId'];
-
-/**
- * Takes names, addresses and voter IDs of erased voters out of the audit trail of their event. That there was a change, by
- * which key and when, stays.
- */
-async function eraseFromTrail(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
-  const personal = sql`${sql.param(PERSONAL)}::text[]`;
-  await tx.execute(sql`
-    UPDATE audit_entries SET before = before - ${personal}, after = after - ${personal}
-    WHERE voting_event_id = ${eventId} AND resource = ANY (${sql.param([...voterIds])}::text[])`);
-}
 
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
@@ -110,7 +96,7 @@ async function takeOffRoll(
   await requirePhase('delete_voter', event, event.lockedAt, () => hasBallot(tx, event.id, ids));
   if (phaseAt(event, event.lockedAt) === 'final') {
     await updateVoters(tx, event.id, ids, { ...ERASED, erasedAt: event.lockedAt });
-    await eraseFromTrail(tx, event.id, ids);
+    await tx.execute(sql`SELECT erase_from_trail(${event.id}, ${sql.param(ids)}::text[])`);
   } else {
     const changes = rows.map((before) => ({ before }));
     await noteChanges(tx, deps.secrets, event, changes);
@@ -118,7 +104,8 @@ async function takeOffRoll(
     for (const [place, of] of Map.groupBy(rows, placeOf)) await giveVotersBack(tx, event.id, place, of.length);
     await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
     // An erased person stays in every figure of the final result, so that nothing of the roll has changed.
-    if (statusAt(event, event.lockedAt) === 'open') await countRollChange(tx, event.id, 'roll', rows.length);
+    if (statusAt(event, event.lockedAt) === 'open')
+      await countRollChanges(tx, deps.secrets, event, { roll: rows.length });
   }
   await publishDeleted(tx, deps, event, ids);
 }

@@ -3,12 +3,14 @@ import { type Database, inTransaction, type Transaction } from '#src/database/cl
 import { enqueue } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
+import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publishDeleted, REMOVE_DELETED_VOTERS } from './delete-voter.ts';
-import { listEventsWithExpired, takeExpired, takeRefused } from './registration-repository.ts';
+import { listEventsWithExpired, type Taken, takeExpired, takeRefused } from './registration-repository.ts';
 import { giveVotersBack } from './voter-places.ts';
 
 export interface ExpiryDeps {
@@ -16,6 +18,7 @@ export interface ExpiryDeps {
   readonly ids: Ids;
   readonly clock: Clock;
   readonly secrets: Secrets;
+  readonly log: Log;
 }
 
 /** Sends the webhook and writes the audit record of registrations that were just marked as deleted. No key did it. */
@@ -23,9 +26,10 @@ async function recordExpiry(
   tx: Transaction,
   deps: ExpiryDeps,
   event: VotingEvent,
-  ids: readonly string[],
+  { ids, forged }: Taken,
   reason: 'address_not_confirmed' | 'address_refused',
 ): Promise<void> {
+  for (const id of forged) await reportForged(deps, event.id, id);
   if (ids.length === 0) return;
   await giveVotersBack(tx, event.id, 'registration', ids.length);
   await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });

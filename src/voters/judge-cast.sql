@@ -7,13 +7,13 @@ $$;
 
 -- The columns of a voter that its tag binds, and the tag.
 CREATE OR REPLACE FUNCTION tagged_voter(v voters) RETURNS jsonb LANGUAGE sql STABLE AS $$
-  SELECT jsonb_build_array(v.id, v.email, v.email_key, v.voter_id_key, v.group_id, v.weight_micro::text, v.status, v.key_generation,
-    encode(v.tag, 'hex'));
+  SELECT jsonb_build_array(v.id, v.name, v.email, v.email_key, v.voter_id, v.voter_id_key, v.group_id, v.weight_micro::text, v.status,
+    v.source, v.key_generation, encode(v.tag, 'hex'));
 $$;
 
 -- Judges a voter key: `eligible`, or what stands against the voter. p_voter: {"kind": "email" or "voter_id", "identity"}. A
 -- known and an unknown voter take the same path. `first_use` says that this key is the first one that the voter used, which
--- approves the voter where approval is automatic: `use_keys` writes it down. `tagged` is what the caller holds the row's tag against
+-- approves the voter where approval is automatic: the caller writes that, with a new tag. `tagged` is what the caller holds the row's tag against
 -- (`voter-tag.ts`). A set of one row, so that it becomes part of the statement that asks for many voters.
 --
 -- A table has several indexes that begin with the event. Where the planner takes the table for tiny, all of them look alike to
@@ -51,14 +51,14 @@ RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, 
   ) AS key;
 $$;
 
--- Writes down that voters have used a key. Once for each voter: planned each time. The events are held, so that none is
--- approved by a key that the end of a rehearsal wipes at this moment.
+-- Writes down that voters have used a key, and approves none. Once for each voter: planned each time. The events are held, so that
+-- none has used a key that the end of a rehearsal wipes at this moment.
 CREATE OR REPLACE FUNCTION use_keys(p_event text[], p_voter text[]) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM 1 FROM (SELECT e.id FROM voting_events e WHERE e.id = ANY (p_event) ORDER BY e.id FOR KEY SHARE) AS held;
   FOR i IN 1 .. coalesce(cardinality(p_voter), 0) LOOP
     EXECUTE 'SELECT note_before_rehearsal($1, $2)' USING p_event[i], p_voter[i];
-    EXECUTE 'UPDATE voters SET approved_by_key = approved_by_key OR status = ''pending'', status = ''approved'', key_status = ''used''
+    EXECUTE 'UPDATE voters SET key_status = ''used''
       WHERE voting_event_id = $1 AND id = $2
         AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = $1 AND k.voter_id = $2)'
     USING p_event[i], p_voter[i];

@@ -7,6 +7,7 @@ import { MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { eventMail } from '#src/voting-events/event-mail.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -15,6 +16,7 @@ import { deliverVoterMail } from './deliver-voter-mail.ts';
 import { type ExpiryDeps, expireRefused } from './expire-registrations.ts';
 import { startConfirmation, stopConfirmation } from './registration-repository.ts';
 import { findVoter } from './repository.ts';
+import { mayBeMailed } from './voter-tag.ts';
 
 const payload = z.strictObject({ eventId: z.string(), voterId: z.string() });
 export const MAIL_REGISTRATION = {
@@ -50,6 +52,7 @@ async function mailRegistration(
   const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, voterId);
   if (event === undefined || voter === undefined || voter.email === null || voter.status !== 'pending') return;
   if (statusAt(event, await readNow(deps.db)) === 'closed') return;
+  if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voterId);
   const { email } = voter;
   // A registration that got no mail never expires.
   if (!(await takeMailOnce(deps, run, event, email))) return;

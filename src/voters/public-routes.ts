@@ -30,7 +30,7 @@ import {
   viewRegisteredVoter,
 } from './voter.ts';
 import { checkElectionBody, checkPollBody, countWrongKey, identityOf, participantsOf } from './voter-identity.ts';
-import { keepApproval } from './voter-key-repository.ts';
+import { approveByKey } from './voter-key-repository.ts';
 import { judgeTagged } from './voter-tag.ts';
 
 interface EligibilityDeps {
@@ -63,9 +63,9 @@ export async function checkVoter(
   }
   const participant = participantOf(event, sent);
   const checked = await checkCast(deps.db.$client, deps.secrets, event.id, participant);
-  const judged = judgeTagged(deps.secrets, event, checked.tagged);
+  const judged = judgeTagged(deps.secrets, event.id, checked);
   if (judged?.isForged === true) await reportForged(deps, event.id, judged.voter.id);
-  if (judged?.lacksApproval === true) await keepApproval(deps, event, judged.voter);
+  if (judged?.lacksApproval === true) await approveByKey(deps, event, judged.voter);
   const verdict = judged?.isForged === true ? 'voter_key_invalid' : checked.verdict;
   if (verdict === 'voter_key_invalid' && participant !== undefined && 'identity' in participant) {
     const { identity } = participant;

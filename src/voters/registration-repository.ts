@@ -1,11 +1,12 @@
 import { type SQL, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
+import { madeAt } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { LockedEvent } from '#src/voting-events/repository.ts';
 import { updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
-import { type TaggedArray, taggedVoter } from './voter-tag.ts';
+import { isGenuine, type TaggedArray, type TaggedVoter, taggedVoter } from './voter-tag.ts';
 
 /** How long the link mailed at registration may stay unused. */
 const CONFIRM_WITHIN_MS = 7 * DAY_MS;
@@ -47,25 +48,48 @@ export async function listEventsWithExpired(executor: Executor): Promise<string[
   return rows.map(({ id }) => id);
 }
 
-async function takeWaiting(tx: Transaction, secrets: Secrets, event: LockedEvent, which: SQL): Promise<string[]> {
+export interface Taken {
+  readonly ids: readonly string[];
+  /** Registrations that SQL wrote. They stay, and are waited for no more. */
+  readonly forged: readonly string[];
+}
+
+async function takeWaiting(
+  tx: Transaction,
+  secrets: Secrets,
+  event: LockedEvent,
+  which: SQL,
+  isDue = (_voter: TaggedVoter): boolean => true,
+): Promise<Taken> {
   const { rows } = await tx.execute<{ tagged: TaggedArray }>(
     sql`SELECT tagged_voter(v) AS tagged FROM voters v WHERE ${which}`,
   );
-  const changes = rows.map(({ tagged }) => ({
-    before: { ...taggedVoter(event.id, tagged), source: 'registration' } as const,
-  }));
-  await noteChanges(tx, secrets, event, changes);
-  const ids = changes.map(({ before }) => before.id);
-  await updateVoters(tx, event.id, ids, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
-  return ids;
+  const [genuine, others] = [[] as TaggedVoter[], [] as TaggedVoter[]];
+  for (const { tagged } of rows) {
+    const voter = taggedVoter(event.id, tagged);
+    (isGenuine(secrets, voter) && isDue(voter) ? genuine : others).push(voter);
+  }
+  await noteChanges(
+    tx,
+    secrets,
+    event,
+    genuine.map((before) => ({ before })),
+  );
+  const idsOf = (voters: readonly TaggedVoter[]): string[] => voters.map(({ id }) => id);
+  const erased = { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null };
+  await updateVoters(tx, event.id, idsOf(genuine), erased);
+  await updateVoters(tx, event.id, idsOf(others), { confirmBy: null });
+  return { ids: idsOf(genuine), forged: idsOf(others.filter((voter) => !isGenuine(secrets, voter))) };
 }
 
 /** Marks registrations as deleted whose time is over. Call with the event locked. */
-export function takeExpired(tx: Transaction, secrets: Secrets, event: LockedEvent): Promise<string[]> {
+export function takeExpired(tx: Transaction, secrets: Secrets, event: LockedEvent): Promise<Taken> {
   const due = sql`SELECT id FROM voters WHERE ${waiting(event.id)} AND confirm_by < ${event.lockedAt} ORDER BY id LIMIT ${EXPIRED_TOGETHER}`;
-  return takeWaiting(tx, secrets, event, sql`${waiting(event.id)} AND id IN (${due})`);
+  // Its ID, which the tag binds, says when it registered: SQL moves `confirm_by` and ends none before its time.
+  const isDue = ({ id }: TaggedVoter): boolean => madeAt(id) + CONFIRM_WITHIN_MS <= event.lockedAt;
+  return takeWaiting(tx, secrets, event, sql`${waiting(event.id)} AND id IN (${due})`, isDue);
 }
 
-export function takeRefused(tx: Transaction, secrets: Secrets, event: LockedEvent, voterId: string): Promise<string[]> {
+export function takeRefused(tx: Transaction, secrets: Secrets, event: LockedEvent, voterId: string): Promise<Taken> {
   return takeWaiting(tx, secrets, event, sql`${waiting(event.id)} AND id = ${voterId}`);
 }

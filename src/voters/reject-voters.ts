@@ -6,10 +6,10 @@ import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange, strangerIssues } from '#src/voting-events/guard-change.ts';
 import { requirePhase } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
-import { countRollChange } from '#src/voting-events/repository.ts';
+import { countRollChanges } from '#src/voting-events/repository.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
-import { listVotersByIds, storeTags, updateVoters } from './repository.ts';
+import { listVotersByIds, storeStandings, updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
 import { type Voter, viewVoter } from './voter.ts';
 import { endKeys } from './voter-key-repository.ts';
@@ -49,7 +49,7 @@ export async function rejectVoters(
     const after = { ...before, ...change, keyGeneration: before.keyGeneration + 1 };
     return { before, after: { ...after, tag: renewedTag(deps.secrets, after) } };
   });
-  await storeTags(
+  await storeStandings(
     tx,
     event.id,
     changes.map(({ after }) => after),
@@ -58,7 +58,7 @@ export async function rejectVoters(
   const registrations = rows.filter((row) => placeOf(row) === 'registration').length;
   if (registrations > 0) await keepRejected(tx, event.id, registrations);
   const status = statusAt(event, event.lockedAt);
-  if (status === 'open' || status === 'closed') await countRollChange(tx, event.id, 'roll', rows.length);
+  if (status === 'open' || status === 'closed') await countRollChanges(tx, deps.secrets, event, { roll: rows.length });
   const about = { accountId: event.accountId, votingEventId: event.id };
   const after = rows.map((row) => viewVoter({ ...row, ...change }));
   await publish(tx, deps, about, 'voter.updated', after);

@@ -179,17 +179,19 @@ export async function updateVoters(
     .where(and(eq(voters.votingEventId, eventId), inArray(voters.id, [...ids])));
 }
 
-/** Stores the generation of keys and the tag of each of these voters. */
-export async function storeTags(
+/** Stores status, group, generation of keys and the tag of each of these voters. */
+export async function storeStandings(
   tx: Transaction,
   eventId: string,
-  rows: readonly Pick<Voter, 'id' | 'keyGeneration' | 'tag'>[],
+  rows: readonly Pick<Voter, 'id' | 'status' | 'groupId' | 'keyGeneration' | 'tag'>[],
 ): Promise<void> {
+  if (rows.length === 0) return;
   const column = (value: (row: (typeof rows)[number]) => unknown) => sql.param(rows.map(value));
   await tx.execute(sql`
-    UPDATE voters v SET key_generation = r.generation, tag = r.tag
-    FROM unnest(${column(({ id }) => id)}::text[], ${column(({ keyGeneration }) => keyGeneration)}::integer[], ${column(({ tag }) => tag)}::bytea[])
-      AS r (id, generation, tag)
+    UPDATE voters v SET status = r.status, group_id = r.group_id, key_generation = r.generation, tag = r.tag
+    FROM unnest(${column(({ id }) => id)}::text[], ${column(({ status }) => status)}::text[], ${column(({ groupId }) => groupId)}::text[],
+      ${column(({ keyGeneration }) => keyGeneration)}::integer[], ${column(({ tag }) => tag)}::bytea[])
+      AS r (id, status, group_id, generation, tag)
     WHERE v.voting_event_id = ${eventId} AND v.id = r.id`);
 }
 

@@ -1,6 +1,5 @@
 import type pg from 'pg';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { isGenuine, type TaggedArray, taggedVoter, tagOfVoter } from './voter-tag.ts';
 
 const PAGE = 500;
@@ -26,15 +25,15 @@ export async function retagVoters(
   let after: readonly string[] = ['', ''];
   let foreign = 0;
   for (;;) {
-    const { rows } = await pool.query<{ event: string; approval: VotingEvent['voterApproval']; tagged: TaggedArray }>(
-      `SELECT e.id AS event, e.voter_approval AS approval, tagged_voter(v) AS tagged ${TAGGED} <> decode($1, 'hex')
+    const { rows } = await pool.query<{ event: string; tagged: TaggedArray }>(
+      `SELECT e.id AS event, tagged_voter(v) AS tagged ${TAGGED} <> decode($1, 'hex')
          AND (v.voting_event_id, v.id) > ($2, $3) ORDER BY v.voting_event_id, v.id LIMIT ${PAGE}`,
       [secrets.id, ...after],
     );
-    for (const { event, approval, tagged } of rows) {
+    for (const { event, tagged } of rows) {
       const row = taggedVoter(event, tagged);
       after = [event, row.id];
-      if (!isGenuine(secrets, { voterApproval: approval }, row)) {
+      if (!isGenuine(secrets, row)) {
         foreign += 1;
         continue;
       }

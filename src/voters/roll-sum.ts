@@ -9,8 +9,7 @@ import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { rollSums } from './tables.ts';
-import type { Voter } from './voter.ts';
-import { type DecidingColumns, standingOf, type TaggedVoter, taggedStatus } from './voter-tag.ts';
+import { type DecidingColumns, isGenuine, rowOfVoter, type TaggedVoter } from './voter-tag.ts';
 
 // What the roll of an event adds up to: a keyed sum over all of its voters, without an order. A tag shows that the service wrote a row,
 // the sum that the row is still there and is the last one that was written (completions 6.7). Each statement that changes the roll
@@ -34,11 +33,9 @@ interface RollKey {
 /** By event. A process that kept another version or key than the database has writes nothing, and reads them again. */
 const kept = new RecentMap<RollKey>(MOST_KEPT);
 
-type Standing = DecidingColumns;
-
-/** A voter's part in the sum. Its group is no part: the database takes it away with a deleted group. */
-function partOf(key: HmacKey, row: Standing, status: string = row.status): bigint {
-  const mac = key.mac(standingOf(row, status));
+/** A voter's part in the sum. */
+function partOf(key: HmacKey, row: DecidingColumns): bigint {
+  const mac = key.mac(JSON.stringify(rowOfVoter(row)));
   return (mac.readBigUInt64BE(0) << 64n) | mac.readBigUInt64BE(8);
 }
 
@@ -94,8 +91,8 @@ export async function noteRoll(
   tx: Transaction,
   secrets: Secrets,
   eventId: string,
-  added: readonly Standing[],
-  removed: readonly Standing[],
+  added: readonly DecidingColumns[],
+  removed: readonly DecidingColumns[],
 ): Promise<void> {
   if (added.length + removed.length === 0) return;
   for (let attempt = 0; attempt < TRIES; attempt += 1) {
@@ -120,8 +117,6 @@ export async function noteRoll(
   throw refuse('busy');
 }
 
-type Changed = TaggedVoter & Pick<Voter, 'source'>;
-
 /** A voter that came with a rehearsal goes with it, and is no part of the sum. */
 async function listRehearsed(tx: Transaction, { id, rehearsalSince }: VotingEvent, ids: readonly string[]) {
   if (rehearsalSince === null) return new Set();
@@ -135,18 +130,17 @@ export async function noteChanges(
   tx: Transaction,
   secrets: Secrets,
   event: VotingEvent,
-  changes: readonly { readonly before: Changed; readonly after?: Standing }[],
+  changes: readonly { readonly before: TaggedVoter; readonly after?: DecidingColumns }[],
 ): Promise<void> {
   const rehearsed = await listRehearsed(
     tx,
     event,
     changes.map(({ before }) => before.id),
   );
-  const [added, removed]: [Standing[], Standing[]] = [[], []];
+  const [added, removed]: [DecidingColumns[], DecidingColumns[]] = [[], []];
   for (const { before, after } of changes) {
-    const status = taggedStatus(secrets, event, before);
-    if (before.source === 'poll' || status === undefined || rehearsed.has(before.id)) continue;
-    removed.push({ ...before, status });
+    if (!isGenuine(secrets, before) || rehearsed.has(before.id)) continue;
+    removed.push(before);
     if (after !== undefined) added.push(after);
   }
   await noteRoll(tx, secrets, event.id, added, removed);
@@ -197,10 +191,9 @@ export class RollSum {
     return new RollSum(await readRecorded(executor, secrets, eventId));
   }
 
-  /** @param status as the voter's tag says it */
-  add(row: Standing, status: string): void {
+  add(row: DecidingColumns): void {
     this.#voters += 1;
-    if (typeof this.#recorded === 'object') this.#sum += partOf(this.#recorded.key, row, status);
+    if (typeof this.#recorded === 'object') this.#sum += partOf(this.#recorded.key, row);
   }
 
   isRight(): boolean {

@@ -18,7 +18,7 @@ export const voters = pgTable(
     emailKey: text('email_key'),
     voterId: text('voter_id'),
     voterIdKey: text('voter_id_key'),
-    /** A group of the event; the constraint `voters_group` in migrations/0000_tables.sql sets it to null when the group is deleted. */
+    /** A group of the event. Voters leave a deleted one before it is removed; the constraint `voters_group` would take them out of it without a new tag. */
     groupId: text('group_id'),
     weightMicro: micro('weight_micro').notNull(),
     status: text().$type<VoterStatus>().notNull(),
@@ -228,10 +228,8 @@ export const rollCopies = pgTable('roll_copies', {
   /** Pairs of a group there and its copy here. */
   groups: jsonb().$type<readonly (readonly [string, string])[]>().notNull(),
   copiedTo: text('copied_to').notNull().default(''),
-  /** Voters whose IDs come behind it were added later. */
-  copyUntil: text('copy_until').notNull(),
   /** The key that asked for the copy. */
   keyId: text('key_id').notNull(),
-  /** What binds the order to the service's keys: SQL orders no copy. */
+  /** What binds the order to the service's keys, and to what its event says of it: SQL orders no copy, and none again. */
   tag: bytes().notNull(),
 });

@@ -16,7 +16,7 @@ import { eventMail } from '#src/voting-events/event-mail.ts';
 import { changedFields, lockForChange } from '#src/voting-events/guard-change.ts';
 import { type LifeAction, requirePhase } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
-import { countRollChange, findEventById, type LockedEvent } from '#src/voting-events/repository.ts';
+import { countRollChanges, findEventById, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { VoterDeps } from './create-voters.ts';
@@ -95,15 +95,15 @@ function endsKeys(before: Voter, changed: Changed): boolean {
 
 async function noteAfterOpening(
   tx: Transaction,
+  secrets: Secrets,
   event: LockedEvent,
   identity: boolean,
   changed: Changed,
 ): Promise<void> {
   const status = statusAt(event, event.lockedAt);
   if (status === 'draft' || status === 'scheduled') return;
-  if (identity) await countRollChange(tx, event.id, 'identity');
-  if (changed.weight !== undefined || changed.groupId !== undefined || changed.status !== undefined)
-    await countRollChange(tx, event.id, 'roll');
+  const standing = changed.weight !== undefined || changed.groupId !== undefined || changed.status !== undefined;
+  await countRollChanges(tx, secrets, event, { identity: identity ? 1 : 0, roll: standing ? 1 : 0 });
 }
 
 /** A rejected registration frees its place under the ceiling; one that is approved after all asks for a place again. @throws ApiError 422 `plan_limit` */
@@ -160,7 +160,7 @@ export async function updateVoter(
   if (after === undefined) throw notFound();
   await movePlace(tx, deps, organizer, before, after);
   const identity = changed.email !== undefined || changed.voterId !== undefined;
-  await noteAfterOpening(tx, event, identity, changed);
+  await noteAfterOpening(tx, deps.secrets, event, identity, changed);
   if (changed.email !== undefined && before.email !== null)
     await mailOldAddress(tx, deps.secrets, event.id, id, before.email);
   await recordEvent(tx, deps, {

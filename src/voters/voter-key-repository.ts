@@ -4,8 +4,9 @@ import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { changeInPages } from './change-in-pages.ts';
 import { stopConfirmation } from './registration-repository.ts';
-import { noteRoll } from './roll-sum.ts';
+import { noteChanges } from './roll-sum.ts';
 import { voterKeys, voters } from './tables.ts';
 import type { Voter } from './voter.ts';
 import { type TaggedVoter, tagOfVoter } from './voter-tag.ts';
@@ -60,22 +61,37 @@ export async function noteBeforeRehearsal(tx: Transaction, eventId: string, vote
 }
 
 /**
- * Writes that a first key has approved a voter, where the tag does not say so: a later change of the approval does not undo it. In a
- * rehearsal the tag stays, because its end takes the approval back.
+ * Approves a voter by a first key, in the world in which it was used. No function of the database does: the tag says so with the column.
+ * @param read the event as the key was judged by it @param before the voter as it was judged
  */
-export async function keepApproval(
+export async function approveByKey(
   { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
-  { rehearsalSince }: Pick<VotingEvent, 'rehearsalSince'>,
-  row: TaggedVoter,
+  read: VotingEvent,
+  before: TaggedVoter,
 ): Promise<void> {
-  if (rehearsalSince !== null) return;
-  const approved = { ...row, status: 'approved' } as const;
+  const after = { ...before, status: 'approved' } as const;
   await inTransaction(db, async (tx) => {
+    const event = await holdEvent(tx, read.id);
+    if (event === undefined || event.rehearsalSince !== read.rehearsalSince) return;
+    if (event.rehearsalSince !== null) await noteBeforeRehearsal(tx, event.id, before.id);
     const { rowCount } = await tx.execute(sql`
-      UPDATE voters SET tag = ${tagOfVoter(secrets, approved)}
-      WHERE voting_event_id = ${row.votingEventId} AND id = ${row.id} AND status = 'approved' AND tag = ${row.tag}`);
-    if (rowCount === 1) await noteRoll(tx, secrets, row.votingEventId, [approved], [{ ...row, status: 'pending' }]);
+      UPDATE voters v SET status = ${after.status}, approved_by_key = true, tag = ${tagOfVoter(secrets, after)}
+      WHERE v.voting_event_id = ${event.id} AND v.id = ${before.id} AND v.tag = ${before.tag} AND v.status = ${before.status}
+        AND v.deleted_at IS NULL
+        AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)`);
+    if (rowCount === 1) await noteChanges(tx, secrets, event, [{ before, after }]);
   });
+}
+
+/** Voters who wait again with the end of the rehearsal in which a key approved them. Call with the event locked, before it is wiped. */
+export async function takeApprovalsBack(tx: Transaction, secrets: Secrets, event: VotingEvent): Promise<void> {
+  await changeInPages(
+    tx,
+    secrets,
+    event,
+    sql`v.status = 'approved' AND v.deleted_at IS NULL AND v.before_rehearsal ->> 'status' = 'pending'`,
+    { status: 'pending' },
+  );
 }
 
 /** Drops what these voters cast and did not confirm. */

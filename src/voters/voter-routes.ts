@@ -27,6 +27,7 @@ import { mailVoterKeyAgain } from './request-voter-key.ts';
 import { judgeChangeParts, updateVoter } from './update-voter.ts';
 import {
   changeVotersBody,
+  IMPORT_BOUNDS,
   importedRollView,
   importRollBody,
   listVotersQuery,
@@ -134,7 +135,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
       scope: 'write',
       description:
         'With `mode: "all"` one bad row keeps all of them out: `accepted` is 0 then, and the report says why. With `mode: "partial"` rows are stored 500 at a time; a request that was cut off goes on where it was when it is sent again with its `Idempotency-Key`. Where the plan has no room for all good rows, none is taken. Takes bodies of up to 4 MiB and 60,000 values.',
-      bounds: { bytes: 4 * 1024 * 1024, values: 60_000 },
+      bounds: IMPORT_BOUNDS,
       answers: answersOne(importedRollView, 'What became of the rows.'),
       refusals: [...ROLL_REFUSALS],
       example: {

@@ -100,6 +100,12 @@ export const importRollBody = z.strictObject({
     .max(5_000, 'must hold at most 5000 voters'),
 });
 
+/** The bounds of an import (completions 10.3). */
+export const IMPORT_BOUNDS = {
+  ...{ bytes: 4 * 1024 * 1024, values: 60_000 },
+  schema: { module: new URL(import.meta.url), name: 'importRollBody' },
+};
+
 export const updateVoterBody = z.strictObject(voterFields.partial().shape).refine(...changesSomething);
 
 /** A change of many voters at once. */

@@ -1,4 +1,4 @@
-import { and, eq, isNotNull, isNull, or, sql } from 'drizzle-orm';
+import { and, eq, inArray, isNotNull, isNull, or, sql } from 'drizzle-orm';
 import { unauthorized } from '#src/accounts/authenticate.ts';
 import { type PlanFeature, type PlanName, type Plans, requireFeature } from '#src/accounts/plans.ts';
 import type { Database, Executor } from '#src/database/client.ts';
@@ -9,10 +9,9 @@ import type { Role } from '#src/http/role.ts';
 import { type Clock, SECOND_MS } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Log } from '#src/platform/log.ts';
-import { isTagged } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { isGenuineEvent, rowOfInvite } from './event-tag.ts';
-import { refuseForged } from './forged-rows.ts';
+import { isGenuineEvent, isGenuineInvite } from './event-tag.ts';
+import { refuseForged, reportForged } from './forged-rows.ts';
 import { statusAt } from './lifecycle.ts';
 import { findEvent, isCode } from './repository.ts';
 import { eventInvites, votingEvents } from './tables.ts';
@@ -52,9 +51,20 @@ interface AccessDeps extends GuardDeps {
   readonly clock: Clock;
 }
 
-/** @throws ApiError 500 `rows_disagree` where something would be done by what SQL wrote; reads show the event as disputed */
-async function requireGenuine(deps: GuardDeps, c: RequestContext, { event, isForged }: EventAccess): Promise<void> {
-  if (isForged && c.req.method !== 'GET' && c.req.method !== 'HEAD') throw await refuseForged(deps, event.id);
+/**
+ * Reads that no setting admits go on, and show the event as disputed. Others see an event by its generation of invites, or by its open log.
+ * @param admits whether the settings of the event say who may read this
+ * @throws ApiError 500 `rows_disagree` where something would be done, or shown, by what SQL wrote
+ */
+async function requireGenuine(
+  deps: GuardDeps,
+  c: RequestContext,
+  { event, isForged, role }: EventAccess,
+  admits = role !== 'owner',
+): Promise<void> {
+  if (!isForged) return;
+  if (admits || (c.req.method !== 'GET' && c.req.method !== 'HEAD')) throw await refuseForged(deps, event.id);
+  await reportForged(deps, event.id);
 }
 
 /** The event that the path names, for its organizer or one it is shared with. @throws ApiError `not_found` for every event the key may not see */
@@ -122,6 +132,15 @@ export const loadPublicEvent = (deps: VoteAccessDeps & GuardDeps) =>
     await requireGenuine(deps, c, found);
     return found;
   });
+
+/** The same for reads that the settings of the event admit, or refuse. */
+export const loadShownEvent = (deps: VoteAccessDeps & GuardDeps) => findTarget((c) => requireShown(deps, c));
+
+export async function requireShown(deps: VoteAccessDeps & GuardDeps, c: RequestContext): Promise<VoteCaller> {
+  const found = await requireVoteCaller(deps, c);
+  await requireGenuine(deps, c, found, true);
+  return found;
+}
 
 /** The same for operations that answer alike for every event that SQL changed (completions 1.6). */
 export const loadAnyPublicEvent = (deps: VoteAccessDeps) => findTarget((c) => requireVoteCaller(deps, c));
@@ -209,10 +228,11 @@ export async function findAccess(
     ? await statements.byCode.execute({ accountId, reference: named.toLowerCase() })
     : await statements.byId.execute({ accountId, reference: named });
   if (row === undefined) return undefined;
-  const { event, ownerPlan, invite } = row;
-  const isForged = !isGenuineEvent(secrets, event);
+  const { ownerPlan, invite } = row;
+  const isForged = !isGenuineEvent(secrets, row.event);
+  const event = isForged ? { ...row.event, finalAt: null } : row.event;
   if (event.accountId === accountId) return { event, ownerPlan, isForged, role: 'owner' };
-  if (invite === null || !isTagged(secrets, invite.tag, rowOfInvite(invite))) return undefined;
+  if (invite === null || !isGenuineInvite(secrets, invite, event)) return undefined;
   return { event, ownerPlan, isForged, role: invite.role };
 }
 
@@ -231,11 +251,37 @@ async function findOpenAccess({ db, secrets }: ReadDeps, named: string): Promise
   return { ...row, isForged: !isGenuineEvent(secrets, row.event), role: 'viewer' };
 }
 
+/** The same, and undefined for an event that SQL changed, which may be another account's. */
+export async function findGenuineAccess(...of: Parameters<typeof findAccess>): Promise<EventAccess | undefined> {
+  const found = await findAccess(...of);
+  return found?.isForged === true ? undefined : found;
+}
+
 /** An event that an account may see, by ID or code. @throws ApiError `not_found` */
 export async function findEventByReference(deps: ReadDeps, accountId: string, reference: string): Promise<VotingEvent> {
-  const found = await findAccess(deps, accountId, reference);
+  const found = await findGenuineAccess(deps, accountId, reference);
   if (found === undefined) throw notFound();
   return found.event;
+}
+
+/** Leaves out of a list the events that only SQL shared with the account. */
+export async function withoutForgedShares(
+  { db, secrets }: ReadDeps,
+  accountId: string,
+  events: readonly VotingEvent[],
+): Promise<VotingEvent[]> {
+  const shared = events.filter((event) => event.accountId !== accountId).map(({ id }) => id);
+  if (shared.length === 0) return [...events];
+  const invites = await db
+    .select()
+    .from(eventInvites)
+    .where(and(inArray(eventInvites.votingEventId, shared), eq(eventInvites.accountId, accountId)));
+  return events.filter(
+    (event) =>
+      event.accountId === accountId ||
+      (isGenuineEvent(secrets, event) &&
+        invites.some((invite) => invite.votingEventId === event.id && isGenuineInvite(secrets, invite, event))),
+  );
 }
 
 /** An event of any account, for the operator. @throws ApiError `not_found` */

@@ -1,7 +1,9 @@
-import { and, eq, inArray, isNull, sql } from 'drizzle-orm';
+import { and, eq, inArray, sql } from 'drizzle-orm';
 import type pg from 'pg';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
+import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import type { KeyName } from './key-places.ts';
 import { ballotKeys } from './tables.ts';
 
@@ -26,31 +28,38 @@ export async function findKeyRow(
   return row;
 }
 
+const retiredRow = ({ eventId, id }: KeyName): DecidingRow => ['ballot_keys', eventId, id];
+
 /** A key in files is marked, and goes with its files; one in the database goes at once. */
-export async function retireKeys(tx: Transaction, eventId: string): Promise<void> {
+export async function retireKeys(tx: Transaction, secrets: Secrets, eventId: string): Promise<void> {
   await tx.execute(sql`DELETE FROM ballot_keys WHERE voting_event_id = ${eventId} AND wrapped IS NOT NULL`);
-  await tx
-    .update(ballotKeys)
-    .set({ retiredAt: nowMs })
-    .where(and(eq(ballotKeys.votingEventId, eventId), isNull(ballotKeys.retiredAt)));
+  const rows = await tx.select({ id: ballotKeys.id }).from(ballotKeys).where(eq(ballotKeys.votingEventId, eventId));
+  for (const { id } of rows)
+    await tx
+      .update(ballotKeys)
+      .set({ retiredAt: nowMs, retiredTag: tagOfRow(secrets, retiredRow({ eventId, id })) })
+      .where(named({ eventId, id }));
 }
 
-/**
- * Keys that nothing needs any more. One whose event may still take ballots is left out, whatever its row says: a key that is
- * gone cannot be had back.
- */
+/** Keys that nothing needs any more. One that SQL marked is left out: a key that is gone cannot be had back. */
 export async function listRetiredKeys(
   executor: Executor,
+  secrets: Secrets,
   eventId: string | undefined,
 ): Promise<(KeyName & { readonly inFiles: boolean; readonly seenIn: readonly string[] })[]> {
-  const { rows } = await executor.execute<{ event: string; id: string; in_files: boolean; seen_in: string[] }>(sql`
-    SELECT k.voting_event_id AS event, k.id, k.wrapped IS NULL AS in_files, k.seen_in
-    FROM ballot_keys k LEFT JOIN voting_events e ON e.id = k.voting_event_id AND e.deleted_at IS NULL
-    WHERE k.retired_at IS NOT NULL AND (${eventId ?? null}::text IS NULL OR k.voting_event_id = ${eventId ?? null})
-      AND (e.id IS NULL OR e.ballot_key IS DISTINCT FROM k.id
-        OR is_final(e, now_ms()))
-    ORDER BY k.voting_event_id, k.id`);
-  return rows.map((row) => ({ eventId: row.event, id: row.id, inFiles: row.in_files, seenIn: row.seen_in }));
+  const { rows } = await executor.execute<{
+    event: string;
+    id: string;
+    in_files: boolean;
+    seen_in: string[];
+    tag: Buffer;
+  }>(sql`
+    SELECT voting_event_id AS event, id, wrapped IS NULL AS in_files, seen_in, retired_tag AS tag FROM ballot_keys
+    WHERE retired_at IS NOT NULL AND (${eventId ?? null}::text IS NULL OR voting_event_id = ${eventId ?? null})
+    ORDER BY voting_event_id, id`);
+  return rows
+    .map((row) => ({ eventId: row.event, id: row.id, inFiles: row.in_files, seenIn: row.seen_in, tag: row.tag }))
+    .filter(({ tag, ...key }) => isTagged(secrets, tag, retiredRow(key)));
 }
 
 /** A folder that lacks the file of a key from now on lacks it for good. */

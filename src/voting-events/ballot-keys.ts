@@ -18,18 +18,20 @@ import {
   retireKeys,
 } from './ballot-key-repository.ts';
 import {
+  holdsKey,
   idOf,
   isKeyOf,
   type KeyName,
   type KeySettings,
   keyFileOf,
   keyFoldersOf,
-  keyIn,
   listUnmarked,
   readClusterId,
+  readKeyFileName,
   type Unmarked,
 } from './key-places.ts';
 import { isFinalAt } from './lifecycle.ts';
+import { findEventById } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
 // The key of a secret event, under which its ballots are sealed until they stand in the log, and everything else that would
@@ -41,6 +43,8 @@ import type { VotingEvent } from './voting-event.ts';
 const MOST_CACHED = 1_000;
 /** After a key was not found, every request of its event is refused this long before it is looked for again. */
 const LOOK_AGAIN_MS = 1_000;
+/** Requests under way when a key is destroyed have ended by then: a process that stops gives them the same time. */
+const CLEARED_AFTER_MS = 10_000;
 /** The transaction that made a key has ended by then, one way or the other. */
 const IN_DOUBT_MS = 10 * MINUTE_MS;
 
@@ -60,6 +64,8 @@ interface KeyDeps {
   readonly secrets: Secrets;
   readonly settings: KeySettings;
   readonly onUnreadable?: (place: SealedPlace) => void;
+  /** Whether the signed log of an event is closed: `ballot-log` brings it. Left out where no key is destroyed. */
+  readonly isOver?: (eventId: string) => Promise<boolean>;
 }
 
 /** The keys of secret events: made, found, and destroyed. */
@@ -101,10 +107,10 @@ export class BallotKeys {
 
   async #look(name: KeyName): Promise<Secrets | undefined> {
     const content = await this.#folders?.read(keyFileOf(name), (read) => isKeyOf(name, read));
-    if (content !== undefined) return this.#remember(name, keyIn(content));
+    if (content !== undefined) return this.#remember(name, content);
     const row = await findKeyRow(this.#deps.db, name);
     if (row === undefined) {
-      this.#known.set(name.id, 'destroyed');
+      this.#forget(name.id);
       return undefined;
     }
     const key = row.wrapped === null ? undefined : this.#unwrap(name, row.wrapped);
@@ -126,9 +132,22 @@ export class BallotKeys {
 
   #remember({ id }: KeyName, key: Buffer): Secrets {
     const secrets = createSecrets([key], this.#deps.onUnreadable);
+    key.fill(0);
     this.#known.set(id, secrets);
     this.#missing.delete(id);
     return secrets;
+  }
+
+  /** What still holds the key has ended, or fails, before its memory is cleared. */
+  #letGo(id: string): void {
+    const known = this.#known.get(id);
+    if (known !== undefined && known !== 'destroyed') setTimeout(() => known.clear(), CLEARED_AFTER_MS).unref();
+    this.#known.delete(id);
+  }
+
+  #forget(id: string): void {
+    this.#letGo(id);
+    this.#known.set(id, 'destroyed');
   }
 
   /** An alarm for each key, however many requests need it. */
@@ -189,15 +208,15 @@ export class BallotKeys {
   async #make(tx: Transaction, eventId: string, nowMs: number): Promise<string> {
     const key = takeRandomBytes(SECRET_KEY_BYTES);
     const name = { eventId, id: idOf(key) };
-    if (this.#folders === undefined) {
-      const wrapped = this.#deps.secrets.seal(key, wrappedKeyPlace(eventId, name.id));
-      await insertKeyRow(tx, { ...name, wrapped, nowMs });
-      return name.id;
-    }
-    await insertKeyRow(tx, { ...name, wrapped: null, nowMs });
-    this.#inDoubt.set(name.id, { ...name, madeAt: monotonicMs() });
     try {
-      await this.#folders.write(keyFileOf(name), `${key.toString('base64')}\n`);
+      if (this.#folders === undefined) {
+        const wrapped = this.#deps.secrets.seal(key, wrappedKeyPlace(eventId, name.id));
+        await insertKeyRow(tx, { ...name, wrapped, nowMs });
+        return name.id;
+      }
+      await insertKeyRow(tx, { ...name, wrapped: null, nowMs });
+      this.#inDoubt.set(name.id, { ...name, madeAt: monotonicMs() });
+      await this.#folders.write(keyFileOf(name), key);
     } catch (fault) {
       if (!(fault instanceof FolderUnusable)) throw fault;
       this.#deps.log.error(
@@ -205,13 +224,15 @@ export class BallotKeys {
         'the key of an event could not be written: it does not open',
       );
       throw refuse('ballot_key_unavailable');
+    } finally {
+      key.fill(0);
     }
     return name.id;
   }
 
   /** Marks the keys of an event as needed no more, in the transaction after which no ballot comes. Then call `destroyRetired`. */
   async retire(tx: Transaction, eventId: string): Promise<void> {
-    await retireKeys(tx, eventId);
+    await retireKeys(tx, this.#deps.secrets, eventId);
   }
 
   /**
@@ -219,9 +240,9 @@ export class BallotKeys {
    * @param eventId of one event; of all otherwise
    */
   async destroyRetired(eventId?: string): Promise<void> {
-    const { db, log } = this.#deps;
-    for (const { inFiles, seenIn, ...name } of await listRetiredKeys(db, eventId)) {
-      this.#known.set(name.id, 'destroyed');
+    const { db, log, secrets } = this.#deps;
+    for (const { inFiles, seenIn, ...name } of await listRetiredKeys(db, secrets, eventId)) {
+      this.#forget(name.id);
       try {
         if (inFiles) await this.#destroy(name, seenIn);
         await deleteKeyRow(db, name);
@@ -241,6 +262,31 @@ export class BallotKeys {
   }
 
   /**
+   * Destroys keys whose files were left, because SQL took their rows away or marked them as needed: those of events that are over, by
+   * their logs. A key of any other event stays, whatever the database says.
+   */
+  async destroyLeft(): Promise<void> {
+    const folders = this.#folders;
+    if (folders === undefined) return;
+    const unmarked = new Set((await this.#listUnmarked()).map(({ folder }) => folder));
+    const marked = folders.all.filter((folder) => !unmarked.has(folder));
+    const retired = new Set((await listRetiredKeys(this.#deps.db, this.#deps.secrets, undefined)).map(keyFileOf));
+    for (const folder of marked) {
+      for (const file of await folders.list(folder)) {
+        const name = readKeyFileName(file);
+        if (name === undefined || retired.has(file) || !(await this.#deps.isOver?.(name.eventId))) continue;
+        this.#deps.log.error(
+          { event: name.eventId, folder },
+          'the key of an event that is over was left, and is destroyed',
+        );
+        this.#known.set(name.id, 'destroyed');
+        await new KeyFolders(folder).destroy(file);
+        await deleteKeyRow(this.#deps.db, name);
+      }
+    }
+  }
+
+  /**
    * Destroys a key in each folder that bears the marker. That it was seen is noted before it goes: a folder without the file is
    * otherwise one that lost it, or another disk, where it may come back.
    * @throws FolderUnusable where one folder does not bear the marker, or does not have the file
@@ -254,8 +300,7 @@ export class BallotKeys {
         if (unmarked.some(({ folder: one }) => one === folder)) return;
         const own = new KeyFolders(folder);
         if (!seenIn.includes(folder)) {
-          const content = await own.read(keyFileOf(name), (read) => isKeyOf(name, read));
-          if (content === undefined) throw new FolderUnusable(folder, 'it lacks the key');
+          if (!(await holdsKey(own, name))) throw new FolderUnusable(folder, 'it lacks the key');
           await noteSeen(this.#deps.db.$client, name, folder);
         }
         await own.destroy(keyFileOf(name));
@@ -272,9 +317,11 @@ export class BallotKeys {
     const ids = [...new Set([...cached, ...doubtful.map(({ id }) => id)])];
     if (ids.length === 0) return;
     const standing = await listKeyNames(this.#deps.db, ids);
-    for (const id of cached) if (!standing.has(id)) this.#known.set(id, 'destroyed');
+    // Looked for again: a row that is gone says nothing, the folder does.
+    for (const id of cached) if (!standing.has(id)) this.#letGo(id);
     for (const name of doubtful) {
-      if (!standing.has(name.id)) await this.#folders?.destroy(keyFileOf(name));
+      if (!standing.has(name.id) && (await findEventById(this.#deps.db, name.eventId))?.ballotKey !== name.id)
+        await this.#folders?.destroy(keyFileOf(name));
       this.#inDoubt.delete(name.id);
     }
   }

@@ -14,12 +14,12 @@ import { type Clock, DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
 import { base32, type Ids } from '#src/platform/ids.ts';
-import { isTagged, tagOfRow } from '#src/platform/row-tag.ts';
+import type { Log } from '#src/platform/log.ts';
 import { type SealedPlace, type Secrets, sha256 } from '#src/platform/secrets.ts';
-import { disableEndpointsOf } from '#src/webhooks/failing-endpoint.ts';
 import type { Organizer } from './access.ts';
 import { eventMail } from './event-mail.ts';
-import { rowOfInvite } from './event-tag.ts';
+import { isGenuineEvent, isGenuineInvite, tagOfInvite } from './event-tag.ts';
+import { refuseForged, reportForged } from './forged-rows.ts';
 import { lockForChange } from './guard-change.ts';
 import {
   acceptInvite,
@@ -35,14 +35,18 @@ import {
   type Invite,
   insertInvite,
   inviteStatusAt,
+  listInviteRows,
+  storeInviteTag,
 } from './invite.ts';
-import { findEventById } from './repository.ts';
+import { findEventById, type LockedEvent, noteInEvent } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
 interface InviteDeps {
   readonly ids: Ids;
   readonly clock: Clock;
   readonly secrets: Secrets;
+  readonly db: Database;
+  readonly log: Log;
 }
 
 /** Invites of one event, accepted ones included. */
@@ -66,27 +70,21 @@ export async function createInvite(
   organizer: Organizer,
   body: z.output<typeof createInviteBody>,
 ): Promise<Invite> {
-  const event = await lockForChange(tx, organizer.event.id);
+  let event = await lockForChange(tx, organizer.event.id);
   const nowMs = event.lockedAt;
-  await deleteExpiredInvites(tx, event.id, nowMs);
+  if (await deleteExpiredInvites(tx, event.id, nowMs)) event = await renewInvites(tx, deps, event);
   if ((await countInvites(tx, event.id)) >= INVITES_PER_EVENT) throw planLimit('invites_per_event', INVITES_PER_EVENT);
   const id = deps.ids.sortable('inv');
   const token = generateToken();
   const { email, role } = body;
   const row = {
-    votingEventId: event.id,
-    id,
-    emailKey: emailKey(email),
-    role,
-    tokenHash: sha256(token),
-    accountId: null,
+    ...{ votingEventId: event.id, id, email, emailKey: emailKey(email), role },
+    ...{ tokenHash: sha256(token), accountId: null, expiresAt: nowMs + VALID_MS },
   };
   const fresh = await insertInvite(tx, {
     ...row,
-    email,
-    tag: tagOfRow(deps.secrets, rowOfInvite(row)),
+    tag: tagOfInvite(deps.secrets, row, event),
     sealedToken: deps.secrets.seal(token, sealedTokenPlace(event.id, id)),
-    expiresAt: nowMs + VALID_MS,
     createdAt: nowMs,
   });
   if (!fresh) throw refuse('invite_exists', { field: 'email' });
@@ -95,7 +93,22 @@ export async function createInvite(
   return requireInvite(tx, event.id, id);
 }
 
-/** Takes an invite back; its acceptor no longer sees the event, nor hears of it by webhooks. @throws ApiError 404 */
+/**
+ * Raises the generation of an event's invites and renews the tags of the present ones. A withdrawn or earlier row that SQL puts back bears a
+ * former generation, and opens nothing.
+ * @throws ApiError 500 `rows_disagree` where SQL changed the event
+ */
+async function renewInvites(tx: Transaction, { secrets }: InviteDeps, event: LockedEvent): Promise<LockedEvent> {
+  const next = { ...event, inviteGeneration: event.inviteGeneration + 1 };
+  await noteInEvent(tx, secrets, event, { inviteGeneration: next.inviteGeneration });
+  for (const row of await listInviteRows(tx, event.id)) {
+    // What SQL wrote stays as it is, and opens nothing.
+    if (isGenuineInvite(secrets, row, event)) await storeInviteTag(tx, row, tagOfInvite(secrets, row, next));
+  }
+  return next;
+}
+
+/** Takes an invite back; its acceptor no longer sees the event. @throws ApiError 404 */
 export async function withdrawInvite(
   tx: Transaction,
   deps: InviteDeps,
@@ -105,7 +118,7 @@ export async function withdrawInvite(
   const event = await lockForChange(tx, organizer.event.id);
   const { email, role, accountId } = await requireInvite(tx, event.id, id);
   await deleteInvite(tx, event.id, id);
-  if (accountId !== null) await disableEndpointsOf(tx, deps, event.id, accountId);
+  await renewInvites(tx, deps, event);
   await record(tx, deps, organizer, 'invite.deleted', id, { before: { email, role, accountId } });
 }
 
@@ -119,19 +132,24 @@ export async function acceptWithToken(
   caller: Caller,
   token: string,
 ): Promise<Invite> {
+  const read = await findInviteByToken(tx, sha256(token));
+  if (read === undefined) throw notFound();
+  const event = await lockForChange(tx, read.votingEventId);
+  // Read again under the lock: an acceptance at the same time has changed it.
   const found = await findInviteByToken(tx, sha256(token));
   if (found === undefined) throw notFound();
-  const event = await lockForChange(tx, found.votingEventId);
   const invite = await requireInvite(tx, event.id, found.id);
   if (event.accountId === caller.accountId) throw refuse('own_event');
+  if (!isGenuineEvent(deps.secrets, event) || !isGenuineInvite(deps.secrets, found, event))
+    throw await refuseForged(deps, event.id);
   const nowMs = event.lockedAt;
   const refusal = inviteRefusal(invite, caller, nowMs);
   if (refusal !== undefined) throw refusal;
   if (invite.accountId === caller.accountId) return invite;
   if (await hasAccepted(tx, event.id, caller.accountId)) throw refuse('already_shared');
-  if (!isTagged(deps.secrets, found.tag, rowOfInvite(found))) throw refuse('rows_disagree');
   const accepted = { ...found, accountId: caller.accountId };
-  await acceptInvite(tx, accepted, tagOfRow(deps.secrets, rowOfInvite(accepted)), nowMs);
+  const renewed = await renewInvites(tx, deps, event);
+  await acceptInvite(tx, accepted, tagOfInvite(deps.secrets, accepted, renewed), nowMs);
   await record(tx, deps, { event, caller }, 'invite.accepted', invite.id, {
     after: { role: invite.role, accountId: caller.accountId },
   });
@@ -171,6 +189,7 @@ interface SendInviteDeps {
   readonly db: Database;
   readonly clock: Clock;
   readonly secrets: Secrets;
+  readonly log: Log;
   readonly mailer: Mailer;
   /** Where the API is reached, for the line to paste. */
   readonly config: { readonly baseUrl: string };
@@ -191,6 +210,11 @@ async function sendInvite(deps: SendInviteDeps, { eventId, inviteId }: SendInvit
   const sealed = await findSealedToken(deps.db, eventId, inviteId);
   if (event === undefined || invite === undefined || sealed === undefined) return;
   if (inviteStatusAt(invite, await readNow(deps.db)) !== 'pending') return;
+  const [row] = (await listInviteRows(deps.db, eventId)).filter(({ id }) => id === inviteId);
+  const isGenuine =
+    row !== undefined && isGenuineEvent(deps.secrets, event) && isGenuineInvite(deps.secrets, row, event);
+  // The token goes to no address that SQL put in.
+  if (!isGenuine) return reportForged(deps, eventId);
   const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
   if (await takeMailOnce(deps, run, event, invite.email))
     await deliverMail(deps, run, inviteMail(event, invite, token, deps.config.baseUrl));

@@ -102,16 +102,21 @@ export async function listLivingKeys(client: Pick<pg.Client, 'query'>): Promise<
   }
 }
 
-/** The key itself, in base64, from a folder or from its row. Undefined where neither gives it. */
+/** The key itself, for the caller to clear, from a folder or from its row. Undefined where neither gives it. */
 export async function readLivingKey(
   key: LivingKey,
   folders: KeyFolders | undefined,
   secretKeys: readonly Uint8Array[],
-): Promise<string | undefined> {
+): Promise<Buffer | undefined> {
   const content = await folders?.read(keyFileOf(key), (read) => isKeyOf(key, read));
   if (content !== undefined || key.wrapped === null || secretKeys.length === 0) return content;
-  const opened = createSecrets(secretKeys).openForeign(key.wrapped, wrappedKeyPlace(key.eventId, key.id));
-  return opened === undefined ? undefined : `${opened.toString('base64')}\n`;
+  return createSecrets(secretKeys).openForeign(key.wrapped, wrappedKeyPlace(key.eventId, key.id));
+}
+
+export async function isReadable(...of: Parameters<typeof readLivingKey>): Promise<boolean> {
+  const content = await readLivingKey(...of);
+  content?.fill(0);
+  return content !== undefined;
 }
 
 interface Settings extends KeySettings {
@@ -123,8 +128,7 @@ export async function checkLivingKeys(settings: Settings, url: string): Promise<
   const folders = keyFoldersOf(settings);
   const living = await withConnection(url, listLivingKeys);
   const lacking: string[] = [];
-  for (const key of living)
-    if ((await readLivingKey(key, folders, settings.secretKeys)) === undefined) lacking.push(key.code);
+  for (const key of living) if (!(await isReadable(key, folders, settings.secretKeys))) lacking.push(key.code);
   const findings =
     lacking.length > 0
       ? [
@@ -153,7 +157,7 @@ async function rehearseLosses(settings: KeySettings, folders: KeyFolders, living
     const own = names.filter((name) => wanted.some((key) => keyFileOf(key) === name)).length;
     const words = `it holds ${own} of ${wanted.length} keys of open elections, and ${names.length - own} others; without it ${lost.length === 0 ? 'all are read elsewhere' : `the ballots that wait in ${lost.join(', ')} are lost`}, ${without}`;
     return lost.length === 0 && own === wanted.length && own === names.length
-      ? found(`loss of ${folder}`, words)
+      ? found(`loss of ${folder}`, `${words}; that is right`)
       : warned(
           `loss of ${folder}`,
           words,
@@ -161,5 +165,6 @@ async function rehearseLosses(settings: KeySettings, folders: KeyFolders, living
         );
   });
   const checkpoints = checkpointFolder(settings.dataDir);
-  return [...findings, found(`loss of ${checkpoints}`, `a database that was set back is not noticed, ${without}`)];
+  const words = `a database that was set back is not noticed, ${without}; right is a disk of its own, apart from the database`;
+  return [...findings, found(`loss of ${checkpoints}`, words)];
 }

@@ -25,6 +25,7 @@ import type { createEventBody } from './event-body.ts';
 import { type Pricing, priceIssues, requirePricing } from './pricing.ts';
 import { scheduleClosing } from './publish-closing.ts';
 import { schedulePublishing } from './publish-status.ts';
+import type { RehearsalDeps } from './rehearsal.ts';
 import { insertEvent, type NewEventRow } from './repository.ts';
 import { type VotingEvent, viewEvent } from './voting-event.ts';
 import { pageIssues } from './voting-page.ts';
@@ -48,6 +49,7 @@ export interface EventDeps {
   readonly config: Pick<Config, 'databaseUrl'>;
   readonly ballotKeys: BallotKeys;
   readonly endRecorder: EndRecorder;
+  readonly takeApprovalsBack: RehearsalDeps['takeApprovalsBack'];
 }
 
 /** Whether this is somebody's own machine, with the database that comes along. */

@@ -57,7 +57,7 @@ export async function deleteVotingEvent(
   force: boolean,
 ): Promise<void> {
   const locked = await lockForEnd(tx, organizer.event);
-  const event = locked.rehearsalSince === null ? locked : await endRehearsal(tx, locked);
+  const event = locked.rehearsalSince === null ? locked : await endRehearsal(tx, deps, locked);
   if (!force && ((await hasConfirmedBallots(tx, event.id)) || (await hasPayments(tx, event.id)))) {
     throw refuse('delete_needs_force');
   }

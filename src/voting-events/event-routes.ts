@@ -12,10 +12,11 @@ import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { loadEvent, type Organizer } from './access.ts';
+import { loadEvent, type Organizer, withoutForgedShares } from './access.ts';
 import { createEvent, judgeEventParts } from './create-event.ts';
 import { deleteVotingEvent } from './delete-event.ts';
 import { createEventBody, deleteEventQuery, listEventsQuery, updateEventBody } from './event-body.ts';
+import { withoutForgedEnd } from './event-tag.ts';
 import { listEvents } from './repository.ts';
 import { judgeChangeParts, updateVotingEvent } from './update-event.ts';
 import { type VotingEvent, viewEvent, votingEventView } from './voting-event.ts';
@@ -58,12 +59,13 @@ export function eventRouter(deps: Deps): Hono<Env> {
         { accountId: c.get('caller').accountId, search, status, type, after, nowMs },
         limit,
       );
-      const { page, nextCursor } = cutPage(
+      const { page: found, nextCursor } = cutPage(
         rows,
         limit,
         (row) => row.id,
         (key) => encodeCursor(deps.secrets, name, key),
       );
+      const page = await withoutForgedShares(deps, c.get('caller').accountId, found);
       const waiting = await listWaiting(
         deps.db,
         page.map(({ id }) => id),
@@ -71,7 +73,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
       return answer(
         c,
         list(
-          page.map((row) => viewEvent(row, nowMs, waiting.has(row.id))),
+          page.map((row) => viewEvent(withoutForgedEnd(deps.secrets, row), nowMs, waiting.has(row.id))),
           nextCursor,
         ),
       );

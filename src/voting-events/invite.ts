@@ -168,13 +168,26 @@ export async function insertInvite(tx: Transaction, row: NewInvite): Promise<boo
   return inserted.length === 1;
 }
 
-/** Deletes invites that were not accepted in time, so that their addresses can be invited again. */
-export async function deleteExpiredInvites(tx: Transaction, eventId: string, nowMs: number): Promise<void> {
-  await tx
+/** Deletes invites that were not accepted in time, so that their addresses can be invited again. @returns whether there was one */
+export async function deleteExpiredInvites(tx: Transaction, eventId: string, nowMs: number): Promise<boolean> {
+  const { rowCount } = await tx
     .delete(eventInvites)
     .where(
       and(eq(eventInvites.votingEventId, eventId), isNull(eventInvites.accountId), lte(eventInvites.expiresAt, nowMs)),
     );
+  return (rowCount ?? 0) > 0;
+}
+
+/** The invites of an event as they are stored. */
+export const listInviteRows = (executor: Executor, eventId: string): Promise<(typeof eventInvites.$inferSelect)[]> =>
+  executor.select().from(eventInvites).where(eq(eventInvites.votingEventId, eventId));
+
+export async function storeInviteTag(
+  tx: Transaction,
+  { votingEventId, id }: { readonly votingEventId: string; readonly id: string },
+  tag: Buffer,
+): Promise<void> {
+  await tx.update(eventInvites).set({ tag }).where(named(votingEventId, id));
 }
 
 export async function deleteInvite(tx: Transaction, eventId: string, id: string): Promise<void> {

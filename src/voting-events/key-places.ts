@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto';
+import { createHash, randomBytes } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type pg from 'pg';
 import type { Config } from '#src/config.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
-import { SECRET_KEY_BYTES, sha256 } from '#src/platform/secrets.ts';
+import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import { noteSeen } from './ballot-key-repository.ts';
 
 // A folder that is not mounted looks like an empty one. So each folder that keeps what the database must not keep bears a marker: the
@@ -38,17 +38,18 @@ export function readKeyFileName(name: string): KeyName | undefined {
 }
 
 export const idOf = (key: Uint8Array): string =>
-  sha256(Buffer.concat([Buffer.from('ballot key'), key]))
-    .toString('hex')
-    .slice(0, ID_CHARACTERS);
+  createHash('sha256').update('ballot key').update(key).digest('hex').slice(0, ID_CHARACTERS);
 
-export const keyIn = (content: string): Buffer => Buffer.from(content.trim(), 'base64');
+/** Whether the content of a file, which is the key itself, is the one that its name says. */
+export const isKeyOf = ({ id }: KeyName, content: Uint8Array): boolean =>
+  content.length === SECRET_KEY_BYTES && idOf(content) === id;
 
-/** Whether the content of a file is the key that its name says. */
-export const isKeyOf = ({ id }: KeyName, content: string): boolean => {
-  const key = keyIn(content);
-  return key.length === SECRET_KEY_BYTES && idOf(key) === id;
-};
+/** Whether one of the folders holds a key. */
+export async function holdsKey(folders: KeyFolders, key: KeyName): Promise<boolean> {
+  const content = await folders.read(keyFileOf(key), (read) => isKeyOf(key, read));
+  content?.fill(0);
+  return content !== undefined;
+}
 
 export const checkpointFolder = (dataDir: string): string => path.join(dataDir, 'checkpoints');
 
@@ -154,9 +155,7 @@ export async function initPlaces(settings: KeySettings, client: Client, acceptLo
   const lost: ((typeof keys)[number] & { readonly folder: string })[] = [];
   for (const folder of folders.all) {
     const own = new KeyFolders(folder);
-    for (const key of keys)
-      if ((await own.read(keyFileOf(key), (content) => isKeyOf(key, content))) === undefined)
-        lost.push({ ...key, folder });
+    for (const key of keys) if (!(await holdsKey(own, key))) lost.push({ ...key, folder });
     const codes = lost.flatMap((key) => (key.living && key.folder === folder ? [key.code] : []));
     if (codes.length > 0 && !acceptLoss)
       throw conflict(

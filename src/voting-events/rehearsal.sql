@@ -81,9 +81,8 @@ BEGIN
     count(*) FILTER (WHERE r.source = 'registration' AND r.status = 'rejected' AND r.deleted_at IS NULL) AS rejected
   INTO places FROM removed r;
   changed := changed + places.total;
-  -- A voter whom a key approved waits again. What the organizer decided meanwhile stays decided.
+  -- A voter whom a key approved waits again since the caller took the approval back. What the organizer decided stays decided.
   UPDATE voters v SET
-    status = CASE WHEN v.status = 'approved' THEN v.before_rehearsal ->> 'status' ELSE v.status END,
     approved_by_key = (v.before_rehearsal ->> 'approved_by_key')::boolean,
     confirm_by = (v.before_rehearsal ->> 'confirm_by')::bigint,
     key_status = CASE WHEN v.before_rehearsal ->> 'key_status' IN ('none', 'failed') OR EXISTS (
@@ -104,7 +103,8 @@ BEGIN
   UPDATE roll_figures SET voted = 0, voted_weight_micro = 0
   WHERE voting_event_id = p_event AND (voted <> 0 OR voted_weight_micro <> 0);
   PERFORM fold_roll_figures(p_event);
-  UPDATE voting_events v SET rehearsal_since = NULL, identity_changes = 0, roll_changes = 0, paid_votes = false, alarm = NULL,
+  -- The caller writes that the rehearsal is over, and what was counted of the roll, with the tag of the event.
+  UPDATE voting_events v SET paid_votes = false, alarm = NULL,
     last_candidate_number = coalesce((SELECT max(c.number) FROM candidates c WHERE c.voting_event_id = p_event), 0),
     paper_version = v.paper_version + 1
   WHERE v.id = p_event;

@@ -2,7 +2,7 @@ import { type Database, inTransaction, type Transaction } from '#src/database/cl
 import { readNow } from '#src/database/database-clock.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { ApiError, notFound, validationError } from '#src/platform/errors.ts';
-import { retireKeys } from './ballot-key-repository.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import type { BallotKeys } from './ballot-keys.ts';
 import { reopeningIssue } from './change-fields.ts';
 import { guardChange, lockForChange, renewBallotDefinition } from './guard-change.ts';
@@ -18,6 +18,7 @@ import {
   type NewEventRow,
   readOpening,
   updateEvent,
+  updateTaggedEvent,
   wipeRehearsal,
 } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
@@ -79,32 +80,43 @@ export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent
 }
 
 export interface RehearsalDeps {
+  readonly secrets: Secrets;
   readonly ballotKeys: BallotKeys;
+  /** Lets voters wait again whom a key approved in the rehearsal; the room of the voters writes their tags. */
+  readonly takeApprovalsBack: (tx: Transaction, event: VotingEvent) => Promise<void>;
 }
 
 /**
  * Ends the rehearsal of an event (completions 10.5): its key goes with it. Call with the event locked by `lockForEnd`; where
  * the event may open by the clock behind it, give it a key in the same transaction.
  */
-export async function endRehearsal(tx: Transaction, { id, lockedAt }: LockedEvent): Promise<LockedEvent> {
+export async function endRehearsal(
+  tx: Transaction,
+  { secrets, ballotKeys, takeApprovalsBack }: RehearsalDeps,
+  event: LockedEvent,
+): Promise<LockedEvent> {
+  const { id, lockedAt } = event;
+  await takeApprovalsBack(tx, event);
   await wipeRehearsal(tx, id);
-  await retireKeys(tx, id);
-  await updateEvent(tx, id, { ballotKey: null });
+  await ballotKeys.retire(tx, id);
+  const over = { ballotKey: null, rehearsalSince: null, identityChanges: 0, rollChanges: 0 };
+  await updateTaggedEvent(tx, secrets, event, over);
   // A candidate that registered in the rehearsal may have made the event ready.
   return { ...(await renewBallotDefinition(tx, id, lockedAt)), lockedAt };
 }
 
 /** Ends the rehearsal of an event whose start has come: the clock opens the event behind it, if it is ready. */
 export async function endOverdueRehearsal(
-  { db, ballotKeys }: RehearsalDeps & { readonly db: Database },
+  deps: RehearsalDeps & { readonly db: Database },
   eventId: string,
 ): Promise<void> {
+  const { db, ballotKeys } = deps;
   const read = await findEventById(db, eventId);
   if (read === undefined || !isRehearsalOver(read, await readNow(db))) return;
   await inTransaction(db, async (tx) => {
     const event = await lockForEnd(tx, read);
     if (!isRehearsalOver(event, event.lockedAt)) return;
-    const ended = await endRehearsal(tx, event);
+    const ended = await endRehearsal(tx, deps, event);
     // Its start has come, and it takes no ballot before this commits.
     const key = await ballotKeys.prepare(tx, { ...event, ballotKey: null }, ended);
     if (key.ballotKey !== undefined) await updateEvent(tx, eventId, key);

@@ -6,7 +6,7 @@ import type { TaggedRows } from '#src/database/tagged-rows.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { type DECIDING_COLUMNS, isGenuineEvent, rowOfEvent, rowOfInvite, tagOfEvent } from './event-tag.ts';
+import { type DECIDING_COLUMNS, isGenuineEvent, rowOfEvent, rowOfInvite, tagOfEvent, UNSET } from './event-tag.ts';
 import type { OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { EventType, ShownStatus, VotingEvent } from './voting-event.ts';
@@ -62,9 +62,12 @@ export async function holdEvent(tx: Transaction, id: string): Promise<VotingEven
   return row;
 }
 
+const givenOf = <Row extends object>(row: Row): { [Column in keyof Row]: Exclude<Row[Column], undefined> } =>
+  Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as never;
+
 /** @throws a unique violation of `voting_events_code` when the code is taken */
 export async function insertEvent(tx: Transaction, secrets: Secrets, row: NewEventRow): Promise<VotingEvent> {
-  const tag = tagOfEvent(secrets, { ...row, votingPageUrl: row.votingPageUrl ?? null });
+  const tag = tagOfEvent(secrets, { ...UNSET, ...givenOf(row) });
   const [inserted] = await tx
     .insert(votingEvents)
     .values({ ...row, tag })
@@ -94,9 +97,27 @@ export async function updateTaggedEvent(
   before: VotingEvent,
   changes: Partial<NewEventRow>,
 ): Promise<VotingEvent> {
+  return saveEvent(tx, before.id, { ...changes, tag: changedTag(secrets, before, changes) });
+}
+
+/** The tag of an event with a change. @throws ApiError 500 `rows_disagree` where SQL changed it */
+function changedTag(secrets: Secrets, before: VotingEvent, changes: Partial<NewEventRow>): Buffer {
   if (!isGenuineEvent(secrets, before)) throw refuse('rows_disagree');
-  const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
-  return saveEvent(tx, before.id, { ...changes, tag: tagOfEvent(secrets, { ...before, ...given }) });
+  return tagOfEvent(secrets, { ...before, ...givenOf(changes) });
+}
+
+/** Changes what no ballot depends on: the definition keeps its version. @param before as `updateTaggedEvent` takes it; throws the same */
+export async function noteInEvent(
+  tx: Transaction,
+  secrets: Secrets,
+  before: VotingEvent,
+  changes: Partial<Pick<VotingEvent, 'inviteGeneration' | 'identityChanges' | 'rollChanges'>>,
+): Promise<void> {
+  const tag = changedTag(secrets, before, changes);
+  await tx
+    .update(votingEvents)
+    .set({ ...changes, tag })
+    .where(eq(votingEvents.id, before.id));
 }
 
 /** Marks an event as disputed; the first finding stands until a check finds it well. @param alarm what is wrong, by the alarm's name */
@@ -138,12 +159,13 @@ export async function markResultsAnnounced(tx: Transaction, id: string): Promise
   return row;
 }
 
-/** Notes when the result became final, once: a close leaf that follows a later one changes nothing of that. */
-export async function markFinal(tx: Transaction, id: string, finalAt: number): Promise<void> {
+/** Notes when the result became final: when its log was closed. @throws ApiError 500 `rows_disagree` where SQL changed the event */
+export async function markFinal(tx: Transaction, secrets: Secrets, event: VotingEvent, finalAt: number): Promise<void> {
+  if (!isGenuineEvent(secrets, event)) throw refuse('rows_disagree');
   await tx
     .update(votingEvents)
-    .set({ finalAt })
-    .where(and(eq(votingEvents.id, id), isNull(votingEvents.finalAt)));
+    .set({ finalAt, tag: tagOfEvent(secrets, { ...event, finalAt }) })
+    .where(eq(votingEvents.id, event.id));
 }
 
 /** Events that the clock has opened or closed, or whose results it made public, without a message to their receivers. */
@@ -362,25 +384,28 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
   };
 }
 
-/** Counts changes of the roll after the opening, of voters' identities or of what their votes weigh. */
-export async function countRollChange(
+/** Counts changes of the roll after the opening, of voters' identities or of what their votes weigh. Once for an event under its lock. */
+export async function countRollChanges(
   tx: Transaction,
-  id: string,
-  kind: 'identity' | 'roll',
-  count = 1,
+  secrets: Secrets,
+  event: LockedEvent,
+  { identity = 0, roll = 0 }: { readonly identity?: number; readonly roll?: number },
 ): Promise<void> {
-  const change =
-    kind === 'identity'
-      ? { identityChanges: sql`${votingEvents.identityChanges} + ${count}` }
-      : { rollChanges: sql`${votingEvents.rollChanges} + ${count}` };
-  await tx.update(votingEvents).set(change).where(eq(votingEvents.id, id));
+  if (identity + roll === 0) return;
+  const identityChanges = event.identityChanges + identity;
+  await noteInEvent(tx, secrets, event, { identityChanges, rollChanges: event.rollChanges + roll });
 }
 
 export const taggedEvents: TaggedRows = {
   name: 'rows of events',
   async read(db, after, limit) {
     const { id } = votingEvents;
-    const rows = await db.select().from(votingEvents).where(gt(id, after)).orderBy(asc(id)).limit(limit);
+    const rows = await db
+      .select()
+      .from(votingEvents)
+      .where(and(gt(id, after), isNull(votingEvents.deletedAt)))
+      .orderBy(asc(id))
+      .limit(limit);
     return rows.map((row) => ({ id: row.id, tag: row.tag, row: rowOfEvent(row) }));
   },
   retag: (db, id, before, tag) =>
@@ -394,8 +419,14 @@ export const taggedInvites: TaggedRows = {
   name: 'invites',
   async read(db, after, limit) {
     const { id } = eventInvites;
-    const rows = await db.select().from(eventInvites).where(gt(id, after)).orderBy(asc(id)).limit(limit);
-    return rows.map((row) => ({ id: row.id, tag: row.tag, row: rowOfInvite(row) }));
+    const rows = await db
+      .select({ event: votingEvents, invite: eventInvites })
+      .from(eventInvites)
+      .innerJoin(votingEvents, eq(votingEvents.id, eventInvites.votingEventId))
+      .where(gt(id, after))
+      .orderBy(asc(id))
+      .limit(limit);
+    return rows.map(({ event, invite }) => ({ id: invite.id, tag: invite.tag, row: rowOfInvite(invite, event) }));
   },
   retag: (db, id, before, tag) =>
     db

@@ -79,6 +79,10 @@ export const votingEvents = pgTable(
     identityChanges: integer('identity_changes').notNull().default(0),
     /** After the opening: of a voter's weight, group or status, and deletions. */
     rollChanges: integer('roll_changes').notNull().default(0),
+    /** Goes up when an invite is withdrawn or changed: tags of invites bear it. */
+    inviteGeneration: integer('invite_generation').notNull().default(0),
+    /** For a copy whose voters still come: those of the source up to this ID do. */
+    copyUntil: text('copy_until'),
     /** The version of the sum of its roll (`voters/roll-sum.ts`); 0 before the first voter. */
     rollVersion: integer('roll_version').notNull().default(0),
     /** For a copy with its voters: how many there are to copy, and how many are copied. */
@@ -127,6 +131,8 @@ export const ballotKeys = pgTable(
     createdAt: timeMs('created_at').notNull(),
     /** Since when nothing needs it any more: its files are to be destroyed. */
     retiredAt: timeMs('retired_at'),
+    /** That the service says so: SQL destroys no key. */
+    retiredTag: bytes('retired_tag'),
     /** Folders that lack the file for good: it was seen there when it was destroyed, or its loss was accepted. */
     seenIn: text('seen_in').array().notNull().default([]),
   },

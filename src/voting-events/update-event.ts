@@ -79,7 +79,7 @@ export async function updateVotingEvent(
     throw refuse('owner_changes_code', { required: 'owner', granted: organizer.role });
   const ends = endsRehearsal(before, nowMs, changed, body.status);
   // What follows is judged by the event as the wipe leaves it. A refusal undoes the wipe too.
-  const from = ends ? await endRehearsal(tx, before) : before;
+  const from = ends ? await endRehearsal(tx, deps, before) : before;
   await guardColumns(tx, from, changed);
   const changes: Columns = { ...changed, ...(await statusChange(tx, from, changed, body.status)) };
   if (Object.keys(changes).length === 0 && !ends) return before;

@@ -42,7 +42,6 @@ const MOST_SECRETS = 5;
 
 /**
  * Creates an endpoint (contract, "Webhook endpoint management").
- * @param urlSetBy the account of the key, where that is not the owner's
  * @throws ApiError 422 `plan_limit`
  */
 export async function createEndpoint(
@@ -51,7 +50,6 @@ export async function createEndpoint(
   owner: Pick<Caller, 'accountId' | 'plan' | 'keyId'>,
   votingEventId: string | null,
   body: NewEndpoint,
-  urlSetBy = owner.accountId,
 ): Promise<EndpointWithSecret> {
   const limit = deps.plans[owner.plan as keyof Plans].webhookEndpoints;
   if ((await countEndpointsLocked(tx, owner.accountId)) >= limit) throw planLimit('webhook_endpoints', limit);
@@ -63,7 +61,6 @@ export async function createEndpoint(
     accountId: owner.accountId,
     votingEventId,
     url: body.url,
-    urlSetBy,
     description: body.description ?? null,
     eventTypes: body.eventTypes,
     status: 'active',
@@ -93,7 +90,6 @@ export async function changeEndpoint(
   const sent = Object.fromEntries(Object.entries(body).filter(([, value]) => value !== undefined));
   const after = await updateEndpoint(tx, id, {
     ...sent,
-    ...(body.url === undefined || body.url === before.url ? {} : { urlSetBy: caller.accountId }),
     ...(switchOn ? { status: 'active', disabledReason: null, consecutiveFailures: 0, lastSuccessAt: nowMs } : {}),
     ...(switchOff ? { status: 'disabled', disabledReason: 'manual' } : {}),
     updatedAt: nowMs,

@@ -78,7 +78,7 @@ export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpo
       path: '/webhook-endpoints/:id/deliveries/:deliveryId/retry',
       scope: 'write',
       answers: answersQueued('The message is on its way again.'),
-      refusals: ['role', 'endpoint_disabled'],
+      refusals: ['endpoint_disabled'],
     }),
     endpoint,
     takeIdempotencyKey(),

@@ -1,6 +1,5 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
-import type { PlanName } from '#src/accounts/plans.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok, queued } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
@@ -37,11 +36,10 @@ import {
   viewEndpoint,
 } from './webhook-endpoint.ts';
 
-/** An event as an account sees it: its owner's account, and what the account may do with it. */
+/** An event as an account sees it, and what the account may do with it. */
 interface SeenEvent {
-  readonly event: { readonly id: string; readonly accountId: string };
+  readonly event: { readonly id: string };
   readonly role: Role;
-  readonly ownerPlan: PlanName;
 }
 
 /**
@@ -58,38 +56,35 @@ const urlFaultBy =
   (url: string): string | undefined =>
     ownInbox.nameOf(url) === undefined ? endpointUrlFault(url, config.webhookAllowPrivate) : undefined;
 
-/** An endpoint of one event is seen and changed by the roles in that event, one of an account by that account. */
-const loadEndpoint = (deps: Deps, requireSeen: FindSeenEvent<SeenEvent>) =>
+/** An endpoint, and what it is sent, is for the account that owns it alone, also where its event is shared (completions 2.5). */
+const loadEndpoint = (deps: Deps) =>
   findTarget(async (c) => {
-    const { accountId } = c.get('caller');
     const found = await findEndpoint(deps.db, c.req.param('id') ?? '');
-    if (found === undefined) throw notFound();
-    if (found.accountId === accountId) return { endpoint: found, role: 'owner' as Role };
-    if (found.votingEventId === null) throw notFound();
-    const { role } = await requireSeen(accountId, found.votingEventId);
-    return { endpoint: found, role };
+    if (found?.accountId !== c.get('caller').accountId) throw notFound();
+    return { endpoint: found };
   });
 
 export type LoadEndpoint = ReturnType<typeof loadEndpoint>;
 
 /** Webhook endpoints and their deliveries (contract, "Webhook endpoint management"; completions 8), in the order of the API reference. */
 export function webhookRouter(deps: Deps, findSeen: FindSeenEvent<SeenEvent | undefined>): Hono<Env> {
-  /** @throws ApiError `not_found` */
-  const requireSeen = async (accountId: string, reference: string): Promise<SeenEvent> => {
+  /** @throws ApiError `not_found`; 403 `role` */
+  const requireOwned = async (accountId: string, reference: string): Promise<SeenEvent> => {
     const seen = await findSeen(accountId, reference);
     if (seen === undefined) throw notFound();
+    requireRole('owner', seen);
     return seen;
   };
-  const endpoint = loadEndpoint(deps, requireSeen);
+  const endpoint = loadEndpoint(deps);
   const router = new Hono<Env>();
-  addListAndCreate(router, deps, requireSeen);
+  addListAndCreate(router, deps, requireOwned);
   addOneEndpoint(router, deps, endpoint);
   addDeliveries(router, deps, endpoint);
   addEventTypes(router);
   return router;
 }
 
-function addListAndCreate(router: Hono<Env>, deps: Deps, requireSeen: FindSeenEvent<SeenEvent>): void {
+function addListAndCreate(router: Hono<Env>, deps: Deps, requireOwned: FindSeenEvent<SeenEvent>): void {
   router.on(
     ...operation({
       operationId: 'listWebhookEndpoints',
@@ -98,17 +93,16 @@ function addListAndCreate(router: Hono<Env>, deps: Deps, requireSeen: FindSeenEv
       path: '/webhook-endpoints',
       scope: 'read',
       description:
-        'Those of one event with `votingEventCode`, whoever of its editors made them; without it, those of the account.',
+        'Those of one event with `votingEventCode`, for its owner alone; without it, those of the account, which hear of the events that it owns.',
       answers: answersList(endpointView, 'The endpoints.'),
-      refusals: ['not_found'],
+      refusals: ['not_found', 'role'],
       query: listEndpointsQuery,
     }),
     async (c) => {
       const { votingEventCode, ...filter } = c.get('query');
       const { accountId } = c.get('caller');
-      const seen = votingEventCode === undefined ? undefined : await requireSeen(accountId, votingEventCode);
-      const owner = seen?.event.accountId ?? accountId;
-      const rows = await listEndpoints(deps.db, owner, { ...filter, votingEventId: seen?.event.id ?? null });
+      const owned = votingEventCode === undefined ? undefined : await requireOwned(accountId, votingEventCode);
+      const rows = await listEndpoints(deps.db, accountId, { ...filter, votingEventId: owned?.event.id ?? null });
       return answer(c, list(rows.map(viewEndpoint)));
     },
   );
@@ -128,14 +122,9 @@ function addListAndCreate(router: Hono<Env>, deps: Deps, requireSeen: FindSeenEv
     (c) =>
       change(c, async (tx) => {
         const { votingEventCode } = c.get('body');
-        const { accountId, keyId, plan } = c.get('caller');
-        const seen = votingEventCode === undefined ? undefined : await requireSeen(accountId, votingEventCode);
-        requireRole('editor', seen);
-        // The endpoints of an event belong to its owner, whose plan decides (completions 2.5).
-        const owner = { accountId: seen?.event.accountId ?? accountId, plan: seen?.ownerPlan ?? plan, keyId };
-        return created(
-          withSecret(await createEndpoint(tx, deps, owner, seen?.event.id ?? null, c.get('body'), accountId)),
-        );
+        const caller = c.get('caller');
+        const owned = votingEventCode === undefined ? undefined : await requireOwned(caller.accountId, votingEventCode);
+        return created(withSecret(await createEndpoint(tx, deps, caller, owned?.event.id ?? null, c.get('body'))));
       }),
   );
 }
@@ -162,7 +151,6 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
       scope: 'write',
       answers: answersOne(endpointView, 'The endpoint as it is now.'),
       example: { status: 'disabled' },
-      refusals: ['role'],
     }),
     endpoint,
     body(updateEndpointBody(urlFaultBy(deps))),
@@ -179,7 +167,6 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
       path: '/webhook-endpoints/:id',
       scope: 'write',
       answers: answersNothing('The endpoint is gone.'),
-      refusals: ['role'],
     }),
     endpoint,
     (c) =>
@@ -196,7 +183,7 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
       path: '/webhook-endpoints/:id/test',
       scope: 'write',
       answers: answersQueued('The message is on its way; see the deliveries.'),
-      refusals: ['role', 'endpoint_disabled'],
+      refusals: ['endpoint_disabled'],
     }),
     endpoint,
     takeIdempotencyKey(),
@@ -211,7 +198,6 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
       path: '/webhook-endpoints/:id/rotate-secret',
       scope: 'write',
       answers: answersOne(endpointWithSecretView, 'The endpoint, with its new secret.'),
-      refusals: ['role'],
     }),
     endpoint,
     takeIdempotencyKey(),

@@ -9,7 +9,7 @@ import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { PostOutcome } from './guarded-post.ts';
 import { type RecordDeps, recordEvent } from './record-event.ts';
-import { listEndpointsSetBy, lockEndpoint, updateEndpoint } from './repository.ts';
+import { lockEndpoint, updateEndpoint } from './repository.ts';
 import { type DueDelivery, noteFailedAttempt } from './sending-repository.ts';
 import { type DisabledReason, viewEndpoint, type WebhookEndpoint } from './webhook-endpoint.ts';
 
@@ -59,20 +59,6 @@ async function disableEndpoint(
   const { origin, pathname } = new URL(endpoint.url);
   const url = `${origin}${pathname}`;
   await enqueue(tx, MAIL_DISABLED_ENDPOINT, { accountId, endpointId: endpoint.id, url, reason: REASONS[reason] });
-}
-
-/**
- * Switches off what an account that does not see an event any more had sent about it: the endpoints whose address it set last.
- * Their owner may switch them on again.
- */
-export async function disableEndpointsOf(
-  tx: Transaction,
-  deps: RecordDeps,
-  votingEventId: string,
-  accountId: string,
-): Promise<void> {
-  for (const endpoint of await listEndpointsSetBy(tx, votingEventId, accountId))
-    await disableEndpoint(tx, deps, endpoint, 'manual');
 }
 
 /** Mails the owner, where the account has an address for such mail. */

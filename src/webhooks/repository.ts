@@ -70,20 +70,6 @@ export async function countEndpointsLocked(tx: Transaction, accountId: string): 
   return row?.count ?? 0;
 }
 
-/** The endpoints of an event whose address an account set last, locked. */
-export async function listEndpointsSetBy(
-  tx: Transaction,
-  votingEventId: string,
-  accountId: string,
-): Promise<WebhookEndpoint[]> {
-  return tx
-    .select()
-    .from(webhookEndpoints)
-    .where(and(eq(webhookEndpoints.votingEventId, votingEventId), eq(webhookEndpoints.urlSetBy, accountId)))
-    .orderBy(webhookEndpoints.id)
-    .for('update');
-}
-
 export async function insertEndpoint(tx: Transaction, row: NewEndpointRow): Promise<WebhookEndpoint> {
   const [inserted] = await tx.insert(webhookEndpoints).values(row).returning();
   if (inserted === undefined) throw new Error('an insert returned no row');

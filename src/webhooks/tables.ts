@@ -15,7 +15,6 @@ export const webhookEndpoints = pgTable(
     votingEventId: text('voting_event_id'),
     url: text().notNull(),
     /** The account whose key set the address last. */
-    urlSetBy: text('url_set_by').notNull(),
     description: text(),
     eventTypes: text('event_types').array().notNull(),
     status: text().$type<EndpointStatus>().notNull(),

@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { tagOfRow } from '#src/platform/row-tag.ts';
-import { copyRollJob, rowOfCopy } from '#src/voters/copy-event.ts';
+import { copyRollJob, tagOfCopy } from '#src/voters/copy-event.ts';
 import { rollCopies } from '#src/voters/tables.ts';
+import { tagOfEvent } from '#src/voting-events/event-tag.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
@@ -141,12 +142,15 @@ describe('a copy of an event', () => {
       [copy.id],
     );
     await $client.query('DELETE FROM roll_copies WHERE voting_event_id = $1', [copy.id]);
-    const order = { votingEventId: copy.id, sourceId: source.id, groups: [], copyUntil: 'vtr_zzz', keyId: 'key' };
-    const tag = tagOfRow(service.deps.secrets, rowOfCopy(order));
-    await service.deps.db.insert(rollCopies).values({ ...order, tag });
+    const order = { votingEventId: copy.id, sourceId: source.id, groups: [], copiedTo: '', keyId: 'key' };
+    const ordered = await findEventById(service.deps.db, copy.id);
+    if (ordered === undefined) throw new Error('the copy is there');
+    const until = { copyUntil: 'vtr_zzz' };
+    await service.deps.db.insert(rollCopies).values({ ...order, tag: tagOfCopy(service.deps.secrets, order, until) });
+    const tag = tagOfEvent(service.deps.secrets, { ...ordered, ...until });
     await $client.query(
-      'UPDATE voting_events SET copy_done = 0, copy_total = 3, voter_count = voter_count - $2 WHERE id = $1',
-      [copy.id, rows[0].gone],
+      `UPDATE voting_events SET copy_done = 0, copy_total = 3, voter_count = voter_count - $2, copy_until = $3, tag = $4 WHERE id = $1`,
+      [copy.id, rows[0].gone, until.copyUntil, tag],
     );
     const second = await call('POST', `/${copy.id}/copy`, { title: 'Third', withVoters: true });
     expect([second.status, second.body.error.details]).toEqual([

@@ -3,11 +3,13 @@ import { describe, expect, test } from 'vitest';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { foldAllRollFigures, foldRollFigures } from '#src/results/read-stats.ts';
-import { readTurnoutByGroup, readVoterFigures } from '#src/results/repository.ts';
+import { readVoterFigures } from '#src/results/repository.ts';
+import { readTurnoutByGroup } from '#src/voters/check-roll.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import { standAs } from '#test/harness/genuine-rows.ts';
 import { eventually, startTestService, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
@@ -188,12 +190,11 @@ describe('who voted in a secret event', () => {
     ['rejected before', 'rejected', false],
     ['waiting for approval', 'pending', false],
     ['rejected after the vote', 'rejected', true],
-  ])('counts as holders of a weight those who may vote alone, not those %s', async (_who, status, later) => {
+  ] as const)('counts as holders of a weight those who may vote alone, not those %s', async (_who, status, later) => {
     const election = await createElection([1, 1, 1, 1, 1, 1, 7, 7, 7, 7, 7]);
     const { id } = election.event;
     const others = election.voters.slice(7).map((voter) => voter.id);
-    const changed = 'UPDATE voters SET status = $3 WHERE voting_event_id = $1 AND id = ANY ($2)';
-    const turn = () => service.query(changed, [id, others, status]);
+    const turn = () => standAs(service, id, status, sql`v.id = ANY (${sql.param(others)}::text[])`);
     if (!later) await turn();
     await vote(election, election.voters[6] as Voter);
     if (later) await turn();
@@ -209,7 +210,7 @@ describe('who voted in a secret event', () => {
       { voter: { selfRegistration: true, approval: 'automatic' } },
     );
     const { id } = election.event;
-    await service.query("UPDATE voters SET status = 'pending' WHERE voting_event_id = $1", [id]);
+    await standAs(service, id, 'pending');
     const hook = { url: 'https://hooks.example.com/none', eventTypes: ['voter.updated'] };
     const endpoint = await account.make('/webhook-endpoints', hook);
     const statuses = async (): Promise<string[]> =>
@@ -255,9 +256,8 @@ describe('who voted in a secret event', () => {
     const registered = { voter: { selfRegistration: true, approval: 'automatic' } };
     const election = await createElection([1, 1, 1, 1, 1, 1, 1], registered);
     const { id } = election.event;
-    const pending = "UPDATE voters SET status = 'pending' WHERE voting_event_id = $1 AND id <> $2";
     const [known] = election.voters;
-    await service.query(pending, [id, known?.id]);
+    await standAs(service, id, 'pending', sql`v.id <> ${known?.id}`);
     const log = new LogReader(service, id, account.vote);
     const rolls = async () =>
       (await log.leaves()).filter(({ t }) => t === 'roll').map(({ heads, weight }) => ({ heads, weight }));
@@ -392,7 +392,7 @@ describe('the figures of a roll', () => {
     expect((await figuresOf(event)).voters).toEqual(before);
     demand(await account.delete(`${path}/voters/${idOf(7)}`), 202);
     await agree();
-    expect(await readTurnoutByGroup(service.deps.db, event.id, 5)).toEqual([
+    expect(await readTurnoutByGroup(service.deps.db, event.id)).toEqual([
       ...[{ groupId: groups[0], voters: 8, voted: 2 }],
       ...[{ groupId: groups[1], voters: 7, voted: 1 }],
     ]);
@@ -421,7 +421,7 @@ describe('the figures of a roll', () => {
       const before = await rowsRead(tx);
       const { voters, changes } = await readVoterFigures(tx, event.id);
       expect([voters.total, changes]).toEqual([600, 2]);
-      expect(await readTurnoutByGroup(tx, event.id, 5)).toEqual([]);
+      expect(await readTurnoutByGroup(tx, event.id)).toEqual([]);
       expect(await rowsRead(tx)).toBe(before);
     });
   });

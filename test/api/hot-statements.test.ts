@@ -1,7 +1,8 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import pg, { type Pool } from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { findUnaccounted } from '#src/ballot-log/check-repository.ts';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { type CastRequest, castBallots, confirmBallots } from '#src/ballots/repository.ts';
 import { readCountInputs } from '#src/results/read-count-inputs.ts';
@@ -382,4 +383,30 @@ describe('trips to the database', () => {
     expect(statements.length).toBeGreaterThan(0);
     expect(statements.length).toBeLessThan(64);
   });
+});
+
+test('ballots are held against their voters in steps of ten thousand rows, however many there are', async () => {
+  const heads: Record<string, number[]> = { participation: [], ballot_blocks: [], ballot_queue: [] };
+  const query = pg.Client.prototype.query;
+  const spy = vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...words: never[]) {
+    const answer: unknown = Reflect.apply(query, this, words);
+    const text = String(Reflect.get(Object(words[0]), 'text') ?? words[0]);
+    const [table = ''] = /participation|ballot_blocks|ballot_queue/.exec(text) ?? [];
+    if (answer instanceof Promise && table !== '')
+      void answer.then(({ rows }) => heads[table]?.push(Number(rows[0]?.heads ?? Number.NaN)));
+    return answer;
+  } as typeof query);
+  await service.query(
+    `INSERT INTO ballot_logs (voting_event_id, size, ballots, confirmed, note, frontier, config_hash, config_seq, paper_version, roll_seq, lot_seed)
+     VALUES ($1, 0, 0, 0, '', '', '', 0, 0, 0, '') ON CONFLICT DO NOTHING`,
+    [full.event.id],
+  );
+  const found = await findUnaccounted(service.deps.db, full.event.id);
+  spy.mockRestore();
+  // Its box was filled beside its log.
+  expect(found).toBe('a ballot stands behind the end of the log');
+  const sum = (all: readonly number[] = []): number => all.reduce((one, other) => one + other, 0);
+  expect(sum(heads['participation'])).toBe(full.voters * 0.4);
+  expect(sum(heads['ballot_blocks']) + sum(heads['ballot_queue'])).toBe(full.voters * 0.4);
+  expect(Math.max(...(heads['participation'] ?? []))).toBeLessThanOrEqual(10_000);
 });

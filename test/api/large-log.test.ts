@@ -1,12 +1,14 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { recordCheckpoint } from '#src/ballot-log/checkpoint.ts';
+import { drawSeed } from '#src/ballot-log/lot.ts';
 import { CompactRange, hashLeaf, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
 import { loadNodes } from '#src/ballot-log/read-log.ts';
 import { insertHead } from '#src/ballot-log/repository.ts';
 import { TILE_WIDTH } from '#src/ballot-log/tiles.ts';
 import { appendLeaves } from '#src/ballot-log/tree-store.ts';
 import { inTransaction } from '#src/database/client.ts';
+import { sha256 } from '#src/platform/secrets.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
 import { demand } from '#test/harness/elections.ts';
@@ -19,7 +21,10 @@ const SIZE = TILE_WIDTH ** 2 + 3 * TILE_WIDTH + 7;
 const EARLIER = TILE_WIDTH ** 2 - 1;
 const CHUNK = 8_192;
 
-const leafOf = (index: number): Buffer => Buffer.from(`{"v":1,"t":"note","index":${index}}`);
+let seedHash = '';
+/** The first leaf commits to the seed of the lot, as in every log. */
+const leafOf = (index: number): Buffer =>
+  Buffer.from(`{"v":1,"t":"note","index":${index}${index === 0 ? `,"seed":"${seedHash}"` : ''}}`);
 
 let eventId: string;
 let log: LogReader;
@@ -35,6 +40,8 @@ beforeAll(async () => {
   const event = await findEventById(deps.db, eventId);
   if (event === undefined) throw new Error('the event is there');
   const frontier = new CompactRange();
+  const lot = drawSeed(deps.secrets, event);
+  seedHash = sha256(lot.seed).toString('hex');
   let note = '';
   for (let from = 0; from < SIZE; from = frontier.size) {
     const to = from < EARLIER ? Math.min(from + CHUNK, EARLIER) : Math.min(from + CHUNK, SIZE);
@@ -61,7 +68,7 @@ beforeAll(async () => {
       end: null,
       rollMixedAt: null,
       rollScatteredAt: null,
-      lotSeed: '',
+      lotSeed: lot.sealed,
       note,
       lotRoot: null,
       ...{ confirmed: 0, confirmedAtChange: null, rollSeq: 0 },

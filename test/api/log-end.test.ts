@@ -6,6 +6,7 @@ import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
+import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
@@ -105,6 +106,41 @@ test.each([
   },
 );
 
+test('an election whose log another process holds is closed by the next turn that records its roll', async () => {
+  const election = await createKeyedElection(service, account, [1, 1]);
+  await voteWith(service, election, [0]);
+  await sealBallots(service, election.id);
+  const path = `/voting-events/${election.id}`;
+  demand(await account.patch(`${path}/voters/${election.voters[1]?.id}`, { weight: 3 }), 200);
+  // No turn has recorded the weight yet.
+  await moveEnd(service.deps, election.id, CLOSED);
+  const client = await service.deps.db.$client.connect();
+  await client.query('BEGIN');
+  await client.query('SELECT pg_advisory_xact_lock(hashtextextended($1, 0))', [`seal ${election.id}`]);
+  let holds = true;
+  const release = async (): Promise<void> => {
+    if (holds) await client.query('ROLLBACK');
+    holds = false;
+  };
+  const seal = sealDeps(service.deps);
+  try {
+    // A turn that counted now would close beside the holder, who lets go meanwhile.
+    await sequenceLog(
+      { ...seal, countFinally: (definition) => release().then(() => seal.countFinally(definition)) },
+      election.id,
+      1,
+    );
+    expect(await kinds(election)).toEqual(['open', 'ballot', 'config']);
+  } finally {
+    await release();
+    client.release();
+  }
+  await Promise.all([1, 2, 3].map(() => sequenceLog(seal, election.id, 1)));
+  expect(await account.show(path)).toMatchObject({ disputed: false });
+  await requireRight(election, 1, true);
+  expect(await kinds(election)).toEqual(['open', 'ballot', 'config', 2, 'close']);
+});
+
 /**
  * An open event may become another type until its first ballot (completions 2.4). What it is then decides: its ballots count, its
  * log has the roll of an election and none of a poll, and everything verifies.
@@ -117,8 +153,8 @@ async function become(event: { readonly id: string }, type: string): Promise<voi
   await sealBallots(service, event.id);
 }
 
-async function requireRight(event: KeyedElection, ballots: number): Promise<void> {
-  await finishEvent(service, event.id);
+async function requireRight(event: KeyedElection, ballots: number, isFinished = false): Promise<void> {
+  if (!isFinished) await finishEvent(service, event.id);
   const path = `/voting-events/${event.id}`;
   await account.change(path, { results: { visibility: 'published' } });
   const results = await account.show(`${path}/results`);

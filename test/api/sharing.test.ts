@@ -1,7 +1,8 @@
 import { beforeAll, describe, expect, test } from 'vitest';
 import { demand, issuesOf, refusalOf, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { expireInvite } from '#test/harness/genuine-rows.ts';
 import { acceptInvite, invite, inviteToken, shareEvent } from '#test/harness/sharing.ts';
-import { type TestAccount, type TestService, useService } from '#test/harness/test-service.ts';
+import { type TestAccount, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
 
 let owner: TestAccount;
 let guest: TestAccount;
@@ -93,7 +94,7 @@ describe('an invite', () => {
   test('that expired is refused, and its address can be invited again', async () => {
     const { body } = await as(owner, 'POST', '/invites', { email: 'late@club.example', role: 'viewer' });
     const token = await inviteToken(service, 'late@club.example');
-    await service.query('UPDATE event_invites SET expires_at = 1 WHERE id = $1', [body.data.id]);
+    await expireInvite(service, event.id, body.data.id);
     expect(refusalOf(await acceptInvite(service, guest.write, token))).toEqual([409, 'invite_expired']);
     expect((await as(owner, 'GET', '/invites?status=expired')).body.data).toHaveLength(1);
     expect((await as(owner, 'POST', '/invites', { email: 'late@club.example', role: 'viewer' })).status).toBe(201);
@@ -143,8 +144,11 @@ describe('an invite', () => {
         [event.id],
       );
       expect(rowCount).toBe(90);
-      const ask = (on: TestService, body: object) =>
-        on.call('POST', `/voting-events/${event.id}/invites`, body, { key: owner.write });
+      // A client repeats what is refused because the event is held (completions 1.6).
+      const ask = async (on: TestService, body: object): Promise<TestAnswer> => {
+        const answer = await on.call('POST', `/voting-events/${event.id}/invites`, body, { key: owner.write });
+        return refusalOf(answer)[1] === 'busy' ? ask(on, body) : answer;
+      };
       const answers = await Promise.all(
         Array.from({ length: 32 }, (_, index) =>
           ask(index % 2 === 0 ? service : other, { email: `race${index}@club.example`, role: 'viewer' }),
@@ -211,8 +215,7 @@ describe('a viewer', () => {
   test('is told that webhooks of the event are its owner’s', async () => {
     const body = { url: 'https://hooks.example.com/x', eventTypes: ['voter.created'], votingEventCode: event.code };
     expect(refusalOf(await guest.post('/webhook-endpoints', body))).toEqual([403, 'role']);
-    const listed = await guest.get(`/webhook-endpoints?votingEventCode=${event.code}`);
-    expect([listed.status, listed.body.data]).toEqual([200, []]);
+    expect(refusalOf(await guest.get(`/webhook-endpoints?votingEventCode=${event.code}`))).toEqual([403, 'role']);
   });
 });
 

@@ -78,13 +78,19 @@ describe('past the capacity of the process', () => {
     const load = new Load(() => waiting);
     const left = Array.from({ length: MOST_PRESSURE.read.underWay }, () => load.enter('read'));
     expect(() => load.enter('read')).toThrow('Too many requests');
-    expect(load.enter('change')).toBeTypeOf('function');
-    for (const leave of left) leave();
-    expect(load.enter('read')).toBeTypeOf('function');
+    load.enter('change').leave();
+    for (const stay of left) stay.rest();
+    // Who waits for the sender or for a turn has nothing done.
+    load.enter('read').leave();
+    for (const stay of left) stay.goOn();
+    expect(() => load.enter('read')).toThrow('Too many requests');
+    for (const stay of left) stay.leave();
+    load.enter('read').leave();
     waiting = MOST_PRESSURE.read.waiting;
     expect(() => load.enter('read')).toThrow('Too many requests');
     waiting = 0;
-    expect(load.enter('read')).toBeTypeOf('function');
+    load.enter('read').leave();
+    expect(load.pressure().underWay).toBe(0);
   });
 
   test('a process that comes late to everything says so, and not one that was held up once', async () => {

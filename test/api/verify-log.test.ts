@@ -115,7 +115,10 @@ describe('the verifier, run against the service', () => {
     const changed = await runVerifier(fresh.port, event.id, key);
     await fresh.stop();
     const failed = changed.report.checks.filter(({ status }: { status: string }) => status === 'failed');
-    expect([changed.code, failed.map(({ name }: { name: string }) => name)]).toEqual([1, ['close', 'openings']]);
+    expect([changed.code, failed.map(({ name }: { name: string }) => name)]).toEqual([
+      1,
+      ['not disputed', 'close', 'openings'],
+    ]);
     expect(await checkLog(service.deps, event.id)).toBe('the ballot at 1 is not the one in the log');
     await behindTheGuards([
       'UPDATE log_leaves a SET data = b.data FROM log_leaves b WHERE a.voting_event_id = $1 AND a.leaf_index = 1 AND b.voting_event_id = $1 AND b.leaf_index = 2',

@@ -108,14 +108,17 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
       const deciding = {
         votingEventId: eventId,
         id: voterRowIdOf(from + index),
+        name: `Voter ${from + index}`,
         email,
         emailKey: email,
+        voterId: id,
         voterIdKey: id,
       };
-      const standing = { groupId: null, weightMicro: UNIT, status: 'approved', keyGeneration: 0 } as const;
+      const came = { source: 'organizer', keyGeneration: 0 } as const;
+      const standing = { groupId: null, weightMicro: UNIT, status: 'approved', ...came } as const;
       const tag = tagOfVoter(secrets, { ...deciding, ...standing });
       const rest = [email, email, id, id, 1_000_000, 'approved', 'organizer', 'used', now, now, tag];
-      return [eventId, deciding.id, `Voter ${from + index}`, ...rest];
+      return [eventId, deciding.id, deciding.name, ...rest];
     },
   });
   await copyRows(bench.databaseUrl, {
@@ -212,7 +215,7 @@ export async function addQueuedBallots(bench: Bench, election: BenchElection, ro
       const entries = chosen.map(({ number }) => ({ candidate: number, value: 1 }));
       const packed = packEntries([{ position: position?.number ?? 0, entries }]);
       const sealed = sealBallot(election, tag, codeTagOf(codeOf(index)), packed, castFor(election, index));
-      const time = sealWaitingTime(election.secrets, election.id, tag, tag.subarray(0, 6));
+      const time = sealWaitingTime(election.secrets, election.id, tag, tag.subarray(0, 12), Date.now());
       return [election.id, `bal_${tag.toString('hex', 0, 13)}`, tag, sealed, 1_000_000, NOTHING, time, Date.now()];
     },
   });

@@ -135,14 +135,21 @@ test('`doctor` says of each folder what its loss would do', async () => {
   const losses = async () =>
     (await cli('doctor')).said.filter(({ name }: { name: string }) => name.startsWith('loss of'));
   const [name = ''] = keyFiles(main, election.id);
-  expect(await losses()).toMatchObject(
-    Object.values(PLACES).map((folder) => ({ name: `loss of ${folder}`, status: 'ok' })),
-  );
+  const dataDir = { name: 'loss of DATA_DIR', detail: expect.stringContaining('what was signed last is forgotten') };
+  expect(await losses()).toMatchObject([
+    ...Object.values(PLACES).map((folder) => ({
+      name: `loss of ${folder}`,
+      status: 'ok',
+      detail: expect.stringContaining('right'),
+    })),
+    dataDir,
+  ]);
   renameSync(path.join(copy, name), path.join(root, name));
   expect(await losses()).toMatchObject([
     { status: 'warning', detail: expect.stringContaining(`the ballots that wait in ${election.code} are lost`) },
     { status: 'warning', detail: expect.stringContaining('all are read elsewhere') },
     { status: 'ok' },
+    dataDir,
   ]);
   renameSync(path.join(root, name), path.join(copy, name));
 });

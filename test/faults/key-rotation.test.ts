@@ -1,9 +1,11 @@
 import { randomBytes } from 'node:crypto';
+import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { openSecret } from '#src/webhooks/signature.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, sealBallots, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { setEvent } from '#test/harness/genuine-rows.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import {
   eventually,
@@ -135,11 +137,8 @@ test('a stored answer comes before the judgement of a body that is refused by no
   const body = { visitorId: visitor(), votes: votesFor(event) };
   const path = `/public/voting-events/${event.id}/ballot/cast`;
   const first = await post(before, path, body, account.vote, headers);
-  await before.query(
-    `UPDATE voting_events SET pay_to_vote = '{"amountMinor": 500, "currency": "eur"}', payment_provider = 'provider_a',
-       paper_version = paper_version + 1 WHERE id = $1`,
-    [event.id],
-  );
+  const price = sql`pay_to_vote = '{"amountMinor": 500, "currency": "eur"}'`;
+  await setEvent(before, event.id, sql`${price}, payment_provider = 'provider_a', paper_version = paper_version + 1`);
   before.deps.events.forget(event.id);
   expect((await post(before, path, { ...body, visitorId: visitor() }, account.vote)).status).toBe(422);
   const repeat = await post(before, path, body, account.vote, headers);

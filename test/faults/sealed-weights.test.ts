@@ -55,6 +55,10 @@ test('the weight that counts is the one at the cast, after a change before it', 
   expect(await weightsIn('ballot_queue', election)).toEqual([{ sealed: 4_000_000n, row: 4_000_000n }]);
 });
 
+/** Weights of Ada and of Bea. */
+const weightsWon = ({ positions }: { positions: { candidates: { name: string; weightWon: string }[] }[] }) =>
+  ['Ada', 'Bea'].map((name) => positions[0]?.candidates.find((one) => one.name === name)?.weightWon);
+
 test('weights that are swapped between two waiting ballots are found when these are sealed: the others are, and the results say so', async () => {
   const election = await createKeyedElection(service, account, [1, 9, 1, 1, 1]);
   await voteWith(service, election, [0, 1, 2, 3, 4]);
@@ -73,7 +77,10 @@ test('weights that are swapped between two waiting ballots are found when these 
     [election.id],
   );
   expect(rows).toEqual([{ sealed: 3, waiting: 2, alarms: 1 }]);
-  expect(await resultsOf(election)).toMatchObject({ disputed: true, stats: { ballots: 3 } });
+  // Who confirmed is counted, with the weight of the cast: it stands under the key of the election, and no row decides it.
+  const results = await resultsOf(election);
+  expect(results).toMatchObject({ final: false, disputed: true, stats: { ballots: 5 } });
+  expect(weightsWon(results)).toEqual(['3', '10']);
 });
 
 test('the weight of a pending ballot that is changed before its confirm is found as well', async () => {
@@ -84,7 +91,9 @@ test('the weight of a pending ballot that is changed before its confirm is found
   await seal(election.id);
   expect((await resultsOf(election)).disputed).toBe(true);
   await close(election.id);
-  expect(await resultsOf(election)).toMatchObject({ final: false, disputed: true, stats: { ballots: 0 } });
+  const results = await resultsOf(election);
+  expect(results).toMatchObject({ final: false, disputed: true, stats: { ballots: 1 } });
+  expect(weightsWon(results)).toEqual(['1', '0']);
 });
 
 test('a waiting ballot whose seal was damaged keeps its event from being final, and no other', async () => {

@@ -195,8 +195,15 @@ function rollRows(world: World, voting_event_id: string, secrets: Secrets, now: 
     voters: world.people.map((one, index) => {
       const [id, email] = [`vtr_${index}`, `p${index}@example.org`];
       const [emailKey, voterIdKey] = one.deleted === 'queued' ? [null, null] : [email, `ID${index}`];
-      const standing = { groupId: one.group, weightMicro: BigInt(one.weight), status: one.status, keyGeneration: 0 };
-      const tag = tagOfVoter(secrets, { votingEventId: voting_event_id, id, email, emailKey, voterIdKey, ...standing });
+      const standing = {
+        groupId: one.group,
+        weightMicro: BigInt(one.weight),
+        status: one.status,
+        source: 'organizer' as const,
+        keyGeneration: 0,
+      };
+      const named = { id, name: `Person ${index}`, email, emailKey, voterId: `ID${index}`, voterIdKey };
+      const tag = tagOfVoter(secrets, { votingEventId: voting_event_id, ...named, ...standing });
       return {
         ...{ voting_event_id, id, name: `Person ${index}`, email, email_key: emailKey, voter_id: `ID${index}` },
         ...{ voter_id_key: voterIdKey, group_id: one.group, weight_micro: one.weight, tag: hex(tag) },
@@ -403,8 +410,8 @@ export function expectedRoll(world: World, requests: readonly Asked[]): unknown[
     const asked = reached.find(({ person: own }) => own === index);
     const admitted = one.status === 'approved' || (one.status === 'pending' && world.approval === 'automatic');
     const used = asked !== undefined && isProven(world, asked) && admitted;
-    const [status, key_status] = used ? ['approved', 'used'] : [one.status, one.keyStatus];
-    return { id: `vtr_${index}`, status, key_status };
+    // The SQL function leaves the voter pending. The program approves, and writes the tag of the approved row.
+    return { id: `vtr_${index}`, status: one.status, key_status: used ? 'used' : one.keyStatus };
   });
 }
 

@@ -56,13 +56,13 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
     },
   ],
   voters: [
-    { tables: ['audit_entries'], reason: 'an erased voter leaves the audit trail, too' },
     {
       tables: ['ballot_queue', 'pending_ballots', 'undisclosed_ballots', 'waiting_participants'],
       reason: 'a voter with a waiting or undisclosed ballot is judged under the lock of the roll',
     },
   ],
   'voting-events': [
+    { tables: ['audit_entries'], reason: 'an erased voter leaves the audit trail, too' },
     { tables: ['accounts'], reason: 'access and its plan are read in one trip' },
     { tables: ['service_identity'], reason: 'the folders of keys bear the identity of the cluster' },
     {

@@ -6,7 +6,7 @@ import { codeTagOf, sealSecretBallot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
-import { tagOfIdentity, tagOfParticipation } from '#src/voters/voter-tag.ts';
+import { taggedVoter, tagOfIdentity, tagOfParticipation } from '#src/voters/voter-tag.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { createTestEvent, type TestEvent } from './elections.ts';
@@ -147,7 +147,7 @@ export class FullElection {
       ...{ ballotId: `bal_new_${ballot}`, salt: Buffer.alloc(32) },
       ...{ sealedTime: Buffer.alloc(6), atMs: Date.now(), newVoterId: 'vtr_none', endsAt: null, rehearsal: null },
       // Its ballots and their statements are looked at, and not whose they are.
-      admit: ({ participant }) => tagOfParticipation(this.service.deps.secrets, this.event.id, participant),
+      admit: ({ tagged }) => tagOfParticipation(this.service.deps.secrets, taggedVoter(this.event.id, tagged)),
     };
   }
 }

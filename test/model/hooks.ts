@@ -66,9 +66,8 @@ function create(model: Model, { body, key }: Context): Expected[] {
   const event = typeof code === 'string' ? model.find(code) : undefined;
   const role = event === undefined || event.deleted ? undefined : roleOf(event, key.account);
   if (code !== undefined && role === undefined) return [notFound(), unfit(['votingEventCode'])];
-  if (role === 'viewer') return [refuse(403, 'forbidden', 'role')];
-  // The endpoints of an event are its owner's, also those that its editors make.
-  const account = event?.account ?? key.account;
+  if (role !== undefined && role !== 'owner') return [refuse(403, 'forbidden', 'role')];
+  const { account } = key;
   const endpoint: Endpoint = {
     id: '',
     account,
@@ -93,7 +92,6 @@ function patch(model: Model, context: Context): Expected[] {
   const { body } = context;
   const endpoint = endpointOf(model, context);
   if (endpoint === undefined) return [];
-  if (looksOnly(model, endpoint, context)) return [refuse(403, 'forbidden', 'role')];
   const issues = [...kit.check(body, { ...spec, status: kit.among('active', 'disabled') }), ...twice(body)];
   if (issues.length > 0) return [invalid(issues)];
   if (Object.keys(body).length === 0) return [refuse(422, 'validation_error')];
@@ -101,30 +99,29 @@ function patch(model: Model, context: Context): Expected[] {
   return [ok(200, { ...endpointBody(next), secret: kit.ABSENT }, () => Object.assign(endpoint, next))];
 }
 
-/** Undefined where the caller's account may not see the endpoint. */
-function roleAt(model: Model, endpoint: Endpoint, { key }: Context): ReturnType<typeof roleOf> {
-  if (endpoint.account === key.account) return 'owner';
-  const event = model.events.find((one) => one.id === endpoint.eventId && !one.deleted);
-  return event === undefined ? undefined : roleOf(event, key.account);
-}
 const endpointOf = (model: Model, context: Context): Endpoint | undefined =>
-  model.endpoints.find((one) => one.id === context.id && roleAt(model, one, context) !== undefined);
-const looksOnly = (model: Model, endpoint: Endpoint, context: Context): boolean =>
-  roleAt(model, endpoint, context) === 'viewer';
+  model.endpoints.find((one) => one.id === context.id && one.account === context.key.account);
+/** Whom an ID names is asked before a stored answer: what names nothing is not found, however often. */
+const hasRecord = (model: Model, context: Context): boolean => endpointOf(model, context) !== undefined;
 const one = (
   method: string,
   path: string,
   scope: 'read' | 'write',
   handle: (endpoint: Endpoint, model: Model, context: Context) => Expected[],
 ): Route =>
-  route(method, `/webhook-endpoints/:id${path}`, scope, (model, context) => {
-    const endpoint = endpointOf(model, context);
-    if (endpoint === undefined) return [notFound()];
-    if (scope === 'write' && looksOnly(model, endpoint, context)) return [refuse(403, 'forbidden', 'role')];
-    const given = context.request.body;
-    const bare = method === 'POST' && given !== undefined && !(isObject(given) && Object.keys(given).length === 0);
-    return bare ? [refuse(422, 'validation_error')] : handle(endpoint, model, context);
-  });
+  route(
+    method,
+    `/webhook-endpoints/:id${path}`,
+    scope,
+    (model, context) => {
+      const endpoint = endpointOf(model, context);
+      if (endpoint === undefined) return [notFound()];
+      const given = context.request.body;
+      const bare = method === 'POST' && given !== undefined && !(isObject(given) && Object.keys(given).length === 0);
+      return bare ? [refuse(422, 'validation_error')] : handle(endpoint, model, context);
+    },
+    { hasRecord },
+  );
 export const hookRoutes: readonly Route[] = [
   route(
     'GET',
@@ -133,19 +130,17 @@ export const hookRoutes: readonly Route[] = [
     (model, { query, key }) => {
       const code = query.get('votingEventCode');
       const event = code === null ? undefined : model.find(code);
-      if (code !== null && (event === undefined || event.deleted || roleOf(event, key.account) === undefined))
-        return [notFound()];
-      const account = event?.account ?? key.account;
-      const rows = model.endpoints.filter((row) => row.account === account && row.eventId === (event?.id ?? null));
+      const role = event === undefined || event.deleted ? undefined : roleOf(event, key.account);
+      if (code !== null && role === undefined) return [notFound()];
+      if (role !== undefined && role !== 'owner') return [refuse(403, 'forbidden', 'role')];
+      const rows = model.endpoints.filter((row) => row.account === key.account && row.eventId === (event?.id ?? null));
       return [listed(new kit.Bag(rows.map((row) => ({ ...endpointBody(row), secret: kit.ABSENT }))))];
     },
     { query: ['votingEventCode', 'search'] },
   ),
   route('POST', '/webhook-endpoints', 'write', create),
   one('GET', '', 'read', (endpoint) => [ok(200, { ...endpointBody(endpoint), secret: kit.ABSENT })]),
-  route('PATCH', '/webhook-endpoints/:id', 'write', patch, {
-    hasRecord: (model, context) => endpointOf(model, context) !== undefined,
-  }),
+  route('PATCH', '/webhook-endpoints/:id', 'write', patch, { hasRecord }),
   one('DELETE', '', 'write', (endpoint, model) => [
     ok(204, undefined, () => {
       model.endpoints = model.endpoints.filter((row) => row !== endpoint);

@@ -131,11 +131,12 @@ function readBallot(attack: FileAttack, rings: readonly Secrets[], row: Buffer):
   return undefined;
 }
 
-/** The ballot whose code a claim gives, of those in the log: its token stands somewhere behind its name. */
+/** The ballot whose code a claim gives, of those in the log: behind its name stand its fingerprint and, a byte further, its token. */
 function readClaim({ eventId }: FileAttack, rings: readonly Secrets[], log: LogOrder, row: Buffer): string | undefined {
-  for (let at = 0; at + TOKEN_BYTES <= row.length; at += 1)
+  for (let at = TAG_BYTES + 1; at + TOKEN_BYTES <= row.length; at += 1)
     for (const ring of rings) {
-      const code = deriveConfirmationCode(ring, eventId, row.subarray(at, at + TOKEN_BYTES));
+      const seed = Buffer.concat([row.subarray(at - 1 - TAG_BYTES, at - 1), row.subarray(at, at + TOKEN_BYTES)]);
+      const code = deriveConfirmationCode(ring, eventId, seed);
       const ballot = codeTagOf(code).toString('hex');
       if (log.includes(ballot)) return ballot;
     }

@@ -23,7 +23,7 @@ let log: string[];
 /** A base backup of the time of voting, with the log of then; everything that lies on the disk after the end. */
 let backup: DiskFile[];
 let afterwards: DiskFile[];
-/** Every 32 bytes in base64 that stand in a file of the service. */
+/** Every 32 bytes that are a file of the service, or stand in one in base64. */
 let dataBefore: Buffer[];
 let dataAfter: Buffer[];
 
@@ -34,6 +34,7 @@ function keysIn(folder: string): Buffer[] {
   for (const name of readdirSync(folder, { recursive: true, encoding: 'utf8' })) {
     const file = path.join(folder, name);
     if (!statSync(file).isFile()) continue;
+    if (statSync(file).size === 32) found.push(readFileSync(file));
     for (const [text] of readFileSync(file, 'latin1').matchAll(/[\w+/]{43}=/g)) found.push(Buffer.from(text, 'base64'));
   }
   return found;
@@ -56,7 +57,7 @@ beforeAll(async () => {
     Array.from({ length: VOTERS }, () => 1),
   );
   const folder = service.deps.config.ballotKeysDir ?? '';
-  eventKey = Buffer.from(readFileSync(path.join(folder, keyFiles(folder, election.id)[0] ?? ''), 'utf8'), 'base64');
+  eventKey = readFileSync(path.join(folder, keyFiles(folder, election.id)[0] ?? ''));
   for (const [index, { id, email }] of election.voters.entries()) {
     const idempotencyKeys = [`cast:${email}`, `confirm:${email}`] as const;
     const { confirmationCode } = demand(await cast(service, election, index, idempotencyKeys[0]), 201);

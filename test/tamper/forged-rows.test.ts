@@ -7,86 +7,40 @@ import { encodeConfiguration } from '#src/ballot-log/configuration.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sequenceLog, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { createLog } from '#src/platform/log.ts';
 import { foldRolls } from '#src/voters/roll-sum.ts';
 import { SEND_VOTER_KEY, voterKeyMail } from '#src/voters/send-voter-key.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { createTestEvent, demand, PLURALITY, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import { createTestEvent, demand, PLURALITY, sealBallots, votesFor } from '#test/harness/elections.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
-import { eventually, useService } from '#test/harness/test-service.ts';
-import { giveVoterKey } from '#test/harness/voter-keys.ts';
+import { eventually } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
+import { type Election, type Member, useForgedElections } from './forged-election.ts';
 
 // Whoever writes to the database, and has no key of the service, makes nobody vote and changes no vote (completions 6.7).
 
-const lines: Record<string, unknown>[] = [];
-const service = await useService({ log: createLog('error', { write: (line) => void lines.push(JSON.parse(line)) }) });
-const account = await service.account();
-const { $client: sql } = service.deps.db;
-
-interface Member {
-  readonly id: string;
-  readonly email: string;
-}
-
-interface Election {
-  readonly event: TestEvent;
-  readonly members: readonly Member[];
-}
-
-/** An open election with two groups; its members are approved. */
-async function openElection(settings: Readonly<Record<string, unknown>> = {}): Promise<Election> {
-  const event = await createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY);
-  const rows = Array.from({ length: 6 }, (_, at) => ({ name: `M${at}`, email: `m${at}-${randomUUID()}@club.example` }));
-  const members = demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters: rows }), 201);
-  return { event, members };
-}
-
-const member = ({ members }: Election, at: number): Member => {
-  const found = members[at];
-  if (found === undefined) throw new Error(`the election has no member ${at}`);
-  return found;
-};
-
-const keyOf = ({ event }: Election, { id }: Member): Promise<string> => giveVoterKey(service, event.id, id);
-
-const cast = ({ event }: Election, { email }: Member, voterKey: string, candidate = 0) =>
-  account.page(event, 'ballot/cast', { email, voterKey, votes: votesFor(event, candidate) });
-
-const confirm = ({ event }: Election, confirmationCode: string) =>
-  account.page(event, 'ballot/confirm', { confirmationCode });
-
-const codeOf = async (...args: Parameters<typeof cast>): Promise<string> =>
-  demand(await cast(...args), 201).confirmationCode;
-
-/** Casts and confirms as a member does. */
-async function vote(election: Election, one: Member, candidate = 0): Promise<string> {
-  const code = await codeOf(election, one, await keyOf(election, one), candidate);
-  demand(await confirm(election, code), 200);
-  return code;
-}
-
-const change = (set: string, { event }: Election, { id }: Member) =>
-  sql.query(`UPDATE voters SET ${set} WHERE voting_event_id = $1 AND id = $2`, [event.id, id]);
-
-const read = async ({ event }: Election) => demand(await account.get(`/voting-events/${event.id}`), 200);
-const ballotsOf = async ({ event }: Election): Promise<number> =>
-  demand(await account.get(`/voting-events/${event.id}/stats`), 200).ballots.confirmed;
-
-/** The alarm is raised, and everybody who reads the event sees it. */
-async function expectDisputed(election: Election): Promise<void> {
-  await eventually(async () => ((await read(election)).disputed === true ? true : undefined));
-  expect(lines.some(({ alarm, event }) => alarm === 'rows_disagree' && event === election.event.id)).toBe(true);
-}
-
-const REFUSED = { status: 500, code: 'internal', reason: 'rows_disagree', retryAfter: null };
-const refusalOf = ({ status, body, headers }: Awaited<ReturnType<typeof cast>>) => ({
-  ...{ status, code: body.error?.code, reason: body.error?.details?.reason, retryAfter: headers.get('retry-after') },
-});
+const {
+  lines,
+  service,
+  account,
+  sql,
+  openElection,
+  member,
+  keyOf,
+  cast,
+  confirm,
+  codeOf,
+  vote,
+  change,
+  read,
+  ballotsOf,
+  expectDisputed,
+  REFUSED,
+  refusalOf,
+} = await useForgedElections();
 
 describe('a member’s row that SQL changed', () => {
   test('gets no key mailed at the address that SQL gave it, and no one votes for the member', async () => {
@@ -281,6 +235,29 @@ describe('a ballot that waits for its confirmation', () => {
   });
 });
 
+test('a claim that SQL gave the token of another one answers nobody with the code of somebody else', async () => {
+  const election = await openElection();
+  const castAs = async (one: Member, voterKey: string) =>
+    service.call(
+      'POST',
+      `/public/voting-events/${election.event.id}/ballot/cast`,
+      { email: one.email, voterKey, votes: votesFor(election.event) },
+      { key: account.vote, headers: { 'Idempotency-Key': `${election.event.id}-${one.id}` } },
+    );
+  const [attacker, other] = [member(election, 0), member(election, 1)];
+  const [own, theirs] = [await keyOf(election, attacker), await keyOf(election, other)];
+  demand(await castAs(attacker, own), 201);
+  const code = demand(await castAs(other, theirs), 201).confirmationCode;
+  await sql.query(
+    'UPDATE idempotency_keys SET claim = (SELECT max(claim) FROM idempotency_keys WHERE voting_event_id = $1) WHERE voting_event_id = $1',
+    [election.event.id],
+  );
+  const repeated = [await castAs(attacker, own), await castAs(other, theirs)];
+  expect(repeated.map(({ status }) => status)).toEqual([201, 201]);
+  expect(repeated[0]?.body.data.confirmationCode).not.toBe(code);
+  expect(repeated[0]?.body.data.confirmationCode).not.toBe(repeated[1]?.body.data.confirmationCode);
+});
+
 describe('a participation that SQL wrote', () => {
   test('is found, and the result is never final, where somebody votes twice and another member is said to have voted', async () => {
     const election = await openElection({ endsAt: Date.now() + 3_600_000 });
@@ -409,12 +386,11 @@ describe('a ballot that SQL puts into the queue', () => {
   });
 
   test('is set back where it stands in the box already', async () => {
-    const election = await openElection({ endsAt: Date.now() + 3_600_000 });
+    const election = await openElection();
     for (const at of [1, 2, 3]) await vote(election, member(election, at));
     await sql.query('CREATE TABLE IF NOT EXISTS kept_queue AS SELECT * FROM ballot_queue LIMIT 0');
     const keep = 'INSERT INTO kept_queue SELECT * FROM ballot_queue WHERE voting_event_id = $1';
     await sql.query(keep, [election.event.id]);
-    await sql.query(`UPDATE ballot_queue SET due_at = 0 WHERE voting_event_id = $1`, [election.event.id]);
     await sealBallots(service, election.event.id, 1);
     await sql.query('INSERT INTO ballot_queue SELECT * FROM kept_queue WHERE voting_event_id = $1', [
       election.event.id,
@@ -822,8 +798,8 @@ describe('who may change an election', () => {
     const election = await openElection();
     const source = await openElection();
     await sql.query(
-      `INSERT INTO roll_copies (voting_event_id, source_id, groups, copied_to, copy_until, key_id, tag)
-       VALUES ($1, $2, '[]', '', 'vtr_zzz', 'key_x', sha256('x'))`,
+      `INSERT INTO roll_copies (voting_event_id, source_id, groups, copied_to, key_id, tag)
+       VALUES ($1, $2, '[]', '', 'key_x', sha256('x'))`,
       [election.event.id, source.event.id],
     );
     await enqueue(service.deps.db, { name: 'copy_roll' }, { eventId: election.event.id }, {});

@@ -1,11 +1,13 @@
 import { afterAll, expect, test } from 'vitest';
+import { createTestEvent, PLURALITY, votePolls } from '#test/harness/elections.ts';
 import { startTestService } from '#test/harness/test-service.ts';
 import { findTampering, holdElection, RECORDED, readOutcome, STAGES, type Stage } from './tampered-election.ts';
-import { listTamperings, type Tampering, tamper } from './ways.ts';
+import { keepRows, listReplays, listTamperings, type Tampering, tamper } from './ways.ts';
 
 /** `npm run tamper` goes through all of them, `TAMPER=voters.weight npx vitest …` through those of this name; otherwise each so many, beginning with another one at each stage. */
 const WANTED = process.env['TAMPER'];
 const EVERY = WANTED === undefined ? 60 : 1;
+const HOUR_MS = 3_600_000;
 
 const service = await startTestService({ worker: false });
 const target = { service, account: await service.account() };
@@ -13,9 +15,12 @@ afterAll(() => target.service.stop());
 
 type End = 'no rows' | 'refused' | 'found' | 'recorded' | 'withheld' | 'harmless' | 'NOT FOUND';
 
+const { $client } = target.service.deps.db;
+const keepEarlier = (eventId: string): Promise<void> => keepRows($client, 'earlier', eventId);
+
 async function tryOne(stage: Stage, tampering: Tampering, truth: unknown): Promise<{ end: End; by: string }> {
-  const election = await holdElection(target, stage);
-  const touched = await tamper(target.service.deps.db.$client, tampering, election.event.id);
+  const election = await holdElection(target, stage, keepEarlier);
+  const touched = await tamper($client, tampering, election.event.id);
   if (touched === undefined) return { end: 'refused', by: 'the database' };
   if (touched === 0) return { end: 'no rows', by: '' };
   target.service.deps.events.forgetAll();
@@ -31,18 +36,16 @@ async function tryOne(stage: Stage, tampering: Tampering, truth: unknown): Promi
   return by === undefined ? { end: 'NOT FOUND', by: JSON.stringify(outcome) } : { end: 'recorded', by };
 }
 
-test('whoever writes to the database of a running election is found, or changes no result', {
-  timeout: 3_600_000,
-}, async () => {
+/** Tries every so many of some ways at each stage, and expects that none changes a result unseen. */
+async function tryAll(tamperings: readonly Tampering[], every: number): Promise<void> {
   const honest = await holdElection(target, 'final');
   expect(await findTampering(target, honest)).toEqual([]);
   const truth = await readOutcome(target, honest);
-  const tamperings = await listTamperings(target.service.deps.db.$client);
   const ends = new Map<End, number>();
   const notFound: string[] = [];
   for (const [place, stage] of STAGES.entries())
     for (const [index, tampering] of tamperings.entries()) {
-      if (index % EVERY !== (place * 7) % EVERY) continue;
+      if (index % every !== (place * 7) % every) continue;
       const { table, column, way } = tampering;
       const name = `${stage}: ${way} ${table}${column === null ? '' : `.${column}`}`;
       if (WANTED !== undefined && WANTED !== 'all' && !name.includes(WANTED)) continue;
@@ -54,4 +57,22 @@ test('whoever writes to the database of a running election is found, or changes 
   console.info([...ends].map(([end, count]) => `${count} ${end}`).join(', '));
   expect(notFound).toEqual([]);
   expect(ends.get('found') ?? 0).toBeGreaterThan(0);
+}
+
+test('whoever writes to the database of a running election is found, or changes no result', {
+  timeout: HOUR_MS,
+}, async () => {
+  await tryAll(await listTamperings($client), EVERY);
+});
+
+test('whole rows of an earlier moment, of another election or of a poll are found, or change no result', {
+  timeout: HOUR_MS,
+}, async () => {
+  const other = await holdElection(target, 'waiting');
+  await keepRows($client, 'election', other.event.id);
+  const poll = await createTestEvent(target.service, target.account, {}, PLURALITY);
+  await votePolls(target.service, target.account, poll, 3);
+  await keepRows($client, 'poll', poll.id);
+  await keepEarlier(other.event.id);
+  await tryAll(await listReplays($client), WANTED === undefined ? 20 : 1);
 });

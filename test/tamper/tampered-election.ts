@@ -37,7 +37,12 @@ export interface Target {
   readonly account: TestAccount;
 }
 
-export async function holdElection({ service, account }: Target, stage: Stage): Promise<Election> {
+/** @param keep is called with the event's ID at the moments before the stage */
+export async function holdElection(
+  { service, account }: Target,
+  stage: Stage,
+  keep: (eventId: string) => Promise<void> = async () => undefined,
+): Promise<Election> {
   const settings = { type: 'election', results: { visibility: 'live' }, ballot: { opening: 'observer' } };
   const event = await createTestEvent(service, account, settings, [
     { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] },
@@ -52,6 +57,7 @@ export async function holdElection({ service, account }: Target, stage: Stage): 
   );
   await sequenceLog(sealDeps(service.deps), event.id, VOTERS);
   const observer = await createObserverKey(service, account, event.id);
+  await keep(event.id);
   const codes = await Promise.all(
     CHOICES.map(async (choice, place) => {
       const { id = '', email = '' } = rows[place] ?? {};
@@ -64,8 +70,10 @@ export async function holdElection({ service, account }: Target, stage: Stage): 
     }),
   );
   const promises: string[] = [];
+  if (stage === 'waiting') await keep(event.id);
   if (stage !== 'cast')
     for (const code of codes) promises.push(demand(await confirm({ service, account }, event, code), 200).logPromise);
+  if (stage === 'sealed' || stage === 'final') await keep(event.id);
   if (stage === 'sealed') await sealBallots(service, event.id);
   if (stage === 'final') await finishEvent(service, event.id);
   // Signs for the ballots that wait, as every minute does.

@@ -5,22 +5,29 @@ export interface Tampering {
   readonly table: string;
   /** Null where whole rows are meant. */
   readonly column: string | null;
-  readonly way: 'change' | 'swap' | 'delete one' | 'delete all' | 'add a copy';
+  readonly way: 'change' | 'swap' | 'delete one' | 'delete all' | 'add a copy' | Replay;
   /** `$1` is the ID of the event. */
   readonly statement: string;
 }
+
+type Replay = 'put earlier rows back' | 'add earlier rows' | 'add rows of another election' | 'add rows of a poll';
+
+/** Where whole rows are kept that somebody copied at an earlier moment, or from another event. */
+export type Keeping = 'earlier' | 'election' | 'poll';
 
 interface Column {
   readonly table: string;
   readonly name: string;
   readonly type: string;
   readonly isKey: boolean;
+  readonly isGenerated: boolean;
 }
 
 /** Every column of every table that has rows of an event, as the catalogue knows them. */
 async function readColumns(pool: Pool): Promise<Column[]> {
   const { rows } = await pool.query<Column>(`
     SELECT c.relname AS table, a.attname AS name, format_type(a.atttypid, NULL) AS type,
+      a.attgenerated <> '' AS "isGenerated",
       EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid AND i.indisunique AND a.attnum = ANY (i.indkey)) AS "isKey"
     FROM pg_attribute a JOIN pg_class c ON c.oid = a.attrelid
     WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND a.attnum > 0 AND NOT a.attisdropped
@@ -90,6 +97,43 @@ export async function listTamperings(pool: Pool): Promise<Tampering[]> {
               },
             ]),
       ]),
+    ];
+  });
+}
+
+/** Copies every row of an event, for `listReplays`: the latest copy of each kind is kept. */
+export async function keepRows(pool: Pool, kept: Keeping, eventId: string): Promise<void> {
+  const tables = new Set((await readColumns(pool)).map(({ table }) => table));
+  const copies = [...tables].map(
+    (table) => `CREATE TABLE ${kept}.${table} AS SELECT * FROM ${table} WHERE ${eventColumn(table)} = '${eventId}'`,
+  );
+  await pool.query([`DROP SCHEMA IF EXISTS ${kept} CASCADE`, `CREATE SCHEMA ${kept}`, ...copies].join('; '));
+}
+
+/** Every table's whole, well-formed rows of an earlier moment, of another election and of a poll, put among those of an event. */
+export async function listReplays(pool: Pool): Promise<Tampering[]> {
+  return [...Map.groupBy(await readColumns(pool), ({ table }) => table)].flatMap(([table, own]): Tampering[] => {
+    const of = eventColumn(table);
+    const written = own.filter(({ isGenerated }) => !isGenerated).map(({ name }) => `"${name}"`);
+    const values = written.map((name) => (name === `"${of}"` ? '$1' : `k.${name}`)).join(', ');
+    const insert = (kept: Keeping, when = 'true') =>
+      `INSERT INTO ${table} (${written.join(', ')}) OVERRIDING SYSTEM VALUE SELECT ${values} FROM ${kept}.${table} k WHERE ${when}`;
+    const add = (way: Replay, kept: Keeping): Tampering => ({
+      ...{ table, column: null, way },
+      statement: `${insert(kept)} ON CONFLICT DO NOTHING`,
+    });
+    return [
+      {
+        ...{ table, column: null, way: 'put earlier rows back' },
+        statement: `WITH gone AS (DELETE FROM ${table} WHERE ${of} = $1 RETURNING 1) ${insert('earlier', '(SELECT count(*) FROM gone) >= 0')}`,
+      },
+      ...(table === 'voting_events'
+        ? []
+        : [
+            add('add earlier rows', 'earlier'),
+            add('add rows of another election', 'election'),
+            add('add rows of a poll', 'poll'),
+          ]),
     ];
   });
 }

@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 
@@ -20,4 +20,19 @@ test('every section that a comment cites has a row in docs/contract-sections.md'
   expect(completions.length).toBeGreaterThan(40);
   expect(contract.length).toBeGreaterThan(15);
   expect([...completions, ...contract].filter((section) => !rows.includes(section))).toEqual([]);
+});
+
+const SECURITY = readFileSync(path.join(ROOT, 'docs/security.md'), 'utf8');
+/** What is advice, what stands in a table of another kind, or begins a list. */
+const UNTESTED =
+  /^(?:#|For organizers|Rows that decide|\| (?:---|Promise|Who|The |Holder|Observers|Payment)|- \*\*Availability)/;
+
+test('each statement of docs/security.md names a test that is there', () => {
+  const statements = SECURITY.split(/\n\n|\n(?=- |\d\. |\| |#)/).filter(
+    (text) => text.trim() !== '' && !UNTESTED.test(text),
+  );
+  expect(statements.length).toBeGreaterThan(50);
+  expect(statements.filter((text) => !/`test\/[\w/.-]+`|`npm run tamper`/.test(text))).toEqual([]);
+  const named = [...SECURITY.matchAll(/`(test\/[\w/.-]+)`/g)].map(([, file = '']) => file);
+  expect(named.filter((file) => !existsSync(path.join(ROOT, file)))).toEqual([]);
 });

@@ -8,6 +8,8 @@ export const MAX_BODY_BYTES = 1024 * 1024;
 export interface BodyBounds {
   readonly bytes: number;
   readonly values: number;
+  /** The schema of what may be large: a module and the name of its export. A thread loads it, and judges the body there. */
+  readonly schema?: { readonly module: URL; readonly name: string };
 }
 
 export const USUAL_BOUNDS: BodyBounds = { bytes: MAX_BODY_BYTES, values: MAX_VALUES };
@@ -155,6 +157,16 @@ export interface JsonBody {
   readonly value: JsonObject;
   /** What of it cannot be kept: it is refused for this and for whatever else is wrong with it, at once. */
   readonly faults: readonly Issue[];
+  /** Stands for the value where a body may be large: its hash, the same whatever the order of its names. */
+  readonly digest?: string;
+  /** Present where a thread has judged it; `value` is empty then. */
+  readonly judged?: Judged;
+}
+
+/** What a thread says of a body: what is wrong with it, or the value of its schema. */
+export interface Judged {
+  readonly issues: readonly Issue[];
+  readonly value: unknown;
 }
 
 /** @throws ApiError `validation_error` with all faults up to the one after which the text cannot be read further */

@@ -90,11 +90,11 @@ test('the other leaves are canonical JSON of their fields', () => {
 test('a close is committed to under a salt: SHA-256 of "close", salt and canonical JSON', () => {
   const content = {
     ...{ title: 'T', config: 'c', ballots: 2, weight: '2.5', abstentions: 0, participants: 2 },
-    ...{ electorate: { heads: 3, weight: '3' }, identityChanges: 0, rollChanges: 1, result: 'r' },
+    ...{ electorate: { heads: 3, weight: '3' }, identityChanges: 0, rollChanges: 1, byGroup: [], result: 'r' },
   };
   const salt = Buffer.alloc(32, 7);
   const written =
-    '{"abstentions":0,"ballots":2,"config":"c","electorate":{"heads":3,"weight":"3"},"identityChanges":0,"participants":2,"result":"r","rollChanges":1,"title":"T","weight":"2.5"}';
+    '{"abstentions":0,"ballots":2,"byGroup":[],"config":"c","electorate":{"heads":3,"weight":"3"},"identityChanges":0,"participants":2,"result":"r","rollChanges":1,"title":"T","weight":"2.5"}';
   expect(closeCommitment(salt, content).toString('hex')).toBe(sha256('close', salt, written));
   expect(() => closeCommitment(salt.subarray(1), content)).toThrow(RangeError);
 });

@@ -51,8 +51,9 @@ describe('a ballot of an election that waits', () => {
       sealed: { codeTag, weightMicro: 7_250_000n, voter },
     });
     const times = { confirmedMs: 1_234, promisedMs: 5_678 };
-    const time = sealWaitingTime(before, 'evt_1', tag, sealTimes(code, times));
-    expect(openTimes(code, openWaitingTime(before, 'evt_1', tag, time))).toEqual(times);
+    const time = sealWaitingTime(before, 'evt_1', tag, sealTimes(code, times), 4_321);
+    const opened = openWaitingTime(before, 'evt_1', tag, time);
+    expect([openTimes(code, opened.masked), opened.dueMs]).toEqual([times, 4_321]);
   });
 
   test('brings a salt of its own, and an ID that is the same each time it is opened', () => {

@@ -1,13 +1,20 @@
+import { randomUUID } from 'node:crypto';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { open, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, describe, expect, test } from 'vitest';
 import { z } from 'zod';
 import { findJsonFaults, MAX_DEPTH, MAX_VALUES } from '#src/http/json/json-fault.ts';
-import { parseLargeBody } from '#src/http/json/large-body.ts';
+import { digestOf, readLargeBody } from '#src/http/json/large-body.ts';
 import { type JsonObject, parseJsonBody } from '#src/http/json/strict-json.ts';
-import { jsonPieces } from '#src/http/send.ts';
+import { judgeShape } from '#src/http/sound-parts.ts';
 import { ApiError, validationError } from '#src/platform/errors.ts';
+import { jsonPieces } from '#src/platform/stream-text.ts';
 import { ThreadPool } from '#src/platform/thread-pool.ts';
+import { LOOSE_BODY, looseBody } from '#test/harness/loose-body.ts';
 
 const encoder = new TextEncoder();
 
@@ -289,22 +296,46 @@ const largeRefusalOf = async (work: () => unknown): Promise<unknown> => {
 
 const threads = new ThreadPool({ threads: 2, maxHeapMb: 256, idleMs: 60_000 }, undefined);
 afterAll(() => threads.close());
-const parseLarge = (text: string) => parseLargeBody(threads, 'a', { bytes: bytesOf(text), bounds: BOUNDS });
+const folder = mkdtempSync(path.join(tmpdir(), 'bodies-'));
+afterAll(() => rmSync(folder, { recursive: true }));
+
+async function readLarge(text: string) {
+  const name = path.join(folder, randomUUID());
+  await writeFile(name, text);
+  const handle = await open(name);
+  try {
+    const stored = { file: handle.fd, length: (await handle.stat()).size };
+    return await readLargeBody(threads, 'a', stored, { ...BOUNDS, schema: LOOSE_BODY });
+  } finally {
+    await handle.close();
+  }
+}
 
 describe('a large body', () => {
-  test.each([TAKEN, KEPT_IN_PART, LONG_NUMBER])('is read as any other is (%#)', async (text) => {
-    expect(await parseLarge(text)).toEqual(parseJsonBody(bytesOf(text), BOUNDS));
+  test.each(['{}', TAKEN, KEPT_IN_PART, LONG_NUMBER])('is read and judged as any other is (%#)', async (text) => {
+    const { judged } = await readLarge(text);
+    expect(judged).toEqual(judgeShape(looseBody, parseJsonBody(bytesOf(text), BOUNDS)));
+  });
+
+  test('has one hash in every order of its names', async () => {
+    const [one, other] = [`{"a":1,"b":[{"c":2,"d":"${LONG}"}]}`, `{"b":[{"d":"${LONG}", "c":2.0}],"a":1}`];
+    const { digest } = await readLarge(one);
+    expect([digest, (await readLarge(other)).digest]).toEqual([
+      digestOf({ value: JSON.parse(one), faults: [] }).digest,
+      digest,
+    ]);
+    expect((await readLarge(one.replace('2', '3'))).digest).not.toBe(digest);
   });
 
   test.each(REFUSED)('is refused as any other is (%#)', async (text) => {
     const expected = await largeRefusalOf(() => parseJsonBody(bytesOf(text), BOUNDS));
-    expect(await largeRefusalOf(() => parseLarge(text))).toEqual(expected);
+    expect(await largeRefusalOf(() => readLarge(text))).toEqual(expected);
   });
 
   test('holds up nobody else while it is read, and several come to their own ends', async () => {
     let turns = 0;
     let isDone = false;
-    const reading = Promise.all([TAKEN, KEPT_IN_PART, TAKEN].map((text) => parseLarge(text)));
+    const reading = Promise.all([TAKEN, KEPT_IN_PART, TAKEN].map((text) => readLarge(text)));
     const done = reading.finally(() => {
       isDone = true;
     });
@@ -312,7 +343,7 @@ describe('a large body', () => {
       await setImmediate();
       turns += 1;
     }
-    expect((await done).map(({ faults }) => faults.length)).toEqual([0, 1, 0]);
+    expect((await done).map(({ judged }) => judged?.issues.length)).toEqual([0, 1, 0]);
     expect(turns).toBeGreaterThan(10);
   });
 });

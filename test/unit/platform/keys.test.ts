@@ -39,10 +39,10 @@ const any = (): boolean => true;
 test('a file stands in all folders or in none', async () => {
   const [main, copy] = [path.join(root, 'a/b/main'), path.join(root, 'copy')];
   const folders = new KeyFolders(main, [copy]);
-  await expect(folders.write('one.key', 'secret')).rejects.toThrow(FolderUnusable);
+  await expect(folders.write('one.key', Buffer.from('secret'))).rejects.toThrow(FolderUnusable);
   expect(readdirSync(main)).toEqual([]);
   mkdirSync(copy);
-  await folders.write('one.key', 'secret');
+  await folders.write('one.key', Buffer.from('secret'));
   expect([main, copy].map((folder) => readFileSync(path.join(folder, 'one.key'), 'utf8'))).toEqual([
     'secret',
     'secret',
@@ -51,9 +51,11 @@ test('a file stands in all folders or in none', async () => {
 
 test('a file is read from the first folder that has the right one', async () => {
   const folders = new KeyFolders(path.join(root, 'main'), [root]);
-  await folders.write('one.key', 'secret');
+  await folders.write('one.key', Buffer.from('secret'));
   writeFileSync(path.join(root, 'main/one.key'), 'damaged');
-  expect(await folders.read('one.key', (content) => content === 'secret')).toBe('secret');
+  expect(await folders.read('one.key', (content) => content.equals(Buffer.from('secret')))).toEqual(
+    Buffer.from('secret'),
+  );
   expect(await folders.read('two.key', any)).toBeUndefined();
 });
 
@@ -61,7 +63,7 @@ test('a file is gone when it was destroyed; one that is gone already is, too, an
   const copy = path.join(root, 'copy');
   mkdirSync(copy);
   const folders = new KeyFolders(path.join(root, 'main'), [copy]);
-  await folders.write('one.key', 'secret');
+  await folders.write('one.key', Buffer.from('secret'));
   rmSync(copy, { recursive: true });
   await expect(folders.destroy('one.key')).rejects.toThrow(FolderUnusable);
   expect(existsSync(path.join(root, 'main/one.key'))).toBe(false);

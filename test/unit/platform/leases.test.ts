@@ -31,6 +31,24 @@ describe('leases', () => {
     expect(leases.held).toBe(6);
   });
 
+  test('are given in turns: however many accounts ask without end, one that comes now is next', async () => {
+    const leases = new Leases({ perAccount: 2, inAll: 3, maxWaiting: 10, refuse });
+    const order: string[] = [];
+    const hold = async (account: string): Promise<void> => {
+      const lease = await leases.take(account);
+      order.push(account);
+      await new Promise((resolve) => setImmediate(resolve));
+      lease.end();
+    };
+    const busy = ['a', 'b', 'c', 'd'].flatMap((account) => Array.from({ length: 8 }, () => hold(account)));
+    await new Promise((resolve) => setImmediate(resolve));
+    const before = order.length;
+    await hold('late');
+    expect(order.indexOf('late') - before).toBeLessThan(3);
+    await Promise.all(busy);
+    expect(leases.held).toBe(0);
+  });
+
   test('end once: a place goes from hand to hand, and none is given back twice', async () => {
     const leases = new Leases({ perAccount: 1, maxWaiting: 5, refuse });
     const first = await leases.take('a');

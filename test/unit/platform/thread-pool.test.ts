@@ -64,6 +64,22 @@ describe('threads', () => {
     expect(ended.indexOf('two')).toBeLessThan(5);
   });
 
+  test('go to the account whose last turn is longest ago, however many others have orders waiting', async () => {
+    const one = new ThreadPool({ ...LIMITS, threads: 1 }, undefined);
+    const ended: string[] = [];
+    const ask = async (account: string) => {
+      await one.run({ module: LATE, input: 0, account, maxMs: 60_000 });
+      ended.push(account);
+    };
+    const hostile = ['a', 'b', 'c', 'd'].flatMap((account) => [ask(account), ask(account), ask(account)]);
+    // Each of them has had a turn, and has orders waiting.
+    await Promise.all([0, 3, 6, 9].map((first) => hostile[first]));
+    await ask('late');
+    expect(ended.indexOf('late')).toBeLessThan(6);
+    await Promise.all(hostile);
+    await one.close();
+  });
+
   test('keep to what they did before, where they are free', async () => {
     const ask = (about: string, account: string) =>
       pool.run({ module: NAMES_ITSELF, input: 0, account, about, maxMs: 60_000 });

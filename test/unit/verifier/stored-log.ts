@@ -193,14 +193,14 @@ function countResults({ ballots, counted, seed, root, type }: Counting) {
       ...{ identityChanges: 0, rollChanges: 0, disclosure: null },
     },
     positions: JSON.parse(JSON.stringify(reports)),
-    ...{ afterReversals: null, byGroup: [] },
+    ...{ afterReversals: null, byGroup: [] as CloseContent['byGroup'] },
     lot: { seedHash: hashOfSeed(seed), seed, root },
   };
 }
 type Counted = ReturnType<typeof countResults>;
 
 /** The last leaf, and what opens it. */
-function closeOf({ ballots, counted, type, config }: Counting, { title, stats, positions }: Counted) {
+function closeOf({ ballots, counted, type, config }: Counting, { title, stats, positions, byGroup }: Counted) {
   const { heads, weight } = electorateOf(ballots, type) ?? {};
   const salt = randomBytes(32);
   const content: CloseContent = {
@@ -208,7 +208,12 @@ function closeOf({ ballots, counted, type, config }: Counting, { title, stats, p
     weight: microToDecimal(weightOf(counted)),
     participants: type === 'poll' ? null : ballots.length,
     electorate: heads === undefined || weight === undefined ? null : { heads, weight },
-    ...{ identityChanges: stats.identityChanges, rollChanges: stats.rollChanges, result: hashOfJson(positions) },
+    ...{
+      identityChanges: stats.identityChanges,
+      rollChanges: stats.rollChanges,
+      byGroup,
+      result: hashOfJson(positions),
+    },
   };
   const c = closeCommitment(salt, content).toString('hex');
   const leaf = encodeLeaf({ v: 2, t: 'close', e: EVENT, at: CLOSED_AT, c });

@@ -1,0 +1,71 @@
+import { setImmediate } from 'node:timers/promises';
+import { type SQL, sql } from 'drizzle-orm';
+import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { lockEvent } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { storeStandings } from './repository.ts';
+import { noteChanges } from './roll-sum.ts';
+import { type DecidingColumns, isGenuine, type TaggedArray, taggedVoter, tagOfVoter } from './voter-tag.ts';
+
+const PAGE = 1_000;
+
+type Standing = Partial<Pick<DecidingColumns, 'status' | 'groupId'>>;
+
+/** Changes a page of voters alike, with new tags. What SQL wrote stays as it is. @returns the last ID, or undefined at the end */
+async function changePage(
+  tx: Transaction,
+  secrets: Secrets,
+  event: VotingEvent,
+  which: SQL,
+  standing: Standing,
+  after: string,
+): Promise<string | undefined> {
+  const { rows } = await tx.execute<{ tagged: TaggedArray }>(sql`
+    SELECT tagged_voter(v) AS tagged FROM voters v
+    WHERE v.voting_event_id = ${event.id} AND v.id > ${after} AND ${which} ORDER BY v.id LIMIT ${PAGE}`);
+  const voters = rows.map(({ tagged }) => taggedVoter(event.id, tagged));
+  const changes = voters
+    .filter((row) => isGenuine(secrets, row))
+    .map((before) => ({ before, after: { ...before, ...standing } }));
+  await storeStandings(
+    tx,
+    event.id,
+    changes.map(({ after: row }) => ({ ...row, tag: tagOfVoter(secrets, row) })),
+  );
+  await noteChanges(tx, secrets, event, changes);
+  return voters.length < PAGE ? undefined : voters.at(-1)?.id;
+}
+
+/** Changes voters alike, with new tags, in one transaction. Call with the event locked. @param which a condition on `v` */
+export async function changeInPages(
+  tx: Transaction,
+  secrets: Secrets,
+  event: VotingEvent,
+  which: SQL,
+  standing: Standing,
+): Promise<void> {
+  for (let after: string | undefined = ''; after !== undefined; )
+    after = await changePage(tx, secrets, event, which, standing, after);
+}
+
+/** Takes the voters of deleted groups out of them, each page in a transaction of its own. */
+export async function leaveDeletedGroups(db: Database, secrets: Secrets, eventId: string): Promise<void> {
+  for (let after: string | undefined = ''; after !== undefined; await setImmediate()) {
+    const from: string = after;
+    after = await inTransaction(db, async (tx) => {
+      const event = await lockEvent(tx, eventId);
+      if (event === undefined) return undefined;
+      const present = sql.param([...(await listGroupIds(tx, eventId))]);
+      return changePage(
+        tx,
+        secrets,
+        event,
+        sql`v.group_id IS NOT NULL AND v.group_id <> ALL (${present}::text[])`,
+        { groupId: null },
+        from,
+      );
+    });
+  }
+}

@@ -1,0 +1,198 @@
+import { existsSync } from 'node:fs';
+import { connect, type Socket } from 'node:net';
+import path from 'node:path';
+import pg from 'pg';
+import { afterEach, expect, test, vi } from 'vitest';
+import { definitionBody } from '#src/ballot-definition/definition-schema.ts';
+import { MOST_PRESSURE } from '#src/http/load.ts';
+import { demand, PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
+import { sendRaw } from '#test/harness/raw-http.ts';
+import { type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
+
+// Without jobs, whose statements would be looked at too.
+const service = await useService({ worker: false });
+const MIB = 1024 * 1024;
+const sockets: Socket[] = [];
+afterEach(() => {
+  vi.restoreAllMocks();
+  for (const socket of sockets.splice(0)) socket.destroy();
+});
+
+const head = (path: string, key: string | undefined, length: number): string =>
+  [
+    `POST ${path} HTTP/1.1`,
+    'Host: x',
+    ...(key === undefined ? [] : [`Authorization: Bearer ${key}`]),
+    'Content-Type: application/json',
+    `Content-Length: ${length}`,
+    '\r\n{',
+  ].join('\r\n');
+
+/** Begins a request whose body does not come. */
+function begin(bytes: string): void {
+  const socket = connect({ port: service.port, host: '127.0.0.1' });
+  socket.on('error', () => undefined);
+  sockets.push(socket);
+  socket.write(bytes);
+}
+
+const texts = (length: number, characters: number) => Array.from({ length }, () => '\u{1f5f3}'.repeat(characters));
+
+/** As large as the caps allow: some twenty megabytes. */
+function largest(title: string) {
+  const positions = Array.from({ length: 100 }, (_, n) => ({ id: `p${n}`, title: `P${n}`, votingMethod: 'plurality' }));
+  const positionIds = positions.map(({ id }) => id);
+  const candidates = texts(1_000, 5_000).map((description, n) => ({
+    id: `c${n}`,
+    name: `C${n}`,
+    description,
+    positionIds,
+  }));
+  return { version: 1, event: { title, type: 'poll' }, groups: [], positions, candidates, sponsors: [] };
+}
+
+const post = (account: TestAccount, text: string, method = 'POST', path = '/voting-events/definition') =>
+  fetch(`http://127.0.0.1:${service.port}${path}`, {
+    method,
+    headers: { Authorization: `Bearer ${account.write}`, 'Content-Type': 'application/json' },
+    body: text,
+  });
+
+test('a ballot is never written to a disk, also where it comes without a length', async () => {
+  const account = await service.account();
+  const event = await account.event({}, PLURALITY);
+  const text = JSON.stringify({ visitorId: visitor(), votes: votesFor(event) });
+  const send = (method: string, target: string, key: string, body: string) =>
+    fetch(`http://127.0.0.1:${service.port}${target}`, {
+      ...{ method, headers: { Authorization: `Bearer ${key}`, 'Content-Type': 'application/json' } },
+      ...{ body: new Blob([body]).stream(), duplex: 'half' },
+    });
+  const cast = await send('POST', `/public/voting-events/${event.id}/ballot/cast`, account.vote, text);
+  expect(cast.status).toBe(201);
+  const bodies = path.join(service.deps.config.dataDir, 'bodies');
+  expect(existsSync(bodies)).toBe(false);
+  // What an organizer sends is: the folder is where this test looked.
+  const changed = await send('PATCH', `/voting-events/${event.id}`, account.write, '{"title":"Ours"}');
+  expect([changed.status, existsSync(bodies)]).toEqual([200, true]);
+});
+
+test('the largest definition of an account is taken while the bodies of others are under way, however many', async () => {
+  const others = await Promise.all(Array.from({ length: 3 }, () => service.account('free')));
+  for (const { write } of others)
+    for (const length of [32, 8]) begin(head('/voting-events/definition', write, length * MIB));
+  await untilTrue(() => service.deps.leases.bodyBytes.held >= 120 * MIB);
+  const account = await service.account('free');
+  const answer = await post(account, JSON.stringify(largest('Beside others')));
+
+  expect([answer.status, await answer.text()]).toEqual([201, expect.stringContaining('Beside others')]);
+});
+
+test('bodies that come slowly are no load: others are read meanwhile', async () => {
+  const [slow, other] = [await service.account('enterprise'), await service.account('free')];
+  const event = await slow.event();
+  const mine = await other.event();
+  const path = `/public/voting-events/${event.id}/ballot/cast`;
+  const entered = vi.spyOn(service.deps.load, 'enter');
+  for (let n = 0; n < MOST_PRESSURE.read.underWay; n += 1) begin(head(path, slow.vote, 1_000));
+  await untilTrue(() => entered.mock.calls.length >= MOST_PRESSURE.read.underWay);
+  // Before their time is over, and they with it.
+  await untilTrue(() => service.deps.load.pressure().underWay < 10, 5_000);
+  expect((await other.get(`/voting-events/${mine.id}`)).status).toBe(200);
+});
+
+test('an address without a key has so many bytes under way', async () => {
+  const path = '/provider-webhooks/provider_a/biz_none';
+  for (let n = 0; n < 4; n += 1) begin(head(path, undefined, MIB));
+  await untilTrue(() => service.deps.leases.strangersBytes.held === 4 * MIB);
+  const answer = await sendRaw(service.port, head(path, undefined, MIB));
+  expect([answer.status, JSON.parse(answer.body).error.details.reason]).toEqual([429, 'too_many_at_once']);
+  for (const socket of sockets.splice(0)) socket.destroy();
+  await untilTrue(() => service.deps.leases.strangersBytes.held === 0);
+});
+
+test('the changes of others hold few connections, and an account that comes is next', async () => {
+  const { leases } = service.deps;
+  const names = Array.from({ length: 9 }, (_, n) => `other-${n}`);
+  const asked = names.map(async (name) => (await leases.changeTurns.take(name)).end);
+  const held = await Promise.all(asked.slice(0, 6));
+  expect(leases.changeTurns.held).toBe(6);
+  const account = await service.account();
+  const made = account.post('/voting-events', { title: 'In its turn', type: 'poll' });
+  await untilTrue(() => leases.changes.held === 1);
+  for (const end of held) end();
+  for (const end of await Promise.all(asked.slice(6))) end();
+  expect((await made).status).toBe(201);
+});
+
+/** The longest text and the most rows that this thread made, read or sent at once, from now on. */
+function watchPieces() {
+  const most = { made: 0, read: 0, rows: 0, bytes: 0, judged: 0 };
+  const { stringify, parse } = JSON;
+  vi.spyOn(JSON, 'stringify').mockImplementation(((...given: Parameters<typeof stringify>) => {
+    const text = stringify(...given);
+    most.made = Math.max(most.made, text?.length ?? 0);
+    return text;
+  }) as typeof stringify);
+  vi.spyOn(JSON, 'parse').mockImplementation(((...given: Parameters<typeof parse>) => {
+    most.read = Math.max(most.read, given[0].length);
+    return parse(...given);
+  }) as typeof parse);
+  const shape = vi.spyOn(definitionBody, 'safeParse');
+  const query = pg.Client.prototype.query;
+  vi.spyOn(pg.Client.prototype, 'query').mockImplementation(function (this: pg.Client, ...words: never[]) {
+    const [first, second] = words as unknown[];
+    const values = (Array.isArray(second) ? second : ((first as { values?: unknown[] }).values ?? [])) as unknown[];
+    const lengths = values.map((value) => (typeof value === 'string' ? value.length : 0));
+    most.bytes = Math.max(
+      most.bytes,
+      lengths.reduce((sum, length) => sum + length, 0),
+    );
+    const answer: unknown = Reflect.apply(query, this, words);
+    if (answer instanceof Promise)
+      void answer.then((result) => (most.rows = Math.max(most.rows, result?.rows?.length ?? 0)));
+    return answer;
+  } as typeof query);
+  return () => ({ ...most, judged: shape.mock.calls.length });
+}
+
+test('a definition at the caps is judged, written, compared and sent in pieces', async () => {
+  const account = await service.account();
+  const file = largest('In pieces');
+  const text = JSON.stringify(file);
+  const changed = JSON.stringify({ ...file, event: { ...file.event, title: 'Changed' } });
+  const bounds = { made: 64 * 1024, read: 64 * 1024, rows: 100, bytes: 2 * MIB };
+  let most = watchPieces();
+  const answers: [number, string][] = [];
+  const ask = async (method: string, path: string, body?: string): Promise<void> => {
+    const answer = body === undefined ? await fetchWhole(account, path) : await post(account, body, method, path);
+    answers.push([answer.status, await answer.text()]);
+  };
+  await ask('POST', '/voting-events/definition', text);
+  const largestOf = most();
+  vi.restoreAllMocks();
+  expect(answers[0]).toEqual([201, expect.stringContaining('In pieces')]);
+  const { id } = JSON.parse(answers[0]?.[1] ?? '').data;
+  const path = `/voting-events/${id}/definition`;
+  most = watchPieces();
+  for (const [method, target, body] of [
+    ['PUT', path, text],
+    ['PUT', `${path}?dryRun=true`, changed],
+    ['GET', path],
+    ['GET', `/voting-events/${id}/candidates`],
+  ] as const)
+    await ask(method, target, body);
+  const after = most();
+  vi.restoreAllMocks();
+  expect(answers.map(([status]) => status)).toEqual([201, 200, 200, 200, 200]);
+  expect(JSON.parse(answers[3]?.[1] ?? '').data.candidates).toHaveLength(1_000);
+  expect(JSON.parse(answers[2]?.[1] ?? '').data.length).toBeGreaterThan(1_000);
+  for (const found of [largestOf, after]) {
+    expect(found.judged).toBe(0);
+    for (const [what, bound] of Object.entries(bounds))
+      expect([what, found[what as keyof typeof bounds]]).toEqual([what, expect.toSatisfy((n: number) => n <= bound)]);
+  }
+  demand(await account.delete(`/voting-events/${id}`), 204);
+});
+
+const fetchWhole = (account: TestAccount, path: string) =>
+  fetch(`http://127.0.0.1:${service.port}${path}`, { headers: { Authorization: `Bearer ${account.read}` } });
