@@ -95,4 +95,4 @@ test('a close does not wait for what an account asks for', async () => {
   leave.abort();
   await held;
   expect((await read(other, `${id}/results`)).body.data.final).toBe(true);
-}, 120_000);
+});

@@ -30,7 +30,7 @@ beforeAll(async () => {
   await client.connect();
   await client.query('ANALYZE');
   await client.end();
-}, 120_000);
+});
 
 /** Statements of organizers, who come once in a while: they are planned each time that they are sent. */
 function listStatements(of: () => FullElection): [string, number, Work][] {
@@ -156,7 +156,7 @@ describe('the same, where statements were planned while the tables were empty', 
       meters.set(name, meter);
     }
     await early.fill();
-  }, 120_000);
+  });
   afterAll(async () => {
     for (const meter of meters.values()) await meter.end();
     await fresh.stop();
@@ -182,7 +182,7 @@ describe('a cast writes little to the log of the database', () => {
     await untouched.fill();
     // Nobody from here on has cast or voted.
     nextVoter = untouched.voters * 0.2;
-  }, 60_000);
+  });
   afterAll(() => fresh.stop());
 
   /** Bytes of write-ahead log that a statement makes; the record of the commit comes on top. */

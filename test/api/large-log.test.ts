@@ -77,7 +77,7 @@ beforeAll(async () => {
       closeContent: null,
     }),
   );
-}, 120_000);
+});
 
 const decode = (texts: readonly string[]): Buffer[] => texts.map((text) => Buffer.from(text, 'base64'));
 

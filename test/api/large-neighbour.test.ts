@@ -24,7 +24,7 @@ beforeAll(async () => {
   client = new pg.Client({ connectionString: service.databaseUrl });
   await client.connect();
   await client.query('ANALYZE');
-}, 120_000);
+});
 afterAll(() => client.end());
 
 /** Rows that were read by going through a whole table since the last reset, of each table that the neighbour fills. */

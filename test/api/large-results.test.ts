@@ -18,7 +18,7 @@ beforeAll(async () => {
   await account.change(`/voting-events/${eventId}`, { status: 'open' });
   for (let kind = 0; kind < 2; kind += 1) await account.votePoll(event, votesOf(kind, SIZE, 33));
   await sealBallots(service, eventId);
-}, 120_000);
+});
 
 const read = (path: string) => account.get(`/voting-events/${eventId}${path}`);
 

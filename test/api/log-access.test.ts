@@ -53,7 +53,7 @@ describe('a log key', () => {
     }
     const me = demand(await askPatiently(service, 'GET', '/me', key), 200);
     expect(me.key).toMatchObject({ scopes: ['log'], hint: expect.stringMatching(/^vlk_…/) });
-  }, 120_000);
+  });
 
   test('reads checkpoint, tiles, proof and consistency of its event, and no other event', async () => {
     const { event, key, codes } = await pollWith(6);

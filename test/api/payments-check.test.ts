@@ -81,7 +81,7 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
     const before = lines.length;
     await dealWith(foreign.message);
     expect(lines.length).toBe(before);
-  }, 60_000);
+  });
 
   test('is found by the command that lists the payments since a moment, with what became of each', async () => {
     const event = await createPaidEvent(service, provider);
@@ -115,7 +115,7 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
     expect(ended.stdout).not.toContain(event.secretKey);
     const later = await runCommand(service, [...words, '2999-01-01T00:00:00Z'], where);
     expect([later.code, JSON.parse(later.stdout).payments]).toEqual([0, []]);
-  }, 60_000);
+  });
 
   test('is asked once by the command that says in plain lines what is wrong with a business', async () => {
     const event = await createPaidEvent(service, provider);
@@ -145,5 +145,5 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
     sandbox.faults.messageKinds = null;
     expect([deaf.code, deaf.wrong]).toEqual([1, ['messages']]);
     expect(deaf.text).toContain('refund.failed');
-  }, 60_000);
+  });
 });

@@ -140,13 +140,13 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
     service = await startTestService({ databaseUrl: server.url, worker: false });
     account = await service.account();
     event = await createTestEvent(service, account);
-  }, 120_000);
+  });
   afterAll(async () => {
     await service?.stop();
     for (const data of restored) stopServer(data);
     server?.stop();
     rmSync(folder, { recursive: true, force: true });
-  }, 60_000);
+  });
 
   const results = () => `/voting-events/${event.id}/results`;
   const readResults = async (from: TestService) =>
@@ -265,7 +265,7 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
     expect(existsSync(data)).toBe(false);
     const inUse = await restoreWith('--to', archive);
     expect(inUse).toMatchObject({ code: 1, stdout: expect.stringContaining('not empty') });
-  }, 120_000);
+  });
 
   test('ask which timeline is production’s where the archive holds several, and follow the one that is named', async () => {
     const { data } = await restoreTo('fail-over', firstMoment);
@@ -306,7 +306,7 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
       );
       expect([timeline, row?.there]).toEqual([timeline, there]);
     }
-  }, 120_000);
+  });
 
   test('refuse a backup of a server that archives nothing, or fails to, and of the embedded database, each in one line', async () => {
     const to = path.join(folder, 'backups/none');
@@ -333,5 +333,5 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
       code: 1,
       stderr: expect.stringMatching(/^Refused: the server does not archive[^\n]+\n$/),
     });
-  }, 120_000);
+  });
 });

@@ -31,7 +31,7 @@ async function deletesOf(name: string): Promise<{ most: number; sum: number }> {
   return rows[0];
 }
 
-test('expired keys go in chunks however many there are, and no others', { timeout: 120_000 }, async () => {
+test('expired keys go in chunks however many there are, and no others', async () => {
   await database.query(`INSERT INTO idempotency_keys (api_key_id, key, fingerprint, claim, expires_at)
     SELECT 'key_1', n::text, '\\x00', '\\x00', CASE WHEN n <= 60000 THEN now_ms() - 1 ELSE now_ms() + 100000 END
     FROM generate_series(1, 60010) AS n`);
@@ -58,7 +58,7 @@ async function cast(eventId: string, positionId: string, candidateId: string): P
 }
 
 test('abandoned ballots go in chunks, and those of an event that cannot be dropped hold up no other', {
-  timeout: 120_000,
+  timeout: 180_000,
 }, async () => {
   const events = [await account.event({}, plan), await account.event({}, plan)];
   for (const event of events) {
@@ -84,7 +84,7 @@ test('abandoned ballots go in chunks, and those of an event that cannot be dropp
 });
 
 test('a forced deletion of a large event is over at once for everybody, and goes on in chunks until nothing is left', {
-  timeout: 120_000,
+  timeout: 180_000,
 }, async () => {
   const event = await account.event({ code: 'LARGE1' }, plan);
   await votePoll(service, account, event, votesFor(event));

@@ -56,7 +56,7 @@ describe('the operator’s commands', () => {
     for (const end of [missing, wrong])
       expect(end).toMatchObject({ code: 2, stdout: '', stderr: expect.stringContaining('--help') });
     expect(wrong.stderr).toContain('must be one of free, pro, enterprise');
-  }, 120_000);
+  });
 
   test('say what was wrong in one line, without a stack, a password or a key', async () => {
     const away = 'postgres://voting:hunter2@127.0.0.1:9/voting';
@@ -69,7 +69,7 @@ describe('the operator’s commands', () => {
     expect(unreachable.stderr).not.toContain('hunter2');
     expect(unset).toMatchObject({ code: 1, stdout: '', stderr: expect.stringMatching(/^SECRET_KEY must be .*\n$/) });
     expect(unset.stderr).not.toContain('short');
-  }, 120_000);
+  });
 
   test('print one JSON value for programs, a table and what to do next for people, and a key this once', async () => {
     const made = await run('keys', 'create', '--account', account.id, '--name', 'server', '--scopes', 'read,write');
@@ -81,7 +81,7 @@ describe('the operator’s commands', () => {
     expect(JSON.parse(json.stdout).length).toBeGreaterThanOrEqual(4);
     expect(json.stdout + people.stdout).not.toContain(key);
     expect(people.stdout).toMatch(/^id +name +hint +scopes .*\n─+ /);
-  }, 120_000);
+  });
 
   test('make a key that reads the log of one event, and ask for that event', async () => {
     const event = await pollWithVotes(1);
@@ -94,7 +94,7 @@ describe('the operator’s commands', () => {
     expect([key, scopes]).toEqual([expect.stringMatching(/^vlk_\w{38}$/), ['log']]);
     const path = `/public/voting-events/${event.id}/log/checkpoint`;
     expect((await service.call('GET', path, undefined, { key })).status).toBe(200);
-  }, 120_000);
+  });
 
   test('recount the box, and end with 0 where roll, log, bound result and service agree', async () => {
     const event = await pollWithVotes(7);
@@ -109,7 +109,7 @@ describe('the operator’s commands', () => {
     expect(told.checks.map(({ check, status }: Record<string, string>) => `${check} ${status}`)).toEqual([
       ...['roll left_out', 'electorate left_out', 'log agrees', 'close left_out', 'service agrees'],
     ]);
-  }, 120_000);
+  });
 
   test('recount an election against its roll, and find a voter who was struck off it or ticked off without a ballot', async () => {
     const event = await electionWithVotes();
@@ -126,7 +126,7 @@ describe('the operator’s commands', () => {
     expect(changed.stdout).toMatch(/roll +differs +4 voters took part, 3 ballots were counted/);
     expect(changed.stdout).toMatch(/electorate +differs +weight 6.5 as kept, 5.5 on the roll/);
     expect(changed.stderr).toContain('keep a copy of the database');
-  }, 120_000);
+  });
 
   test('recount with 1 and say what differs, when the box was changed by hand or the service says something else', async () => {
     const event = await pollWithVotes(6);
@@ -153,7 +153,7 @@ describe('the operator’s commands', () => {
       VOTING_KEY: `${observer}x`,
     });
     expect(keyless).toMatchObject({ code: 1, stdout: '', stderr: expect.stringContaining('the service answered 401') });
-  }, 120_000);
+  });
 
   test('list jobs with their state, and let failed ones run again', async () => {
     const task = { name: 'test_job' };
@@ -175,5 +175,5 @@ describe('the operator’s commands', () => {
     expect(JSON.parse(rest.stdout)).toEqual({ retried: 1 });
     const gone = await run('jobs', 'retry', '999999999');
     expect(gone).toMatchObject({ code: 1, stderr: expect.stringMatching(/^Refused: this job is done/) });
-  }, 120_000);
+  });
 });

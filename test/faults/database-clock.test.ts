@@ -35,7 +35,7 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
         ...{ BASE_URL: 'https://vote.example.org', EMAIL_DOMAIN_CHECK: 'off', WORKER: 'on' },
       }),
     );
-  }, 60_000);
+  });
   afterAll(async () => {
     worker.child.kill('SIGKILL');
     await service.stop();

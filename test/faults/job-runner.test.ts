@@ -64,7 +64,7 @@ function noting(ran: string[], until: (name: string) => Promise<void> = async ()
 /** Longer than any statement may wait. */
 const TOO_LONG_MS = 6_000;
 
-WORLD('jobs go on after the end of one could not be written down', { timeout: 120_000 }, async ({ world }) => {
+WORLD('jobs go on after the end of one could not be written down', async ({ world }) => {
   const { db, run, lock } = world;
   const ran: string[] = [];
   const held = Promise.withResolvers<void>();
@@ -97,7 +97,7 @@ WORLD(
   },
 );
 
-WORLD('jobs go on after the ends of several could not be written down', { timeout: 120_000 }, async ({ world }) => {
+WORLD('jobs go on after the ends of several could not be written down', async ({ world }) => {
   const { db, run, lock } = world;
   const ran: string[] = [];
   const held = new Map(['1', '2', '3', '4'].map((name) => [name, Promise.withResolvers<void>()]));
@@ -118,7 +118,7 @@ WORLD('jobs go on after the ends of several could not be written down', { timeou
   expect(runner.isWell()).toBe(true);
 });
 
-WORLD('jobs begin after a start that got no answer', { timeout: 120_000 }, async ({ world }) => {
+WORLD('jobs begin after a start that got no answer', async ({ world }) => {
   const { db, run } = world;
   const connect = db.$client.connect.bind(db.$client);
   let asked = 0;

@@ -117,12 +117,12 @@ describe.skipIf(!hasPostgresTools)('a restored database', () => {
     expect(keys, keys.stdout).toMatchObject({ code: 0 });
     const taken = await runCommand(service, words('backup', '--to', path.join(root, 'backup')));
     expect(taken, taken.stdout).toMatchObject({ code: 0 });
-  }, 120_000);
+  });
   afterAll(async () => {
     await service?.stop();
     for (const data of restored) stopServer(data);
     server?.stop();
-  }, 60_000);
+  });
 
   async function restore(name: string, ...more: string[]) {
     const [to, port] = [path.join(root, name), await freePort()];

@@ -183,7 +183,7 @@ describe('what was sealed under the old key', () => {
       await both.stop();
       await one.stop();
     }
-  }, 60_000);
+  });
 });
 
 describe('a rotation in two steps, while votes go on', () => {

@@ -47,7 +47,7 @@ describe('a release with a higher schema number', () => {
       ...{ name: 'schema', status: 'failed', detail: expect.stringMatching(IS_AT), cure: '' },
     });
     expect(service.child.exitCode).toBeNull();
-  }, 120_000);
+  });
 
   test('ends several processes on one port and their jobs, also where none of them was notified', async () => {
     const on = await releases.database();
@@ -55,7 +55,7 @@ describe('a release with a higher schema number', () => {
     await on.query(`UPDATE schema_number SET next = ${NEXT}`);
     await expectReplaced(old, MIGRATES);
     expect(await on.refusedStart()).toMatch(new RegExp(`^Cannot start: ${MIGRATES.source}\\n$`));
-  }, 60_000);
+  });
 });
 
 /** Begins a migration that lies in the middle of its statements, for so many seconds, when this returns. */
@@ -98,7 +98,7 @@ describe('a migration', () => {
     );
     expect(deadlocks).toBe(1);
     expect(await on.schemaNumber()).toEqual({ number: NEXT, next: null, migrating: false });
-  }, 60_000);
+  });
 
   test('that fails leaves the number and the tables to the release before', async () => {
     const on = await releases.database();
@@ -113,7 +113,7 @@ describe('a migration', () => {
     await expectReplaced(old, MIGRATES);
     expect(await on.schemaNumber()).toEqual({ number: OWN, next: null, migrating: false });
     expect(await (await on.start()).stop()).toBe(0);
-  }, 60_000);
+  });
 
   test('that is killed halfway is done again by the next one; the release before refuses until its operator insists', async () => {
     const on = await releases.database();
@@ -128,7 +128,7 @@ describe('a migration', () => {
     await on.query(`UPDATE schema_number SET next = ${NEXT}, migrating = true`);
     expect(await on.cli(['migrate'], releases.next)).toMatchObject({ code: 0 });
     expect(await on.schemaNumber()).toEqual({ number: NEXT, next: null, migrating: false });
-  }, 90_000);
+  });
 });
 
 test('a migration that is stopped halfway stands in the way of no other: its session is ended, and it says so in one line', async () => {
@@ -146,7 +146,7 @@ test('a migration that is stopped halfway stands in the way of no other: its ses
     code: 1,
     stderr: expect.stringMatching(/^(?:Processes [^\n]+\n)?Refused: [^\n]+run `migrate` again\.\n$/),
   });
-}, 90_000);
+});
 
 test('two builds with one number by mistake never serve together: a start refuses, and `migrate` replaces the other', async () => {
   const on = await releases.database();
@@ -158,4 +158,4 @@ test('two builds with one number by mistake never serve together: a start refuse
   expect(await on.cli(['migrate'], twin)).toMatchObject({ code: 0 });
   await expectReplaced(old, /another build with schema number/);
   expect(await on.refusedStart()).toMatch(/another build with schema number/);
-}, 60_000);
+});

@@ -20,7 +20,7 @@ const ended = (account: TestAccount, roll: Roll, id: string) =>
   eventually(async () => {
     const shown = await read(account, roll, id);
     return shown.finishedAt === null ? undefined : shown;
-  }, 90_000);
+  });
 
 test('kill -9 in the middle of mails to many voters loses none and doubles at most those under way, each with its key and name', {
   timeout: 150_000,
@@ -53,7 +53,7 @@ test('kill -9 in the middle of mails to many voters loses none and doubles at mo
 });
 
 test('somebody who holds a row for longer than a statement waits makes no voter get a mail twice', {
-  timeout: 90_000,
+  timeout: 180_000,
 }, async ({ service, account, mails, work }) => {
   const roll = await createRoll(service, account, 20);
   const holder = await service.deps.db.$client.connect();
@@ -74,7 +74,7 @@ test('somebody who holds a row for longer than a statement waits makes no voter 
 });
 
 test('a mail that is refused for good counts as failed and stands so at its voter, who may be mailed again at once', {
-  timeout: 90_000,
+  timeout: 180_000,
 }, async ({ service, account, mails, work }) => {
   const roll = await createRoll(service, account, 3);
   const [gone, content] = roll.voters;
@@ -90,7 +90,7 @@ test('a mail that is refused for good counts as failed and stands so at its vote
 });
 
 test('a mail to who has not voted that is refused for good looks at its voter like one that arrived', {
-  timeout: 90_000,
+  timeout: 180_000,
 }, async ({ service, account, mails, work }) => {
   const roll = await createRoll(service, account, 3);
   for (const { email } of roll.voters.slice(0, 2)) mails.refuse(email, 550);
@@ -100,12 +100,7 @@ test('a mail to who has not voted that is refused for good looks at its voter li
   for (const { id: voterId } of roll.voters) expect(await roll.keyStatus(voterId)).toBe('sent');
 });
 
-test('a single voter key is mailed before the mails to many that wait', { timeout: 90_000 }, async ({
-  service,
-  account,
-  mails,
-  work,
-}) => {
+test('a single voter key is mailed before the mails to many that wait', async ({ service, account, mails, work }) => {
   mails.answerWith(async () => {
     await pause(200);
     return undefined;

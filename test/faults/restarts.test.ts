@@ -81,7 +81,7 @@ describe('after kill -9', () => {
     took.sort((one, next) => one - next);
     expect(took[Math.floor(took.length * 0.95)]).toBeLessThan(3_000);
     expect(await other.stop()).toBe(0);
-  }, 120_000);
+  });
 });
 
 describe('`npm start`', () => {
@@ -113,5 +113,5 @@ describe('`npm start`', () => {
       return answer === undefined ? true : undefined;
     }, 15_000);
     expect(npm.exitCode === 0 || npm.signalCode === 'SIGTERM').toBe(true);
-  }, 60_000);
+  });
 });

@@ -52,7 +52,7 @@ describe.skipIf(!hasPostgresTools)('deploy/roles.sql', () => {
       'archive_mode = on',
       `archive_command = 'cp %p ${archive}/%f'`,
     ]);
-  }, 60_000);
+  });
   afterAll(() => {
     server?.stop();
     rmSync(folder, { recursive: true, force: true });

@@ -85,7 +85,7 @@ async function expectRefused(words: string, changes: Readonly<Record<string, str
   expect(await fingerprint()).toBe(before);
 }
 
-describe('a start is refused in one line, and writes nothing', { timeout: 120_000 }, () => {
+describe('a start is refused in one line, and writes nothing', () => {
   test('under a secret key that the database was not used with', async () => {
     await useOnce();
     await expectRefused('SECRET_KEY is not the one', { SECRET_KEY: newKey() });
@@ -258,7 +258,7 @@ describe('files that cannot be written', () => {
   });
 });
 
-describe('commands', { timeout: 120_000 }, () => {
+describe('commands', () => {
   test('that read do not migrate; `migrate --check` says what is missing, and changes nothing', async () => {
     const empty = { DATABASE_URL: (await createDatabase()).url };
     const list = await cli(['accounts', 'list'], empty);
@@ -288,7 +288,7 @@ describe('commands', { timeout: 120_000 }, () => {
   });
 });
 
-describe('the logs', { timeout: 120_000 }, () => {
+describe('the logs', () => {
   test('keep name and key when BASE_URL and SECRET_KEY change', async () => {
     const keyOf = async (changes: Readonly<Record<string, string>>) => {
       const service = requireStarted(await start(changes));

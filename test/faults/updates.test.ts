@@ -51,5 +51,5 @@ describe('a release with a higher schema number', () => {
     const counted = (positions[0]?.candidates ?? []).map(({ id, votesWon }) => [id, votesWon] as const);
     expect(new Map(counted)).toEqual(confirmed);
     expect(await replacing.stop()).toBe(0);
-  }, 120_000);
+  });
 });

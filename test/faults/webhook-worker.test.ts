@@ -9,7 +9,7 @@ const startWorker = (service: TestService): Promise<WorkerProcess> =>
   startWorkerProcess(service, { LOG_LEVEL: 'silent', WEBHOOK_ALLOW_PRIVATE: 'on' });
 
 // Three starts of the whole service, one after the other.
-test('workers killed with -9 lose no message, and what is sent twice keeps its ID', { timeout: 120_000 }, async () => {
+test('workers killed with -9 lose no message, and what is sent twice keeps its ID', async () => {
   const service = await startTestService({ worker: false });
   // Slow enough that some are always under way when a worker dies.
   const receiver = await startReceiver((response) => setTimeout(() => response.writeHead(200).end(), 60));

@@ -284,7 +284,7 @@ export async function patiently(ask: () => Promise<TestAnswer>): Promise<TestAns
 /** Waits until something is there, for work that a job does. */
 export async function eventually<T>(
   what: () => T | undefined | Promise<T | undefined>,
-  timeoutMs = 25_000,
+  timeoutMs = 75_000,
 ): Promise<T> {
   const until = Date.now() + timeoutMs;
   for (;;) {

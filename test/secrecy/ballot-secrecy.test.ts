@@ -73,7 +73,7 @@ async function requestKeys(voters: readonly Voter[]): Promise<Map<string, string
     const mails = service.mails(before);
     const keys = new Map(mails.map((mail): [string, string] => [recipientOf(mail), voterKeyIn(mail) ?? '']));
     return voters.every(({ email }) => keys.has(email)) ? keys : undefined;
-  }, 60_000);
+  });
 }
 
 /** Checks, casts and confirms; a careful server does so with idempotency keys, which often name the voter. */
