@@ -32,8 +32,8 @@ export default defineConfig({
           // Most of what a file of tests takes is reading the program: all files of a worker share what one has read.
           isolate: false,
           // No test is about time: this ends one that hangs, on a machine that may be slow.
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
       {
@@ -42,8 +42,8 @@ export default defineConfig({
           name: 'alone',
           include: ALONE,
           globalSetup: ['test/harness/global-setup.ts'],
-          testTimeout: 180_000,
-          hookTimeout: 180_000,
+          testTimeout: 300_000,
+          hookTimeout: 300_000,
         },
       },
     ],

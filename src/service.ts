@@ -52,6 +52,7 @@ import { acceptEveryDomain, canReceiveMail } from '#src/voters/register-voter.ts
 import { takeApprovalsBack } from '#src/voters/voter-key-repository.ts';
 import { EventCache } from '#src/voting-events/access.ts';
 import { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { OwnInbox } from '#src/webhooks/own-inbox.ts';
 import { createApp } from './app.ts';
@@ -88,8 +89,10 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     return event !== undefined && isClosed({ db, logKey }, event);
   };
   const ballotKeys = new BallotKeys({ db, log, secrets, settings: config, onUnreadable, isOver });
-  const definitions = new BallotDefinitionCache(db, (executor, definition) =>
-    differsFromLog({ db: executor, logKey }, definition),
+  const definitions = new BallotDefinitionCache(
+    db,
+    async (executor, definition) =>
+      !isGenuineEvent(secrets, definition.event) || (await differsFromLog({ db: executor, logKey }, definition)),
   );
   const ids = createIds(clock);
   const processId = randomBytes(PROCESS_ID_BYTES);

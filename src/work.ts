@@ -1,6 +1,7 @@
 import { forgetMailQuotas } from '#src/accounts/take-mail.ts';
 import { removeDeletedRowsJob } from '#src/ballot-definition/delete-rows.ts';
-import { checkLogs, noteForgedRowsJob } from '#src/ballot-log/check-log.ts';
+import { checkLogs } from '#src/ballot-log/check-log.ts';
+import { noteForgedRowsJob } from '#src/ballot-log/restore-end.ts';
 import { removeDeadRowsJob } from '#src/ballot-log/rewrite-roll.ts';
 import { type SealDeps, sequenceLogJob, sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';

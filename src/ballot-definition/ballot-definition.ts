@@ -5,6 +5,7 @@ import { notFound } from '#src/platform/errors.ts';
 import type { Log } from '#src/platform/log.ts';
 import { type EventCache, requireVoteCaller } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
+import { endsOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
 import { nameKeyOf } from './group.ts';
@@ -92,8 +93,13 @@ async function readBallotDefinition(tx: Transaction, event: VotingEvent): Promis
   });
 }
 
-/** Whether SQL changed a definition: `ballot-log` brings it. */
-type DiffersFromLog = (db: Database, definition: BallotDefinition) => Promise<boolean>;
+/** Whether SQL changed a definition, or the event that it is of. */
+type IsForged = (db: Database, definition: BallotDefinition) => Promise<boolean>;
+
+/** Whether a definition is that of an event as it was read, or newer. An end that moved without a new version was moved by SQL. */
+const isAsNew = (kept: BallotDefinition, event: VotingEvent): boolean =>
+  kept.event.definitionVersion > event.definitionVersion ||
+  (kept.event.definitionVersion === event.definitionVersion && endsOf(kept.event) === endsOf(event));
 
 const MAX_KEPT = 500;
 
@@ -103,23 +109,22 @@ export class BallotDefinitionCache {
   readonly #definitions = new Map<string, BallotDefinition>();
   readonly #loading = new Map<string, Promise<BallotDefinition | undefined>>();
 
-  readonly #differsFromLog: DiffersFromLog;
+  readonly #isForged: IsForged;
 
-  /** @param differsFromLog asked when a definition is read; left out where no ballot is taken */
-  constructor(db: Database, differsFromLog: DiffersFromLog = async () => false) {
+  /** @param isForged asked when a definition is read; left out where no ballot is taken */
+  constructor(db: Database, isForged: IsForged = async () => false) {
     this.#db = db;
-    this.#differsFromLog = differsFromLog;
+    this.#isForged = isForged;
   }
 
   /** The definition at least as new as a version of the event that was just read. */
   async get(event: VotingEvent): Promise<BallotDefinition | undefined> {
     const kept = this.#definitions.get(event.id);
-    if (kept !== undefined && kept.event.definitionVersion >= event.definitionVersion) return kept;
+    if (kept !== undefined && isAsNew(kept, event)) return kept;
     const loading = this.#loading.get(event.id);
     const loaded = await (loading ?? this.#load(event.id));
     // A load that began before the version we ask for was made does not count.
-    if (loaded !== undefined && loaded.event.definitionVersion < event.definitionVersion) return this.#load(event.id);
-    return loaded;
+    return loaded === undefined || isAsNew(loaded, event) ? loaded : this.#load(event.id);
   }
 
   /**
@@ -150,7 +155,7 @@ export class BallotDefinitionCache {
     const definition = await loadBallotDefinition(this.#db, eventId);
     return definition === undefined
       ? undefined
-      : { ...definition, isForged: await this.#differsFromLog(this.#db, definition) };
+      : { ...definition, isForged: await this.#isForged(this.#db, definition) };
   }
 }
 

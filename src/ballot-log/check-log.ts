@@ -7,14 +7,12 @@ import {
 } from '#src/ballot-definition/ballot-definition.ts';
 import { BlockSpoilt, findWrongHeads, type PlacedBallot, readSealedBallots } from '#src/ballots/box.ts';
 import { atOneMoment, type Database } from '#src/database/client.ts';
-import { defineJob, type Job } from '#src/jobs/queue.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { findForged } from '#src/voters/check-roll.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isGenuineEvent, isGenuineInvite } from '#src/voting-events/event-tag.ts';
-import { NOTE_FORGED_ROWS } from '#src/voting-events/forged-rows.ts';
 import { listInviteRows } from '#src/voting-events/invite.ts';
 import { clearDispute, findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -170,13 +168,6 @@ async function findForgedRow(
   if (await hasForgedBallots(db, own, event)) return 'a waiting ballot is not as the service wrote it';
   return event.type === 'poll' ? undefined : findForged(db, secrets, own, event);
 }
-
-/** Marks an election as disputed where a request met a row that the service did not write. */
-export const noteForgedRowsJob = (deps: Parameters<typeof raiseAlarm>[0]): Job<{ readonly eventId: string }> =>
-  defineJob({
-    ...NOTE_FORGED_ROWS,
-    work: ({ eventId }) => raiseAlarm(deps, eventId, { alarm: 'rows_disagree' }),
-  });
 
 /** What was changed by hand may not even be readable: that is a finding, and no failure of the check. */
 function unlessSpoilt<T>(read: () => T): T | undefined {

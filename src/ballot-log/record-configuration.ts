@@ -6,6 +6,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { EndRecorder } from '#src/voting-events/create-event.ts';
+import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { CONFIRM_GRACE_MS, closeTime } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
@@ -50,6 +51,13 @@ export async function recordConfiguration(
   const end = closeTime(event);
   const isFirst = head.frontier.size === 0;
   if (!isFirst && head.definitionVersion === event.definitionVersion && head.end === end) return head;
+  if (!isGenuineEvent(secrets, event))
+    throw new LogSetBack(
+      'ballot_log_changed',
+      head.frontier.size,
+      undefined,
+      'the event is not as the service wrote it',
+    );
   const { hash: config, parts } = await encodeConfiguration(definition);
   const at = await readNow(tx);
   const { definitionVersion } = event;

@@ -1,27 +1,50 @@
 import { sql } from 'drizzle-orm';
 import { inTransaction } from '#src/database/client.ts';
-import { lockEvent } from '#src/voting-events/repository.ts';
+import { defineJob, type Job } from '#src/jobs/queue.ts';
+import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
+import { NOTE_FORGED_ROWS } from '#src/voting-events/forged-rows.ts';
+import { findEventById, lockEvent } from '#src/voting-events/repository.ts';
 import { type CheckDeps, changeOf, checkLog, END_MOVED } from './check-log.ts';
+import { raiseAlarm } from './check-repository.ts';
 import { waitForSequencer } from './repository.ts';
 
 /**
  * Gives an event back the end that its log says, where SQL moved it and the log itself is whole: casts go on by that
- * (completions 6.3). The alarm stays until the next check.
+ * (completions 6.3). Which of the two columns says it, the event's tag tells apart. The alarm stays until the next check.
  */
 export async function restoreEnd(deps: CheckDeps, eventId: string): Promise<void> {
   if ((await checkLog(deps, eventId)) !== END_MOVED) return;
   await inTransaction(deps.db, async (tx) => {
     await waitForSequencer(tx, eventId);
-    if ((await lockEvent(tx, eventId)) === undefined) return;
+    const event = await lockEvent(tx, eventId);
     const { rows } = await tx.execute<{ data: Buffer }>(sql`
       SELECT data FROM log_leaves WHERE voting_event_id = ${eventId}
         AND (position('"t":"open"'::bytea IN data) > 0 OR position('"t":"config"'::bytea IN data) > 0)
       ORDER BY leaf_index DESC LIMIT 1`);
     const said = rows[0] === undefined ? undefined : changeOf(rows[0].data);
-    if (said === undefined) return;
+    if (event === undefined || said === undefined) return;
+    const { end } = said;
+    const before = [
+      { endsAt: end, closedAt: null },
+      { endsAt: null, closedAt: end },
+      { endsAt: event.endsAt, closedAt: end },
+      { endsAt: end, closedAt: event.closedAt },
+    ].find((columns) => isGenuineEvent(deps.secrets, { ...event, ...columns }));
+    if (before === undefined) return;
     await tx.execute(sql`
-      UPDATE voting_events SET ends_at = ${said.end}::bigint, closed_at = CASE WHEN ${said.end}::bigint <= now_ms() THEN ${said.end}::bigint END,
+      UPDATE voting_events SET ends_at = ${before.endsAt}::bigint, closed_at = ${before.closedAt}::bigint,
         paper_version = paper_version + 1 WHERE id = ${eventId}`);
-    await tx.execute(sql`UPDATE ballot_logs SET ends_at = ${said.end}::bigint WHERE voting_event_id = ${eventId}`);
+    await tx.execute(sql`UPDATE ballot_logs SET ends_at = ${end}::bigint WHERE voting_event_id = ${eventId}`);
   });
 }
+
+/** Marks an election as disputed where a request met a row that the service did not write, and puts back an end that SQL moved. */
+export const noteForgedRowsJob = (deps: CheckDeps): Job<{ readonly eventId: string }> =>
+  defineJob({
+    ...NOTE_FORGED_ROWS,
+    async work({ eventId }) {
+      await raiseAlarm(deps, eventId, { alarm: 'rows_disagree' });
+      const event = await findEventById(deps.db, eventId);
+      if (event !== undefined && !isGenuineEvent(deps.secrets, event)) await restoreEnd(deps, eventId);
+    },
+  });

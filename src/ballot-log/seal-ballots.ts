@@ -11,7 +11,7 @@ import type { Ids } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import { isFinalAt, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
+import { closeTime, isFinalAt, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { END_MOVED } from './check-log.ts';
@@ -188,7 +188,9 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
     const rehearsal = definition.event.rehearsalSince !== null;
     const found = await lockHead(tx, eventId);
     const remembered = await requireSigned(deps, tx, eventId, found);
-    if (found !== undefined && found.end !== (await readEnd(tx, eventId)))
+    // A change by SQL does not wait for the lock: the row may be another one now than the one that was read.
+    const ends = [closeTime(definition.event), await readEnd(tx, eventId)];
+    if (found !== undefined && ends.some((end) => end !== found.end))
       throw new LogSetBack('ballot_log_changed', found.frontier.size, undefined, END_MOVED);
     const final = isFinalAt(definition.event, nowMs);
     const closed = await requireCloseOf({ db: tx, logKey: deps.logKey }, definition.event, found, final);

@@ -4,7 +4,7 @@
 -- was judged by. Together come ballots of elections or of polls, and no two of one participant.
 CREATE OR REPLACE FUNCTION cast_ballots_together(
   p_api_key text[], p_idempotency_key text[], p_fingerprint bytea[], p_claim bytea[], p_answer text[], p_event text[],
-  p_paper_version bigint[], p_voter jsonb[], p_key_hash bytea[], p_expected_group text[], p_participants jsonb[],
+  p_paper text[], p_voter jsonb[], p_key_hash bytea[], p_expected_group text[], p_participants jsonb[],
   p_code_tag bytea[], p_entries bytea[], p_visitor_id text[], p_voter_id text[], p_email text[], p_name text[],
   p_country text[], p_credits jsonb[], p_sealed_weight bigint[], p_secret_event text[]
 ) RETURNS TABLE (
@@ -56,9 +56,9 @@ BEGIN
       array_agg(j.event) FILTER (WHERE j.free AND j.first_use)
     INTO verdicts, stored_under, exclusives, weights, tagged_rows, first_voters, first_events FROM (
       SELECT r.event, r.idempotency_key IS NULL OR coalesce(r.claim = ANY (claims), false) AS free, j.*
-      FROM unnest(p_idempotency_key, p_claim, p_event, p_paper_version, p_voter, p_key_hash, p_expected_group)
-        WITH ORDINALITY AS r (idempotency_key, claim, event, paper_version, voter, key_hash, expected_group, place)
-      CROSS JOIN LATERAL judge_cast(r.event, at, r.paper_version, r.voter, r.key_hash, r.expected_group, NULL, NULL, NULL) AS j
+      FROM unnest(p_idempotency_key, p_claim, p_event, p_paper, p_voter, p_key_hash, p_expected_group)
+        WITH ORDINALITY AS r (idempotency_key, claim, event, paper, voter, key_hash, expected_group, place)
+      CROSS JOIN LATERAL judge_cast(r.event, at, r.paper, r.voter, r.key_hash, r.expected_group, NULL, NULL, NULL) AS j
       ORDER BY r.place) AS j;
   ELSE
     SELECT array_agg(CASE WHEN j.free THEN j.verdict ELSE 'claimed_before' END), array_agg(j.participant), array_agg(j.exclusive),
@@ -67,9 +67,9 @@ BEGIN
       SELECT r.idempotency_key IS NULL OR coalesce(r.claim = ANY (claims), false) AS free, j.*
       FROM (
         SELECT r.*, ARRAY(SELECT jsonb_array_elements_text(r.sent)) AS participants
-        FROM unnest(p_idempotency_key, p_claim, p_event, p_paper_version, p_participants)
-          WITH ORDINALITY AS r (idempotency_key, claim, event, paper_version, sent, place)
-      ) AS r CROSS JOIN LATERAL judge_cast(r.event, at, r.paper_version, NULL, NULL, NULL, r.participants, NULL, NULL) AS j
+        FROM unnest(p_idempotency_key, p_claim, p_event, p_paper, p_participants)
+          WITH ORDINALITY AS r (idempotency_key, claim, event, paper, sent, place)
+      ) AS r CROSS JOIN LATERAL judge_cast(r.event, at, r.paper, NULL, NULL, NULL, r.participants, NULL, NULL) AS j
       ORDER BY r.place) AS j;
   END IF;
   -- A ballot is sealed with the weight of its voter, which the caller cannot know before: a wrong one is said, and sealed again.
@@ -147,7 +147,7 @@ END $$;
 
 -- Stores the pending ballot of a payment. No other ballot takes its place, because its price was paid.
 CREATE OR REPLACE FUNCTION cast_paid_ballot(
-  p_event text, p_paper_version bigint, p_attempt text, p_paid_at bigint, p_participants text[], p_code_tag bytea,
+  p_event text, p_paper text, p_attempt text, p_paid_at bigint, p_participants text[], p_code_tag bytea,
   p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text, p_credits jsonb,
   OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint
 ) RETURNS record LANGUAGE plpgsql
@@ -160,7 +160,7 @@ DECLARE
 BEGIN
   PERFORM 1 FROM voting_events WHERE id = p_event FOR KEY SHARE;
   IF p_credits IS NOT NULL THEN PERFORM lock_credits(p_event, lower(p_visitor_id)); END IF;
-  SELECT * INTO j FROM judge_cast(p_event, now_ms(), p_paper_version, NULL, NULL, NULL, p_participants, p_attempt, p_paid_at);
+  SELECT * INTO j FROM judge_cast(p_event, now_ms(), p_paper, NULL, NULL, NULL, p_participants, p_attempt, p_paid_at);
   verdict := j.verdict;
   IF verdict <> 'cast' THEN RETURN; END IF;
   -- Each of its identities is taken: of two payments of one participant, whatever their devices, one is fulfilled.

@@ -24,7 +24,7 @@ import { isCastFor, isGenuine, type TaggedVoter, taggedVoter, tagOfParticipation
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
-import { CONFIRM_GRACE_MS, isFinalAt, notOpen, secrecyOf } from '#src/voting-events/lifecycle.ts';
+import { CONFIRM_GRACE_MS, endsOf, isFinalAt, notOpen, secrecyOf } from '#src/voting-events/lifecycle.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -110,10 +110,10 @@ export const addressGuesser = (address: string | undefined): string => `${BY_ADD
 export const SEALED_WITHIN_MS = DAY_MS;
 /** Between the moment at which a ballot is due in the log and the date that is promised: an outage is no broken promise. */
 const PROMISE_SLACK_MS = DAY_MS;
-/** Answered by `confirm_ballot` when the event has another end than the caller has read. Nothing is done. */
+/** Answered by `confirm_ballot` when the event has another end, or another rehearsal, than the caller has read. Nothing is done. */
 const END_MOVED = 'end_moved';
-/** Answered by `confirm_ballot` when a rehearsal began or ended since the caller read the event. Nothing is done. */
-const OTHER_WORLD = 'changed';
+/** Answered by `confirm_ballot` when another ballot waits under the code than the caller has read. Nothing is done. */
+const OTHER_BALLOT = 'changed';
 /** The rows of ballot or voter are not those that the service wrote. Nothing is done. */
 const ROWS_DISAGREE = 'rows_disagree';
 /** Raised by `confirm_ballot`, so that everything it did is undone. */
@@ -146,7 +146,7 @@ export async function confirmVotes(
     if (definition !== undefined) ({ verdict, answer } = await confirmUnderKey(deps, definition, code, claim));
   }
   if (verdict === 'unknown') throw notFoundHere();
-  if (verdict === OTHER_WORLD) throw worldChanged();
+  if (verdict === OTHER_BALLOT) throw worldChanged();
   if (verdict === ROWS_DISAGREE) throw await refuseForged(deps, event.id);
   if (isRefusal(verdict)) throw refusalError(verdict);
   if (answer === undefined) throw new Error(`confirm_ballot answered ${verdict}`);
@@ -181,17 +181,13 @@ interface Sought {
   readonly secrets: Secrets;
 }
 
-/** What the promise of a ballot depends on. */
-type Promised = Pick<VotingEvent, 'id' | 'endsAt' | 'rehearsalSince' | 'rehearsalNumber'>;
-
 /** Confirms with the end of the event as it was read, and only where that has moved since with the present one. */
 async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | undefined): Promise<Written> {
-  const { definition } = sought;
-  let event: Promised | undefined = definition.event;
+  let { definition } = sought;
   let isApproved = false;
-  while (event !== undefined) {
+  for (;;) {
     const waiting: TaggedVoter[] = [];
-    const row = confirmRow(deps, event, sought, waiting);
+    const row = confirmRow(deps, definition.event, sought, waiting);
     const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, sought, row, verdict);
     // A secret event stores no answer: confirming again gives it.
     const secret = secrecyOf(definition.event) === 'secret';
@@ -204,9 +200,18 @@ async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | un
       continue;
     }
     if (written.verdict !== END_MOVED) return written;
-    event = await findEventById(deps.db, definition.event.id);
+    definition = await judgeMoved(deps, definition.event);
   }
-  throw notFound();
+}
+
+/** The ballot definition of an event whose end was moved. @throws ApiError where it is gone, SQL moved it, or a rehearsal began or ended */
+async function judgeMoved({ db, log, definitions }: ConfirmDeps, read: VotingEvent): Promise<BallotDefinition> {
+  const event = await findEventById(db, read.id);
+  const definition = event === undefined ? undefined : await definitions.get(event);
+  if (definition === undefined) throw notFound();
+  requireSameWorld(read, definition.event);
+  if (definition.isForged) throw await refuseForged({ db, log }, read.id);
+  return definition;
 }
 
 /** When a ballot that is confirmed now is due in the log. @param endsAt the end of its event as it stands */
@@ -216,10 +221,11 @@ const dueDate = (endsAt: number | null, nowMs: number): number =>
 /** @param waiting takes the voter for whom the ballot waits */
 function confirmRow(
   deps: ConfirmDeps,
-  { id: eventId, endsAt, rehearsalSince, rehearsalNumber }: Promised,
+  event: VotingEvent,
   { definition, code, tag, secrets }: Sought,
   waiting: TaggedVoter[],
 ): ConfirmRow {
+  const { id: eventId, endsAt } = event;
   const nowMs = deps.clock.now();
   const leafTag = codeTagOf(code);
   const secret = !tag.equals(leafTag);
@@ -235,8 +241,7 @@ function confirmRow(
     sealedTime: secret ? sealWaitingTime(secrets, eventId, tag, masked, dueMs) : masked,
     atMs: nowMs,
     newVoterId: deps.ids.sortable('vtr'),
-    endsAt,
-    rehearsal: rehearsalSince === null ? null : rehearsalNumber,
+    ends: endsOf(event),
     admit: secret
       ? (found) => {
           const voter = admitVoter(deps, definition.event, secrets, tag, found);

@@ -24,7 +24,7 @@ END $$;
 -- Moves pending ballots into the box's queue and marks their voters as having taken part, in one statement, however many. Voter and
 -- ballot part here for good: the rows written share nothing but the event. A ballot of an election is found by another tag while
 -- it waits (p_code_tag) than in the box (p_leaf_tag), so that no copy of the queue can be joined with the log. The caller says
--- which end of the event it promises by (p_ends_at, 0 for none; in a rehearsal -2 less its number), and in an election for which voter
+-- which end of the event it promises by, or which rehearsal it is of (p_ends, as `event_ends` says it), and in an election for which voter
 -- (p_participant, as `waiting_voters` gave it, with the tag of the participation). What waits is
 -- due in the log at the end and its 15 minutes as they stand now, or a day from now. No two of them have one code.
 --
@@ -33,7 +33,7 @@ END $$;
 -- participation of its voter would bear the same transaction ID (`xmin`), and a copy of the database would join them by it.
 CREATE OR REPLACE FUNCTION confirm_ballots_together(
   p_event text[], p_code_tag bytea[], p_ballot text[], p_salt bytea[], p_sealed_time bytea[], p_at bigint[], p_new_voter text[],
-  p_leaf_tag bytea[], p_ends_at bigint[], p_participant text[], p_participation_tag bytea[]
+  p_leaf_tag bytea[], p_ends text[], p_participant text[], p_participation_tag bytea[]
 ) RETURNS TABLE (
   place integer, verdict text, entries bytea, weight_micro bigint, sealed_time bytea, salt bytea, status text
 ) LANGUAGE plpgsql
@@ -79,15 +79,12 @@ BEGIN
   INTO verdicts, statuses, contents, weights, kept_back, pending_of, participants FROM (
     SELECT CASE
         WHEN e.id IS NULL THEN 'event_gone'
-        -- A rehearsal is promised by its own log: a caller that has not read of it, or of its end, asks again.
-        WHEN (r.ends_at < 0) IS DISTINCT FROM (e.rehearsal_since IS NOT NULL) THEN 'changed'
-        WHEN r.ends_at < 0 AND r.ends_at <> -2 - e.rehearsal_number THEN 'changed'
+        -- The caller has read of another end, or of another rehearsal, and asks again with this one once it has judged it.
+        WHEN r.ends <> event_ends(e) THEN 'end_moved'
         WHEN b.code_tag IS NULL THEN 'not_pending'
         WHEN b.cast_at <= at - pending_ballot_ms() THEN 'expired'
         WHEN s.status = 'closed' AND (b.cast_at > least(e.closed_at, e.ends_at) OR at >= event_final_at(e)) THEN 'closed'
         WHEN s.status NOT IN ('open', 'closed') THEN s.status
-        -- The answer promises a date that depends on the end: the caller has read another one, and asks again with this one.
-        WHEN r.ends_at >= 0 AND r.ends_at <> coalesce(e.ends_at, 0) THEN 'end_moved'
         WHEN e.type = 'poll' THEN 'confirmed'
         WHEN v.status IS NULL THEN 'voter_key_invalid'
         WHEN v.status = 'rejected' THEN 'voter_rejected'
@@ -96,8 +93,8 @@ BEGIN
         ELSE 'confirmed' END AS verdict,
       s.status, b.entries, b.weight_micro, b.participant, e.type <> 'poll' AS secret, NOT e.repeat_votes AS exclusive,
       cardinality(b.participants) AS participants
-    FROM unnest(p_event, p_code_tag, p_ends_at, p_participant, held) WITH ORDINALITY
-      AS r (event, code_tag, ends_at, participant, held, place)
+    FROM unnest(p_event, p_code_tag, p_ends, p_participant, held) WITH ORDINALITY
+      AS r (event, code_tag, ends, participant, held, place)
     LEFT JOIN voting_events e ON e.id = r.event
     -- Asked once, however often the answer is used.
     LEFT JOIN LATERAL (SELECT event_status(e, at) AS status OFFSET 0) AS s ON e.id IS NOT NULL
@@ -204,10 +201,10 @@ END $$;
 -- One ballot of a poll, in a transaction that stores the answer too.
 CREATE OR REPLACE FUNCTION confirm_ballot(
   p_event text, p_code_tag bytea, p_ballot text, p_salt bytea, p_sealed_time bytea, p_at bigint, p_new_voter text,
-  p_leaf_tag bytea, p_ends_at bigint, OUT verdict text, OUT entries bytea, OUT weight_micro bigint,
+  p_leaf_tag bytea, p_ends text, OUT verdict text, OUT entries bytea, OUT weight_micro bigint,
   OUT sealed_time bytea, OUT salt bytea, OUT status text
 ) RETURNS record LANGUAGE sql AS $$
   SELECT c.verdict, c.entries, c.weight_micro, c.sealed_time, c.salt, c.status FROM confirm_ballots_together(
     ARRAY[p_event], ARRAY[p_code_tag], ARRAY[p_ballot], ARRAY[p_salt], ARRAY[p_sealed_time], ARRAY[p_at], ARRAY[p_new_voter],
-    ARRAY[p_leaf_tag], ARRAY[p_ends_at], ARRAY[NULL], ARRAY[NULL::bytea]) AS c;
+    ARRAY[p_leaf_tag], ARRAY[p_ends], ARRAY[NULL], ARRAY[NULL::bytea]) AS c;
 $$;

@@ -22,7 +22,7 @@ import { hashSentKey } from '#src/voters/voter-key.ts';
 import { tagOfIdentity } from '#src/voters/voter-tag.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
-import { isFinalAt, notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
+import { isFinalAt, notOpen, paperOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { worldChanged } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { CastBody } from './ballot.ts';
@@ -84,7 +84,7 @@ export async function prepareBallot(
         });
   return {
     eventId: event.id,
-    definitionVersion: event.definitionVersion,
+    paper: paperOf(event),
     voter: identity === undefined ? undefined : proofOf(deps, event, identity, body.voterKey ?? ''),
     expectedGroup: group === undefined ? undefined : (group ?? ''),
     participants,

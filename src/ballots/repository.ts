@@ -12,7 +12,8 @@ import type { TaggedArray } from '#src/voters/voter-tag.ts';
 
 export interface CastRow {
   readonly eventId: string;
-  readonly definitionVersion: number;
+  /** What it was judged by (`paperOf`). */
+  readonly paper: string;
   /** Elections: who says to be whom, and the hash of the key that must prove it. */
   readonly voter: { readonly identity: Identity; readonly keyHash: Buffer } | undefined;
   /** The group under which the ballot was judged, '' for none; undefined where no position asks for a group. */
@@ -72,7 +73,7 @@ const CAST_COLUMNS: readonly Column[] = [
   'claim bytea',
   'answer text',
   'event text',
-  'paper_version bigint',
+  'paper text',
   'voter jsonb',
   'key_hash bytea',
   'expected_group text',
@@ -98,7 +99,7 @@ function castColumns({ row, claim }: CastRequest): ArrayElement[] {
     claim?.token ?? null,
     claim?.sealedAnswer ?? null,
     row.eventId,
-    row.definitionVersion,
+    row.paper,
     voter === undefined ? null : JSON.stringify({ kind: voter.identity.kind, identity: voter.identity.key }),
     voter?.keyHash ?? null,
     row.expectedGroup ?? null,
@@ -179,7 +180,7 @@ export async function castPaidBallot(
 ): Promise<CastVerdict> {
   const credits = row.credits === undefined ? null : JSON.stringify(row.credits);
   const { rows } = await tx.execute<VerdictRow>(sql`
-    SELECT * FROM cast_paid_ballot(${row.eventId}, ${row.definitionVersion}, ${paid.attemptId}, ${paid.paidAtMs},
+    SELECT * FROM cast_paid_ballot(${row.eventId}, ${row.paper}, ${paid.attemptId}, ${paid.paidAtMs},
       ${sql.param(row.participants)}, ${row.codeTag}, ${row.entries}, ${row.visitorId}, ${row.voterId}, ${row.email},
       ${row.name}, ${row.countryCode}, ${credits})`);
   return castVerdict(rows[0]);
@@ -222,10 +223,8 @@ export interface ConfirmRow {
   readonly sealedTime: Buffer;
   readonly atMs: number;
   readonly newVoterId: string;
-  /** The event's end, as the ballot's promise takes it. */
-  readonly endsAt: number | null;
-  /** The number of the rehearsal that it is confirmed in; null outside of one. */
-  readonly rehearsal: number | null;
+  /** The event's end, as the ballot's promise takes it (`endsOf`). */
+  readonly ends: string;
   /**
    * Elections: the tag of the participation of the voter for whom the ballot waits; undefined where the rows of ballot and voter are not
    * those that the service wrote.
@@ -282,7 +281,7 @@ const CONFIRM_COLUMNS: readonly Column[] = [
   'at bigint',
   'new_voter text',
   'leaf_tag bytea',
-  'ends_at bigint',
+  'ends text',
   'participant text',
   'participation_tag bytea',
 ];
@@ -290,9 +289,8 @@ const CONFIRM = withAllRows('confirm_ballots_together', CONFIRM_COLUMNS);
 
 /** All but the last two columns, which are those of elections. */
 function confirmColumns(row: ConfirmRow): ArrayElement[] {
-  const { eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, endsAt, rehearsal } = row;
-  const promisedBy = rehearsal === null ? (endsAt ?? 0) : -2 - rehearsal;
-  return [eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, promisedBy];
+  const { eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, ends } = row;
+  return [eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, ends];
 }
 
 /** The voter for whom a ballot is confirmed, and the tag of the participation. */

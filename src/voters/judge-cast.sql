@@ -69,7 +69,7 @@ END $$;
 -- eligibility check ask it. A set of one row, so that it becomes part of the statement that asks for many requests; nothing is
 -- locked or written here. Call with the event's row locked, where the answer has to last.
 --   p_at             now, read under that lock: a cast that waited for a close must not be judged by the time before it
---   p_paper_version  the version of the paper that the ballot was judged by; null where no ballot was
+--   p_paper          the version of the paper and the end of the event (`event_ends`) that the ballot was judged by; null where no ballot was
 --   p_voter          elections: {"kind", "identity"}; null in polls
 --   p_expected_group the group that the ballot was judged for, '' for none; null where no position asks for one
 --   p_participants   polls: the identities of the participant; null in elections
@@ -77,7 +77,7 @@ END $$;
 --                    paid for before, and stand beside others of the participant where votes may be repeated
 -- `participant` is what the ballot is stored under, `participants` what may vote once, `exclusive` whether that is asked for.
 CREATE OR REPLACE FUNCTION judge_cast(
-  p_event text, p_at bigint, p_paper_version bigint, p_voter jsonb, p_key_hash bytea, p_expected_group text,
+  p_event text, p_at bigint, p_paper text, p_voter jsonb, p_key_hash bytea, p_expected_group text,
   p_participants text[], p_attempt text, p_paid_at bigint
 ) RETURNS TABLE (
   verdict text, participant text, participants text[], exclusive boolean, weight_micro bigint, cast_at bigint, first_use boolean,
@@ -85,7 +85,7 @@ CREATE OR REPLACE FUNCTION judge_cast(
 ) LANGUAGE sql STABLE AS $$
   SELECT CASE
       WHEN e.id IS NULL THEN 'event_gone'
-      WHEN e.paper_version <> p_paper_version THEN 'stale'
+      WHEN s.stale THEN 'stale'
       WHEN s.status <> 'open' THEN s.status
       WHEN p_voter IS NULL AND p_participants IS NULL THEN 'identity_required'
       WHEN v.verdict <> 'eligible' THEN v.verdict
@@ -99,13 +99,14 @@ CREATE OR REPLACE FUNCTION judge_cast(
     p_voter IS NOT NULL OR NOT e.repeat_votes,
     CASE WHEN p_voter IS NOT NULL THEN v.weight_micro ELSE 1000000 END,
     least(p_at, e.closed_at, e.ends_at),
-    coalesce(v.first_use AND s.status = 'open' AND (p_paper_version IS NULL OR e.paper_version = p_paper_version), false),
+    coalesce(v.first_use AND s.status = 'open' AND NOT s.stale, false),
     v.tagged
   FROM (SELECT 1) AS one
   LEFT JOIN voting_events e ON e.id = p_event
   LEFT JOIN LATERAL (
     SELECT CASE WHEN at_hand.status = 'closed' AND p_paid_at <= least(e.closed_at, e.ends_at)
-        AND p_at < event_final_at(e) THEN 'open' ELSE at_hand.status END AS status
+        AND p_at < event_final_at(e) THEN 'open' ELSE at_hand.status END AS status,
+      coalesce(e.paper_version || ' ' || event_ends(e) <> p_paper, false) AS stale
     FROM (SELECT event_status(e, p_at) AS status OFFSET 0) AS at_hand
     -- Asked once, however often the answer is used.
     OFFSET 0

@@ -15,6 +15,11 @@ CREATE OR REPLACE FUNCTION event_status(e voting_events, at bigint) RETURNS text
     ELSE 'scheduled'
   END;
 
+-- The end of an event as a ballot is judged by it, or the rehearsal that it is of: `endsOf` in src/voting-events/lifecycle.ts.
+CREATE OR REPLACE FUNCTION event_ends(e voting_events) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
+  RETURN CASE WHEN e.rehearsal_since IS NULL THEN coalesce(e.ends_at, 0) || ' ' || coalesce(e.closed_at, 0)
+    ELSE 'rehearsal ' || e.rehearsal_number END;
+
 -- When the result of a closed event becomes final: from then on no ballot of it can be confirmed. Null where it has no end.
 CREATE OR REPLACE FUNCTION event_final_at(e voting_events) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN least(e.closed_at, e.ends_at) + confirm_grace_ms();

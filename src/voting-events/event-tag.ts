@@ -5,7 +5,7 @@ import type { eventInvites, votingEvents } from './tables.ts';
 
 /**
  * The columns of an event that say whose it is and who else works on it, who becomes a voter, what is shown to whom, who is paid, where
- * mails lead, what was changed of the roll, and that it is final. What a ballot shows, and the end, stand in the log.
+ * mails lead, what was changed of the roll, when it ends, and that it is final. What a ballot shows stands in the log.
  */
 export const DECIDING_COLUMNS = [
   ...(['id', 'accountId', 'inviteGeneration', 'copyUntil', 'type', 'rehearsalSince'] as const),
@@ -26,7 +26,8 @@ export const DECIDING_COLUMNS = [
     'paymentProvider',
     'paymentLivemode',
   ] as const),
-  ...(['votingPageUrl', 'contactEmail', 'language', 'logoUrl', 'identityChanges', 'rollChanges', 'finalAt'] as const),
+  ...(['votingPageUrl', 'contactEmail', 'language', 'logoUrl', 'identityChanges', 'rollChanges'] as const),
+  ...(['endsAt', 'closedAt', 'finalAt'] as const),
 ] as const;
 
 type EventRow = typeof votingEvents.$inferSelect;
@@ -42,7 +43,15 @@ export const UNSET = {
     paymentProvider: null,
     paymentLivemode: null,
   },
-  ...({ votingPageUrl: null, contactEmail: null, language: 'en', logoUrl: null, finalAt: null } as const),
+  ...({
+    votingPageUrl: null,
+    contactEmail: null,
+    language: 'en',
+    logoUrl: null,
+    endsAt: null,
+    closedAt: null,
+    finalAt: null,
+  } as const),
 } satisfies Partial<Deciding>;
 
 export const rowOfEvent = (event: Deciding): DecidingRow => [

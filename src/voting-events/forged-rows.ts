@@ -6,7 +6,7 @@ import type { ApiError } from '#src/platform/errors.ts';
 import type { Log } from '#src/platform/log.ts';
 
 const payload = z.strictObject({ eventId: z.string() });
-/** Marks an event as disputed (`ballot-log/check-log.ts`). */
+/** Marks an event as disputed (`ballot-log/restore-end.ts`). */
 export const NOTE_FORGED_ROWS = { name: 'note_forged_rows', maxAttempts: 25, payload } as const;
 
 /** Raises the alarm for rows of an election that the service did not write as they stand (completions 1.6, `rows_disagree`). */

@@ -14,6 +14,20 @@ export function closeTime(event: Lifecycle): number | null {
   return event.endsAt === null ? event.closedAt : Math.min(event.closedAt, event.endsAt);
 }
 
+/** The end by which a ballot is judged, or the rehearsal that it is of: `event_ends` of the database, which a ballot is written under. */
+export function endsOf({
+  rehearsalSince,
+  rehearsalNumber,
+  endsAt,
+  closedAt,
+}: Pick<VotingEvent, 'rehearsalSince' | 'rehearsalNumber' | 'endsAt' | 'closedAt'>): string {
+  return rehearsalSince === null ? `${endsAt ?? 0} ${closedAt ?? 0}` : `rehearsal ${rehearsalNumber}`;
+}
+
+/** What a ballot is judged by and written under: the version of the definition, and the end. */
+export const paperOf = (event: Pick<VotingEvent, 'definitionVersion'> & Parameters<typeof endsOf>[0]): string =>
+  `${event.definitionVersion} ${endsOf(event)}`;
+
 /** The status at a moment, from what is stored and the clock (completions 3, rule 1). The hot statements hold the same rule in SQL. */
 export function statusAt(event: Lifecycle, nowMs: number): EventStatus {
   if (event.closedAt !== null) return 'closed';

@@ -1,8 +1,10 @@
+import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { LIFE, PHASES } from '#src/voting-events/life.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand, finishEvent, PLURALITY, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { setEvent } from '#test/harness/genuine-rows.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import { patiently, type TestAnswer, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -276,12 +278,8 @@ describe('the life of an event', () => {
   ] as const)('has a final result, too, where it never became ready and was closed by %s', async (_, times) => {
     const { id } = await account.event({ type: 'poll' }, [], false);
     const minutes = (value: number | undefined) => (value === undefined ? null : Date.now() + value * 60_000);
-    await service.query('UPDATE voting_events SET starts_at = $2, ends_at = $3, closed_at = $4 WHERE id = $1', [
-      id,
-      minutes(times.startsAt),
-      minutes(times.endsAt),
-      minutes(times.closedAt),
-    ]);
+    const [starts, ends, closed] = [times.startsAt, times.endsAt, times.closedAt].map(minutes);
+    await setEvent(service, id, sql`starts_at = ${starts}, ends_at = ${ends}, closed_at = ${closed}`);
     const before = await read(`/voting-events/${id}`);
     expect([before.status, before.finalAt]).toEqual(['closed', null]);
     await sequenceLogs(sealDeps(service.deps));

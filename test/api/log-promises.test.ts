@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { signCheckpoint } from '#src/ballot-log/checkpoint.ts';
@@ -15,6 +16,7 @@ import {
   visitor,
   votesFor,
 } from '#test/harness/elections.ts';
+import { setEvent } from '#test/harness/genuine-rows.ts';
 import { openLogPromise } from '#test/harness/read-log-proofs.ts';
 import { eventually, type TestService, useService } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
@@ -104,7 +106,7 @@ describe('the promise of a confirm', () => {
         demand(await other.call('GET', path, undefined, { key: account.vote }), 200);
         const endsAt = Date.now() + (round + 1) * DAY_MS;
         // No notice of the change has reached the other process yet.
-        await service.query('UPDATE voting_events SET ends_at = $2 WHERE id = $1', [event.id, endsAt]);
+        await setEvent(service, event.id, sql`ends_at = ${endsAt}`);
         const { logPromise } = await confirm(event, code, other);
         expect(await promisedBy(event, logPromise)).toBe(endsAt + 15 * MINUTE_MS + DAY_MS);
       }

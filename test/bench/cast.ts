@@ -1,3 +1,5 @@
+import { paperOf } from '#src/voting-events/lifecycle.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import type { Bench } from './bench-service.ts';
 import {
   type Casting,
@@ -18,13 +20,11 @@ export const VOTERS = 20_000;
 const SECONDS = 2;
 const ROUNDS = 5;
 
-/** The version of the definition that our statement must name. */
-export async function definitionVersionOf(bench: Bench, { election }: Casting): Promise<number> {
-  const { rows } = await bench.pool.query<{ version: string }>(
-    'SELECT paper_version AS version FROM voting_events WHERE id = $1',
-    [election.id],
-  );
-  return Number(rows[0]?.version);
+/** What our statement must name as that which the ballot was judged by. */
+async function readPaper(bench: Bench, { election }: Casting): Promise<string> {
+  const event = await findEventById(bench.deps.db, election.id);
+  if (event === undefined) throw new Error('the election is there');
+  return paperOf(event);
 }
 
 const scaled = (figure: Figure, factor: number): Figure => ({
@@ -41,7 +41,7 @@ export const cast: BenchLine = async (bench) => {
   const program = findPgbench();
   if (program === undefined) return [{ work, goal: { atLeast: 1, beyond: 1.25 }, missing: PGBENCH_MISSING }];
   const casting = await prepareTwelve(bench, VOTERS);
-  const own = ownCastScript(bench, casting, await definitionVersionOf(bench, casting));
+  const own = ownCastScript(bench, casting, await readPaper(bench, casting));
   const usual = await usualCastScript(bench, casting);
   const run = (script: string) =>
     runPgbench({ program, databaseUrl: bench.databaseUrl, script, clients: 8, seconds: SECONDS });
@@ -127,7 +127,7 @@ export const castVoters: BenchLine = async (bench) => {
       continue;
     }
     const casting = await prepareTwelve(bench, voters);
-    const script = ownCastScript(bench, casting, await definitionVersionOf(bench, casting));
+    const script = ownCastScript(bench, casting, await readPaper(bench, casting));
     const run = { program, databaseUrl: bench.databaseUrl, script, clients: 8, seconds: 1 };
     const own = async (): Promise<number> => (await runPgbench(run)).perSecond;
     const meter = new ProcessorMeter(bench);

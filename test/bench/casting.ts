@@ -112,7 +112,7 @@ export function castRequests(
 }
 
 /** Our own statement for one ballot, as a script of pgbench: the same voters, the same bytes, a claim like a request's. */
-export function ownCastScript(bench: Bench, { election, voters, votes }: Casting, definitionVersion: number): string {
+export function ownCastScript(bench: Bench, { election, voters, votes }: Casting, paper: string): string {
   const { secrets } = bench.deps;
   const codeTag = codeTagOf(generateConfirmationCode());
   const entries = sealBallot(election, codeTag, codeTag, packVotes(election, votes), Buffer.alloc(16));
@@ -121,7 +121,7 @@ export function ownCastScript(bench: Bench, { election, voters, votes }: Casting
   const voter = `'{"kind": "voter_id", "identity": "B' || lpad(:n::text, 8, '0') || '"}'`;
   return `\\set n random(0, ${voters - 1})
 \\set r random(1, 1000000000000000)
-SELECT verdict FROM cast_ballots_together('{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', ARRAY['${election.id}'], '{${definitionVersion}}',
+SELECT verdict FROM cast_ballots_together('{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', ARRAY['${election.id}'], ARRAY['${paper}'],
   ARRAY[(${voter})::jsonb], ARRAY[${bytea(keyHash)}], '{NULL}', ARRAY['[""]'::jsonb], ARRAY[sha256(int8send(:r))], ARRAY[${bytea(entries)}],
   '{NULL}', ARRAY['${voterIdOf(0)}'], '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{${UNIT}}', '{NULL}');
 `;

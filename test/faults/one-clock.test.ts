@@ -1,12 +1,16 @@
 import { setTimeout as pause } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
+import { drizzle } from 'drizzle-orm/node-postgres';
 import { afterEach, describe, expect, test, vi } from 'vitest';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import type { Database } from '#src/database/client.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
 import { HOUR_MS, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand, visitor, votesFor } from '#test/harness/elections.ts';
+import { setEventIn } from '#test/harness/genuine-rows.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
@@ -71,10 +75,8 @@ describe('a window that ends while somebody waits for the event', () => {
       await client.query('BEGIN');
       await client.query('SELECT 1 FROM voting_events WHERE id = $1 FOR UPDATE', [event.id]);
       // Final in 300 ms; the next to lock the event finishes its log.
-      await client.query(
-        'UPDATE voting_events SET closed_at = now_ms() - 15 * 60 * 1000 + 300, paper_version = paper_version + 1 WHERE id = $1',
-        [event.id],
-      );
+      const final = sql`closed_at = now_ms() - 15 * 60 * 1000 + 300, paper_version = paper_version + 1`;
+      await setEventIn(drizzle(client) as unknown as Database, service.deps.secrets, event.id, final);
       const confirmed = account.page(event, 'ballot/confirm', { confirmationCode });
       await pause(600);
       await client.query('COMMIT');

@@ -5,6 +5,7 @@ import type { CastRequest } from '#src/ballots/repository.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { hashSentKey, hashStoredKey } from '#src/voters/voter-key.ts';
 import { tagOfVoter } from '#src/voters/voter-tag.ts';
+import { paperOf } from '#src/voting-events/lifecycle.ts';
 
 /**
  * Machine-made events, participants and requests, for holding the ways to cast against each other. Most of everything is in
@@ -83,6 +84,8 @@ export type Asked = World['requests'][number];
 export interface Copy {
   readonly eventId: string;
   readonly apiKeyId: string;
+  /** The moment that times are counted from, in ms. */
+  readonly now: number;
 }
 
 const sha = (text: string): Buffer => createHash('sha256').update(text).digest();
@@ -114,8 +117,19 @@ export function identitiesOf(world: World, asked: Asked): string[] {
   return participantsOf(world, asked.person, asked.ownEmail ? asked.person : asked.emailOf);
 }
 
+/** The times of a world's event. */
+function timesOf(world: World, now: number) {
+  const times: { opened?: number; starts?: number; ends?: number; closed?: number; ready?: boolean } =
+    STATES[world.state];
+  const at = (minutes: number | undefined): number | null => (minutes === undefined ? null : now + minutes * MINUTE);
+  return {
+    ...{ startsAt: at(times.starts), openedAt: at(times.opened), endsAt: at(times.ends), closedAt: at(times.closed) },
+    ready: times.ready ?? true,
+  };
+}
+
 /** A request as the repository takes it. */
-export function toRequest(world: World, asked: Asked, { eventId, apiKeyId }: Copy, secrets: Secrets): CastRequest {
+export function toRequest(world: World, asked: Asked, { eventId, apiKeyId, now }: Copy, secrets: Secrets): CastRequest {
   const { person: index, by, key, claim } = asked;
   const election = world.type === 'election';
   const hash = (text: string): Buffer => hashSentKey(secrets, eventId, text);
@@ -131,7 +145,10 @@ export function toRequest(world: World, asked: Asked, { eventId, apiKeyId }: Cop
   return {
     row: {
       eventId,
-      definitionVersion: PAPER_VERSION + asked.definition,
+      paper: paperOf({
+        ...{ definitionVersion: PAPER_VERSION + asked.definition, rehearsalSince: null, rehearsalNumber: 0 },
+        ...timesOf(world, now),
+      }),
       voter: election
         ? {
             identity: by === 'email' ? { kind: by, key: `p${index}@example.org` } : { kind: by, key: `ID${index}` },
@@ -278,10 +295,8 @@ export async function buildWorld(
   world: World,
   copy: Copy,
 ): Promise<void> {
-  const now = Date.now();
-  const times: { opened?: number; starts?: number; ends?: number; closed?: number; ready?: boolean } =
-    STATES[world.state];
-  const at = (minutes: number | undefined): number | null => (minutes === undefined ? null : now + minutes * MINUTE);
+  const { now } = copy;
+  const { startsAt, openedAt, endsAt, closedAt, ready } = timesOf(world, now);
   const event: Row = {
     ...{
       id: copy.eventId,
@@ -291,12 +306,12 @@ export async function buildWorld(
       voter_count: PEOPLE,
     },
     ...{
-      starts_at: at(times.starts),
-      opened_at: at(times.opened),
-      ends_at: at(times.ends),
-      closed_at: at(times.closed),
+      starts_at: startsAt,
+      opened_at: openedAt,
+      ends_at: endsAt,
+      closed_at: closedAt,
     },
-    ...{ ready: times.ready ?? true, voter_approval: world.approval, repeat_votes: isRepeat(world) },
+    ...{ ready, voter_approval: world.approval, repeat_votes: isRepeat(world) },
     ...{ save_voter_info: world.type === 'poll' && world.saveVoterInfo },
     require_voter_id: world.type === 'poll' && world.requireVoterId,
   };

@@ -7,6 +7,7 @@ import type { Database } from '#src/database/client.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import { taggedVoter, tagOfIdentity, tagOfParticipation } from '#src/voters/voter-tag.ts';
+import { endsOf, paperOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { createTestEvent, type TestEvent } from './elections.ts';
@@ -115,7 +116,7 @@ export class FullElection {
       row: {
         ...{
           eventId: event.id,
-          definitionVersion: event.definitionVersion,
+          paper: paperOf(event),
           expectedGroup: undefined,
           participants: [''],
           codeTag,
@@ -145,7 +146,7 @@ export class FullElection {
     return {
       ...{ eventId: this.event.id, codeTag: codeTagOf(codeOf(ballot)), leafTag: codeTagOf(codeOf(ballot)) },
       ...{ ballotId: `bal_new_${ballot}`, salt: Buffer.alloc(32) },
-      ...{ sealedTime: Buffer.alloc(6), atMs: Date.now(), newVoterId: 'vtr_none', endsAt: null, rehearsal: null },
+      ...{ sealedTime: Buffer.alloc(6), atMs: Date.now(), newVoterId: 'vtr_none', ends: endsOf(this.event) },
       // Its ballots and their statements are looked at, and not whose they are.
       admit: ({ tagged }) => tagOfParticipation(this.service.deps.secrets, taggedVoter(this.event.id, tagged)),
     };

@@ -1,12 +1,14 @@
 import { eq, type SQL, sql } from 'drizzle-orm';
-import { inTransaction } from '#src/database/client.ts';
+import { type Executor, inTransaction } from '#src/database/client.ts';
 import { createIds } from '#src/platform/ids.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import { changeInPages } from '#src/voters/change-in-pages.ts';
 import { type TaggedArray, taggedVoter, tagOfVoter } from '#src/voters/voter-tag.ts';
 import { tagOfEvent, tagOfInvite } from '#src/voting-events/event-tag.ts';
 import { listInviteRows } from '#src/voting-events/invite.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import { eventInvites, votingEvents } from '#src/voting-events/tables.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { TestService } from './test-service.ts';
 
 // What a test sets by SQL, as if the service had written it: with its tag.
@@ -26,14 +28,17 @@ export async function standAs(
 }
 
 /** Sets columns of an event, whatever they are. */
-export async function setEvent({ deps: { db, secrets } }: TestService, eventId: string, set: SQL): Promise<void> {
+export const setEvent = async ({ deps: { db, secrets } }: TestService, eventId: string, set: SQL): Promise<void> =>
+  void (await setEventIn(db, secrets, eventId, set));
+
+/** The same in a transaction. */
+export async function setEventIn(db: Executor, secrets: Secrets, eventId: string, set: SQL): Promise<VotingEvent> {
   await db.execute(sql`UPDATE voting_events SET ${set} WHERE id = ${eventId}`);
   const [row] = await db.select().from(votingEvents).where(eq(votingEvents.id, eventId));
   if (row === undefined) throw new Error('the event is there');
-  await db
-    .update(votingEvents)
-    .set({ tag: tagOfEvent(secrets, row) })
-    .where(eq(votingEvents.id, eventId));
+  const tag = tagOfEvent(secrets, row);
+  await db.update(votingEvents).set({ tag }).where(eq(votingEvents.id, eventId));
+  return { ...row, tag };
 }
 
 /** Lets an invite expire. */

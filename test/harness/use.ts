@@ -5,7 +5,7 @@ import { afterAll, afterEach } from 'vitest';
 import { type Receiver, startReceiver } from './receiver.ts';
 
 /** Nothing else limits what is awaited at the top of a file: as long as a hook may take. */
-const START_LIMIT_MS = 180_000;
+const START_LIMIT_MS = 300_000;
 
 /** What the tests of this file need, started at its top and stopped after the last of them: the newest first. */
 export async function use<T extends { stop(): unknown }>(starting: Promise<T>): Promise<T> {

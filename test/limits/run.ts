@@ -1,6 +1,9 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { sql } from 'drizzle-orm';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { setEventIn } from '#test/harness/genuine-rows.ts';
 import { type EventSize, fillBox } from '#test/harness/largest-event.ts';
+import { CLOSED } from '#test/harness/move-end.ts';
 import { openEvent, readWhole, residentBytes, show, timed, type World, withWorld } from './world.ts';
 
 /**
@@ -18,10 +21,7 @@ const BOUNDS = {
   otherCloseMs: 120_000,
 };
 async function waitForFinal(world: World, id: string): Promise<void> {
-  await world.pool.query(
-    'UPDATE voting_events SET closed_at = now_ms() - 16 * 60 * 1000, paper_version = paper_version + 1 WHERE id = $1',
-    [id],
-  );
+  await setEventIn(world.deps.db, world.deps.secrets, id, sql.raw(`${CLOSED}, paper_version = paper_version + 1`));
   // No reader of the log is asked here: the leaf that says so may lack.
   await world.pool.query(
     'UPDATE ballot_logs l SET ends_at = e.closed_at FROM voting_events e WHERE e.id = $1 AND l.voting_event_id = e.id',

@@ -6,6 +6,7 @@ import { codeTagOf, generateConfirmationCode } from '#src/ballots/waiting-ballot
 import { Batcher } from '#src/database/batcher.ts';
 import { identityHash } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
+import { paperOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { demand, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -102,8 +103,8 @@ describe('gathered rows', () => {
 });
 
 /** What is the same in every ballot of these tests. */
-const someBallot = (eventId: string, definitionVersion: number) => ({
-  ...{ eventId, definitionVersion, codeTag: codeTagOf(generateConfirmationCode()), sealedWeight: undefined },
+const someBallot = (eventId: string, paper: string) => ({
+  ...{ eventId, paper, codeTag: codeTagOf(generateConfirmationCode()), sealedWeight: undefined },
   entries: packEntries([{ position: 1, entries: [{ candidate: 1, value: 1 }] }]),
   ...{ visitorId: null, voterId: null, email: null, name: null, countryCode: null, credits: undefined },
 });
@@ -121,10 +122,9 @@ async function requestFor(event: TestEvent, key: string | undefined): Promise<Ca
   const row = await findEventById(service.deps.db, event.id);
   if (row === undefined) throw new Error('the event is there');
   const visitorId = visitor();
-  const { definitionVersion } = row;
   const voter = { voter: undefined, expectedGroup: undefined, participants: [`v:${visitorId}`] };
   return {
-    row: { ...someBallot(event.id, definitionVersion), ...voter, visitorId },
+    row: { ...someBallot(event.id, paperOf(row)), ...voter, visitorId },
     claim: claimOf(key, `token ${key}`),
   };
 }
@@ -205,7 +205,9 @@ async function createElection(): Promise<TestEvent> {
 }
 
 async function requestsFor(event: TestEvent, keyOf: (name: string) => string | undefined): Promise<CastRequest[]> {
-  const definitionVersion = (await findEventById(service.deps.db, event.id))?.definitionVersion ?? 0;
+  const row = await findEventById(service.deps.db, event.id);
+  if (row === undefined) throw new Error('the event is there');
+  const earlier = { ...row, definitionVersion: row.definitionVersion - 1 };
   const { secrets } = service.deps;
   return [...NAMES, 'nobody'].map((name): CastRequest => {
     const byId = name === 'hal';
@@ -215,7 +217,7 @@ async function requestsFor(event: TestEvent, keyOf: (name: string) => string | u
     const key = keyOf(name);
     return {
       row: {
-        ...someBallot(event.id, name === 'flo' ? definitionVersion - 1 : definitionVersion),
+        ...someBallot(event.id, paperOf(name === 'flo' ? earlier : row)),
         voter: {
           identity,
           keyHash: hashSentKey(secrets, event.id, name === 'gil' ? 'FFFF-FFFF-FFFF-FFFF' : KEY),

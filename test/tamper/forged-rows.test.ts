@@ -535,6 +535,40 @@ describe('what SQL says of the event', () => {
     expect((await read(election)).finalAt).toBeNull();
   });
 
+  test.each([
+    ['the close', 'closed_at = NULL'],
+    ['the close, with a new version', 'closed_at = NULL, paper_version = paper_version + 1'],
+    ['the end', 'closed_at = NULL, ends_at = now_ms() + 3600000'],
+    ['the moment of the close', 'closed_at = now_ms(), paper_version = paper_version + 1'],
+    ['all that says it', 'closed_at = NULL, ends_at = NULL, opened_at = now_ms(), starts_at = NULL'],
+  ])('takes no ballot after the end, where SQL moves %s for a moment', async (_, set) => {
+    const election = await openElection();
+    const [late, waiting] = [member(election, 0), member(election, 1)];
+    const key = await keyOf(election, late);
+    const code = await codeOf(election, waiting, await keyOf(election, waiting));
+    await vote(election, member(election, 2));
+    await sealBallots(service, election.event.id, 1);
+    await moveEnd(service.deps, election.event.id, CLOSED);
+    await sql.query('CREATE TABLE IF NOT EXISTS events_before AS SELECT * FROM voting_events LIMIT 0');
+    await sql.query('INSERT INTO events_before SELECT * FROM voting_events WHERE id = $1', [election.event.id]);
+    await sql.query(`UPDATE voting_events SET ${set} WHERE id = $1`, [election.event.id]);
+    service.deps.events.forget(election.event.id);
+    for (const answer of [await cast(election, late, key), await confirm(election, code)])
+      expect([500, 403]).toContain(answer.status);
+    await sql.query(
+      `UPDATE voting_events e SET closed_at = b.closed_at, ends_at = b.ends_at, opened_at = b.opened_at, starts_at = b.starts_at
+       FROM events_before b WHERE b.id = e.id AND e.id = $1`,
+      [election.event.id],
+    );
+    await sql.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [election.event.id]);
+    await eventually(async () => {
+      await sequenceLog(sealDeps(service.deps), election.event.id, 1).catch(() => undefined);
+      return (await read(election)).finalAt ?? undefined;
+    });
+    const path = `/voting-events/${election.event.id}/results`;
+    expect(demand(await account.get(path), 200).stats.ballots).toBe(1);
+  });
+
   test('hides no participation behind an election without a key', async () => {
     const election = await openElection();
     await vote(election, member(election, 0));

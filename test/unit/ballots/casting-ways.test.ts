@@ -39,7 +39,11 @@ for (const type of ['election', 'poll'] as const) templates[type] = (await accou
 
 async function copyOf(world: World): Promise<Copy> {
   number += 1;
-  const copy = { eventId: `vev_${number}_${randomBytes(6).toString('hex')}`, apiKeyId: `key_of_${number}` };
+  const copy = {
+    eventId: `vev_${number}_${randomBytes(6).toString('hex')}`,
+    apiKeyId: `key_of_${number}`,
+    now: Date.now(),
+  };
   await buildWorld(service.deps.db.$client, service.deps.secrets, templates[world.type], world, copy);
   return copy;
 }
