@@ -57,9 +57,7 @@ async function cast(eventId: string, positionId: string, candidateId: string): P
   expect((await account.page({ id: eventId }, 'ballot/cast', body)).status).toBe(201);
 }
 
-test('abandoned ballots go in chunks, and those of an event that cannot be dropped hold up no other', {
-  timeout: 180_000,
-}, async () => {
+test('abandoned ballots go in chunks, and those of an event that cannot be dropped hold up no other', async () => {
   const events = [await account.event({}, plan), await account.event({}, plan)];
   for (const event of events) {
     const [position] = event.positions;
@@ -83,9 +81,7 @@ test('abandoned ballots go in chunks, and those of an event that cannot be dropp
   expect(await left(broken)).toBe(1);
 });
 
-test('a forced deletion of a large event is over at once for everybody, and goes on in chunks until nothing is left', {
-  timeout: 180_000,
-}, async () => {
+test('a forced deletion of a large event is over at once for everybody, and goes on in chunks until nothing is left', async () => {
   const event = await account.event({ code: 'LARGE1' }, plan);
   await votePoll(service, account, event, votesFor(event));
   await database.query(

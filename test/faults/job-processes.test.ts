@@ -53,9 +53,12 @@ test('jobs go on, and the process ends when asked to, whatever connections of th
   expect(ms).toBeLessThan(20_000);
 });
 
-test('a process whose database hangs says that its jobs do, and ends within 20 seconds all the same', {
-  timeout: 180_000,
-}, async ({ service, account, mails, work }) => {
+test('a process whose database hangs says that its jobs do, and ends within 20 seconds all the same', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   mails.answerWith(() => new Promise(() => undefined));
   const roll = await createRoll(service, account, 6);
   const worker = await work();
@@ -70,9 +73,12 @@ test('a process whose database hangs says that its jobs do, and ends within 20 s
   blocker.release();
 });
 
-test('jobs of a server that is gone are free at the start of the next, without a wait', {
-  timeout: 180_000,
-}, async ({ service, account, mails, work }) => {
+test('jobs of a server that is gone are free at the start of the next, without a wait', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   const roll = await createRoll(service, account, 1);
   await roll.mail(roll.voters);
   const database = service.deps.db.$client;
@@ -88,9 +94,12 @@ test('jobs of a server that is gone are free at the start of the next, without a
   await worker.stop();
 });
 
-test('a process that stood still itself raises no alarm about its jobs, and goes on with them', {
-  timeout: 180_000,
-}, async ({ service, account, mails, work }) => {
+test('a process that stood still itself raises no alarm about its jobs, and goes on with them', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   const roll = await createRoll(service, account, 1);
   const worker = await work();
   for (const seconds of [17, 6]) {

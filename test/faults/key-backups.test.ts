@@ -171,5 +171,5 @@ describe.skipIf(!hasPostgresTools)('a restored database', () => {
     expect([refused.status, refused.body.error.details.reason]).toEqual([500, 'ballot_key_unavailable']);
     await unable.deps.ballotKeys.destroyRetired();
     await unable.stop();
-  }, 180_000);
+  });
 });

@@ -25,9 +25,12 @@ test('a deletion takes at most 5 seconds while the mail server hangs', async ({ 
   }
 });
 
-test('a mail that the server takes after 12 seconds goes out once, with a key that votes', {
-  timeout: 180_000,
-}, async ({ service, account, mails, work }) => {
+test('a mail that the server takes after 12 seconds goes out once, with a key that votes', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   mails.answerWith(async () => {
     await pause(12_000);
     return undefined;
@@ -59,9 +62,12 @@ test('many mails share a few connections, and carry what programs and people nee
   expect(mail?.sender).toBe('bounces@vote.example');
 });
 
-test('a refusal for a while is tried again with the same key and name, and its code stands in the list and the log', {
-  timeout: 180_000,
-}, async ({ service, account, mails, work }) => {
+test('a refusal for a while is tried again with the same key and name, and its code stands in the list and the log', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   mails.answerWith(async (_mail, times) =>
     times === 1 ? { code: 451, words: '4.3.2 voter-0@club.example later' } : undefined,
   );
@@ -83,9 +89,12 @@ test('a refusal for a while is tried again with the same key and name, and its c
     expect(`${worker.log()}${JSON.stringify(failed)}`).not.toContain(secret);
 });
 
-test('a refusal for good is not tried again, stands as failed, and is counted where it is the mail that was refused', {
-  timeout: 180_000,
-}, async ({ service, account, mails, work }) => {
+test('a refusal for good is not tried again, stands as failed, and is counted where it is the mail that was refused', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   const roll = await createRoll(service, account, 3);
   const [gone, content, well] = roll.voters;
   mails.refuse(gone?.email ?? '', 550);
@@ -146,9 +155,12 @@ test('a key that is used while its mail is still noted as sent stays used', asyn
   expect(rows).toEqual([{ key_status: 'used' }]);
 });
 
-test('kill -9 loses no mail and doubles at most those under way, each with its key and name', {
-  timeout: 180_000,
-}, async ({ service, account, mails, work }) => {
+test('kill -9 loses no mail and doubles at most those under way, each with its key and name', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   mails.answerWith(async () => {
     await pause(150);
     return undefined;

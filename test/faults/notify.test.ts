@@ -52,9 +52,12 @@ test('kill -9 in the middle of mails to many voters loses none and doubles at mo
   }
 });
 
-test('somebody who holds a row for longer than a statement waits makes no voter get a mail twice', {
-  timeout: 180_000,
-}, async ({ service, account, mails, work }) => {
+test('somebody who holds a row for longer than a statement waits makes no voter get a mail twice', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   const roll = await createRoll(service, account, 20);
   const holder = await service.deps.db.$client.connect();
   const id = await notify(account, roll);
@@ -73,9 +76,12 @@ test('somebody who holds a row for longer than a statement waits makes no voter 
   expect(mails.received.map(({ to }) => to).sort()).toEqual(roll.voters.map(({ email }) => email).sort());
 });
 
-test('a mail that is refused for good counts as failed and stands so at its voter, who may be mailed again at once', {
-  timeout: 180_000,
-}, async ({ service, account, mails, work }) => {
+test('a mail that is refused for good counts as failed and stands so at its voter, who may be mailed again at once', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   const roll = await createRoll(service, account, 3);
   const [gone, content] = roll.voters;
   mails.refuse(gone?.email ?? '', 550);
@@ -89,9 +95,12 @@ test('a mail that is refused for good counts as failed and stands so at its vote
   expect(await ended(account, roll, again)).toMatchObject({ total: 3, sent: 1, failed: 1, skipped: 1 });
 });
 
-test('a mail to who has not voted that is refused for good looks at its voter like one that arrived', {
-  timeout: 180_000,
-}, async ({ service, account, mails, work }) => {
+test('a mail to who has not voted that is refused for good looks at its voter like one that arrived', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   const roll = await createRoll(service, account, 3);
   for (const { email } of roll.voters.slice(0, 2)) mails.refuse(email, 550);
   await work();
