@@ -5,6 +5,7 @@ import { createTestAccount, startTestService, type TestAccount, type TestService
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { dumpDatabase } from './attacker.ts';
 import { type MeasuredVoter, measureAll } from './measure.ts';
+import { WrittenAhead } from './written-ahead.ts';
 
 /** Elections of so many voters; those of the last two fit into one sealing each. */
 const ROLLS = [300, 195, 9];
@@ -22,6 +23,7 @@ const PLAN = [
 
 let service: TestService;
 let account: TestAccount;
+let writtenAhead: WrittenAhead;
 const elections: TestEvent[] = [];
 const voters: MeasuredVoter[] = [];
 const codes: { readonly election: TestEvent; readonly confirmationCode: string }[] = [];
@@ -79,6 +81,7 @@ async function vote(election: TestEvent, email: string, voterKey: string, large:
 beforeAll(async () => {
   service = await startTestService({ worker: false });
   account = await createTestAccount(service);
+  writtenAhead = await WrittenAhead.begin(service.deps.db.$client);
   for (const roll of ROLLS) {
     const election = await createTestEvent(service, account, { type: 'election' }, PLAN);
     elections.push(election);
@@ -92,13 +95,16 @@ beforeAll(async () => {
         await vote(election, email, await giveVoterKey(service, election.id, id), large);
         voters.push({ id, large });
       }
+      await writtenAhead.read();
     }
   }
 }, 600_000);
 afterAll(() => service.stop());
 
 async function expectChance(): Promise<void> {
-  const report = measureAll(await dumpDatabase(service.deps.db.$client), voters, () => randomInt(2 ** 32) / 2 ** 32);
+  await writtenAhead.read();
+  const dump = [...(await dumpDatabase(service.deps.db.$client)), ...writtenAhead.rows()];
+  const report = measureAll(dump, voters, () => randomInt(2 ** 32) / 2 ** 32);
   console.info(
     `${report.measures} measures of ${report.voters} voters: at best ${report.right} right (${report.by}); by chance up to ${report.byChance}`,
   );
@@ -130,27 +136,21 @@ describe(`who measures every value of a copy of ${ROLLS.reduce((sum, roll) => su
     await expectChance();
   });
 
-  test('tells all of them, by the same program, where a row beside the voter is as long as the ballot', async () => {
+  test('tells all of them, by the same program, where a row beside the voter is as long as the ballot: by the row, and by its record', async () => {
     const { $client } = service.deps.db;
     await $client.query('CREATE TABLE naive_answers (voter text, answer text)');
     for (const { id, large } of voters)
       await $client.query("INSERT INTO naive_answers VALUES ($1, repeat('x', $2))", [id, large ? 900 : 80]);
-    const naive = await dumpDatabase($client);
-    const rows = naive.filter(({ table }) => table === 'public.naive_answers');
+    await writtenAhead.read();
+    const dump = await dumpDatabase($client);
     // As if each had been written in the order of who took part.
-    const report = measureAll(
-      [
-        ...naive
-          .filter(({ table }) => table === 'public.participation')
-          .map((row) => ({
-            ...row,
-            place: voters.findIndex(({ id }) => id === row.columns['participant']),
-          })),
-        ...rows,
-      ],
-      voters,
-      () => randomInt(2 ** 32) / 2 ** 32,
-    );
-    expect(report.right).toBe(voters.length);
+    const participations = dump
+      .filter(({ table }) => table === 'public.participation')
+      .map((row) => ({ ...row, place: voters.findIndex(({ id }) => id === row.columns['participant']) }));
+    for (const rows of [dump, writtenAhead.rows()]) {
+      const naive = rows.filter(({ table }) => table.endsWith('naive_answers'));
+      const report = measureAll([...participations, ...naive], voters, () => randomInt(2 ** 32) / 2 ** 32);
+      expect(report.right).toBe(voters.length);
+    }
   });
 });

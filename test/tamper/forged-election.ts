@@ -24,9 +24,9 @@ export async function useForgedElections() {
   const account = await service.account();
   const { $client: sql } = service.deps.db;
 
-  /** An open election with two groups; its members are approved. */
-  async function openElection(settings: Readonly<Record<string, unknown>> = {}): Promise<Election> {
-    const event = await createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY);
+  /** An open election, or one that is a draft; its members are approved. */
+  async function openElection(settings: Readonly<Record<string, unknown>> = {}, open = true): Promise<Election> {
+    const event = await createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY, open);
     const rows = Array.from({ length: 6 }, (_, at) => ({
       name: `M${at}`,
       email: `m${at}-${randomUUID()}@club.example`,

@@ -10,7 +10,7 @@ import { enqueue } from '#src/jobs/queue.ts';
 import { foldRolls } from '#src/voters/roll-sum.ts';
 import { SEND_VOTER_KEY, voterKeyMail } from '#src/voters/send-voter-key.ts';
 import { sealDeps } from '#src/work.ts';
-import { createObserverKey } from '#test/harness/ballot-log.ts';
+import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, PLURALITY, sealBallots, votesFor } from '#test/harness/elections.ts';
 import { recipientOf, voterKeyIn } from '#test/harness/mails.ts';
@@ -567,6 +567,21 @@ describe('what SQL says of the event', () => {
     });
     const path = `/voting-events/${election.event.id}/results`;
     expect(demand(await account.get(path), 200).stats.ballots).toBe(1);
+  });
+
+  test('opens an election before its start for nobody who may not vote, and the first leaf says when it began', async () => {
+    const election = await openElection({}, false);
+    const startsAt = Date.now() + 3_600_000;
+    demand(await account.patch(`/voting-events/${election.event.id}`, { startsAt }), 200);
+    const [one, two] = [member(election, 0), member(election, 1)];
+    await sql.query('UPDATE voting_events SET starts_at = now_ms() - 1000 WHERE id = $1', [election.event.id]);
+    service.deps.events.forget(election.event.id);
+    expect((await cast(election, two, 'ABCD-EFGH-JKMN-PQRT')).status).toBe(403);
+    demand(await confirm(election, await codeOf(election, one, await keyOf(election, one))), 200);
+    await sealBallots(service, election.event.id, 1);
+    const [first] = await new LogReader(service, election.event.id, account.vote).leaves();
+    expect(first).toMatchObject({ t: 'open' });
+    expect(Math.abs(Number(first?.['at']) - Date.now())).toBeLessThan(600_000);
   });
 
   test('hides no participation behind an election without a key', async () => {
