@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
+import { setImmediate } from 'node:timers/promises';
 import { type ApiError, badRequest, invalidField } from '#src/platform/errors.ts';
 import type { RequestContext } from './env.ts';
 import { digestOf, readLargeBody, type StoredBody } from './json/large-body.ts';
@@ -89,6 +90,15 @@ async function storeRequestBody(c: RequestContext, maxBytes: number): Promise<St
 /** Bodies up to this length are held in memory while they come, and not counted. */
 const FREE_BYTES = 64 * 1024;
 
+let turn: Promise<unknown> = Promise.resolve();
+
+/** The turn of a body that is read on the event loop and may hold it for some 20 ms: between two of them others have theirs. */
+const takeTurn = (length: number): Promise<unknown> | undefined => {
+  if (length <= FREE_BYTES) return undefined;
+  turn = turn.then(() => setImmediate());
+  return turn;
+};
+
 type JsonContext = RequestContext & { set(name: 'json', json: JsonBody | undefined): void };
 
 /**
@@ -120,6 +130,7 @@ async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   // What voters send is never written to a disk, which would keep who voted what.
   if (announced <= FREE_BYTES || scope !== 'write') {
     const bytes = await life.rest(readRequestBody(incoming, bounds.bytes));
+    await takeTurn(bytes.length);
     return bytes.length === 0 && bodyFor === undefined ? undefined : parseShort(bytes, bounds);
   }
   const stored = await life.rest(storeRequestBody(c, bounds.bytes));
@@ -128,6 +139,7 @@ async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   if (schema === undefined || stored.length <= FREE_BYTES) {
     const bytes = Buffer.alloc(stored.length);
     await stored.handle.read(bytes, 0, stored.length, 0);
+    await takeTurn(bytes.length);
     return parseShort(bytes, bounds);
   }
   await life.rest(life.take(leases.longChanges, accountId));

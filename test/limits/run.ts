@@ -4,11 +4,14 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { setEventIn } from '#test/harness/genuine-rows.ts';
 import { type EventSize, fillBox } from '#test/harness/largest-event.ts';
 import { CLOSED } from '#test/harness/move-end.ts';
+import { measureRequests } from './requests.ts';
 import { openEvent, readWhole, residentBytes, show, timed, type World, withWorld } from './world.ts';
 
 /**
  * Builds the largest event that the caps allow, reads, closes and exports it, and shows each figure beside its bound:
  *   npm run limits -- [positions] [candidates] [ballots …]
+ * or makes each kind of costly request without a pause, and shows what another customer’s requests took meanwhile:
+ *   npm run limits -- requests
  * A bound that is passed is marked, and ends the program with 1. Bounds of time hold for a machine with two free cores.
  */
 const BOUNDS = {
@@ -69,6 +72,7 @@ async function measure(world: World, size: EventSize, ballots: number): Promise<
 
 const [positions = 100, candidates = 1_000, ...counts] = process.argv.slice(2).map(Number);
 await withWorld(async (world) => {
+  if (process.argv[2] === 'requests') return measureRequests(world);
   for (const ballots of counts.length > 0 ? counts : [2, 100_000])
     await measure(world, { positions, candidates }, ballots);
 });

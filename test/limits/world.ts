@@ -22,13 +22,13 @@ interface Line {
   readonly what: string;
   readonly figure: number;
   readonly bound: number;
-  readonly unit: 'ms' | 'MB';
+  readonly unit: 'ms' | 'MB' | '';
 }
 
 const lines: Line[] = [];
 export function show(what: string, figure: number, bound: number, unit: Line['unit']): void {
   lines.push({ what, figure, bound, unit });
-  const [shown, most] = unit === 'ms' ? [figure, bound] : [figure / 2 ** 20, bound / 2 ** 20];
+  const [shown, most] = unit === 'MB' ? [figure / 2 ** 20, bound / 2 ** 20] : [figure, bound];
   const mark = figure <= bound ? 'ok      ' : 'TOO MUCH';
   process.stdout.write(
     `${mark} ${what.padEnd(64)} ${shown.toFixed(0).padStart(8)} ${unit}   bound ${most.toFixed(0)} ${unit}\n`,
