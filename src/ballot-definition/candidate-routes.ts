@@ -10,7 +10,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { noOtherMethod } from '#src/http/find-operation.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { answer } from '#src/http/send.ts';
+import { answer, costly } from '#src/http/send.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { strangerIssues } from '#src/voting-events/guard-change.ts';
 import {
@@ -55,8 +55,10 @@ export function candidateRouter(deps: Deps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(...listing('Candidate', candidateView, listCandidatesQuery), event, async (c) => {
     const { id } = c.get('target').event;
-    const rows = await atOneMoment(deps.db, (tx) => listCandidates(tx, id, c.get('query')));
-    return answer(c, list(rows.map(viewCandidate)));
+    // A thousand of them have megabytes.
+    return costly(c, c.get('caller').accountId, async () =>
+      list((await atOneMoment(deps.reads, (tx) => listCandidates(tx, id, c.get('query')))).map(viewCandidate)),
+    );
   });
   router.on(
     ...operation({

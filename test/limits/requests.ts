@@ -142,7 +142,7 @@ async function listAttacks(world: World): Promise<Attack[]> {
 }
 
 /** Shows, for each kind of request, what `/health` and another customer’s requests took while one client made it without a pause. */
-export async function measureRequests(world: World): Promise<void> {
+export async function measureRequests(world: World, word = ''): Promise<void> {
   const keys = await keysOf(world, 'Neighbour', 'enterprise');
   const event = await openEvent({ ...world, key: keys.write }, { positions: 1, candidates: 3 });
   const votes = [{ positionId: 'pos_l_1', candidateId: 'cnd_l_1', rank: 1 }];
@@ -168,7 +168,7 @@ export async function measureRequests(world: World): Promise<void> {
     for (const fault of failed.slice(0, 3)) process.stdout.write(`           ${fault}\n`);
   };
   await measure('nothing', () => delay(SECONDS * 1_000));
-  for (const attack of attacks)
+  for (const attack of attacks.filter(({ what }) => what.includes(word)))
     await measure(attack.what, async () => {
       const until = Date.now() + SECONDS * 1_000;
       const loop = async (): Promise<void> => {

@@ -11,7 +11,7 @@ import { openEvent, readWhole, residentBytes, show, timed, type World, withWorld
  * Builds the largest event that the caps allow, reads, closes and exports it, and shows each figure beside its bound:
  *   npm run limits -- [positions] [candidates] [ballots …]
  * or makes each kind of costly request without a pause, and shows what another customer’s requests took meanwhile:
- *   npm run limits -- requests
+ *   npm run limits -- requests [a word of the kinds to make]
  * A bound that is passed is marked, and ends the program with 1. Bounds of time hold for a machine with two free cores.
  */
 const BOUNDS = {
@@ -72,7 +72,7 @@ async function measure(world: World, size: EventSize, ballots: number): Promise<
 
 const [positions = 100, candidates = 1_000, ...counts] = process.argv.slice(2).map(Number);
 await withWorld(async (world) => {
-  if (process.argv[2] === 'requests') return measureRequests(world);
+  if (process.argv[2] === 'requests') return measureRequests(world, process.argv[3]);
   for (const ballots of counts.length > 0 ? counts : [2, 100_000])
     await measure(world, { positions, candidates }, ballots);
 });
