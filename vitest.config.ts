@@ -17,6 +17,9 @@ export default defineConfig({
     pool: 'forks',
     // One more than the smallest machine has cores: many tests wait, for a mail, a job or a process.
     maxWorkers: 3,
+    // No test is about time: this ends one that hangs, on a machine that may be slow.
+    testTimeout: 300_000,
+    hookTimeout: 300_000,
     projects: [
       {
         extends: true,
@@ -31,9 +34,6 @@ export default defineConfig({
           globalSetup: ['test/harness/global-setup.ts'],
           // Most of what a file of tests takes is reading the program: all files of a worker share what one has read.
           isolate: false,
-          // No test is about time: this ends one that hangs, on a machine that may be slow.
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
         },
       },
       {
@@ -42,8 +42,6 @@ export default defineConfig({
           name: 'alone',
           include: ALONE,
           globalSetup: ['test/harness/global-setup.ts'],
-          testTimeout: 300_000,
-          hookTimeout: 300_000,
         },
       },
     ],

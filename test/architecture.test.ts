@@ -53,20 +53,20 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2031,
   database: 1919,
   'embedded-postgres': 1084,
-  http: 4163,
+  http: 4175,
   server: 788,
   reference: 2914,
   jobs: 626,
   mail: 551,
   accounts: 933,
   webhooks: 2573,
-  'voting-events': 4908,
-  'ballot-definition': 4086,
-  voters: 5817,
+  'voting-events': 4936,
+  'ballot-definition': 4093,
+  voters: 5818,
   payments: 3700,
   credits: 721,
   ballots: 3296,
-  'ballot-log': 4817,
+  'ballot-log': 4841,
   'service-log': 724,
   tally: 2898,
   results: 5506,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4669,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_414;
+const LINES_OF_ALL = 64_490;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

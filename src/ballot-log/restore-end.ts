@@ -10,7 +10,7 @@ import { waitForSequencer } from './repository.ts';
 
 /**
  * Gives an event back the end that its log says, where SQL moved it and the log itself is whole: casts go on by that
- * (completions 6.3). Which of the two columns says it, the event's tag tells apart. The alarm stays until the next check.
+ * (completions 6.3). The event's tag shows which of the two columns says it. The alarm stays until the next check.
  */
 export async function restoreEnd(deps: CheckDeps, eventId: string): Promise<void> {
   if ((await checkLog(deps, eventId)) !== END_MOVED) return;

@@ -51,7 +51,10 @@ parentPort?.on('message', () => {
 
 for (let visitor = 0; ; visitor += 1) {
   const ballot = `/public/voting-events/${event}/ballot`;
-  const cast = await ask('POST', `${ballot}/cast`, keys.vote, { visitorId: `vi_${visitor.toString(16).padStart(32, '0')}`, votes });
+  const cast = await ask('POST', `${ballot}/cast`, keys.vote, {
+    visitorId: `vi_${visitor.toString(16).padStart(32, '0')}`,
+    votes,
+  });
   const { confirmationCode } = { confirmationCode: '', ...(cast ?? {}) };
   await ask('POST', `${ballot}/confirm`, keys.vote, { confirmationCode });
   await ask('GET', `/voting-events/${event}/results`, keys.read);
