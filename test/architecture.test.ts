@@ -59,11 +59,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 626,
   mail: 551,
   accounts: 933,
-  webhooks: 2573,
+  webhooks: 2574,
   'voting-events': 4908,
   'ballot-definition': 4086,
   voters: 5817,
-  payments: 3700,
+  payments: 3814,
   credits: 721,
   ballots: 3296,
   'ballot-log': 4817,
@@ -72,10 +72,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   results: 5506,
   console: 1251,
   demo: 488,
-  commands: 4669,
+  commands: 4670,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_414;
+const LINES_OF_ALL = 64_533;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

@@ -4,7 +4,7 @@ import { listOwed, type OwedPayment } from '#src/payments/list-owed.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Answer } from './cli.ts';
 
-const WHAT_TO_DO: Readonly<Record<NonNullable<OwedPayment['refund']> | 'mismatch', string>> = {
+const WHAT_TO_DO: Readonly<Record<NonNullable<OwedPayment['refund']> | 'mismatch' | 'stale', string>> = {
   failed: 'pay it back by hand',
   refused: 'the provider refuses: look there; it is asked again for 30 days',
   attention: 'open the refund at the provider',
@@ -12,6 +12,7 @@ const WHAT_TO_DO: Readonly<Record<NonNullable<OwedPayment['refund']> | 'mismatch
   pending: 'under way for more than a day: look at the provider',
   refunded: '',
   mismatch: 'another amount was paid than was asked for: look at the payment, and pay it back by hand',
+  stale: 'paid 72 hours ago and neither given nor paid back: look at the service’s log',
 };
 
 /**
@@ -29,7 +30,7 @@ export async function showOwed(deps: Deps, businessId: string): Promise<Answer> 
     currency: payment.currency,
     refund: payment.refund,
     since: payment.sinceMs,
-    next: WHAT_TO_DO[payment.refund ?? 'mismatch'],
+    next: WHAT_TO_DO[payment.refund ?? (payment.endReason === null ? 'stale' : 'mismatch')],
   }));
   return { value: { businessId, payments: owed }, shown: owed, refused: owed.length > 0 };
 }

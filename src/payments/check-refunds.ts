@@ -5,7 +5,7 @@ import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './atte
 import { findBusinessEver, openCredentials } from './business-repository.ts';
 import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { recordPayment } from './record-payment.ts';
+import { raiseAttention, recordPayment } from './record-payment.ts';
 import {
   alarmForAttention,
   askAgain,
@@ -108,6 +108,7 @@ async function noteParts(
     const nowMs = await readNow(tx);
     const partRefundedAt = partMinor === 0 ? null : (attempt.partRefundedAt ?? nowMs);
     await noteOnAttempt(tx, attempt, { partRefundedMinor: partMinor, partRefundedAt, updatedAt: nowMs });
+    if (partMinor > 0) await raiseAttention(tx, deps, attempt);
   });
 }
 
@@ -158,6 +159,7 @@ async function markFailed(
   const refundedAt = isLive && attempt.providerPaymentId !== providerPaymentId ? attempt.refundedAt : null;
   await noteOnAttempt(tx, attempt, { refundedAt, updatedAt: nowMs });
   await recordPayment(tx, deps, { ...attempt, refundedAt, updatedAt: nowMs }, 'refund_failed');
+  await raiseAttention(tx, deps, { ...attempt, refundedAt, updatedAt: nowMs });
   deps.log.error(
     { attempt: attempt.id, alarm: 'refund_failed' },
     'a refund failed after it had succeeded: a person has to pay the payer back',

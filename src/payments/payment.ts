@@ -37,17 +37,12 @@ export interface CheckoutTerms {
  */
 export type RefundStatus = 'due' | 'pending' | 'attention' | 'refunded' | 'refused' | 'failed';
 
-/** Why an attempt ended without what was paid for. */
-export type EndReason =
-  | 'expired'
-  | 'declined'
-  | 'mismatch'
-  | 'refused_by_provider'
-  | 'refunded_at_provider'
-  | 'event_closed'
-  | 'event_gone'
-  | 'already_voted'
-  | 'not_accepted';
+/** Why an attempt ended without what was paid for, or took other money than was asked for (completions 7.4). */
+const END_REASONS = [
+  ...(['page_expired', 'refused', 'payer_cancelled', 'not_cast', 'event_over'] as const),
+  ...(['already_voted', 'insufficient_credits', 'amount_mismatch', 'refunded'] as const),
+] as const;
+export type EndReason = (typeof END_REASONS)[number];
 
 /** One try to pay for one thing; which call made it and which process asks are the statements' own business. */
 export type PaymentAttempt = Readonly<Omit<typeof paymentAttempts.$inferSelect, 'requestKey' | 'askingBy'>>;
@@ -160,6 +155,15 @@ const organizerPart = {
     })
     .nullable()
     .meta({ description: 'Once the payment was given back, or is to be.' }),
+  endReason: z.enum(END_REASONS).nullable().meta({
+    description:
+      'Why the payment gave nothing: `not_cast`: nobody made the second call in 72 hours; `event_over`: what was paid for can be given no more; `amount_mismatch`: other money came than was asked for; `refunded`: you gave it back.',
+  }),
+  paidMinor: z.int().nullable().meta({ description: 'What was really paid, where the provider says it.' }),
+  attention: z.boolean().meta({
+    description:
+      'A person has to look at its money: another amount was paid, a refund failed, a part went back, or it is older than 72 hours and neither given, back nor settled.',
+  }),
 };
 
 /** A payment attempt for its organizer. */
@@ -177,6 +181,9 @@ export const organizerAttemptView = attemptView.extend(organizerPart).meta({
         livemode: true,
       },
       refund: null,
+      endReason: null,
+      paidMinor: 500,
+      attention: false,
     },
   ],
 });
@@ -324,7 +331,9 @@ function viewOrganizerPart(attempt: PaymentAttempt, background: AttemptBackgroun
   const { providerPaymentId: paymentId, providerReference: reference, paidAt, feeMinor } = attempt;
   const { livemode } = background;
   const details = paymentId === null ? null : { reference, paymentId, paidAt, feeMinor, livemode };
-  return { providerDetails: details, refund: refundOf(attempt, background) };
+  const { endReason, paidMinor, attentionAt } = attempt;
+  const refund = refundOf(attempt, background);
+  return { providerDetails: details, refund, endReason, paidMinor, attention: attentionAt !== null };
 }
 
 /** An attempt for its organizer (completions 7.4). */

@@ -11,7 +11,7 @@ import { findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts
 import { findBusinessEver, openCredentials } from './business-repository.ts';
 import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { recordPayment } from './record-payment.ts';
+import { raiseAttention, recordPayment } from './record-payment.ts';
 import { paymentRefunds } from './tables.ts';
 
 export type Refund = typeof paymentRefunds.$inferSelect;
@@ -163,7 +163,7 @@ export async function markRefunded(
   const isLive = attempt.status === 'fulfilled' || attempt.status === 'succeeded';
   // A second payment that went back leaves what the first one bought.
   if (attempt.refundedAt !== null || (isLive && attempt.providerPaymentId !== providerPaymentId)) return;
-  await noteOnAttempt(tx, attempt, { refundedAt: nowMs, updatedAt: nowMs });
+  await noteOnAttempt(tx, attempt, { refundedAt: nowMs, attentionAt: null, updatedAt: nowMs });
   await recordPayment(tx, deps, { ...attempt, refundedAt: nowMs, updatedAt: nowMs }, 'refunded');
 }
 
@@ -188,8 +188,10 @@ async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<voi
     const moved = await moveRefund(tx, ref, givenUp ? 'failed' : answered, result.kind === 'unanswered' ? {} : result);
     if (attempt === undefined || moved === undefined) return;
     if (result.kind === 'refunded') return markRefunded(tx, deps, attempt, ref.providerPaymentId, nowMs);
-    if (givenUp) await recordPayment(tx, deps, attempt, 'refund_failed');
-    else await askAgain(tx, ref, nowMs + pauseAfter(result.kind, ageMs));
+    if (givenUp) {
+      await recordPayment(tx, deps, attempt, 'refund_failed');
+      await raiseAttention(tx, deps, attempt);
+    } else await askAgain(tx, ref, nowMs + pauseAfter(result.kind, ageMs));
     raiseAlarm(deps, ref, result, { givenUp, isNew: result.kind !== refund.status, ageMs });
   });
 }

@@ -19,7 +19,7 @@ import {
 import { findBusinessEver } from './business-repository.ts';
 import { type AttemptStatus, confirmationCodePlace, type EndReason, type PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { type PaymentFact, recordPayment } from './record-payment.ts';
+import { type PaymentFact, raiseAttention, recordPayment } from './record-payment.ts';
 import { findRefund, giveBack, insertRefund, markRefunded, moveRefund } from './refund-payment.ts';
 
 /** A delayed method may take days: its attempt does not end with its page. */
@@ -54,7 +54,7 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
       }
       return;
     case 'failed':
-      return end(tx, deps, attempt, 'failed', 'declined');
+      return end(tx, deps, attempt, 'failed', 'refused');
     case 'expired':
       return endUnpaid(tx, deps, attempt, state.refused);
     case 'unpaid':
@@ -71,7 +71,7 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
 
 /** The page is over: `failed` where the provider's last word was a refusal, otherwise `cancelled` (completions 7.5). */
 function endUnpaid(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt, refused: boolean): Promise<void> {
-  return refused ? end(tx, deps, attempt, 'failed', 'declined') : end(tx, deps, attempt, 'cancelled', 'expired');
+  return refused ? end(tx, deps, attempt, 'failed', 'refused') : end(tx, deps, attempt, 'cancelled', 'page_expired');
 }
 
 async function end(
@@ -141,6 +141,8 @@ async function applyPaid(
       providerReference: payment.reference,
       feeMinor: payment.feeMinor,
       paidAt: payment.paidAtMs ?? nowMs,
+      succeededAt: nowMs,
+      paidMinor: payment.amountMinor,
       checkAt: nowMs + MINUTE_MS,
       checks: 0,
     });
@@ -161,9 +163,15 @@ async function alarm(
 ): Promise<void> {
   deps.log.error({ attempt: attempt.id, mismatch, alarm: 'payment_mismatch' }, 'a payment is not what was asked for');
   // The payment's own ID is kept only where it belongs to this attempt at all.
-  const known =
-    mismatch === 'reference' || mismatch === 'attempt' ? {} : { providerPaymentId: payment.providerPaymentId };
-  await end(tx, deps, attempt, 'failed', 'mismatch', known);
+  const { providerPaymentId, reference, amountMinor, currency } = payment;
+  const isOwn = mismatch !== 'reference' && mismatch !== 'attempt';
+  const paidMinor = currency === attempt.currency ? amountMinor : null;
+  const isFirst = isOwn && attempt.providerPaymentId === null;
+  const known = isFirst ? { providerPaymentId, providerReference: reference, paidMinor } : {};
+  if (isOpen(attempt.status)) await end(tx, deps, attempt, 'failed', 'amount_mismatch', known);
+  else if (isFirst) await noteOnAttempt(tx, attempt, { ...known, endReason: 'amount_mismatch' });
+  const current = await lockAttempt(tx, attempt);
+  if (current !== undefined) await raiseAttention(tx, deps, current);
 }
 
 /** The money went back: by our own refund, or by what the merchant or the payer's bank did at the provider. */
@@ -181,6 +189,10 @@ async function applyReversed(
   if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
   // Our own refund that is noted already: the provider's word of it reverses nothing.
   if ((await findRefund(tx, refund)) !== undefined) return;
+  if (attempt.endReason === 'amount_mismatch' && attempt.providerPaymentId === providerPaymentId) {
+    // A person looked at it, and gave it back at the provider.
+    return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
+  }
   if ((await mismatchOf(tx, deps, attempt, payment)) !== null) return;
   if (attempt.status === 'fulfilled') {
     if (attempt.providerPaymentId !== providerPaymentId || attempt.reversedAt !== null) return;
@@ -208,7 +220,7 @@ async function applyReversed(
   }
   const ended = await moveAndRecord(tx, deps, attempt, 'cancelled', 'cancelled', {
     providerPaymentId,
-    endReason: 'refunded_at_provider',
+    endReason: 'refunded',
     refundedAt: nowMs,
     checkAt: null,
   });

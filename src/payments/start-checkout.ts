@@ -220,7 +220,7 @@ async function requestPage(
 /** The same call would be refused again: the next one starts again. */
 async function endRefused(deps: PaymentDeps, ref: AttemptRef): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
-    const changes = { endReason: 'refused_by_provider', requestKey: null, checkAt: null } as const;
+    const changes = { endReason: 'refused', requestKey: null, checkAt: null } as const;
     const moved = await moveAttempt(tx, ref, 'failed', changes);
     if (moved !== undefined) await recordPayment(tx, deps, moved, 'failed');
   });
