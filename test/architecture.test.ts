@@ -60,12 +60,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 551,
   accounts: 933,
   webhooks: 2574,
-  'voting-events': 4908,
+  'voting-events': 4921,
   'ballot-definition': 4086,
   voters: 5817,
   payments: 3814,
   credits: 721,
-  ballots: 3296,
+  ballots: 3306,
   'ballot-log': 4817,
   'service-log': 724,
   tally: 2898,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4670,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_533;
+const LINES_OF_ALL = 64_556;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
