@@ -266,7 +266,7 @@ function accepted(event: Event, next: Event, now: number): Expected {
     // Whether it was ever open is seen by looking at the event itself.
     const { everOpen } = event;
     // A price that is set drops what waits unpaid.
-    if (next.payToVote !== null && differs(next.payToVote, event.payToVote))
+    if (next.payToVote !== null && JSON.stringify(next.payToVote) !== JSON.stringify(event.payToVote))
       next.pendings = event.pendings.filter(({ attempt }) => attempt !== undefined);
     Object.assign(event, next, { everOpen });
   });
