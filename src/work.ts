@@ -9,6 +9,7 @@ import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
 import { checkBusinessJob, checkUnreadyBusinesses } from '#src/payments/check-business.ts';
+import { mailBusinessOwnerJob } from '#src/payments/mail-owner.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob, sweepRefunds } from '#src/payments/refund-payment.ts';
@@ -66,6 +67,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     mailOldAddressJob(mails),
     sendInviteJob(mails),
     mailDisabledEndpointJob(mails),
+    mailBusinessOwnerJob(mails),
     sequenceLogJob(sealDeps(deps)),
     removeDeadRowsJob({ db: deletions, log: deps.log }),
     askWitnessesJob(deps),

@@ -50,11 +50,11 @@ const OPEN_DOORS = new Map([
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 1768,
-  'payment-providers': 2031,
+  'payment-providers': 2095,
   database: 1919,
   'embedded-postgres': 1084,
   http: 4163,
-  server: 788,
+  server: 790,
   reference: 2914,
   jobs: 626,
   mail: 551,
@@ -63,7 +63,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'voting-events': 4921,
   'ballot-definition': 4086,
   voters: 5817,
-  payments: 3814,
+  payments: 4055,
   credits: 721,
   ballots: 3306,
   'ballot-log': 4817,
@@ -72,10 +72,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   results: 5506,
   console: 1251,
   demo: 488,
-  commands: 4670,
+  commands: 4676,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_556;
+const LINES_OF_ALL = 64_871;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

@@ -56,12 +56,25 @@ export async function findAttemptByPayment(
   businessId: string,
   providerPaymentId: string,
 ): Promise<PaymentAttempt | undefined> {
+  return findAttemptOfPayments(executor, businessId, [providerPaymentId]);
+}
+
+/** An attempt of a business that one of these payments is of. */
+export async function findAttemptOfPayments(
+  executor: Executor,
+  businessId: string,
+  paymentIds: readonly string[],
+): Promise<PaymentAttempt | undefined> {
   const [row] = await executor
     .select()
     .from(paymentAttempts)
     .where(
-      and(eq(paymentAttempts.paymentBusinessId, businessId), eq(paymentAttempts.providerPaymentId, providerPaymentId)),
-    );
+      and(
+        eq(paymentAttempts.paymentBusinessId, businessId),
+        inArray(paymentAttempts.providerPaymentId, [...paymentIds]),
+      ),
+    )
+    .limit(1);
   return row;
 }
 

@@ -2,7 +2,8 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { ProviderState, RefundResult } from '#src/payment-providers/provider.ts';
 import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
-import { findBusinessEver, openCredentials } from './business-repository.ts';
+import { findBusinessEver } from './business-repository.ts';
+import { askBusiness } from './check-business.ts';
 import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { raiseAttention, recordPayment } from './record-payment.ts';
@@ -42,11 +43,12 @@ export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts
   const payments = await listBackPayments(deps, attempt, withParts);
   const business = payments.length > 0 ? await findBusinessEver(deps.db, attempt.paymentBusinessId) : undefined;
   if (business === undefined) return;
-  const provider = deps.payments.of(business);
-  const credentials = openCredentials(deps.secrets, business);
   for (const payment of payments) {
-    const { amountMinor, currency } = attempt;
-    const { whole, partMinor } = await provider.findRefunds(credentials, { ...payment, amountMinor, currency });
+    const { currency } = attempt;
+    const asked = { ...payment, amountMinor: attempt.paidMinor ?? attempt.amountMinor, currency };
+    const { whole, partMinor } = await askBusiness(deps, business, (provider, credentials) =>
+      provider.findRefunds(credentials, asked),
+    );
     await noteParts(deps, attempt, payment, partMinor);
     if (whole === null) continue;
     if (payment.isBack) await apply(deps, attempt, payment, whole);

@@ -39,7 +39,7 @@ export async function finishCheckout(
     if (isOpen(attempt.status)) {
       // Its claim stores nothing: after the payment the same request has another answer.
       return attempt.page === null
-        ? await openPage(deps, attempt, undefined, until)
+        ? await openPage(deps, attempt, undefined, { until })
         : paymentRequired(attempt, attempt.page, true);
     }
     return await answerSettled(deps, attempt, claim);

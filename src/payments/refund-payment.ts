@@ -8,7 +8,8 @@ import type { RefundResult } from '#src/payment-providers/provider.ts';
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
-import { findBusinessEver, openCredentials } from './business-repository.ts';
+import { findBusinessEver } from './business-repository.ts';
+import { askBusiness } from './check-business.ts';
 import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { raiseAttention, recordPayment } from './record-payment.ts';
@@ -253,17 +254,19 @@ async function askForRefund(deps: PaymentDeps, ref: RefundPayment, refund: Refun
   const attempt = await findAttempt(deps.db, { votingEventId: ref.votingEventId, id: ref.attemptId });
   const business = attempt && (await findBusinessEver(deps.db, attempt.paymentBusinessId));
   if (business === undefined) throw new Error('a refund belongs to no business');
-  const provider = deps.payments.of(business);
-  const credentials = openCredentials(deps.secrets, business);
-  const begun = refund.status === 'pending' || refund.status === 'attention';
-  if (begun && refund.refundId !== null) return provider.readRefund(credentials, refund.refundId);
-  return provider.refund(credentials, {
-    attemptId: refund.attemptId,
-    sinceMs: refund.createdAt - REFUND_EARLIER_MS,
-    refusedAtMs: refund.status === 'refused' ? refund.updatedAt : undefined,
-    reference: refund.reference,
-    providerPaymentId: refund.providerPaymentId,
-    amountMinor: refund.amountMinor,
-    currency: refund.currency,
-  });
+  const { refundId, status } = refund;
+  const begunId = status === 'pending' || status === 'attention' ? refundId : null;
+  return askBusiness(deps, business, (provider, credentials) =>
+    begunId !== null
+      ? provider.readRefund(credentials, begunId)
+      : provider.refund(credentials, {
+          attemptId: refund.attemptId,
+          sinceMs: refund.createdAt - REFUND_EARLIER_MS,
+          refusedAtMs: status === 'refused' ? refund.updatedAt : undefined,
+          reference: refund.reference,
+          providerPaymentId: refund.providerPaymentId,
+          amountMinor: refund.amountMinor,
+          currency: refund.currency,
+        }),
+  );
 }
