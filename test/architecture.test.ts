@@ -53,29 +53,29 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2095,
   database: 1919,
   'embedded-postgres': 1084,
-  http: 4163,
+  http: 4171,
   server: 790,
   reference: 2914,
   jobs: 626,
   mail: 551,
   accounts: 933,
   webhooks: 2574,
-  'voting-events': 4921,
-  'ballot-definition': 4086,
+  'voting-events': 4943,
+  'ballot-definition': 4117,
   voters: 5817,
-  payments: 4055,
+  payments: 4398,
   credits: 721,
-  ballots: 3306,
+  ballots: 3315,
   'ballot-log': 4817,
   'service-log': 724,
   tally: 2898,
   results: 5506,
   console: 1251,
   demo: 488,
-  commands: 4676,
+  commands: 4704,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_871;
+const LINES_OF_ALL = 65_318;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

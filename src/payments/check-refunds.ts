@@ -75,7 +75,7 @@ async function listBackPayments(
   attempt: PaymentAttempt,
   withParts: boolean,
 ): Promise<BackPayment[]> {
-  const rows = await listRefunds(deps.db, attempt.votingEventId, [attempt.id]);
+  const rows = await listRefunds(deps.db, [attempt]);
   const payments: BackPayment[] = rows
     .filter(({ status }) => status !== 'due')
     .map((row) => ({

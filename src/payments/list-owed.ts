@@ -2,7 +2,7 @@ import { and, asc, eq, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-
 import type { Executor } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
-import type { EndReason, RefundStatus } from './payment.ts';
+import type { EndReason, PaymentAttempt, RefundStatus } from './payment.ts';
 import { paymentAttempts, paymentRefunds } from './tables.ts';
 
 /** Money that a merchant holds and that is not theirs, as far as the service knows. */
@@ -26,7 +26,11 @@ const MOST_OWED = 1_000;
 
 /** Paid 72 hours ago and neither given nor on its way back: a fault keeps it from its end (completions 7.4). */
 const STALE_MS = 72 * HOUR_MS;
-export const IS_STALE = and(
+export const isStale = (
+  { status, succeededAt }: Pick<PaymentAttempt, 'status' | 'succeededAt'>,
+  atMs: number,
+): boolean => status === 'succeeded' && succeededAt !== null && succeededAt <= atMs - STALE_MS;
+const IS_STALE = and(
   eq(paymentAttempts.status, 'succeeded'),
   lte(paymentAttempts.succeededAt, sql`${nowMs} - ${STALE_MS}::bigint`),
 );

@@ -53,6 +53,7 @@ export const listPaymentsQuery = z.strictObject({
   search: searchField().optional(),
   status: z.enum(ATTEMPT_STATUSES).optional(),
   purpose: z.enum(PAYMENT_PURPOSES).optional(),
+  attention: z.enum(['true', 'false']).optional().describe('Whether a person has to look at its money.'),
   ...windowFields(),
 });
 
@@ -68,6 +69,7 @@ export const businessView = z
     country: z.string(),
     ready: z.boolean().meta({ description: 'Link it only when it is ready.' }),
     supportedCurrencies: listShape(z.string()),
+    livemode: z.boolean().meta({ description: 'False where its money is play money.' }),
   })
   .meta({
     id: 'PaymentBusiness',
@@ -80,6 +82,7 @@ export const businessView = z
         country: 'DE',
         ready: true,
         supportedCurrencies: ['eur', 'usd'],
+        livemode: true,
       },
     ],
   });
@@ -252,6 +255,7 @@ export function viewBusiness(business: PaymentBusiness): BusinessView {
     country: business.country,
     ready: business.ready,
     supportedCurrencies: business.supportedCurrencies,
+    livemode: business.livemode,
   };
 }
 
@@ -325,6 +329,14 @@ export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground
     requestedAt: row?.createdAt ?? refundedAt ?? attempt.updatedAt,
     finishedAt: refundedAt,
   };
+}
+
+/** What went back of a payment, in the currency's smallest unit: fees that its payer bore are left out. */
+export function backOf(attempt: PaymentAttempt, { refunds }: AttemptBackground): number {
+  const { refundedAt, reversedAt, partRefundedMinor, paidMinor, providerPaymentId } = attempt;
+  const own = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
+  const isBack = refundedAt !== null || (reversedAt !== null && own?.status !== 'failed');
+  return isBack ? (paidMinor ?? 0) : partRefundedMinor;
 }
 
 function viewOrganizerPart(attempt: PaymentAttempt, background: AttemptBackground) {

@@ -7,10 +7,10 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import type { RefundResult } from '#src/payment-providers/provider.ts';
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
-import { findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
+import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { askBusiness } from './check-business.ts';
-import type { PaymentAttempt } from './payment.ts';
+import { confirmationCodePlace, type PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { raiseAttention, recordPayment } from './record-payment.ts';
 import { paymentRefunds } from './tables.ts';
@@ -49,17 +49,15 @@ export async function findRefund(executor: Executor, ref: RefundRef): Promise<Re
   return row;
 }
 
-/** The refunds of some attempts of an event, oldest first. */
-export async function listRefunds(
-  executor: Executor,
-  votingEventId: string,
-  attemptIds: readonly string[],
-): Promise<Refund[]> {
-  if (attemptIds.length === 0) return [];
+/** The refunds of some attempts, oldest first. */
+export async function listRefunds(executor: Executor, attempts: readonly AttemptRef[]): Promise<Refund[]> {
+  if (attempts.length === 0) return [];
+  const events = [...new Set(attempts.map(({ votingEventId }) => votingEventId))];
+  const ids = attempts.map(({ id }) => id);
   return executor
     .select()
     .from(paymentRefunds)
-    .where(and(eq(paymentRefunds.votingEventId, votingEventId), inArray(paymentRefunds.attemptId, [...attemptIds])))
+    .where(and(inArray(paymentRefunds.votingEventId, events), inArray(paymentRefunds.attemptId, ids)))
     .orderBy(asc(paymentRefunds.createdAt));
 }
 
@@ -152,11 +150,11 @@ export async function giveBack(
 
 /**
  * Notes that the money is back with the payer; the first time only, whichever way it is learnt. A fulfilled attempt stays
- * fulfilled: its ballot was never confirmed, or refused.
+ * fulfilled, and what it bought is taken back: its ballot may have been dropped before.
  */
 export async function markRefunded(
   tx: Transaction,
-  deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,
+  deps: PaymentDeps,
   attempt: PaymentAttempt,
   providerPaymentId: string,
   nowMs: number,
@@ -166,6 +164,19 @@ export async function markRefunded(
   if (attempt.refundedAt !== null || (isLive && attempt.providerPaymentId !== providerPaymentId)) return;
   await noteOnAttempt(tx, attempt, { refundedAt: nowMs, attentionAt: null, updatedAt: nowMs });
   await recordPayment(tx, deps, { ...attempt, refundedAt: nowMs, updatedAt: nowMs }, 'refunded');
+  if (attempt.status === 'fulfilled' && attempt.reversedAt === null) await takeBack(tx, deps, attempt, 'organizer');
+}
+
+/** Takes back what a payment bought, as far as that can be: its money went back. */
+export async function takeBack(
+  tx: Transaction,
+  deps: Pick<PaymentDeps, 'secrets' | 'fulfilments'>,
+  attempt: PaymentAttempt,
+  by: 'organizer' | 'provider',
+): Promise<void> {
+  const { confirmationCode: code } = attempt;
+  const opened = code === null ? null : deps.secrets.open(code, confirmationCodePlace(attempt.id)).toString('utf8');
+  await deps.fulfilments[attempt.purpose].reverse(tx, attempt, opened, by);
 }
 
 export function refundPaymentJob(deps: PaymentDeps): Job<RefundPayment> {

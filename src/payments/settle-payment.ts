@@ -17,10 +17,10 @@ import {
   noteOnAttempt,
 } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
-import { type AttemptStatus, confirmationCodePlace, type EndReason, type PaymentAttempt } from './payment.ts';
+import type { AttemptStatus, EndReason, PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { type PaymentFact, raiseAttention, recordPayment } from './record-payment.ts';
-import { findRefund, giveBack, insertRefund, markRefunded, moveRefund } from './refund-payment.ts';
+import { findRefund, giveBack, insertRefund, markRefunded, moveRefund, takeBack } from './refund-payment.ts';
 
 /** A delayed method may take days: its attempt does not end with its page. */
 const PROCESSING_MS = 30 * DAY_MS;
@@ -153,6 +153,15 @@ async function applyPaid(
   await giveBack(tx, attempt, providerPaymentId, payment.reference ?? '');
 }
 
+/** A second payment went back before it was known of: noted, so that a late word of it gives nothing back. */
+async function noteForeign(tx: Transaction, attempt: PaymentAttempt, payment: ProviderPayment): Promise<void> {
+  const { providerPaymentId, reference } = payment;
+  const { votingEventId, id: attemptId, amountMinor, currency } = attempt;
+  const ref = { votingEventId, attemptId, providerPaymentId };
+  if (await insertRefund(tx, { ...ref, reference: reference ?? '', amountMinor, currency }))
+    await moveRefund(tx, ref, 'refunded', {});
+}
+
 /** Money that is not what was asked for never buys anything. A person has to look at it. */
 async function alarm(
   tx: Transaction,
@@ -195,11 +204,9 @@ async function applyReversed(
   }
   if ((await mismatchOf(tx, deps, attempt, payment)) !== null) return;
   if (attempt.status === 'fulfilled') {
-    if (attempt.providerPaymentId !== providerPaymentId || attempt.reversedAt !== null) return;
-    const code = attempt.confirmationCode;
-    const place = confirmationCodePlace(attempt.id);
-    const opened = code === null ? null : deps.secrets.open(code, place).toString('utf8');
-    await deps.fulfilments[attempt.purpose].reverse(tx, attempt, opened);
+    if (attempt.providerPaymentId !== providerPaymentId) return noteForeign(tx, attempt, payment);
+    if (attempt.reversedAt !== null) return;
+    await takeBack(tx, deps, attempt, 'provider');
     await noteOnAttempt(tx, attempt, { reversedAt: nowMs, updatedAt: nowMs });
     await recordPayment(tx, deps, { ...attempt, reversedAt: nowMs, updatedAt: nowMs }, 'reversed');
     return;

@@ -154,7 +154,7 @@ async function differs(
   attempt: PaymentAttempt,
   listed: readonly ListedReversal[],
 ): Promise<boolean> {
-  const rows = await listRefunds(deps.db, attempt.votingEventId, [attempt.id]);
+  const rows = await listRefunds(deps.db, [attempt]);
   const whole = attempt.paidMinor ?? attempt.amountMinor;
   const isOf =
     (paymentId: string | null, reference: string | null) =>
@@ -219,6 +219,6 @@ async function latePayment(
     if (attempt.feeMinor === null && feeMinor !== null) await noteOnAttempt(deps.db, attempt, { feeMinor });
     return undefined;
   }
-  const rows = await listRefunds(deps.db, attempt.votingEventId, [attempt.id]);
+  const rows = await listRefunds(deps.db, [attempt]);
   return rows.some((row) => row.providerPaymentId === providerPaymentId) ? undefined : attempt;
 }
