@@ -253,12 +253,18 @@ CREATE TABLE "payment_attempts" (
 	"end_reason" text,
 	"confirmation_code" text,
 	"answer" text,
+	"answered_at" bigint,
+	"held_credits" jsonb,
 	"asked_at" bigint,
 	"asking_until" bigint,
 	"asking_by" "bytea",
 	"check_at" bigint,
 	"checks" integer DEFAULT 0 NOT NULL,
 	"paid_at" bigint,
+	"succeeded_at" bigint,
+	"paid_minor" bigint,
+	"attention_at" bigint,
+	"settled_at" bigint,
 	"refunded_at" bigint,
 	"reversed_at" bigint,
 	"part_refunded_minor" integer DEFAULT 0 NOT NULL,
@@ -279,6 +285,8 @@ CREATE TABLE "payment_businesses" (
 	"livemode" boolean NOT NULL,
 	"sandbox" boolean NOT NULL,
 	"credentials" text NOT NULL,
+	"checked_at" bigint,
+	"failed_comparisons" integer DEFAULT 0 NOT NULL,
 	"disconnected_at" bigint,
 	"created_at" bigint NOT NULL,
 	"updated_at" bigint NOT NULL
@@ -660,6 +668,9 @@ CREATE UNIQUE INDEX "payment_attempts_request" ON "payment_attempts" USING btree
 CREATE UNIQUE INDEX "payment_attempts_payment" ON "payment_attempts" USING btree ("voting_event_id","payment_business_id","provider_payment_id");
 CREATE INDEX "payment_attempts_provider_payment" ON "payment_attempts" USING btree ("provider_payment_id") WHERE provider_payment_id IS NOT NULL;
 CREATE INDEX "payment_attempts_check" ON "payment_attempts" USING btree ("check_at") WHERE check_at IS NOT NULL;
+CREATE INDEX "payment_attempts_account" ON "payment_attempts" USING btree ("account_id","id");
+CREATE INDEX "payment_attempts_succeeded" ON "payment_attempts" USING btree ("succeeded_at") WHERE status = 'succeeded';
+CREATE INDEX "payment_attempts_attention" ON "payment_attempts" USING btree ("payment_business_id") WHERE attention_at IS NOT NULL;
 CREATE INDEX "payment_businesses_account" ON "payment_businesses" USING btree ("account_id","id");
 CREATE INDEX "payment_refunds_owed" ON "payment_refunds" USING btree ("created_at") WHERE status IN ('due', 'pending', 'attention', 'refused');
 CREATE INDEX "provider_events_received" ON "provider_events" USING btree ("received_at");

@@ -46,7 +46,12 @@ const checkoutSchema = z.object({
   paidAtMs: z.number().nullable(),
   /** The payer's bank asks for the money. */
   dispute: z
-    .object({ status: z.enum(DISPUTE_STATUSES), openedAtMs: z.number(), closedAtMs: z.number().nullable() })
+    .object({
+      status: z.enum(DISPUTE_STATUSES),
+      openedAtMs: z.number(),
+      closedAtMs: z.number().nullable(),
+      amount: z.number(),
+    })
     .nullable()
     .default(null),
   /** Every refund that was begun, oldest first. */

@@ -15,6 +15,10 @@ const faultsSchema = z.strictObject({
   resetAfterTimes: times,
   /** Does what was asked, then answers what is no JSON, so many times. */
   malformedTimes: times,
+  /** Does nothing, and answers 403 with a page of a gateway before the provider, so many times. */
+  gatewayTimes: times,
+  /** What stands in every list of the account besides: rows of another shop of the merchant. */
+  foreignRows: z.array(z.unknown()),
   webhooks: z.enum(['normal', 'lost', 'duplicate', 'late', 'reordered', 'wrong_signature', 'older_secret']),
   /** The kinds of messages that the merchant selected at provider_a; null for all. */
   messageKinds: z.array(z.string()).nullable(),
@@ -50,6 +54,8 @@ export const NO_FAULTS: SandboxFaults = {
   refuseTimes: 0,
   resetAfterTimes: 0,
   malformedTimes: 0,
+  gatewayTimes: 0,
+  foreignRows: [],
   webhooks: 'normal',
   messageKinds: null,
   lateMs: 2_000,
@@ -67,7 +73,7 @@ export const NO_FAULTS: SandboxFaults = {
 /** Takes one of a fault's times, if there is one left. */
 export function takeFault(
   faults: SandboxFaults,
-  name: 'refuseTimes' | 'resetAfterTimes' | 'malformedTimes' | 'declineTimes',
+  name: 'refuseTimes' | 'resetAfterTimes' | 'malformedTimes' | 'gatewayTimes' | 'declineTimes',
 ): boolean {
   if (faults[name] <= 0) return false;
   faults[name] -= 1;

@@ -17,7 +17,7 @@ export function viewDisputeA(checkout: Checkout) {
   return {
     id: `dp_${checkout.chargeId}`,
     object: 'dispute',
-    amount: checkout.paidAmount,
+    amount: dispute?.amount ?? checkout.paidAmount,
     balance_transactions: [],
     charge: checkout.chargeId,
     created,

@@ -21,7 +21,9 @@ const currencyOf = (checkout: Checkout): string => checkout.paidCurrency ?? chec
 
 /** Money on its way back still stands as paid. */
 function statusOf(checkout: Checkout): string {
-  if (checkout.dispute?.status === 'lost' || isAllBack(checkout, 'succeeded')) return 'reversed';
+  const whole = checkout.paidAmount ?? checkout.amount;
+  if ((checkout.dispute?.status === 'lost' && checkout.dispute.amount >= whole) || isAllBack(checkout, 'succeeded'))
+    return 'reversed';
   return checkout.declined ? 'failed' : STATUS[checkout.status];
 }
 
@@ -226,7 +228,7 @@ export function viewDispute(checkout: Checkout) {
   const openedAt = iso(openedAtMs);
   return {
     id: Number(checkout.paymentId) + 1,
-    refund_amount: checkout.paidAmount ?? checkout.amount,
+    refund_amount: checkout.dispute?.amount ?? checkout.paidAmount ?? checkout.amount,
     currency: currencyOf(checkout),
     status: DISPUTE_STATUS[status],
     resolution: RESOLUTION[status],

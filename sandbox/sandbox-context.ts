@@ -103,7 +103,7 @@ export async function reversePayment(
   kind: 'refund' | 'dispute',
   { id, amount }: { readonly id: string; readonly amount?: number | undefined },
 ): Promise<void> {
-  if (kind === 'dispute') return disputePayment(context, reference, 'lost');
+  if (kind === 'dispute') return disputePayment(context, reference, 'lost', amount);
   const checkout = paidPage(context, reference);
   const whole = checkout.paidAmount ?? checkout.amount;
   checkout.refunds.push({ id, amount: amount ?? whole, status: 'succeeded', createdAtMs: context.now() });
@@ -118,11 +118,18 @@ function paidPage(context: SandboxContext, reference: string): Checkout {
 }
 
 /** The payer's bank asks for a payment, or has decided. @throws Error where nothing was paid */
-export async function disputePayment(context: SandboxContext, reference: string, status: DisputeStatus): Promise<void> {
+/** @param amount what of the payment is disputed; all of it where none is named */
+export async function disputePayment(
+  context: SandboxContext,
+  reference: string,
+  status: DisputeStatus,
+  amount?: number,
+): Promise<void> {
   const checkout = paidPage(context, reference);
   const nowMs = context.now();
   const openedAtMs = checkout.dispute?.openedAtMs ?? nowMs;
-  checkout.dispute = { status, openedAtMs, closedAtMs: status === 'open' ? null : nowMs };
+  const disputed = amount ?? checkout.dispute?.amount ?? checkout.paidAmount ?? checkout.amount;
+  checkout.dispute = { status, openedAtMs, closedAtMs: status === 'open' ? null : nowMs, amount: disputed };
   context.checkouts.save();
   await context.tell(checkout, status === 'open' ? 'dispute_opened' : 'dispute_closed');
 }

@@ -230,6 +230,9 @@ async function serveApi(
   if (faults.refuseStatus !== 0 && takeFault(faults, 'refuseTimes')) {
     return sendJson(response, playedRefusal(api.provider, faults));
   }
+  if (takeFault(faults, 'gatewayTimes')) {
+    return void response.writeHead(403, { 'content-type': 'text/html' }).end('<html><h1>403 Forbidden</h1></html>');
+  }
   const account = readSandboxKey(secretKey);
   if (account === undefined) return sendJson(response, refusal(api.provider, 401, 'Invalid key'));
   const fault = options.judge?.(api);
@@ -240,7 +243,21 @@ async function serveApi(
   if (takeFault(faults, 'malformedTimes')) {
     return void response.writeHead(200, { 'content-type': 'application/json' }).end('{"id": "cs_tes');
   }
-  sendJson(response, answer);
+  sendJson(response, withForeignRows(faults, api, answer));
+}
+
+/** Lists show what the merchant sells elsewhere too, newest first. */
+function withForeignRows(
+  { foreignRows }: SandboxFaults,
+  { method, path, query }: ApiRequest,
+  answer: ApiAnswer,
+): ApiAnswer {
+  const isList = method === 'GET' && /^\/(?:v1\/(?:charges|refunds|disputes)|transaction|refund|dispute)$/.test(path);
+  const isFirst = !query.has('starting_after') && (query.get('page') ?? '1') === '1';
+  const { body } = answer;
+  if (!isList || !isFirst || foreignRows.length === 0 || typeof body !== 'object' || body === null) return answer;
+  const listed: unknown = Reflect.get(body, 'data');
+  return Array.isArray(listed) ? { ...answer, body: { ...body, data: [...foreignRows, ...listed] } } : answer;
 }
 
 /**

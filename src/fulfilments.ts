@@ -2,9 +2,10 @@ import {
   checkPaidCandidate,
   type RegistrationCheckout,
   registerPaidCandidate,
+  withdrawPaidCandidate,
 } from '#src/ballot-definition/register-candidate.ts';
 import { voidBallot } from '#src/ballot-log/void-ballot.ts';
-import { checkPaidVote, fulfilPaidVote, reversePaidVote } from '#src/ballots/pay-to-vote.ts';
+import { checkPaidVote, dropPaidVote, fulfilPaidVote, reversePaidVote } from '#src/ballots/pay-to-vote.ts';
 import {
   fulfilCreditPurchase,
   requirePurchase,
@@ -30,19 +31,23 @@ function fulfilments(deps: Deps): Fulfilments {
           await voidBallot(tx, votingEventId, codeTag);
           await returnSpentCredits(tx, votingEventId, visitorId, codeTag);
         }),
+      drop: dropPaidVote,
     },
     candidate_registration: {
       firstStatus: 201,
       fulfil: async (tx, attempt) => ({ data: await registerPaidCandidate(tx, deps, attempt) }),
       check: (tx, attempt) => checkPaidCandidate(tx, attempt),
       // Whether somebody may stand who took the money back is the organizer's decision: they get a webhook.
-      reverse: async () => undefined,
+      reverse: async (tx, attempt, _code, by) =>
+        by === 'organizer' ? withdrawPaidCandidate(tx, deps, attempt) : undefined,
+      drop: async () => undefined,
     },
     quadratic_credits: {
       firstStatus: 200,
       fulfil: (tx, attempt) => fulfilCreditPurchase(tx, deps, attempt),
       check: async (tx, attempt) => void (await requirePurchase(tx, deps, attempt)),
       reverse: (tx, attempt) => reverseCreditPurchase(tx, attempt, voidBallot),
+      drop: async () => undefined,
     },
   };
 }

@@ -41,6 +41,7 @@ const DATA: Readonly<Record<EventType, z.ZodType>> = {
   'payment.cancelled': attemptView,
   'payment.refunded': attemptView,
   'payment.refund_failed': attemptView,
+  'payment.needs_attention': attemptView,
   'payment.reversed': attemptView,
   'results.published': fact(
     { votingEventId, code: z.string(), title: z.string(), publishedAt: timeShape() },
@@ -89,6 +90,8 @@ const WHEN: Readonly<Record<EventType, string>> = {
   'payment.refunded': 'What was paid went back to the payer.',
   'payment.refund_failed':
     'The provider refused for 30 days to give a payment back, or did not answer: the organizer has to pay the payer back by hand.',
+  'payment.needs_attention':
+    'A person has to look at the money of a payment: another amount was paid than was asked for, a refund failed, a part went back, or 72 hours have passed and it is neither given, back nor settled.',
   'payment.reversed': 'A payment was taken back at the provider after it was fulfilled, by a refund or a chargeback.',
   'results.published': 'Results have become public.',
   'log.checkpoint': 'The ballot log has grown, and its new head is signed.',

@@ -10,6 +10,8 @@ import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
 import { checkBusinessJob, checkUnreadyBusinesses } from '#src/payments/check-business.ts';
+import { mailBusinessOwnerJob } from '#src/payments/mail-owner.ts';
+import { raiseAged } from '#src/payments/manage-payment.ts';
 import { forgetProviderEvents, processProviderEventJob } from '#src/payments/receive-provider-event.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { refundPaymentJob, sweepRefunds } from '#src/payments/refund-payment.ts';
@@ -67,6 +69,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     mailOldAddressJob(mails),
     sendInviteJob(mails),
     mailDisabledEndpointJob(mails),
+    mailBusinessOwnerJob(mails),
     sequenceLogJob(sealDeps(deps)),
     removeDeadRowsJob({ db: deletions, log: deps.log }),
     askWitnessesJob(deps),
@@ -119,7 +122,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       name: 'sweep_refunds',
       schedule: '*/10 * * * *',
       group: 'payments',
-      work: () => sweepRefunds(paymentDeps(deps)),
+      work: () => sweepRefunds(paymentDeps(deps)).then(() => raiseAged(paymentDeps(deps))),
     },
     {
       name: 'check_unready_businesses',

@@ -50,7 +50,7 @@ const OPEN_DOORS = new Map([
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 1768,
-  'payment-providers': 2031,
+  'payment-providers': 2095,
   database: 1919,
   'embedded-postgres': 1084,
   http: 4175,
@@ -72,7 +72,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   results: 5506,
   console: 1251,
   demo: 488,
-  commands: 4669,
+  commands: 4704,
 };
 /** All of src; what stands in no room included. */
 const LINES_OF_ALL = 64_490;

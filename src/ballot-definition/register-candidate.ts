@@ -8,7 +8,7 @@ import { type RefusalCase, refuse } from '#src/http/refusals.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { lockForChange, renewBallotDefinition, takeNumber } from '#src/voting-events/guard-change.ts';
-import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
+import { isFinalAt, notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import { requireSameWorld } from '#src/voting-events/rehearsal.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -16,7 +16,7 @@ import { recordEvent } from '#src/webhooks/record-event.ts';
 import { type registerCandidateBody, viewCandidate, viewRegisteredCandidate } from './candidate.ts';
 import { registrationIssues } from './candidate-issues.ts';
 import { type BallotChangeDeps, requireNoIssues, requireRoomForCandidate } from './record-ballot-change.ts';
-import { insertCandidate } from './repository.ts';
+import { findCandidateOfPayment, insertCandidate, updateCandidate } from './repository.ts';
 import type { Candidate } from './types.ts';
 
 export type Registration = Omit<z.output<ReturnType<typeof registerCandidateBody>>, 'returnUrl' | 'cancelUrl'>;
@@ -152,4 +152,28 @@ export async function registerPaidCandidate(
   const registration = storedRegistration.parse(attempt.request);
   const origin = { paymentAttemptId: attempt.id, rehearsal: attempt.rehearsal };
   return viewRegisteredCandidate(await registerCandidate(tx, deps, attempt.votingEventId, registration, origin));
+}
+
+/**
+ * Takes a candidate back whose payment its organizer gave back (completions 7.4): one that waits is rejected, one that stands
+ * withdrawn. After the final result it stays.
+ */
+export async function withdrawPaidCandidate(
+  tx: Transaction,
+  deps: BallotChangeDeps,
+  { id, votingEventId }: { readonly id: string; readonly votingEventId: string },
+): Promise<void> {
+  if ((await holdEvent(tx, votingEventId)) === undefined) return;
+  const event = await lockForChange(tx, votingEventId);
+  if (isFinalAt(event, event.lockedAt)) return;
+  const before = await findCandidateOfPayment(tx, votingEventId, id);
+  if (before?.status !== 'pending' && before?.status !== 'approved') return;
+  const status = before.status === 'pending' ? 'rejected' : 'withdrawn';
+  const after = await updateCandidate(tx, event.id, before.id, { status, updatedAt: event.lockedAt });
+  await renewBallotDefinition(tx, event.id, event.lockedAt);
+  const change = {
+    ...{ accountId: event.accountId, votingEventId: event.id, keyId: null, action: 'candidate.updated' },
+    ...{ resource: before.id, before: { status: before.status }, after: { status } },
+  };
+  await recordEvent(tx, deps, { type: 'candidate.updated', data: viewCandidate(after), change });
 }

@@ -46,6 +46,13 @@ export const { find: findCandidate, insert: insertCandidate, update: updateCandi
 export const { find: findGroup, insert: insertGroup, update: updateGroup } = rowsOf(groups);
 export const { find: findSponsor, insert: insertSponsor, update: updateSponsor } = rowsOf(sponsors);
 
+/** The candidate that a payment registered. */
+export async function findCandidateOfPayment(executor: Executor, eventId: string, attemptId: string) {
+  const ofPayment = and(eq(candidates.votingEventId, eventId), eq(candidates.paymentAttemptId, attemptId));
+  const [row] = await executor.select().from(candidates).where(ofPayment);
+  return row;
+}
+
 // Positions
 
 interface PositionFilter {

@@ -129,3 +129,12 @@ export async function reversePaidVote(
   if (await dropPendingBallot(tx, attempt.votingEventId, codeTag)) return;
   await voidBallot(attempt.votingEventId, codeTag, storedBallot.parse(attempt.request).visitorId);
 }
+
+/** Drops a paid ballot that is not confirmed yet. */
+export async function dropPaidVote(
+  tx: Transaction,
+  attempt: PaymentAttempt,
+  confirmationCode: string | null,
+): Promise<void> {
+  if (confirmationCode !== null) await dropPendingBallot(tx, attempt.votingEventId, codeTagOf(confirmationCode));
+}

@@ -31,6 +31,16 @@ BEGIN
   RETURN true;
 END $$;
 
+-- Drops the ballots of an event that wait and were not paid for: voting has a price now. Call with the event locked, so that none
+-- is cast or confirmed meanwhile.
+CREATE OR REPLACE FUNCTION drop_unpaid_ballots(p_event text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM drop_pending_ballot(p_event, b.code_tag) FROM (
+    SELECT p.code_tag FROM pending_ballots p
+    WHERE p.voting_event_id = p_event AND p.payment_attempt_id IS NULL AND p.credits IS NOT NULL ORDER BY lower(p.visitor_id)) AS b;
+  DELETE FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.payment_attempt_id IS NULL;
+END $$;
+
 -- Drops up to p_limit ballots of an event that can no longer be confirmed: a day old, or past the time after the close. One
 -- event at a time, so that a fault in one keeps the ballots of no other.
 CREATE OR REPLACE FUNCTION drop_expired_ballots(p_event text, p_limit integer) RETURNS integer LANGUAGE plpgsql AS $$

@@ -39,7 +39,12 @@ export async function checkPayments(deps: Deps, businessId: string, sinceMs: num
   const provider = deps.payments.of(business);
   const rows: Record<string, unknown>[] = [];
   let unknown = 0;
+  let skipped = 0;
   for await (const payment of provider.listPayments(openCredentials(deps.secrets, business), sinceMs)) {
+    if ('names' in payment) {
+      skipped += 1;
+      continue;
+    }
     const { status, outcome } = await outcomeOf(deps, businessId, payment);
     if (outcome === 'not known here' && payment.providerStatus !== 'refunded' && payment.providerStatus !== 'reversed')
       unknown += 1;
@@ -55,7 +60,7 @@ export async function checkPayments(deps: Deps, businessId: string, sinceMs: num
     });
   }
   return {
-    value: { businessId, since: sinceMs, payments: rows, unknown, notListed: provider.notListed },
+    value: { businessId, since: sinceMs, payments: rows, unknown, skipped, notListed: provider.notListed },
     shown: rows,
     next: [
       ...(unknown === 0
@@ -63,6 +68,7 @@ export async function checkPayments(deps: Deps, businessId: string, sinceMs: num
         : [
             `${unknown} payments are not known here, and were not given back: pay them back at the provider, and tell the payers.`,
           ]),
+      ...(skipped === 0 ? [] : [`${skipped} rows of the provider's list cannot be read.`]),
       `Not listed: ${provider.notListed}.`,
     ],
     refused: unknown > 0,

@@ -1,10 +1,13 @@
+import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
+import { findAttemptById } from '#src/payments/attempt-repository.ts';
 import { findBusinessEver } from '#src/payments/business-repository.ts';
 import { listOwed, type OwedPayment } from '#src/payments/list-owed.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { settleBody, settleByHand } from '#src/payments/manage-payment.ts';
+import { invalidField, notFound } from '#src/platform/errors.ts';
 import type { Answer } from './cli.ts';
 
-const WHAT_TO_DO: Readonly<Record<NonNullable<OwedPayment['refund']> | 'mismatch', string>> = {
+const WHAT_TO_DO: Readonly<Record<NonNullable<OwedPayment['refund']> | 'mismatch' | 'stale', string>> = {
   failed: 'pay it back by hand',
   refused: 'the provider refuses: look there; it is asked again for 30 days',
   attention: 'open the refund at the provider',
@@ -12,6 +15,7 @@ const WHAT_TO_DO: Readonly<Record<NonNullable<OwedPayment['refund']> | 'mismatch
   pending: 'under way for more than a day: look at the provider',
   refunded: '',
   mismatch: 'another amount was paid than was asked for: look at the payment, and pay it back by hand',
+  stale: 'paid 72 hours ago and neither given nor paid back: look at the service’s log',
 };
 
 /**
@@ -29,7 +33,20 @@ export async function showOwed(deps: Deps, businessId: string): Promise<Answer> 
     currency: payment.currency,
     refund: payment.refund,
     since: payment.sinceMs,
-    next: WHAT_TO_DO[payment.refund ?? 'mismatch'],
+    next: WHAT_TO_DO[payment.refund ?? (payment.endReason === null ? 'stale' : 'mismatch')],
   }));
   return { value: { businessId, payments: owed }, shown: owed, refused: owed.length > 0 };
+}
+
+/**
+ * Closes a case that a person has settled.
+ * @throws ApiError 404 for an unknown payment; 409 `nothing_to_settle`; 422 for a note that is none
+ */
+export async function settle(deps: Deps, paymentId: string, note: string): Promise<Answer> {
+  const { data: sent } = settleBody.safeParse({ note });
+  if (sent === undefined) throw invalidField('note', 'must be 1 to 500 characters');
+  const attempt = await findAttemptById(deps.db, paymentId);
+  if (attempt === undefined) throw notFound();
+  await inTransaction(deps.db, (tx) => settleByHand(tx, deps, attempt, sent.note, { keyId: null }));
+  return { value: { payment: paymentId, settled: true } };
 }

@@ -91,6 +91,18 @@ export function addPaymentBusinessCommands(cli: Cli): void {
 
   command(
     businesses,
+    'settle',
+    'say that a person has settled a payment: it leaves the list of what is owed, and is asked for no more',
+    'payment-businesses settle --payment pay_… --note "Paid back by bank transfer"',
+  )
+    .requiredOption('--payment <id>', 'the payment')
+    .requiredOption('--note <text>', 'what was done; it stands in the audit trail')
+    .action(({ payment, note }: { payment: string; note: string }) =>
+      withDeps(async (deps) => (await import('./list-owed.ts')).settle(deps, payment, note)),
+    );
+
+  command(
+    businesses,
     'disconnect',
     'forget the keys of a business that no event is paid through',
     'payment-businesses disconnect biz_…',

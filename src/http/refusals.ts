@@ -136,6 +136,14 @@ export const REFUSALS = {
     'The event is shared with this account by another invite.',
   ),
   own_event: conflict('This event is your own.', 'The event belongs to this account already.'),
+  nothing_to_refund: conflict(
+    'There is nothing to give back: nothing was paid, or it went back already.',
+    'The payment is neither `succeeded` nor `fulfilled`, or it went back at the provider.',
+  ),
+  nothing_to_settle: conflict(
+    'There is nothing to settle: nobody has to look at this payment.',
+    'No one has to look at the money of the payment, or somebody has settled it.',
+  ),
   paid_pricing_set: conflict(
     'Prices are set: take them away before the payment business is unlinked.',
     'A price is set, so the payment business cannot be unlinked.',

@@ -1,7 +1,7 @@
 import type ProviderClient from 'stripe';
 import { z } from 'zod';
 import { PROVIDER_A_MONEY } from './currencies.ts';
-import type { ListedPayment, ListedReversal } from './provider.ts';
+import { type ListedPayment, type ListedReversal, type OddRow, oddRow } from './provider.ts';
 import { balanceSchema, feeOf, readAnswer } from './provider-a-state.ts';
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
@@ -29,28 +29,24 @@ const reversalSchema = z.object({
 
 type ListParameters = { limit: number; starting_after?: string };
 
+const pageSchema = z.object({ has_more: z.boolean(), data: z.array(z.unknown()) });
+const namedSchema = z.object({ id: z.string() });
+
 /** Every object of a list since a moment, newest first, a page at a time. */
-function listSince<T extends { readonly id: string }>(
-  schema: z.ZodType<T>,
+const listSince = (
   sinceMs: number,
   ask: (parameters: ListParameters & { created: { gte: number } }) => Promise<unknown>,
-): AsyncGenerator<T> {
-  const created = { gte: Math.floor(sinceMs / 1_000) };
-  return listAll(schema, (parameters) => ask({ created, ...parameters }));
-}
+): AsyncGenerator<unknown> =>
+  listAll((parameters) => ask({ created: { gte: Math.floor(sinceMs / 1_000) }, ...parameters }));
 
-/** Every object of a list, newest first, a page at a time. */
-export async function* listAll<T extends { readonly id: string }>(
-  schema: z.ZodType<T>,
-  ask: (parameters: ListParameters) => Promise<unknown>,
-): AsyncGenerator<T> {
-  const page = z.object({ has_more: z.boolean(), data: z.array(schema) });
+/** Every object of a list, newest first, a page at a time, as it came. */
+export async function* listAll(ask: (parameters: ListParameters) => Promise<unknown>): AsyncGenerator<unknown> {
   let after: string | undefined;
   do {
     const more = after === undefined ? {} : { starting_after: after };
-    const { data, has_more: goesOn } = readAnswer(page, await ask({ limit: LISTED_AT_ONCE, ...more }));
+    const { data, has_more: goesOn } = readAnswer(pageSchema, await ask({ limit: LISTED_AT_ONCE, ...more }));
     yield* data;
-    after = goesOn ? data.at(-1)?.id : undefined;
+    after = goesOn ? readAnswer(namedSchema, data.at(-1)).id : undefined;
   } while (after !== undefined);
 }
 
@@ -61,10 +57,15 @@ export async function* listPaymentsA(
   ask: Ask,
   apiKey: string,
   sinceMs: number,
-): AsyncGenerator<ListedPayment> {
-  for await (const charge of listSince(chargeSchema, sinceMs, (list) =>
+): AsyncGenerator<ListedPayment | OddRow> {
+  for await (const row of listSince(sinceMs, (list) =>
     ask(client.charges.list({ ...list, expand: ['data.balance_transaction'] }, { apiKey })),
   )) {
+    const { data: charge } = chargeSchema.safeParse(row);
+    if (charge === undefined) {
+      yield oddRow(row);
+      continue;
+    }
     const currency = charge.currency.toLowerCase();
     yield {
       providerPaymentId: charge.payment_intent ?? charge.id,
@@ -96,24 +97,26 @@ export async function* listReversalsA(
   ask: Ask,
   apiKey: string,
   sinceMs: number,
-): AsyncGenerator<ListedReversal> {
+): AsyncGenerator<ListedReversal | OddRow> {
   const view = (
     kind: ListedReversal['kind'],
     ends: ReadonlyMap<string, ListedReversal['status']>,
-    one: z.infer<typeof reversalSchema>,
-  ): ListedReversal => ({
-    kind,
-    status: ends.get(one.status ?? '') ?? 'pending',
-    providerPaymentId: one.payment_intent ?? one.charge ?? null,
-    reference: null,
-    amountMinor: PROVIDER_A_MONEY.fromProviderAmount(one.currency.toLowerCase(), one.amount),
-  });
-  for await (const refund of listSince(reversalSchema, sinceMs, (list) => ask(client.refunds.list(list, { apiKey })))) {
+    row: unknown,
+  ): ListedReversal | OddRow => {
+    const { data: one } = reversalSchema.safeParse(row);
+    if (one === undefined) return oddRow(row);
+    return {
+      kind,
+      status: ends.get(one.status ?? '') ?? 'pending',
+      providerPaymentId: one.payment_intent ?? one.charge ?? null,
+      reference: null,
+      amountMinor: PROVIDER_A_MONEY.fromProviderAmount(one.currency.toLowerCase(), one.amount),
+    };
+  };
+  for await (const refund of listSince(sinceMs, (list) => ask(client.refunds.list(list, { apiKey })))) {
     yield view('refund', REFUND_ENDS, refund);
   }
-  for await (const dispute of listSince(reversalSchema, sinceMs, (list) =>
-    ask(client.disputes.list(list, { apiKey })),
-  )) {
+  for await (const dispute of listSince(sinceMs, (list) => ask(client.disputes.list(list, { apiKey })))) {
     yield view('dispute', DISPUTE_ENDS, dispute);
   }
 }

@@ -3,11 +3,9 @@ import { PROVIDER_A_MONEY } from './currencies.ts';
 import {
   type CheckoutPage,
   PaymentProviderUnavailable,
-  type PaymentRefunds,
   type ProviderPayment,
   type ProviderState,
   type RefundResult,
-  summariseRefunds,
 } from './provider.ts';
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
@@ -153,7 +151,3 @@ export function readRefundObject(answer: unknown): RefundResult {
   if (status === 'failed' || status === 'canceled') return { kind: 'refused', code: status, refundId, amountMinor };
   return { kind: status === 'requires_action' ? 'attention' : 'pending', refundId, amountMinor };
 }
-
-/** How the refunds of a payment stand, of a list of its own. @param amountMinor what was paid */
-export const summariseRefundList = (refunds: readonly unknown[], amountMinor: number): PaymentRefunds =>
-  summariseRefunds(refunds.map(readRefundObject), amountMinor);

@@ -25,15 +25,10 @@ import {
   type RefundRequest,
   type RefundResult,
   secretKeyFault,
+  summariseRefunds,
 } from './provider.ts';
 import { listAll, listPaymentsA, listReversalsA } from './provider-a-lists.ts';
-import {
-  readAnswer,
-  readOpenedSession,
-  readRefundObject,
-  readSession,
-  summariseRefundList,
-} from './provider-a-state.ts';
+import { readAnswer, readOpenedSession, readRefundObject, readSession } from './provider-a-state.ts';
 import { readMessageTargets, verifyWebhookA } from './provider-a-webhook.ts';
 import { ATTEMPT_PARAMETER, appendAttempt } from './return-url.ts';
 
@@ -136,8 +131,8 @@ function sessionParameters(request: CheckoutRequest, retry: number): ProviderCli
 }
 
 /** The provider keeps what it answered to a key, refusals too: after one of them, another key asks. */
-function refundKey({ attemptId, refusedAtMs }: RefundRequest): string {
-  return refusedAtMs === undefined ? `refund-${attemptId}` : `refund-${attemptId}-${refusedAtMs}`;
+function refundKey({ providerPaymentId, refusedAtMs }: RefundRequest): string {
+  return refusedAtMs === undefined ? `refund-${providerPaymentId}` : `refund-${providerPaymentId}-${refusedAtMs}`;
 }
 
 const pageSchema = z.object({ checkoutSessionId: z.string() });
@@ -145,7 +140,7 @@ const sessionIdOf = (page: CheckoutPage): string => pageSchema.parse(page).check
 
 const accountSchema = z.object({ id: z.string(), country: z.string(), charges_enabled: z.boolean() });
 const countrySchema = z.object({ supported_payment_currencies: z.array(z.string()) });
-const disputesSchema = z.object({ data: z.array(z.object({ status: z.string() })) });
+const disputeSchema = z.object({ status: z.string(), amount: z.int(), currency: z.string() });
 
 /** The adapter of provider_a: hosted Checkout through its own library. */
 export function createProviderA(options: ProviderAOptions): PaymentProvider {
@@ -173,23 +168,42 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     };
   }
 
-  /** A charge that is disputed was still paid, until a dispute is lost; an inquiry moves no money at all. */
+  /** What lost disputes took of a payment: an open one has taken nothing yet, and an inquiry moves no money at all. */
+  async function listLost(secretKey: string, intentId: string): Promise<RefundResult[]> {
+    const list = (page: ProviderClient.DisputeListParams) =>
+      ask(client.disputes.list({ payment_intent: intentId, ...page }, { apiKey: secretKey }));
+    const disputes = (await Array.fromAsync(listAll(list))).map((row) => readAnswer(disputeSchema, row));
+    return disputes
+      .filter(({ status }) => status === 'lost')
+      .map(({ amount, currency }) => ({
+        kind: 'refunded',
+        refundId: null,
+        amountMinor: PROVIDER_A_MONEY.fromProviderAmount(currency.toLowerCase(), amount),
+      }));
+  }
+
+  /** A disputed charge was still paid until disputes of all of it are lost. */
   async function afterDisputes(secretKey: string, intentId: string, state: ProviderState): Promise<ProviderState> {
-    const answer = await ask(client.disputes.list({ payment_intent: intentId, limit: 100 }, { apiKey: secretKey }));
-    const lost = readAnswer(disputesSchema, answer).data.some((dispute) => dispute.status === 'lost');
-    return lost && state.kind === 'paid' ? { kind: 'reversed', cause: 'dispute', payment: state.payment } : state;
+    if (state.kind !== 'paid') return state;
+    const { payment } = state;
+    const { whole } = summariseRefunds(await listLost(secretKey, intentId), payment.amountMinor ?? 0);
+    return whole === null ? state : { kind: 'reversed', cause: 'dispute', payment };
   }
 
   async function readCheckout({ secretKey }: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
     // A page is found by its session alone. Without one, no payer was sent to a page.
     if (handle.page === null) return { kind: 'missing' };
-    const answer = await ask(
-      client.checkout.sessions.retrieve(
-        sessionIdOf(handle.page),
-        { expand: ['payment_intent.latest_charge.refunds', 'payment_intent.latest_charge.balance_transaction'] },
-        { apiKey: secretKey },
-      ),
+    const call = client.checkout.sessions.retrieve(
+      sessionIdOf(handle.page),
+      { expand: ['payment_intent.latest_charge.refunds', 'payment_intent.latest_charge.balance_transaction'] },
+      { apiKey: secretKey },
     );
+    const answer = await ask(call).catch((fault: unknown) => {
+      if (fault instanceof PaymentProviderRefused && fault.status === 404) return undefined;
+      throw fault;
+    });
+    // The provider knows no such page any more.
+    if (answer === undefined) return { kind: 'missing' };
     const { state, disputedIntentId } = readSession(answer);
     return disputedIntentId === null ? state : afterDisputes(secretKey, disputedIntentId, state);
   }
@@ -205,7 +219,8 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
       return readSession(await ask(call)).state;
     } catch (fault) {
       // A page that is not open any more cannot be closed: what it became is the answer.
-      if (fault instanceof PaymentProviderRefused && fault.status === 400) return readCheckout(credentials, handle);
+      if (fault instanceof PaymentProviderRefused && [400, 404].includes(fault.status))
+        return readCheckout(credentials, handle);
       throw fault;
     }
   }
@@ -214,11 +229,13 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     { secretKey }: ProviderCredentials,
     { providerPaymentId, amountMinor }: RefundedPayment,
   ): Promise<PaymentRefunds> {
-    const own: unknown[] = [];
     const list = (page: ProviderClient.RefundListParams) =>
       ask(client.refunds.list({ payment_intent: providerPaymentId, ...page }, { apiKey: secretKey }));
-    for await (const refund of listAll(z.looseObject({ id: z.string() }), list)) own.push(refund);
-    return summariseRefundList(own, amountMinor);
+    const own = await Array.fromAsync(listAll(list));
+    return summariseRefunds(
+      [...own.map(readRefundObject), ...(await listLost(secretKey, providerPaymentId))],
+      amountMinor,
+    );
   }
 
   async function refund({ secretKey }: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {

@@ -49,17 +49,23 @@ async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
+/** What is no answer of the provider's own, such as a gateway's page, refuses nothing: a 403 of it is not the account's. */
+function unreadable(status: number): PaymentProviderUnavailable | PaymentProviderRefused {
+  return status === 429 || status >= 500
+    ? failureOf(NAME, status, null)
+    : new PaymentProviderUnavailable(NAME, 'unreadable', status);
+}
+
 function parseEnvelope(text: string, status: number): z.infer<typeof envelopeSchema> {
   let json: unknown;
   try {
     json = parseKeepingIds(text);
   } catch {
-    // A gateway's HTML error page says with its status what there is to know.
-    throw status >= 400 ? failureOf(NAME, status, null) : new PaymentProviderUnavailable(NAME, 'unreadable', status);
+    throw unreadable(status);
   }
   const parsed = envelopeSchema.safeParse(json);
   if (parsed.success) return parsed.data;
-  throw status >= 400 ? failureOf(NAME, status, null) : new PaymentProviderUnavailable(NAME, 'unreadable', status);
+  throw unreadable(status);
 }
 
 function dataOf(status: number, text: string): unknown {

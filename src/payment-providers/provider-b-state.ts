@@ -5,6 +5,8 @@ import {
   isAttemptId,
   type ListedPayment,
   type ListedReversal,
+  type OddRow,
+  oddRow,
   PaymentProviderUnavailable,
   type ProviderPayment,
   type ProviderState,
@@ -29,7 +31,8 @@ const transactionSchema = z.object({
   reference: z.string(),
   amount: amountSchema,
   requested_amount: amountSchema.nullish(),
-  fees: amountSchema.nullish(),
+  // Only ever said to the organizer: an odd one keeps no payment from being read.
+  fees: amountSchema.nullish().catch(null),
   currency: z.string(),
   domain: z.string(),
   paid_at: z.string().nullish(),
@@ -128,27 +131,24 @@ export function readTransaction(answer: unknown, nowMs: number): ProviderState {
   return { kind: 'unpaid', providerStatus: status, refused: status === 'failed' };
 }
 
-const listedSchema = z.array(transactionSchema);
-
 /** What came of a list of transactions: unpaid ones are left out. */
-export function readPayments(answer: unknown): ListedPayment[] {
-  return readAnswer(listedSchema, answer)
-    .filter(({ status }) => status === 'success' || status === 'reversed' || UNDER_WAY.has(status))
-    .map((transaction) => {
-      const { amountMinor, currency, reference, attemptId, providerPaymentId, paidAtMs, feeMinor } =
-        paymentOf(transaction);
-      const paid = transaction.status === 'success' || transaction.status === 'reversed';
-      return {
-        providerPaymentId,
-        amountMinor,
-        currency,
-        paid,
-        feeMinor,
-        providerStatus: transaction.status,
+export function readPayments(rows: readonly unknown[]): (ListedPayment | OddRow)[] {
+  return rows.flatMap((row): (ListedPayment | OddRow)[] => {
+    const { data: transaction } = transactionSchema.safeParse(row);
+    if (transaction === undefined) return [oddRow(row)];
+    const { status } = transaction;
+    const paid = status === 'success' || status === 'reversed';
+    if (!paid && !UNDER_WAY.has(status)) return [];
+    const { amountMinor, currency, reference, attemptId, providerPaymentId, paidAtMs, feeMinor } =
+      paymentOf(transaction);
+    return [
+      {
+        ...{ providerPaymentId, amountMinor, currency, paid, feeMinor, providerStatus: status },
         attemptId: attemptId ?? attemptOfReference(reference ?? ''),
         atMs: paidAtMs ?? timeOf(transaction.created_at) ?? 0,
-      };
-    });
+      },
+    ];
+  });
 }
 
 /** `pay-….1` was made of `pay_…`; null for a reference of somebody else's. */
@@ -204,8 +204,10 @@ function reversalStatus(
 }
 
 /** Refunds or disputes of a list. */
-export function readReversals(kind: ListedReversal['kind'], answer: unknown): ListedReversal[] {
-  return readAnswer(z.array(reversalSchema), answer).map((one) => {
+export function readReversals(kind: ListedReversal['kind'], rows: readonly unknown[]): (ListedReversal | OddRow)[] {
+  return rows.map((row) => {
+    const { data: one } = reversalSchema.safeParse(row);
+    if (one === undefined) return oddRow(row);
     const amount = one.amount ?? one.refund_amount ?? null;
     return {
       kind,

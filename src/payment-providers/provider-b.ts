@@ -11,6 +11,7 @@ import {
   isLiveKey,
   type ListedPayment,
   type ListedReversal,
+  type OddRow,
   type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
@@ -150,11 +151,21 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     }
   }
 
-  /** The provider's list knows no transaction to filter by: every refund since the payment is looked through. */
+  /** The provider's lists know no transaction to filter by: every refund and dispute since the payment is looked through. */
   async function listOwn({ secretKey }: ProviderCredentials, payment: RefundedPayment): Promise<RefundResult[]> {
     const own: RefundResult[] = [];
-    for await (const refunds of listPages(secretKey, '/refund', { from: new Date(payment.sinceMs).toISOString() })) {
+    const since = { from: new Date(payment.sinceMs).toISOString() };
+    for await (const refunds of listPages(secretKey, '/refund', since)) {
       own.push(...refunds.filter((refund) => isRefundOf(refund, payment)).map(readRefundObject));
+    }
+    for await (const disputes of listPages(secretKey, '/dispute', since)) {
+      for (const lost of readReversals(
+        'dispute',
+        disputes.filter((dispute) => isRefundOf(dispute, payment)),
+      )) {
+        if ('names' in lost) throw new PaymentProviderUnavailable(NAME, 'unreadable');
+        if (lost.status === 'done') own.push({ kind: 'refunded', refundId: null, amountMinor: lost.amountMinor });
+      }
     }
     return own;
   }
@@ -186,15 +197,21 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     return askRefund(credentials, request, rest).catch(refundRefusal);
   }
 
-  async function* listPayments({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment> {
+  async function* listPayments(
+    { secretKey }: ProviderCredentials,
+    sinceMs: number,
+  ): AsyncGenerator<ListedPayment | OddRow> {
     // The provider lists by when a page was opened, and ends none: those that were opened before may have been paid since.
     const from = new Date(Math.max(0, sinceMs - LATEST_PAYMENT_MS)).toISOString();
     for await (const listed of listPages(secretKey, '/transaction', { from })) {
-      yield* readPayments(listed).filter(({ atMs }) => atMs >= sinceMs);
+      yield* readPayments(listed).filter((one) => 'names' in one || one.atMs >= sinceMs);
     }
   }
 
-  async function* listReversals({ secretKey }: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedReversal> {
+  async function* listReversals(
+    { secretKey }: ProviderCredentials,
+    sinceMs: number,
+  ): AsyncGenerator<ListedReversal | OddRow> {
     const from = new Date(sinceMs).toISOString();
     for (const kind of ['refund', 'dispute'] as const) {
       for await (const listed of listPages(secretKey, `/${kind}`, { from })) yield* readReversals(kind, listed);

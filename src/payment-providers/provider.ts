@@ -111,6 +111,27 @@ export interface ListedPayment {
   readonly atMs: number;
 }
 
+/** A row of a provider's list that cannot be read. The list is of everything that the merchant sells: most are not ours. */
+export interface OddRow {
+  /** Every text and number in the row: a payment of ours is named by one of them. */
+  readonly names: readonly string[];
+}
+
+const MOST_NAMES = 1_000;
+
+/** What an unreadable row names. */
+export function oddRow(row: unknown): OddRow {
+  const names: string[] = [];
+  const collect = (value: unknown): void => {
+    if (names.length >= MOST_NAMES) return;
+    if (typeof value === 'string' || typeof value === 'number') names.push(String(value));
+    else if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) collect(inner);
+  };
+  collect(row);
+  // Some hold their metadata as text.
+  return { names: [...names, ...names.flatMap((name) => name.match(/pay_[0-9a-z]{22}/g) ?? [])] };
+}
+
 /** `amountMinor` is what the refund itself names: more than was paid for where the payer bore the provider's fees too. */
 export type RefundResult = { readonly amountMinor?: number | null } & (
   | { readonly kind: 'refunded'; readonly refundId: string | null }
@@ -259,9 +280,9 @@ export interface PaymentProvider {
   /** The attempt that a reference was made for by `referenceFor`; null for any other. */
   attemptOfReference(reference: string): string | null;
   /** Payments since a moment, newest first, a page at a time. */
-  listPayments(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment>;
+  listPayments(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment | OddRow>;
   /** Refunds and disputes that were begun since a moment, a page at a time. */
-  listReversals(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedReversal>;
+  listReversals(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedReversal | OddRow>;
   /** What `listPayments` cannot show, in words for the operator. */
   readonly notListed: string;
   /** Where messages go, as far as the provider can be asked. */
@@ -339,7 +360,9 @@ export function failureOf(
 
 /** A provider's error code, when it looks like one and not like a key: nothing else of an answer may reach a message. */
 function safeCode(code: unknown): string | null {
-  return typeof code === 'string' && /^(?!\w{2}_(?:live|test)_|whsec_)[a-z][a-z0-9_]{1,63}$/i.test(code) ? code : null;
+  return typeof code === 'string' && /^(?!\w{2}_(?:org_)?(?:live|test)_|whsec_)[a-z][a-z0-9_]{1,63}$/i.test(code)
+    ? code
+    : null;
 }
 
 /** Whether a text has the form of this service's IDs of attempts. */
@@ -347,13 +370,15 @@ export const isAttemptId = (text: string): boolean => /^pay_[0-9a-hjkmnp-tv-z]{2
 
 /** What is wrong with the form of a secret key, whatever the provider; null when nothing is. */
 export function secretKeyFault(secretKey: string | undefined): string | null {
+  if (/^[a-z]{2}_org_/.test(secretKey ?? ''))
+    return 'this is the key of an organization (sk_org_…): the key of one account is needed, which begins with sk_live_ or sk_test_';
   if (secretKey?.startsWith('pk_')) return 'this is a publishable key: the secret key is needed, which begins with sk_';
   return secretKey?.startsWith('whsec_') ? 'this is the secret of a webhook: the secret key begins with sk_' : null;
 }
 
 /** Whether a key moves real money: both providers say so in its first characters. */
 export function isLiveKey(secretKey: string): boolean {
-  return /^[a-z]{2}_live_/.test(secretKey);
+  return /^[a-z]{2}_(?:org_)?live_/.test(secretKey);
 }
 
 interface ExpectedPayment {

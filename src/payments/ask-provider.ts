@@ -13,7 +13,8 @@ import { type ApiError, invalidField } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { type AttemptRef, endAsking, findAttempt, isAnswerYoung, isOpen, takeAsking } from './attempt-repository.ts';
-import { findBusinessEver, openCredentials } from './business-repository.ts';
+import { findBusinessEver } from './business-repository.ts';
+import { askBusiness } from './check-business.ts';
 import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { settlePayment } from './settle-payment.ts';
@@ -67,13 +68,15 @@ function refusedError({ field }: PaymentProviderRefused): ApiError {
  * Runs a call to a provider; its failures become the answers that callers know. What a provider says after the patience of
  * its caller is over is learnt by the next one who asks.
  * @param until when the caller waits no longer, by the monotonic clock
- * @throws ApiError 500 `payment_provider_unavailable` when it does not answer; 422 on a field or 403 `payment_unavailable`
- *   when it refuses
+ * @param isFirst a first call, whose refusal is its answer; those who have begun to pay may ask again
+ * @throws ApiError 500 `payment_provider_unavailable` when it does not answer, or refuses anything but a first call; that one: 422
+ *   on a field, or 403 `payment_unavailable`
  */
 export async function callProvider<T>(
   deps: Pick<PaymentDeps, 'log'>,
   until: number,
   call: () => Promise<T>,
+  isFirst = false,
 ): Promise<T> {
   const waited = new AbortController();
   const late = delay(Math.max(0, until - monotonicMs()), undefined, { signal: waited.signal }).then(() => {
@@ -90,7 +93,7 @@ export async function callProvider<T>(
     if (fault instanceof PaymentProviderRefused) {
       const { provider, status, code } = fault;
       deps.log.warn({ fault: summariseFault(fault), provider, status, code }, 'a payment provider refuses');
-      throw refusedError(fault);
+      throw isFirst ? refusedError(fault) : providerUnavailable();
     }
     throw fault;
   } finally {
@@ -185,12 +188,13 @@ const refusals = (state: ProviderState): number => ('refused' in state && state.
 async function readStates(deps: PaymentDeps, attempt: PaymentAttempt): Promise<ProviderState[]> {
   const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
   if (business === undefined) throw new Error('a payment business is gone');
-  const provider = deps.payments.of(business);
-  const credentials = openCredentials(deps.secrets, business);
-  const states: ProviderState[] = [];
-  for (const reference of referencesOf(provider, attempt)) {
-    states.push(await readPage(deps, provider, credentials, attempt, reference));
-  }
+  const states = await askBusiness(deps, business, async (provider, credentials) => {
+    const found: ProviderState[] = [];
+    for (const reference of referencesOf(provider, attempt)) {
+      found.push(await readPage(deps, provider, credentials, attempt, reference));
+    }
+    return found;
+  });
   const money = states.filter((state) => state.kind === 'paid' || state.kind === 'reversed');
   if (money.length > 0) return money;
   return states

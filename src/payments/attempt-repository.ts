@@ -56,12 +56,25 @@ export async function findAttemptByPayment(
   businessId: string,
   providerPaymentId: string,
 ): Promise<PaymentAttempt | undefined> {
+  return findAttemptOfPayments(executor, businessId, [providerPaymentId]);
+}
+
+/** An attempt of a business that one of these payments is of. */
+export async function findAttemptOfPayments(
+  executor: Executor,
+  businessId: string,
+  paymentIds: readonly string[],
+): Promise<PaymentAttempt | undefined> {
   const [row] = await executor
     .select()
     .from(paymentAttempts)
     .where(
-      and(eq(paymentAttempts.paymentBusinessId, businessId), eq(paymentAttempts.providerPaymentId, providerPaymentId)),
-    );
+      and(
+        eq(paymentAttempts.paymentBusinessId, businessId),
+        inArray(paymentAttempts.providerPaymentId, [...paymentIds]),
+      ),
+    )
+    .limit(1);
   return row;
 }
 
@@ -190,21 +203,30 @@ export async function endAsking(executor: Executor, ref: AttemptRef, answered: b
     .where(at(ref));
 }
 
+/** Payments of an event, or of an account over all events that it owns, deleted ones too. */
+export type AttemptScope = { readonly votingEventId: string } | { readonly accountId: string };
+
+const within = (scope: AttemptScope) =>
+  'accountId' in scope
+    ? eq(paymentAttempts.accountId, scope.accountId)
+    : eq(paymentAttempts.votingEventId, scope.votingEventId);
+
 interface AttemptFilter extends TimeWindow {
+  readonly attention?: 'true' | 'false' | undefined;
   readonly status?: AttemptStatus | undefined;
   readonly purpose?: PaymentPurpose | undefined;
   readonly search?: string | undefined;
 }
 
-/** Attempts of an event, newest first. */
+/** Attempts, newest first. */
 export async function listAttempts(
   executor: Executor,
-  votingEventId: string,
-  { status, purpose, search, ...window }: AttemptFilter,
+  scope: AttemptScope,
+  { status, purpose, search, attention, ...window }: AttemptFilter,
 ): Promise<Newest<PaymentAttempt>> {
-  const inWindow = and(eq(paymentAttempts.votingEventId, votingEventId), createdWithin(paymentAttempts, 'pay', window));
+  const inWindow = and(within(scope), createdWithin(paymentAttempts, 'pay', window));
   const ids = executor
-    .select({ id: paymentAttempts.id })
+    .select({ event: paymentAttempts.votingEventId, id: paymentAttempts.id })
     .from(paymentAttempts)
     .where(inWindow)
     .orderBy(desc(paymentAttempts.id));
@@ -212,14 +234,14 @@ export async function listAttempts(
   const rows = await executor
     .select(getTableColumns(paymentAttempts))
     .from(newest)
-    .innerJoin(
-      paymentAttempts,
-      and(eq(paymentAttempts.votingEventId, votingEventId), eq(paymentAttempts.id, newest.id)),
-    )
+    .innerJoin(paymentAttempts, and(eq(paymentAttempts.votingEventId, newest.event), eq(paymentAttempts.id, newest.id)))
     .where(
       and(
         status === undefined ? undefined : eq(paymentAttempts.status, status),
         purpose === undefined ? undefined : eq(paymentAttempts.purpose, purpose),
+        attention === undefined
+          ? undefined
+          : sql`(${paymentAttempts.attentionAt} IS NOT NULL) = ${attention === 'true'}`,
         holdsText(
           search,
           paymentAttempts.id,
@@ -240,17 +262,17 @@ export async function listAttempts(
   return cutNewest(rows, beyond.length > 0);
 }
 
-/** Attempts of an event in the order of their IDs, some at a time: for what gives all of them. */
+/** Attempts in the order of their IDs, some at a time: for what gives all of them. */
 export async function listAttemptsAfter(
   executor: Executor,
-  votingEventId: string,
+  scope: AttemptScope,
   after: string,
   limit: number,
 ): Promise<PaymentAttempt[]> {
   return executor
     .select()
     .from(paymentAttempts)
-    .where(and(eq(paymentAttempts.votingEventId, votingEventId), gt(paymentAttempts.id, after)))
+    .where(and(within(scope), gt(paymentAttempts.id, after)))
     .orderBy(asc(paymentAttempts.id))
     .limit(limit);
 }

@@ -1,6 +1,7 @@
-import { and, asc, eq, gte, isNull, or, sql } from 'drizzle-orm';
+import { and, asc, eq, gte, isNull, lte, or, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Executor } from '#src/database/client.ts';
+import { nowMs } from '#src/database/columns.ts';
 import { holdsText } from '#src/database/search.ts';
 import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -79,13 +80,40 @@ export async function isBusinessLinked(executor: Executor, id: string): Promise<
 }
 
 /** Sets whether a business takes payments; false when it stood so already. */
-export async function setReady(executor: Executor, id: string, ready: boolean, nowMs: number): Promise<boolean> {
+export async function setReady(executor: Executor, id: string, ready: boolean, atMs: number): Promise<boolean> {
   const rows = await executor
     .update(paymentBusinesses)
-    .set({ ready, updatedAt: nowMs })
+    .set({ ready, updatedAt: atMs })
     .where(and(eq(paymentBusinesses.id, id), eq(paymentBusinesses.ready, !ready)))
     .returning({ id: paymentBusinesses.id });
   return rows.length === 1;
+}
+
+/**
+ * Takes the right to ask about the account of a business, once in so many milliseconds of all processes together: null where it
+ * was taken, otherwise when it was asked about last.
+ */
+export async function takeCheck(executor: Executor, id: string, everyMs: number): Promise<number | null> {
+  const isDue = or(
+    isNull(paymentBusinesses.checkedAt),
+    lte(paymentBusinesses.checkedAt, sql`${nowMs} - ${everyMs}::bigint`),
+  );
+  const taken = await executor
+    .update(paymentBusinesses)
+    .set({ checkedAt: sql`${nowMs}` })
+    .where(and(eq(paymentBusinesses.id, id), isDue))
+    .returning({ id: paymentBusinesses.id });
+  return taken.length === 1 ? null : ((await findBusinessEver(executor, id))?.checkedAt ?? null);
+}
+
+/** Counts how often in a row the payments of a business could not be held against its provider's lists; 0 after one that could. */
+export async function noteComparison(executor: Executor, id: string, failed: boolean): Promise<number> {
+  const [row] = await executor
+    .update(paymentBusinesses)
+    .set({ failedComparisons: failed ? sql`${paymentBusinesses.failedComparisons} + 1` : 0 })
+    .where(eq(paymentBusinesses.id, id))
+    .returning({ failures: paymentBusinesses.failedComparisons });
+  return row?.failures ?? 0;
 }
 
 /** Every business that may have taken payments since a moment, disconnected ones too. */

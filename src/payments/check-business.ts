@@ -1,11 +1,14 @@
 import { z } from 'zod';
-import type { Executor } from '#src/database/client.ts';
+import { type Executor, inTransaction } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import {
   type AccountDescription,
+  type PaymentProvider,
   PaymentProviderRefused,
   PaymentProviderUnavailable,
+  type ProviderCredentials,
 } from '#src/payment-providers/provider.ts';
+import { MINUTE_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import {
@@ -13,8 +16,10 @@ import {
   listUnreadyBusinesses,
   openCredentials,
   setReady,
+  takeCheck,
   updateBusiness,
 } from './business-repository.ts';
+import { mailBusinessOwner } from './mail-owner.ts';
 import type { PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 
@@ -25,29 +30,49 @@ const CHECK_BUSINESS = { name: 'check_business', maxAttempts: 12, group: 'paymen
 type CheckDeps = Pick<PaymentDeps, 'db' | 'clock' | 'log' | 'secrets' | 'payments'>;
 
 /** Has a job ask the provider what a business may do now. @param refusal what it refused, where it did */
-export async function planBusinessCheck(executor: Executor, businessId: string, refusal: string | null): Promise<void> {
-  await enqueue(executor, CHECK_BUSINESS, { businessId, refusal }, { key: `check-business:${businessId}` });
+export async function planBusinessCheck(
+  executor: Executor,
+  businessId: string,
+  refusal: string | null,
+  runAtMs?: number,
+): Promise<void> {
+  const when = runAtMs === undefined ? {} : { runAtMs };
+  await enqueue(executor, CHECK_BUSINESS, { businessId, refusal }, { key: `check-business:${businessId}`, ...when });
 }
+
+/** A refusal that may be about the account is followed by a question about it, at most so often. */
+const CHECKED_EVERY_MS = MINUTE_MS;
 
 /**
- * Takes note that a provider refuses a payment for a reason that no payer can mend. Where it is about the account, the business
- * is not ready from now on: further payers are refused without being asked for anything.
+ * Asks a provider for a business. Whatever is asked, a refusal that may be about the account feeds the one health of the
+ * connection: the account itself is asked about, and its answer alone makes the business unready (completions 1.6).
+ * @throws what the provider's adapter throws
  */
-export async function noteRefusal(
+export async function askBusiness<T>(
   deps: CheckDeps,
   business: PaymentBusiness,
-  fault: PaymentProviderRefused,
-): Promise<void> {
-  if (!fault.blocksAccount) return planBusinessCheck(deps.db, business.id, fault.code ?? String(fault.status));
-  const { status, code } = fault;
-  if (await setReady(deps.db, business.id, false, deps.clock.now())) alarmUnready(deps, business.id, { status, code });
+  ask: (provider: PaymentProvider, credentials: ProviderCredentials) => Promise<T>,
+): Promise<T> {
+  try {
+    return await ask(deps.payments.of(business), openCredentials(deps.secrets, business));
+  } catch (fault) {
+    if (fault instanceof PaymentProviderRefused && fault.blocksAccount && business.ready) {
+      await checkSoon(deps, business);
+    }
+    throw fault;
+  }
 }
 
-function alarmUnready(deps: CheckDeps, business: string, why: Readonly<Record<string, unknown>>): void {
-  deps.log.error(
-    { business, ...why, alarm: 'business_not_ready' },
-    'a payment business takes no payments any more: its provider refuses',
-  );
+/** At once where the account was not asked about for a minute, otherwise when it is over. */
+async function checkSoon(deps: CheckDeps, business: PaymentBusiness): Promise<void> {
+  const last = await takeCheck(deps.db, business.id, CHECKED_EVERY_MS);
+  if (last !== null) return planBusinessCheck(deps.db, business.id, null, last + CHECKED_EVERY_MS);
+  try {
+    await checkBusiness(deps, business);
+  } catch (fault) {
+    if (!(fault instanceof PaymentProviderRefused || fault instanceof PaymentProviderUnavailable)) throw fault;
+    await planBusinessCheck(deps.db, business.id, null);
+  }
 }
 
 export function checkBusinessJob(deps: CheckDeps): Job<CheckBusiness> {
@@ -70,23 +95,28 @@ export function checkBusinessJob(deps: CheckDeps): Job<CheckBusiness> {
 async function checkBusiness(deps: CheckDeps, business: PaymentBusiness): Promise<boolean> {
   const described = await describe(deps, business);
   const ready = described?.ready === true;
-  await updateBusiness(deps.db, business.id, {
-    ready,
-    ...(described === null
-      ? {}
-      : { country: described.country ?? business.country, supportedCurrencies: [...described.supportedCurrencies] }),
-    updatedAt: deps.clock.now(),
+  await inTransaction(deps.db, async (tx) => {
+    const isChanged = await setReady(tx, business.id, ready, deps.clock.now());
+    if (described !== null) {
+      const country = described.country ?? business.country;
+      await updateBusiness(tx, business.id, { country, supportedCurrencies: [...described.supportedCurrencies] });
+    }
+    if (ready || !isChanged) return;
+    deps.log.error(
+      { business: business.id, alarm: 'business_not_ready' },
+      'a payment business takes no payments any more: its provider refuses',
+    );
+    await mailBusinessOwner(tx, business, 'unready');
   });
-  if (business.ready && !ready) alarmUnready(deps, business.id, {});
   return ready;
 }
 
-/** Null where the provider refuses to describe the account: then it takes no payment either. */
+/** Null where the provider refuses the account itself: then it takes no payment either. */
 async function describe(deps: CheckDeps, business: PaymentBusiness): Promise<AccountDescription | null> {
   try {
     return await deps.payments.of(business).describeAccount(openCredentials(deps.secrets, business));
   } catch (fault) {
-    if (fault instanceof PaymentProviderRefused) return null;
+    if (fault instanceof PaymentProviderRefused && fault.blocksAccount) return null;
     throw fault;
   }
 }
@@ -98,7 +128,9 @@ export async function checkUnreadyBusinesses(deps: CheckDeps): Promise<void> {
       await checkBusiness(deps, business);
     } catch (fault) {
       // A provider that is away, or a business of a sandbox that runs elsewhere: its turn comes again.
-      const expected = fault instanceof PaymentProviderUnavailable || fault instanceof ApiError;
+      const expected = [PaymentProviderUnavailable, PaymentProviderRefused, ApiError].some(
+        (kind) => fault instanceof kind,
+      );
       if (!expected)
         deps.log.error({ business: business.id, fault: summariseFault(fault) }, 'a business was not checked');
     }

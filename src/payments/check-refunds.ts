@@ -2,10 +2,11 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { ProviderState, RefundResult } from '#src/payment-providers/provider.ts';
 import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
-import { findBusinessEver, openCredentials } from './business-repository.ts';
+import { findBusinessEver } from './business-repository.ts';
+import { askBusiness } from './check-business.ts';
 import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { recordPayment } from './record-payment.ts';
+import { raiseAttention, recordPayment } from './record-payment.ts';
 import {
   alarmForAttention,
   askAgain,
@@ -42,11 +43,12 @@ export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts
   const payments = await listBackPayments(deps, attempt, withParts);
   const business = payments.length > 0 ? await findBusinessEver(deps.db, attempt.paymentBusinessId) : undefined;
   if (business === undefined) return;
-  const provider = deps.payments.of(business);
-  const credentials = openCredentials(deps.secrets, business);
   for (const payment of payments) {
-    const { amountMinor, currency } = attempt;
-    const { whole, partMinor } = await provider.findRefunds(credentials, { ...payment, amountMinor, currency });
+    const { currency } = attempt;
+    const asked = { ...payment, amountMinor: attempt.paidMinor ?? attempt.amountMinor, currency };
+    const { whole, partMinor } = await askBusiness(deps, business, (provider, credentials) =>
+      provider.findRefunds(credentials, asked),
+    );
     await noteParts(deps, attempt, payment, partMinor);
     if (whole === null) continue;
     if (payment.isBack) await apply(deps, attempt, payment, whole);
@@ -73,7 +75,7 @@ async function listBackPayments(
   attempt: PaymentAttempt,
   withParts: boolean,
 ): Promise<BackPayment[]> {
-  const rows = await listRefunds(deps.db, attempt.votingEventId, [attempt.id]);
+  const rows = await listRefunds(deps.db, [attempt]);
   const payments: BackPayment[] = rows
     .filter(({ status }) => status !== 'due')
     .map((row) => ({
@@ -108,6 +110,7 @@ async function noteParts(
     const nowMs = await readNow(tx);
     const partRefundedAt = partMinor === 0 ? null : (attempt.partRefundedAt ?? nowMs);
     await noteOnAttempt(tx, attempt, { partRefundedMinor: partMinor, partRefundedAt, updatedAt: nowMs });
+    if (partMinor > 0) await raiseAttention(tx, deps, attempt);
   });
 }
 
@@ -158,6 +161,7 @@ async function markFailed(
   const refundedAt = isLive && attempt.providerPaymentId !== providerPaymentId ? attempt.refundedAt : null;
   await noteOnAttempt(tx, attempt, { refundedAt, updatedAt: nowMs });
   await recordPayment(tx, deps, { ...attempt, refundedAt, updatedAt: nowMs }, 'refund_failed');
+  await raiseAttention(tx, deps, { ...attempt, refundedAt, updatedAt: nowMs });
   deps.log.error(
     { attempt: attempt.id, alarm: 'refund_failed' },
     'a refund failed after it had succeeded: a person has to pay the payer back',

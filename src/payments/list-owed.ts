@@ -1,8 +1,8 @@
-import { and, asc, eq, inArray, isNotNull, lte, or, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
-import { DAY_MS } from '#src/platform/clock.ts';
-import type { RefundStatus } from './payment.ts';
+import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
+import type { EndReason, PaymentAttempt, RefundStatus } from './payment.ts';
 import { paymentAttempts, paymentRefunds } from './tables.ts';
 
 /** Money that a merchant holds and that is not theirs, as far as the service knows. */
@@ -11,20 +11,34 @@ export interface OwedPayment {
   readonly attemptId: string;
   readonly providerPaymentId: string | null;
   readonly reference: string | null;
-  /** In the currency's smallest unit; null where another amount was paid than was asked for. */
+  /** In the currency's smallest unit: what was paid; null where that is no amount of this currency. */
   readonly amountMinor: number | null;
   readonly currency: string;
-  /** How its refund stands; null where none was asked for: another amount was paid than was asked for. */
+  /** How its refund stands; null where none was asked for. */
   readonly refund: RefundStatus | null;
+  /** `amount_mismatch` where another amount was paid than was asked for. */
+  readonly endReason: EndReason | null;
   /** Unix milliseconds. */
   readonly sinceMs: number;
 }
 
 const MOST_OWED = 1_000;
 
+/** Paid 72 hours ago and neither given nor on its way back: a fault keeps it from its end (completions 7.4). */
+const STALE_MS = 72 * HOUR_MS;
+export const isStale = (
+  { status, succeededAt }: Pick<PaymentAttempt, 'status' | 'succeededAt'>,
+  atMs: number,
+): boolean => status === 'succeeded' && succeededAt !== null && succeededAt <= atMs - STALE_MS;
+const IS_STALE = and(
+  eq(paymentAttempts.status, 'succeeded'),
+  lte(paymentAttempts.succeededAt, sql`${nowMs} - ${STALE_MS}::bigint`),
+);
+
 /**
  * Payments of a business that a person has to look at, oldest first: refunds that failed, that the provider refuses, that wait for
- * the merchant or that take more than a day, and payments of another amount than was asked for (completions 7.2 and 7.4).
+ * the merchant or that take more than a day, payments of another amount than was asked for, and those that nothing ends
+ * (completions 7.2 and 7.4). What a person has settled is left out.
  */
 export async function listOwed(executor: Executor, businessId: string): Promise<OwedPayment[]> {
   const ofAttempt = and(
@@ -41,6 +55,7 @@ export async function listOwed(executor: Executor, businessId: string): Promise<
       amountMinor: paymentRefunds.amountMinor,
       currency: paymentRefunds.currency,
       refund: paymentRefunds.status,
+      endReason: paymentAttempts.endReason,
       sinceMs: paymentRefunds.createdAt,
     })
     .from(paymentRefunds)
@@ -48,6 +63,7 @@ export async function listOwed(executor: Executor, businessId: string): Promise<
     .where(
       and(
         eq(paymentAttempts.paymentBusinessId, businessId),
+        isNull(paymentAttempts.settledAt),
         or(
           inArray(paymentRefunds.status, ['failed', 'refused', 'attention']),
           and(inArray(paymentRefunds.status, ['due', 'pending']), isLate),
@@ -56,26 +72,26 @@ export async function listOwed(executor: Executor, businessId: string): Promise<
     )
     .orderBy(asc(paymentRefunds.createdAt))
     .limit(MOST_OWED);
-  const mismatches = await executor
+  const others = await executor
     .select({
       votingEventId: paymentAttempts.votingEventId,
       attemptId: paymentAttempts.id,
       providerPaymentId: paymentAttempts.providerPaymentId,
       reference: paymentAttempts.providerReference,
-      amountMinor: sql<null>`NULL`,
+      amountMinor: paymentAttempts.paidMinor,
       currency: paymentAttempts.currency,
       refund: sql<null>`NULL`,
+      endReason: paymentAttempts.endReason,
       sinceMs: paymentAttempts.updatedAt,
     })
     .from(paymentAttempts)
     .where(
       and(
         eq(paymentAttempts.paymentBusinessId, businessId),
-        eq(paymentAttempts.endReason, 'mismatch'),
-        isNotNull(paymentAttempts.providerPaymentId),
+        or(and(eq(paymentAttempts.endReason, 'amount_mismatch'), isNotNull(paymentAttempts.attentionAt)), IS_STALE),
       ),
     )
     .orderBy(asc(paymentAttempts.updatedAt))
     .limit(MOST_OWED);
-  return [...refunds, ...mismatches].toSorted((left, right) => left.sinceMs - right.sinceMs);
+  return [...refunds, ...others].toSorted((left, right) => left.sinceMs - right.sinceMs);
 }

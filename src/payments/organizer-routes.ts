@@ -1,22 +1,27 @@
 import { Hono } from 'hono';
-import type { Database } from '#src/database/client.ts';
+import { z } from 'zod';
+import type { Database, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { csv, gone, list, ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
 import { answersList, answersNothing, answersOne, answersText } from '#src/http/answer-shapes.ts';
-import { body } from '#src/http/body.ts';
+import { body, noBody } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { findTarget } from '#src/http/find-target.ts';
 import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { operation } from '#src/http/operation.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { csvById } from '#src/platform/csv.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith } from '#src/voting-events/access.ts';
-import { listAttempts, listAttemptsAfter } from './attempt-repository.ts';
+import { type AttemptScope, findAttemptById, listAttempts, listAttemptsAfter } from './attempt-repository.ts';
 import { findBusiness, listBusinesses } from './business-repository.ts';
 import { linkBusiness, unlinkBusiness } from './link-business.ts';
+import { refundPaymentByHand, settleBody, settleByHand } from './manage-payment.ts';
 import {
+  backOf,
   businessView,
   linkBusinessBody,
   listBusinessesQuery,
@@ -26,32 +31,48 @@ import {
   refundOf,
   viewBusiness,
   viewListedAttempt,
+  viewOrganizerAttempt,
 } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { listBackgrounds, NO_BACKGROUND, readOrganizerPayment } from './read-payment.ts';
 
 const COLUMNS = [
-  ...(['id', 'purpose', 'status', 'endReason', 'provider', 'amountMinor', 'currency'] as const),
-  ...(['providerPaymentId', 'providerReference', 'createdAt', 'paidAt', 'refundedAt', 'reversedAt'] as const),
+  ...(['id', 'votingEventId', 'purpose', 'status', 'endReason', 'provider', 'currency', 'amountMinor'] as const),
+  ...(['paidMinor', 'providerPaymentId', 'providerReference'] as const),
+  ...(['createdAt', 'paidAt', 'refundedAt', 'reversedAt'] as const),
 ] satisfies readonly (keyof PaymentAttempt)[];
 /** What stands beside the attempt's own row, after it. */
-const BACKGROUND_COLUMNS = ['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor'];
+const BACKGROUND_COLUMNS = [
+  ...['backMinor', 'netMinor', 'attention'],
+  ...['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor'],
+];
 
-/** Every payment of an event as a table. What the payer sent and the ballot's code stay out of it. */
-const writePaymentsCsv = (db: Database, eventId: string): AsyncGenerator<string> =>
+/** Payments as a table. What the payer sent and the ballot's code stay out of it. */
+const writePaymentsCsv = (db: Database, scope: AttemptScope): AsyncGenerator<string> =>
   csvById(
     [...COLUMNS, ...BACKGROUND_COLUMNS],
     async (after, limit) => {
-      const rows = await listAttemptsAfter(db, eventId, after, limit);
-      const backgrounds = await listBackgrounds(db, eventId, rows);
+      const rows = await listAttemptsAfter(db, scope, after, limit);
+      const backgrounds = await listBackgrounds(db, rows);
       return rows.map((row, index) => ({ ...row, background: backgrounds[index] ?? NO_BACKGROUND }));
     },
     ({ background, ...row }) => {
       const refund = refundOf(row, background);
+      const backMinor = backOf(row, background);
+      // The provider may keep its fee of what went back.
+      const netMinor = (row.paidMinor ?? 0) - backMinor - (row.feeMinor ?? 0);
       const beside = [background.livemode, refund?.status, refund?.amountMinor, refund?.requestedAt, row.feeMinor];
-      return [...COLUMNS.map((column) => row[column]), ...beside];
+      return [...COLUMNS.map((column) => row[column]), backMinor, netMinor, row.attentionAt !== null, ...beside];
     },
   );
+
+/** The newest payments that the filters find. */
+async function listNewestPayments(db: Database, scope: AttemptScope, query: z.output<typeof listPaymentsQuery>) {
+  const found = await listAttempts(db, scope, query);
+  const backgrounds = await listBackgrounds(db, found.rows);
+  const shown = found.rows.map((row, index) => viewListedAttempt(row, backgrounds[index] ?? NO_BACKGROUND));
+  return listNewest(found, shown.reverse());
+}
 
 /** Payment businesses and payments, for organizers (contract, "Payment endpoints (organizer)"; completions 3). */
 export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
@@ -144,12 +165,9 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     }),
     event,
     (c) =>
-      costly(c, c.get('caller').accountId, async () => {
-        const found = await listAttempts(deps.reads, c.get('target').event.id, c.get('query'));
-        const backgrounds = await listBackgrounds(deps.reads, c.get('target').event.id, found.rows);
-        const shown = found.rows.map((row, index) => viewListedAttempt(row, backgrounds[index] ?? NO_BACKGROUND));
-        return listNewest(found, shown.reverse());
-      }),
+      costly(c, c.get('caller').accountId, () =>
+        listNewestPayments(deps.reads, { votingEventId: c.get('target').event.id }, c.get('query')),
+      ),
   );
   router.on(
     ...operation({
@@ -163,7 +181,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     event,
     (c) =>
       costly(c, c.get('caller').accountId, async () =>
-        csv(() => writePaymentsCsv(deps.reads, c.get('target').event.id)),
+        csv(() => writePaymentsCsv(deps.reads, { votingEventId: c.get('target').event.id })),
       ),
   );
   router.on(
@@ -179,5 +197,142 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     event,
     async (c) => answer(c, await readOrganizerPayment(payments, c.get('target').event.id, c.req.param('id'))),
   );
+  addChanges(router, deps, payments);
+  addAccountPayments(router, deps, payments);
   return router;
+}
+
+const REFUND = {
+  summary: 'Give a payment back',
+  scope: 'write',
+  description:
+    'The whole of it. What is not given yet, or not used, is gone at once; a ballot that counts is voided, and a candidate taken back, when the payer has the money. Asked again, there is one refund.',
+  answers: {
+    202: { description: 'The payment; the provider is asked.', schema: z.object({ data: organizerAttemptView }) },
+  },
+  refusals: ['nothing_to_refund'],
+} as const;
+
+const SETTLE = {
+  summary: 'Say that a person has settled a payment',
+  scope: 'write',
+  description:
+    'Closes a case that shows `attention`: nothing of it is asked for any more. The note stands in the audit trail.',
+  answers: answersOne(organizerAttemptView, 'The payment.'),
+  refusals: ['nothing_to_settle'],
+  example: { note: 'Paid back by bank transfer on 3 March' },
+} as const;
+
+async function viewChanged(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt) {
+  const [background = NO_BACKGROUND] = await listBackgrounds(tx, [attempt]);
+  return viewOrganizerAttempt(deps.secrets, attempt, background);
+}
+
+const by = (c: { get(name: 'caller'): { readonly keyId: string } }) => ({ keyId: c.get('caller').keyId });
+
+/** What an organizer does about a payment of an event (completions 7.4). */
+function addChanges(router: Hono<Env>, deps: Deps, payments: PaymentDeps): void {
+  const event = loadEvent(deps);
+  router.on(
+    ...operation({
+      operationId: 'refundPayment',
+      method: 'POST',
+      path: '/voting-events/:idOrCode/payments/:id/refund',
+      role: 'owner',
+      ...REFUND,
+    }),
+    event,
+    takeIdempotencyKey(),
+    noBody,
+    (c) => {
+      const ref = { votingEventId: c.get('target').event.id, id: c.req.param('id') };
+      return change(c, async (tx) => {
+        const attempt = await refundPaymentByHand(tx, payments, ref, by(c));
+        return { status: 202, body: { data: await viewChanged(tx, payments, attempt) } };
+      });
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'settlePayment',
+      method: 'POST',
+      path: '/voting-events/:idOrCode/payments/:id/settle',
+      role: 'owner',
+      ...SETTLE,
+    }),
+    event,
+    takeIdempotencyKey(),
+    body(settleBody),
+    (c) => {
+      const ref = { votingEventId: c.get('target').event.id, id: c.req.param('id') };
+      return change(c, async (tx) =>
+        ok(await viewChanged(tx, payments, await settleByHand(tx, payments, ref, c.get('body').note, by(c)))),
+      );
+    },
+  );
+}
+
+/** Payments of the account over all events that it owns, deleted ones too. */
+function addAccountPayments(router: Hono<Env>, deps: Deps, payments: PaymentDeps): void {
+  /** @throws ApiError 404 for another account's payment */
+  const owned = findTarget(async (c) => {
+    const found = await findAttemptById(deps.db, c.req.param('id') ?? '');
+    if (found?.accountId !== c.get('caller').accountId) throw notFound();
+    return { attempt: found };
+  });
+  router.on(
+    ...operation({
+      operationId: 'listAccountPayments',
+      summary: 'List the payments of the account',
+      method: 'GET',
+      path: '/payments',
+      scope: 'read',
+      description:
+        'Over all events that the account owns, deleted ones too: the newest 1,000 of what the filters find, newest last; `/payments/csv` gives all of them.',
+      answers: answersNewest(organizerAttemptView, 'The payments of the account.'),
+      query: listPaymentsQuery,
+    }),
+    (c) => {
+      const { accountId } = c.get('caller');
+      return costly(c, accountId, () => listNewestPayments(deps.reads, { accountId }, c.get('query')));
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'getAccountPaymentsCsv',
+      summary: 'Read all payments of the account as a table (CSV)',
+      method: 'GET',
+      path: '/payments/csv',
+      scope: 'read',
+      answers: answersText('text/csv', 'The payments, oldest first.'),
+    }),
+    (c) => {
+      const { accountId } = c.get('caller');
+      return costly(c, accountId, async () => csv(() => writePaymentsCsv(deps.reads, { accountId })));
+    },
+  );
+  router.on(
+    ...operation({ operationId: 'refundAccountPayment', method: 'POST', path: '/payments/:id/refund', ...REFUND }),
+    owned,
+    takeIdempotencyKey(),
+    noBody,
+    (c) =>
+      change(c, async (tx) => {
+        const attempt = await refundPaymentByHand(tx, payments, c.get('target').attempt, by(c));
+        return { status: 202, body: { data: await viewChanged(tx, payments, attempt) } };
+      }),
+  );
+  router.on(
+    ...operation({ operationId: 'settleAccountPayment', method: 'POST', path: '/payments/:id/settle', ...SETTLE }),
+    owned,
+    takeIdempotencyKey(),
+    body(settleBody),
+    (c) =>
+      change(c, async (tx) => {
+        const { attempt } = c.get('target');
+        return ok(
+          await viewChanged(tx, payments, await settleByHand(tx, payments, attempt, c.get('body').note, by(c))),
+        );
+      }),
+  );
 }

@@ -29,8 +29,15 @@ interface Fulfilment {
   fulfil(tx: Transaction, attempt: PaymentAttempt, paidAtMs: number): Promise<Fulfilled>;
   /** Judges by the rules of `fulfil`, and gives nothing. @throws ApiError as `fulfil` does */
   check(tx: Transaction, attempt: PaymentAttempt): Promise<void>;
-  /** Takes back what was given, as far as that can be: the provider took the money back. */
-  reverse(tx: Transaction, attempt: PaymentAttempt, confirmationCode: string | null): Promise<void>;
+  /** Takes back what was given, as far as that can be: the money went back, by the organizer's wish or at the provider. */
+  reverse(
+    tx: Transaction,
+    attempt: PaymentAttempt,
+    confirmationCode: string | null,
+    by: 'organizer' | 'provider',
+  ): Promise<void>;
+  /** Drops what was given and waits to be used: a ballot that is not confirmed. Its money is to go back. */
+  drop(tx: Transaction, attempt: PaymentAttempt, confirmationCode: string | null): Promise<void>;
 }
 
 export type Fulfilments = Readonly<Record<PaymentPurpose, Fulfilment>>;

@@ -37,17 +37,12 @@ export interface CheckoutTerms {
  */
 export type RefundStatus = 'due' | 'pending' | 'attention' | 'refunded' | 'refused' | 'failed';
 
-/** Why an attempt ended without what was paid for. */
-export type EndReason =
-  | 'expired'
-  | 'declined'
-  | 'mismatch'
-  | 'refused_by_provider'
-  | 'refunded_at_provider'
-  | 'event_closed'
-  | 'event_gone'
-  | 'already_voted'
-  | 'not_accepted';
+/** Why an attempt ended without what was paid for, or took other money than was asked for (completions 7.4). */
+const END_REASONS = [
+  ...(['page_expired', 'refused', 'payer_cancelled', 'not_cast', 'event_over'] as const),
+  ...(['already_voted', 'insufficient_credits', 'amount_mismatch', 'refunded'] as const),
+] as const;
+export type EndReason = (typeof END_REASONS)[number];
 
 /** One try to pay for one thing; which call made it and which process asks are the statements' own business. */
 export type PaymentAttempt = Readonly<Omit<typeof paymentAttempts.$inferSelect, 'requestKey' | 'askingBy'>>;
@@ -58,6 +53,7 @@ export const listPaymentsQuery = z.strictObject({
   search: searchField().optional(),
   status: z.enum(ATTEMPT_STATUSES).optional(),
   purpose: z.enum(PAYMENT_PURPOSES).optional(),
+  attention: z.enum(['true', 'false']).optional().describe('Whether a person has to look at its money.'),
   ...windowFields(),
 });
 
@@ -73,6 +69,7 @@ export const businessView = z
     country: z.string(),
     ready: z.boolean().meta({ description: 'Link it only when it is ready.' }),
     supportedCurrencies: listShape(z.string()),
+    livemode: z.boolean().meta({ description: 'False where its money is play money.' }),
   })
   .meta({
     id: 'PaymentBusiness',
@@ -85,6 +82,7 @@ export const businessView = z
         country: 'DE',
         ready: true,
         supportedCurrencies: ['eur', 'usd'],
+        livemode: true,
       },
     ],
   });
@@ -160,6 +158,15 @@ const organizerPart = {
     })
     .nullable()
     .meta({ description: 'Once the payment was given back, or is to be.' }),
+  endReason: z.enum(END_REASONS).nullable().meta({
+    description:
+      'Why the payment gave nothing: `not_cast`: nobody made the second call in 72 hours; `event_over`: what was paid for can be given no more; `amount_mismatch`: other money came than was asked for; `refunded`: you gave it back.',
+  }),
+  paidMinor: z.int().nullable().meta({ description: 'What was really paid, where the provider says it.' }),
+  attention: z.boolean().meta({
+    description:
+      'A person has to look at its money: another amount was paid, a refund failed, a part went back, or it is older than 72 hours and neither given, back nor settled.',
+  }),
 };
 
 /** A payment attempt for its organizer. */
@@ -177,6 +184,9 @@ export const organizerAttemptView = attemptView.extend(organizerPart).meta({
         livemode: true,
       },
       refund: null,
+      endReason: null,
+      paidMinor: 500,
+      attention: false,
     },
   ],
 });
@@ -245,6 +255,7 @@ export function viewBusiness(business: PaymentBusiness): BusinessView {
     country: business.country,
     ready: business.ready,
     supportedCurrencies: business.supportedCurrencies,
+    livemode: business.livemode,
   };
 }
 
@@ -320,11 +331,21 @@ export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground
   };
 }
 
+/** What went back of a payment, in the currency's smallest unit: fees that its payer bore are left out. */
+export function backOf(attempt: PaymentAttempt, { refunds }: AttemptBackground): number {
+  const { refundedAt, reversedAt, partRefundedMinor, paidMinor, providerPaymentId } = attempt;
+  const own = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
+  const isBack = refundedAt !== null || (reversedAt !== null && own?.status !== 'failed');
+  return isBack ? (paidMinor ?? 0) : partRefundedMinor;
+}
+
 function viewOrganizerPart(attempt: PaymentAttempt, background: AttemptBackground) {
   const { providerPaymentId: paymentId, providerReference: reference, paidAt, feeMinor } = attempt;
   const { livemode } = background;
   const details = paymentId === null ? null : { reference, paymentId, paidAt, feeMinor, livemode };
-  return { providerDetails: details, refund: refundOf(attempt, background) };
+  const { endReason, paidMinor, attentionAt } = attempt;
+  const refund = refundOf(attempt, background);
+  return { providerDetails: details, refund, endReason, paidMinor, attention: attentionAt !== null };
 }
 
 /** An attempt for its organizer (completions 7.4). */

@@ -19,22 +19,20 @@ export async function readPayment(deps: PaymentDeps, votingEventId: string, id: 
 /** The same for its organizer. @throws ApiError `not_found`; 403 `payment_unavailable` */
 export async function readOrganizerPayment(deps: PaymentDeps, votingEventId: string, id: string): Promise<Answer> {
   const attempt = await findUpToDate(deps, votingEventId, id);
-  const [background = NO_BACKGROUND] = await listBackgrounds(deps.db, votingEventId, [attempt]);
+  const [background = NO_BACKGROUND] = await listBackgrounds(deps.db, [attempt]);
   return ok(viewOrganizerAttempt(deps.secrets, attempt, background));
 }
 
 /** The answer for an attempt whose business is gone. */
 export const NO_BACKGROUND: AttemptBackground = { livemode: true, refunds: [] };
 
-/** What stands beside attempts of one event, in their order. */
+/** What stands beside attempts, in their order. */
 export async function listBackgrounds(
   executor: Executor,
-  votingEventId: string,
   attempts: readonly PaymentAttempt[],
 ): Promise<AttemptBackground[]> {
   const businessIds = [...new Set(attempts.map(({ paymentBusinessId }) => paymentBusinessId))];
-  const ids = attempts.map(({ id }) => id);
-  const refunds = Map.groupBy(await listRefunds(executor, votingEventId, ids), ({ attemptId }) => attemptId);
+  const refunds = Map.groupBy(await listRefunds(executor, attempts), ({ attemptId }) => attemptId);
   const found = await Promise.all(businessIds.map((id) => findBusinessEver(executor, id)));
   const livemodes = new Map(found.map((business) => [business?.id, business?.livemode]));
   return attempts.map(({ id, paymentBusinessId }) => ({

@@ -159,10 +159,12 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
   if (event === undefined || event.processedAt !== null) return;
   const attempt = await attemptOf(deps, event);
   if (attempt === undefined) {
-    if ((await readNow(deps.db)) < event.receivedAt + PATIENCE_MS) throw new Error('no attempt for this message yet');
-    await alarmForOurs(deps, event);
-    // The merchant's account may sell other things too.
-    await endProviderEvent(deps.db, job.businessId, job.eventKey, 'unmatched');
+    // The merchant's account may sell other things too: what names no attempt of ours is of another shop.
+    const named = await namedAttempt(deps, event);
+    if (named !== null && (await readNow(deps.db)) < event.receivedAt + PATIENCE_MS)
+      throw new Error('no attempt for this message yet');
+    if (named !== null) await alarmForOurs(deps, event, named);
+    await endProviderEvent(deps.db, job.businessId, job.eventKey, named === null ? 'ignored' : 'unmatched');
     return;
   }
   await askProvider(deps, attempt, { always: true });
@@ -171,14 +173,17 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
 }
 
 /** Money for an attempt that the database does not know: it was set back to an earlier moment, or the event was deleted. */
-async function alarmForOurs(deps: PaymentDeps, event: ProviderEvent): Promise<void> {
-  const named = event.attemptId !== null && isAttemptId(event.attemptId) ? event.attemptId : null;
-  const attempt = named ?? (await attemptOfReference(deps, event));
-  if (attempt === null || (await findAttemptById(deps.db, attempt)) !== undefined) return;
+async function alarmForOurs(deps: PaymentDeps, event: ProviderEvent, attempt: string): Promise<void> {
+  if ((await findAttemptById(deps.db, attempt)) !== undefined) return;
   deps.log.error(
     { business: event.paymentBusinessId, attempt, message: event.eventType, alarm: 'payment_unmatched' },
     'a payment names an attempt that is not known here',
   );
+}
+
+async function namedAttempt(deps: PaymentDeps, event: ProviderEvent): Promise<string | null> {
+  const { attemptId } = event;
+  return attemptId !== null && isAttemptId(attemptId) ? attemptId : attemptOfReference(deps, event);
 }
 
 /** By every reference that a message may hold: a refund may name nothing but the reference of its payment. */

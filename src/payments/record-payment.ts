@@ -1,5 +1,7 @@
 import type { Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
+import { noteOnAttempt } from './attempt-repository.ts';
 import { type PaymentAttempt, viewAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 
@@ -10,7 +12,8 @@ export type PaymentFact =
   | 'cancelled'
   | 'refunded'
   | 'refund_failed'
-  | 'reversed';
+  | 'reversed'
+  | 'needs_attention';
 
 /** Publishes what became of a payment, in the transaction in which it did. Never the ballot, never its code. */
 export async function recordPayment(
@@ -36,4 +39,18 @@ export async function recordPayment(
     },
   };
   await recordEvent(tx, deps, { type: `payment.${fact}`, data, change });
+}
+
+/**
+ * Says once that a person has to look at the money of an attempt; a case that was settled before is open again (completions 7.4).
+ * The attempt is locked by the caller.
+ */
+export async function raiseAttention(
+  tx: Transaction,
+  deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,
+  attempt: PaymentAttempt,
+): Promise<void> {
+  if (attempt.attentionAt !== null) return;
+  await noteOnAttempt(tx, attempt, { attentionAt: await readNow(tx), settledAt: null });
+  await recordPayment(tx, deps, attempt, 'needs_attention');
 }

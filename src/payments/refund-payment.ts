@@ -7,11 +7,12 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import type { RefundResult } from '#src/payment-providers/provider.ts';
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
-import { findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
-import { findBusinessEver, openCredentials } from './business-repository.ts';
-import type { PaymentAttempt } from './payment.ts';
+import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
+import { findBusinessEver } from './business-repository.ts';
+import { askBusiness } from './check-business.ts';
+import { confirmationCodePlace, type PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { recordPayment } from './record-payment.ts';
+import { raiseAttention, recordPayment } from './record-payment.ts';
 import { paymentRefunds } from './tables.ts';
 
 export type Refund = typeof paymentRefunds.$inferSelect;
@@ -48,17 +49,15 @@ export async function findRefund(executor: Executor, ref: RefundRef): Promise<Re
   return row;
 }
 
-/** The refunds of some attempts of an event, oldest first. */
-export async function listRefunds(
-  executor: Executor,
-  votingEventId: string,
-  attemptIds: readonly string[],
-): Promise<Refund[]> {
-  if (attemptIds.length === 0) return [];
+/** The refunds of some attempts, oldest first. */
+export async function listRefunds(executor: Executor, attempts: readonly AttemptRef[]): Promise<Refund[]> {
+  if (attempts.length === 0) return [];
+  const events = [...new Set(attempts.map(({ votingEventId }) => votingEventId))];
+  const ids = attempts.map(({ id }) => id);
   return executor
     .select()
     .from(paymentRefunds)
-    .where(and(eq(paymentRefunds.votingEventId, votingEventId), inArray(paymentRefunds.attemptId, [...attemptIds])))
+    .where(and(inArray(paymentRefunds.votingEventId, events), inArray(paymentRefunds.attemptId, ids)))
     .orderBy(asc(paymentRefunds.createdAt));
 }
 
@@ -151,11 +150,11 @@ export async function giveBack(
 
 /**
  * Notes that the money is back with the payer; the first time only, whichever way it is learnt. A fulfilled attempt stays
- * fulfilled: its ballot was never confirmed, or refused.
+ * fulfilled, and what it bought is taken back: its ballot may have been dropped before.
  */
 export async function markRefunded(
   tx: Transaction,
-  deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,
+  deps: PaymentDeps,
   attempt: PaymentAttempt,
   providerPaymentId: string,
   nowMs: number,
@@ -163,8 +162,21 @@ export async function markRefunded(
   const isLive = attempt.status === 'fulfilled' || attempt.status === 'succeeded';
   // A second payment that went back leaves what the first one bought.
   if (attempt.refundedAt !== null || (isLive && attempt.providerPaymentId !== providerPaymentId)) return;
-  await noteOnAttempt(tx, attempt, { refundedAt: nowMs, updatedAt: nowMs });
+  await noteOnAttempt(tx, attempt, { refundedAt: nowMs, attentionAt: null, updatedAt: nowMs });
   await recordPayment(tx, deps, { ...attempt, refundedAt: nowMs, updatedAt: nowMs }, 'refunded');
+  if (attempt.status === 'fulfilled' && attempt.reversedAt === null) await takeBack(tx, deps, attempt, 'organizer');
+}
+
+/** Takes back what a payment bought, as far as that can be: its money went back. */
+export async function takeBack(
+  tx: Transaction,
+  deps: Pick<PaymentDeps, 'secrets' | 'fulfilments'>,
+  attempt: PaymentAttempt,
+  by: 'organizer' | 'provider',
+): Promise<void> {
+  const { confirmationCode: code } = attempt;
+  const opened = code === null ? null : deps.secrets.open(code, confirmationCodePlace(attempt.id)).toString('utf8');
+  await deps.fulfilments[attempt.purpose].reverse(tx, attempt, opened, by);
 }
 
 export function refundPaymentJob(deps: PaymentDeps): Job<RefundPayment> {
@@ -188,8 +200,10 @@ async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<voi
     const moved = await moveRefund(tx, ref, givenUp ? 'failed' : answered, result.kind === 'unanswered' ? {} : result);
     if (attempt === undefined || moved === undefined) return;
     if (result.kind === 'refunded') return markRefunded(tx, deps, attempt, ref.providerPaymentId, nowMs);
-    if (givenUp) await recordPayment(tx, deps, attempt, 'refund_failed');
-    else await askAgain(tx, ref, nowMs + pauseAfter(result.kind, ageMs));
+    if (givenUp) {
+      await recordPayment(tx, deps, attempt, 'refund_failed');
+      await raiseAttention(tx, deps, attempt);
+    } else await askAgain(tx, ref, nowMs + pauseAfter(result.kind, ageMs));
     raiseAlarm(deps, ref, result, { givenUp, isNew: result.kind !== refund.status, ageMs });
   });
 }
@@ -251,17 +265,19 @@ async function askForRefund(deps: PaymentDeps, ref: RefundPayment, refund: Refun
   const attempt = await findAttempt(deps.db, { votingEventId: ref.votingEventId, id: ref.attemptId });
   const business = attempt && (await findBusinessEver(deps.db, attempt.paymentBusinessId));
   if (business === undefined) throw new Error('a refund belongs to no business');
-  const provider = deps.payments.of(business);
-  const credentials = openCredentials(deps.secrets, business);
-  const begun = refund.status === 'pending' || refund.status === 'attention';
-  if (begun && refund.refundId !== null) return provider.readRefund(credentials, refund.refundId);
-  return provider.refund(credentials, {
-    attemptId: refund.attemptId,
-    sinceMs: refund.createdAt - REFUND_EARLIER_MS,
-    refusedAtMs: refund.status === 'refused' ? refund.updatedAt : undefined,
-    reference: refund.reference,
-    providerPaymentId: refund.providerPaymentId,
-    amountMinor: refund.amountMinor,
-    currency: refund.currency,
-  });
+  const { refundId, status } = refund;
+  const begunId = status === 'pending' || status === 'attention' ? refundId : null;
+  return askBusiness(deps, business, (provider, credentials) =>
+    begunId !== null
+      ? provider.readRefund(credentials, begunId)
+      : provider.refund(credentials, {
+          attemptId: refund.attemptId,
+          sinceMs: refund.createdAt - REFUND_EARLIER_MS,
+          refusedAtMs: status === 'refused' ? refund.updatedAt : undefined,
+          reference: refund.reference,
+          providerPaymentId: refund.providerPaymentId,
+          amountMinor: refund.amountMinor,
+          currency: refund.currency,
+        }),
+  );
 }

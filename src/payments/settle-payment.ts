@@ -17,10 +17,10 @@ import {
   noteOnAttempt,
 } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
-import { type AttemptStatus, confirmationCodePlace, type EndReason, type PaymentAttempt } from './payment.ts';
+import type { AttemptStatus, EndReason, PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
-import { type PaymentFact, recordPayment } from './record-payment.ts';
-import { findRefund, giveBack, insertRefund, markRefunded, moveRefund } from './refund-payment.ts';
+import { type PaymentFact, raiseAttention, recordPayment } from './record-payment.ts';
+import { findRefund, giveBack, insertRefund, markRefunded, moveRefund, takeBack } from './refund-payment.ts';
 
 /** A delayed method may take days: its attempt does not end with its page. */
 const PROCESSING_MS = 30 * DAY_MS;
@@ -54,7 +54,7 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
       }
       return;
     case 'failed':
-      return end(tx, deps, attempt, 'failed', 'declined');
+      return end(tx, deps, attempt, 'failed', 'refused');
     case 'expired':
       return endUnpaid(tx, deps, attempt, state.refused);
     case 'unpaid':
@@ -71,7 +71,7 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
 
 /** The page is over: `failed` where the provider's last word was a refusal, otherwise `cancelled` (completions 7.5). */
 function endUnpaid(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt, refused: boolean): Promise<void> {
-  return refused ? end(tx, deps, attempt, 'failed', 'declined') : end(tx, deps, attempt, 'cancelled', 'expired');
+  return refused ? end(tx, deps, attempt, 'failed', 'refused') : end(tx, deps, attempt, 'cancelled', 'page_expired');
 }
 
 async function end(
@@ -141,6 +141,8 @@ async function applyPaid(
       providerReference: payment.reference,
       feeMinor: payment.feeMinor,
       paidAt: payment.paidAtMs ?? nowMs,
+      succeededAt: nowMs,
+      paidMinor: payment.amountMinor,
       checkAt: nowMs + MINUTE_MS,
       checks: 0,
     });
@@ -149,6 +151,15 @@ async function applyPaid(
   // A second payment for the same thing, or one for an attempt that has ended: the money belongs to the payer.
   deps.log.warn({ attempt: attempt.id, status: attempt.status }, 'a payment came that pays for nothing: it goes back');
   await giveBack(tx, attempt, providerPaymentId, payment.reference ?? '');
+}
+
+/** A second payment went back before it was known of: noted, so that a late word of it gives nothing back. */
+async function noteForeign(tx: Transaction, attempt: PaymentAttempt, payment: ProviderPayment): Promise<void> {
+  const { providerPaymentId, reference } = payment;
+  const { votingEventId, id: attemptId, amountMinor, currency } = attempt;
+  const ref = { votingEventId, attemptId, providerPaymentId };
+  if (await insertRefund(tx, { ...ref, reference: reference ?? '', amountMinor, currency }))
+    await moveRefund(tx, ref, 'refunded', {});
 }
 
 /** Money that is not what was asked for never buys anything. A person has to look at it. */
@@ -161,9 +172,15 @@ async function alarm(
 ): Promise<void> {
   deps.log.error({ attempt: attempt.id, mismatch, alarm: 'payment_mismatch' }, 'a payment is not what was asked for');
   // The payment's own ID is kept only where it belongs to this attempt at all.
-  const known =
-    mismatch === 'reference' || mismatch === 'attempt' ? {} : { providerPaymentId: payment.providerPaymentId };
-  await end(tx, deps, attempt, 'failed', 'mismatch', known);
+  const { providerPaymentId, reference, amountMinor, currency } = payment;
+  const isOwn = mismatch !== 'reference' && mismatch !== 'attempt';
+  const paidMinor = currency === attempt.currency ? amountMinor : null;
+  const isFirst = isOwn && attempt.providerPaymentId === null;
+  const known = isFirst ? { providerPaymentId, providerReference: reference, paidMinor } : {};
+  if (isOpen(attempt.status)) await end(tx, deps, attempt, 'failed', 'amount_mismatch', known);
+  else if (isFirst) await noteOnAttempt(tx, attempt, { ...known, endReason: 'amount_mismatch' });
+  const current = await lockAttempt(tx, attempt);
+  if (current !== undefined) await raiseAttention(tx, deps, current);
 }
 
 /** The money went back: by our own refund, or by what the merchant or the payer's bank did at the provider. */
@@ -181,13 +198,15 @@ async function applyReversed(
   if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
   // Our own refund that is noted already: the provider's word of it reverses nothing.
   if ((await findRefund(tx, refund)) !== undefined) return;
+  if (attempt.endReason === 'amount_mismatch' && attempt.providerPaymentId === providerPaymentId) {
+    // A person looked at it, and gave it back at the provider.
+    return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
+  }
   if ((await mismatchOf(tx, deps, attempt, payment)) !== null) return;
   if (attempt.status === 'fulfilled') {
-    if (attempt.providerPaymentId !== providerPaymentId || attempt.reversedAt !== null) return;
-    const code = attempt.confirmationCode;
-    const place = confirmationCodePlace(attempt.id);
-    const opened = code === null ? null : deps.secrets.open(code, place).toString('utf8');
-    await deps.fulfilments[attempt.purpose].reverse(tx, attempt, opened);
+    if (attempt.providerPaymentId !== providerPaymentId) return noteForeign(tx, attempt, payment);
+    if (attempt.reversedAt !== null) return;
+    await takeBack(tx, deps, attempt, 'provider');
     await noteOnAttempt(tx, attempt, { reversedAt: nowMs, updatedAt: nowMs });
     await recordPayment(tx, deps, { ...attempt, reversedAt: nowMs, updatedAt: nowMs }, 'reversed');
     return;
@@ -208,7 +227,7 @@ async function applyReversed(
   }
   const ended = await moveAndRecord(tx, deps, attempt, 'cancelled', 'cancelled', {
     providerPaymentId,
-    endReason: 'refunded_at_provider',
+    endReason: 'refunded',
     refundedAt: nowMs,
     checkAt: null,
   });

@@ -22,8 +22,8 @@ import {
   releaseRequest,
   takePageNumber,
 } from './attempt-repository.ts';
-import { findBusiness, findBusinessEver, openCredentials } from './business-repository.ts';
-import { noteRefusal } from './check-business.ts';
+import { findBusiness, findBusinessEver } from './business-repository.ts';
+import { askBusiness, planBusinessCheck } from './check-business.ts';
 import {
   type CheckoutTerms,
   type PaymentAttempt,
@@ -68,7 +68,7 @@ export async function startCheckout(
       await inTransaction(deps.db, async (tx) => claim.store(tx, answer, keptMs(await readNow(tx), attempt.expiresAt)));
     return answer;
   }
-  return openPage(deps, attempt, claim);
+  return openPage(deps, attempt, claim, { isFirst: true });
 }
 
 export function paymentRequired(attempt: PaymentAttempt, page: CheckoutPage, told = false): Answer {
@@ -159,17 +159,20 @@ function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder): 
 /**
  * Has the provider make a page for an attempt that has none, or needs another. The provider is asked outside of any transaction;
  * what it is asked was stored before, so that a crash in between leaves something to go on with.
- * @param until when the caller waits no longer, by the monotonic clock
+ * @param options.until when the caller waits no longer, by the monotonic clock
+ * @param options.isFirst a first call
  */
 export async function openPage(
   deps: PaymentDeps,
   attempt: PaymentAttempt,
   claim: Claim | undefined,
-  until = payerPatience(),
+  { until = payerPatience(), isFirst = false } = {},
 ): Promise<Answer> {
   const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
   if (business === undefined) throw new Error('a payment business is gone');
-  const page = attempt.rehearsal ? rehearsalPage(deps, attempt) : await requestPage(deps, attempt, business, until);
+  const page = attempt.rehearsal
+    ? rehearsalPage(deps, attempt)
+    : await requestPage(deps, attempt, business, until, isFirst);
   return inTransaction(deps.db, async (tx) => {
     const expiresAt = page.expiresAtMs ?? attempt.createdAt + providerKind(attempt.provider).pageLifeMs;
     const moved = await moveAttempt(tx, attempt, 'pending', { page, expiresAt });
@@ -187,40 +190,43 @@ async function requestPage(
   attempt: PaymentAttempt,
   business: PaymentBusiness,
   until: number,
+  isFirst: boolean,
 ): Promise<CheckoutPage> {
-  const provider = deps.payments.of(business);
-  const credentials = openCredentials(deps.secrets, business);
-  const reference = provider.referenceFor(attempt.id, await takePageNumber(deps.db, attempt));
+  const { referenceFor } = deps.payments.of(business);
+  const reference = referenceFor(attempt.id, await takePageNumber(deps.db, attempt));
   const { terms } = attempt;
   countCall(deps, business.id);
-  return callProvider(deps, until, async () => {
+  const request = {
+    attemptId: attempt.id,
+    reference,
+    amountMinor: attempt.amountMinor,
+    currency: attempt.currency,
+    title: terms.title,
+    description: terms.description ?? undefined,
+    email: terms.email ?? undefined,
+    returnUrl: terms.returnUrl ?? undefined,
+    cancelUrl: terms.cancelUrl ?? undefined,
+    createdAtMs: attempt.createdAt,
+  };
+  const call = async (): Promise<CheckoutPage> => {
     try {
-      return await provider.createCheckout(credentials, {
-        attemptId: attempt.id,
-        reference,
-        amountMinor: attempt.amountMinor,
-        currency: attempt.currency,
-        title: terms.title,
-        description: terms.description ?? undefined,
-        email: terms.email ?? undefined,
-        returnUrl: terms.returnUrl ?? undefined,
-        cancelUrl: terms.cancelUrl ?? undefined,
-        createdAtMs: attempt.createdAt,
-      });
+      return await askBusiness(deps, business, (provider, keys) => provider.createCheckout(keys, request));
     } catch (fault) {
-      if (fault instanceof PaymentProviderRefused) {
+      if (fault instanceof PaymentProviderRefused && (isFirst || !fault.blocksAccount)) {
         await endRefused(deps, attempt);
-        if (fault.field === null) await noteRefusal(deps, business, fault);
+        const { field, blocksAccount, code, status } = fault;
+        if (field === null && !blocksAccount) await planBusinessCheck(deps.db, business.id, code ?? String(status));
       }
       throw fault;
     }
-  });
+  };
+  return callProvider(deps, until, call, isFirst);
 }
 
 /** The same call would be refused again: the next one starts again. */
 async function endRefused(deps: PaymentDeps, ref: AttemptRef): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
-    const changes = { endReason: 'refused_by_provider', requestKey: null, checkAt: null } as const;
+    const changes = { endReason: 'refused', requestKey: null, checkAt: null } as const;
     const moved = await moveAttempt(tx, ref, 'failed', changes);
     if (moved !== undefined) await recordPayment(tx, deps, moved, 'failed');
   });

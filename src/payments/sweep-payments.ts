@@ -1,12 +1,20 @@
 import { readNow } from '#src/database/database-clock.ts';
-import { isAttemptId, type ListedReversal, PaymentProviderUnavailable } from '#src/payment-providers/provider.ts';
+import {
+  isAttemptId,
+  type ListedPayment,
+  type ListedReversal,
+  type OddRow,
+  PaymentProviderUnavailable,
+} from '#src/payment-providers/provider.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { askProvider } from './ask-provider.ts';
-import { findAttemptById, findAttemptByPayment, noteOnAttempt } from './attempt-repository.ts';
-import { listBusinessesSince, openCredentials } from './business-repository.ts';
+import { findAttemptById, findAttemptByPayment, findAttemptOfPayments, noteOnAttempt } from './attempt-repository.ts';
+import { listBusinessesSince, noteComparison } from './business-repository.ts';
+import { askBusiness } from './check-business.ts';
 import { checkRefunds } from './check-refunds.ts';
+import { mailBusinessOwner } from './mail-owner.ts';
 import type { PaymentAttempt, PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { listUnmatchedEvents, matchAgain } from './receive-provider-event.ts';
@@ -26,34 +34,86 @@ export async function sweepPayments(deps: PaymentDeps): Promise<void> {
   for (const event of await listUnmatchedEvents(deps.db))
     await orWarn(deps, event.paymentBusinessId, () => matchAgain(deps, event));
   for (const business of await listBusinessesSince(deps.db, nowMs - LOOK_BACK_MS)) {
-    await orWarn(deps, business.id, () => sweepReversals(deps, business, nowMs - LOOK_BACK_MS));
-    await orWarn(deps, business.id, () => sweepLatePayments(deps, business, nowMs - LATE_PAYMENTS_MS));
+    const done = [
+      await orWarn(deps, business.id, () => sweepReversals(deps, business, nowMs - LOOK_BACK_MS)),
+      await orWarn(deps, business.id, () => sweepLatePayments(deps, business, nowMs - LATE_PAYMENTS_MS)),
+    ];
+    await noteOutcome(deps, business, done.includes(false));
   }
 }
 
 /** One provider that is away keeps no other waiting; its turn comes again with the next sweep. */
-async function orWarn(deps: PaymentDeps, businessId: string, work: () => Promise<void>): Promise<void> {
+async function orWarn(deps: PaymentDeps, businessId: string, work: () => Promise<void>): Promise<boolean> {
   try {
     await work();
+    return true;
   } catch (fault) {
     const expected = fault instanceof PaymentProviderUnavailable || fault instanceof ApiError;
     deps.log[expected ? 'warn' : 'error'](
       { business: businessId, fault: summariseFault(fault) },
       'payments were not held against the lists of their provider',
     );
+    return false;
   }
 }
 
-async function sweepReversals(deps: PaymentDeps, business: PaymentBusiness, sinceMs: number): Promise<void> {
-  const provider = deps.payments.of(business);
-  const found = new Map<string, { attempt: PaymentAttempt; listed: ListedReversal[] }>();
-  for await (const reversal of provider.listReversals(openCredentials(deps.secrets, business), sinceMs)) {
-    const attempt = await attemptOf(deps, business, reversal);
-    if (attempt === undefined) continue;
-    const known = found.get(attempt.id) ?? { attempt, listed: [] };
-    known.listed.push(reversal);
-    found.set(attempt.id, known);
+const FAILURES_TO_ALARM = 2;
+
+/** A comparison that fails two days running leaves lost messages unnoticed: a person has to look. */
+async function noteOutcome(deps: PaymentDeps, business: PaymentBusiness, failed: boolean): Promise<void> {
+  const failures = await noteComparison(deps.db, business.id, failed);
+  if (failures < FAILURES_TO_ALARM) return;
+  deps.log.error(
+    { business: business.id, failures, alarm: 'comparison_failing' },
+    'the payments of a business could not be held against the lists of its provider for days',
+  );
+  if (failures === FAILURES_TO_ALARM) await mailBusinessOwner(deps.db, business, 'comparison');
+}
+
+/** The rows of a list that can be read. Of the others, those that name a payment of ours alarm; the rest is of other shops. */
+async function* readable<Row extends object>(
+  deps: PaymentDeps,
+  business: PaymentBusiness,
+  rows: AsyncGenerator<Row | OddRow>,
+): AsyncGenerator<Exclude<Row, OddRow>> {
+  let skipped = 0;
+  for await (const row of rows) {
+    if (!('names' in row)) {
+      yield row as Exclude<Row, OddRow>;
+      continue;
+    }
+    const attempt = await attemptNamed(deps, business, row);
+    if (attempt === undefined) skipped += 1;
+    else
+      deps.log.error(
+        { business: business.id, attempt, alarm: 'payment_unread' },
+        'a row of a provider’s list names a payment of ours and cannot be read',
+      );
   }
+  if (skipped > 0) deps.log.info({ business: business.id, skipped }, 'rows of other shops could not be read');
+}
+
+async function attemptNamed(
+  deps: PaymentDeps,
+  business: PaymentBusiness,
+  { names }: OddRow,
+): Promise<string | undefined> {
+  const { attemptOfReference } = deps.payments.of(business);
+  const named = names.flatMap((name) => (isAttemptId(name) ? [name] : (attemptOfReference(name) ?? [])));
+  return named[0] ?? (await findAttemptOfPayments(deps.db, business.id, names))?.id;
+}
+
+async function sweepReversals(deps: PaymentDeps, business: PaymentBusiness, sinceMs: number): Promise<void> {
+  const found = new Map<string, { attempt: PaymentAttempt; listed: ListedReversal[] }>();
+  await askBusiness(deps, business, async (provider, credentials) => {
+    for await (const reversal of readable(deps, business, provider.listReversals(credentials, sinceMs))) {
+      const attempt = await attemptOf(deps, business, reversal);
+      if (attempt === undefined) continue;
+      const known = found.get(attempt.id) ?? { attempt, listed: [] };
+      known.listed.push(reversal);
+      found.set(attempt.id, known);
+    }
+  });
   for (const { attempt, listed } of found.values()) {
     if (!(await differs(deps, attempt, listed))) continue;
     deps.log.warn({ attempt: attempt.id }, 'a message about a refund or a dispute was lost, and is made up for');
@@ -74,57 +134,91 @@ async function attemptOf(
   return found?.paymentBusinessId === business.id ? found : undefined;
 }
 
-/** What the listed refunds of an attempt's own payment give back, and what is under way besides; a dispute takes all of it. */
-function sumReversals(attempt: PaymentAttempt, listed: readonly ListedReversal[]) {
+/** What the listed reversals of one payment give back, and what is under way besides. */
+function sumReversals(whole: number, listed: readonly ListedReversal[]) {
   const sum = (some: readonly ListedReversal[]): number =>
-    some.reduce(
-      (total, { kind, amountMinor }) =>
-        total + (kind === 'dispute' ? attempt.amountMinor : (amountMinor ?? attempt.amountMinor)),
-      0,
-    );
-  const isOwn = ({ providerPaymentId, reference }: ListedReversal): boolean =>
-    providerPaymentId === attempt.providerPaymentId || reference === attempt.providerReference;
-  const done = listed.filter(({ status }) => status === 'done');
+    some.reduce((total, { amountMinor }) => total + (amountMinor ?? whole), 0);
+  const doneMinor = sum(listed.filter(({ status }) => status === 'done'));
   const underWay = listed.filter(({ status }) => status !== 'failed');
-  const { amountMinor: whole } = attempt;
-  const ownMinor = sum(done.filter(isOwn));
   return {
-    isBack: sum(done) >= whole,
+    isBack: doneMinor >= whole,
     isUnderWay: sum(underWay) >= whole,
-    partMinor: ownMinor < whole ? ownMinor : 0,
+    partMinor: doneMinor < whole ? doneMinor : 0,
+    hasRefund: listed.some(({ kind }) => kind === 'refund'),
   };
 }
 
-/** Whether the provider's list says something else than what is known of an attempt. */
+/** Whether the provider's list says something else than what is known of an attempt, of any of its payments. */
 async function differs(
   deps: PaymentDeps,
   attempt: PaymentAttempt,
   listed: readonly ListedReversal[],
 ): Promise<boolean> {
-  const rows = await listRefunds(deps.db, attempt.votingEventId, [attempt.id]);
-  const failed = rows.some(({ status }) => status === 'failed');
-  const wentBack = attempt.refundedAt !== null || (attempt.reversedAt !== null && !failed);
-  const { isBack, isUnderWay, partMinor } = sumReversals(attempt, listed);
-  if (!isBack && !wentBack) return partMinor !== attempt.partRefundedMinor;
-  const dueOnly = rows.length > 0 && rows.every(({ status }) => status === 'refunded');
-  return isBack ? !wentBack && !dueOnly : !isUnderWay && listed.some(({ kind }) => kind === 'refund');
+  const rows = await listRefunds(deps.db, [attempt]);
+  const whole = attempt.paidMinor ?? attempt.amountMinor;
+  const isOf =
+    (paymentId: string | null, reference: string | null) =>
+    (one: ListedReversal): boolean =>
+      (one.providerPaymentId !== null && one.providerPaymentId === paymentId) ||
+      (one.reference !== null && one.reference === reference);
+  const isOwn = isOf(attempt.providerPaymentId, attempt.providerReference);
+  const others = rows.filter(({ providerPaymentId }) => providerPaymentId !== attempt.providerPaymentId);
+  const isOther = others.map((row) => isOf(row.providerPaymentId, row.reference));
+  const rest = listed.filter((one) => !isOwn(one) && !isOther.some((of) => of(one)));
+  return (
+    ownDiffers(
+      attempt,
+      rows.some(({ status }) => status === 'failed'),
+      sumReversals(whole, listed.filter(isOwn)),
+    ) ||
+    others.some((row, index) => {
+      const own = listed.filter((one) => isOther[index]?.(one));
+      const { isBack, isUnderWay, hasRefund } = sumReversals(whole, own);
+      if (isBack) return row.status !== 'refunded';
+      return row.status === 'refunded' && hasRefund && !isUnderWay;
+    }) ||
+    // A payment that nothing is known of yet went back.
+    (rest.length > 0 && sumReversals(whole, rest).isBack && attempt.refundedAt === null)
+  );
+}
+
+function ownDiffers(
+  attempt: PaymentAttempt,
+  hasFailed: boolean,
+  { isBack, isUnderWay, partMinor, hasRefund }: ReturnType<typeof sumReversals>,
+): boolean {
+  if (attempt.providerPaymentId === null) return false;
+  const wentBack = attempt.refundedAt !== null || (attempt.reversedAt !== null && !hasFailed);
+  if (isBack) return !wentBack;
+  return wentBack ? hasRefund && !isUnderWay : partMinor !== attempt.partRefundedMinor;
 }
 
 /** Money that came for an attempt after it had ended, without a message: it goes back. Fees that are settled by now are kept. */
 async function sweepLatePayments(deps: PaymentDeps, business: PaymentBusiness, sinceMs: number): Promise<void> {
-  const provider = deps.payments.of(business);
-  for await (const payment of provider.listPayments(openCredentials(deps.secrets, business), sinceMs)) {
-    const { attemptId, providerPaymentId, paid } = payment;
-    if (!paid || attemptId === null || !isAttemptId(attemptId)) continue;
-    const attempt = await findAttemptById(deps.db, attemptId);
-    if (attempt?.paymentBusinessId !== business.id) continue;
-    if (attempt.providerPaymentId === providerPaymentId) {
-      const { feeMinor } = payment;
-      if (attempt.feeMinor === null && feeMinor !== null) await noteOnAttempt(deps.db, attempt, { feeMinor });
-      continue;
+  const found: PaymentAttempt[] = [];
+  await askBusiness(deps, business, async (provider, credentials) => {
+    for await (const payment of readable(deps, business, provider.listPayments(credentials, sinceMs))) {
+      const attempt = await latePayment(deps, business, payment);
+      if (attempt !== undefined) found.push(attempt);
     }
-    const rows = await listRefunds(deps.db, attempt.votingEventId, [attempt.id]);
-    if (rows.some((row) => row.providerPaymentId === providerPaymentId)) continue;
-    await askProvider(deps, attempt, { always: true });
+  });
+  for (const attempt of found) await askProvider(deps, attempt, { always: true });
+}
+
+/** The attempt of a listed payment that is not known here. */
+async function latePayment(
+  deps: PaymentDeps,
+  business: PaymentBusiness,
+  payment: ListedPayment,
+): Promise<PaymentAttempt | undefined> {
+  const { attemptId, providerPaymentId, paid, feeMinor } = payment;
+  if (!paid || attemptId === null || !isAttemptId(attemptId)) return undefined;
+  const attempt = await findAttemptById(deps.db, attemptId);
+  if (attempt?.paymentBusinessId !== business.id) return undefined;
+  if (attempt.providerPaymentId === providerPaymentId) {
+    if (attempt.feeMinor === null && feeMinor !== null) await noteOnAttempt(deps.db, attempt, { feeMinor });
+    return undefined;
   }
+  const rows = await listRefunds(deps.db, [attempt]);
+  return rows.some((row) => row.providerPaymentId === providerPaymentId) ? undefined : attempt;
 }

@@ -23,6 +23,10 @@ export const paymentBusinesses = pgTable(
     sandbox: boolean().notNull(),
     /** Sealed JSON of the provider's keys. */
     credentials: text().notNull(),
+    /** When its account was asked about last. */
+    checkedAt: timeMs('checked_at'),
+    /** How often in a row its payments could not be held against the provider's lists. */
+    failedComparisons: integer('failed_comparisons').notNull().default(0),
     /** A disconnected business takes no new payments; those under way are still asked for and refunded. */
     disconnectedAt: timeMs('disconnected_at'),
     createdAt: timeMs('created_at').notNull(),
@@ -72,8 +76,12 @@ export const paymentAttempts = pgTable(
     endReason: text('end_reason').$type<EndReason>(),
     /** Sealed. */
     confirmationCode: text('confirmation_code'),
-    /** Sealed: what the first second call was answered, for all that follow. */
+    /** Sealed: what the first second call is answered, and all that follow. */
     answer: text(),
+    /** When the first second call had its answer; what the service gave by itself was not asked for yet. */
+    answeredAt: timeMs('answered_at'),
+    /** Credits that the ballot of the attempt holds until it is cast, or the attempt ends. */
+    heldCredits: jsonb('held_credits').$type<unknown[]>(),
     askedAt: timeMs('asked_at'),
     /** Set while the provider is being asked: no one else asks, everybody waits. */
     askingUntil: timeMs('asking_until'),
@@ -84,6 +92,14 @@ export const paymentAttempts = pgTable(
     checks: integer().notNull().default(0),
     /** When the payer paid, as the provider says, or when we learnt of it. */
     paidAt: timeMs('paid_at'),
+    /** When the payment was known to be there: delayed methods are paid days before. */
+    succeededAt: timeMs('succeeded_at'),
+    /** What was really paid, in the currency's smallest unit, where that is known. */
+    paidMinor: bigint('paid_minor', { mode: 'number' }),
+    /** Since when a person has to look at its money; null where none has to. */
+    attentionAt: timeMs('attention_at'),
+    /** When a person said that the case is settled. */
+    settledAt: timeMs('settled_at'),
     refundedAt: timeMs('refunded_at'),
     reversedAt: timeMs('reversed_at'),
     /** What its merchant gave back of it at the provider while that is a part: the rest, and what it bought, stays. */
@@ -102,6 +118,9 @@ export const paymentAttempts = pgTable(
     // Providers name payments, and know nothing of events.
     index('payment_attempts_provider_payment').on(table.providerPaymentId).where(sql`provider_payment_id IS NOT NULL`),
     index('payment_attempts_check').on(table.checkAt).where(sql`check_at IS NOT NULL`),
+    index('payment_attempts_account').on(table.accountId, table.id),
+    index('payment_attempts_succeeded').on(table.succeededAt).where(sql`status = 'succeeded'`),
+    index('payment_attempts_attention').on(table.paymentBusinessId).where(sql`attention_at IS NOT NULL`),
   ],
 );
 

@@ -16,6 +16,7 @@ import {
   hasPayments,
   isRollBeingCopied,
   markDeleted,
+  payEverythingBack,
   payWaitingBallotsBack,
   removeEventRows,
 } from './repository.ts';
@@ -49,12 +50,15 @@ export function removeDeletedEventJob(db: Database): Job<z.output<typeof payload
   });
 }
 
-/** Deletes an event with everything in it. @throws ApiError 409 `event_has_ballots` once a ballot is confirmed, unless forced */
+/**
+ * Deletes an event with everything in it. What was paid for in it goes back, unless its payments are kept; what was paid and not
+ * given goes back whatever is wanted. @throws ApiError 409 `event_has_ballots` once a ballot is confirmed, unless forced
+ */
 export async function deleteVotingEvent(
   tx: Transaction,
   deps: EventDeps,
   organizer: Organizer,
-  force: boolean,
+  { force, keepsPayments }: { readonly force: boolean; readonly keepsPayments: boolean },
 ): Promise<void> {
   const locked = await lockForEnd(tx, organizer.event);
   const event = locked.rehearsalSince === null ? locked : await endRehearsal(tx, deps, locked);
@@ -62,6 +66,7 @@ export async function deleteVotingEvent(
     throw refuse('delete_needs_force');
   }
   await payWaitingBallotsBack(tx, event.id);
+  if (force && !keepsPayments) await payEverythingBack(tx, event.id);
   await markDeleted(tx, event.id);
   await deps.ballotKeys.retire(tx, event.id);
   await enqueue(tx, REMOVE_DELETED_EVENT, { eventId: event.id });

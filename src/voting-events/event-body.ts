@@ -144,9 +144,15 @@ export const listEventsQuery = z.strictObject({
   type: z.enum(EVENT_TYPES).optional(),
 });
 
-export const deleteEventQuery = z.strictObject({
-  force: z.enum(['true', 'false']).optional().describe('Deletes confirmed ballots too.'),
-});
+export const deleteEventQuery = z
+  .strictObject({
+    force: z.enum(['true', 'false']).optional().describe('Deletes confirmed ballots too, and pays back what was paid.'),
+    payments: z.literal('keep').optional().describe('With `force=true`: what was paid for and given is kept.'),
+  })
+  .refine(({ force, payments }) => payments === undefined || force === 'true', {
+    path: ['payments'],
+    message: 'goes with force=true only',
+  });
 
 /** The second call of a checkout: the attempt alone. */
 export const finishPaymentBody = z.strictObject({ paymentAttemptId: idField() });

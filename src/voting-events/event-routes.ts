@@ -149,7 +149,8 @@ export function eventRouter(deps: Deps): Hono<Env> {
       path: '/:idOrCode',
       scope: 'write',
       role: 'owner',
-      description: 'An event with confirmed ballots is deleted with `?force=true` only.',
+      description:
+        'An event with confirmed ballots is deleted with `?force=true` only. What was paid for in it goes back then, unless `payments=keep`; `GET /payments` shows its payments for ever.',
       answers: answersNothing('The voting event is gone.'),
       refusals: ['event_has_ballots'],
       query: deleteEventQuery,
@@ -157,7 +158,9 @@ export function eventRouter(deps: Deps): Hono<Env> {
     event,
     (c) =>
       change(c, async (tx) => {
-        await deleteVotingEvent(tx, deps, c.get('target'), c.get('query').force === 'true');
+        const { force, payments } = c.get('query');
+        const choice = { force: force === 'true', keepsPayments: payments === 'keep' };
+        await deleteVotingEvent(tx, deps, c.get('target'), choice);
         return gone;
       }),
   );

@@ -239,6 +239,19 @@ export async function payWaitingBallotsBack(tx: Transaction, eventId: string): P
     WHERE b.voting_event_id = ${eventId} AND b.payment_attempt_id IS NOT NULL ORDER BY b.payment_attempt_id`);
 }
 
+/**
+ * Gives back what was paid for in an event that is deleted: its jobs are planned at once for some, by the sweep of refunds for the
+ * rest.
+ */
+export async function payEverythingBack(tx: Transaction, eventId: string): Promise<void> {
+  await tx.execute(sql`SELECT give_event_back(${eventId})`);
+}
+
+/** Drops the ballots that wait and were not paid for. The event is locked. */
+export async function dropUnpaidBallots(tx: Transaction, eventId: string): Promise<void> {
+  await tx.execute(sql`SELECT drop_unpaid_ballots(${eventId})`);
+}
+
 /** Whether somebody has begun to pay for a vote. */
 export async function hasPaidVotes(tx: Transaction, eventId: string): Promise<boolean> {
   const { rows } = await tx.execute<{ found: boolean }>(

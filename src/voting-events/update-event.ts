@@ -33,7 +33,14 @@ import { priceIssues, requirePricing } from './pricing.ts';
 import { scheduleClosing } from './publish-closing.ts';
 import { publishResults, publishStatus, schedulePublishing } from './publish-status.ts';
 import { beginRehearsal, endRehearsal, lockForEnd } from './rehearsal.ts';
-import { hasPaidVotes, type LockedEvent, type NewEventRow, readOpening, updateTaggedEvent } from './repository.ts';
+import {
+  dropUnpaidBallots,
+  hasPaidVotes,
+  type LockedEvent,
+  type NewEventRow,
+  readOpening,
+  updateTaggedEvent,
+} from './repository.ts';
 import { type VotingEvent, viewEvent } from './voting-event.ts';
 import { pageIssues } from './voting-page.ts';
 
@@ -217,6 +224,7 @@ async function prepareChange(tx: Transaction, before: LockedEvent, changes: Colu
     if (isFinalAt(after, before.lockedAt)) changes.resultsPublishedAt = before.lockedAt;
   }
   if (changes.payToVote === undefined) return;
+  if (changes.payToVote !== null) await dropUnpaidBallots(tx, before.id);
   if (before.payToVote !== null && (await hasPaidVotes(tx, before.id))) changes.paidVotes = true;
 }
 

@@ -22,6 +22,7 @@ export const EVENT_TYPES = {
   'payment.cancelled': 'A payment attempt, as GET …/payments/:id gives it, without its confirmation code',
   'payment.refunded': 'A payment attempt, as GET …/payments/:id gives it, without its confirmation code',
   'payment.refund_failed': 'A payment attempt, as GET …/payments/:id gives it, without its confirmation code',
+  'payment.needs_attention': 'A payment attempt, as GET …/payments/:id gives it, without its confirmation code',
   'payment.reversed': 'A payment attempt, as GET …/payments/:id gives it, without its confirmation code',
   'results.published': 'The voting event and when its results were published',
   'log.checkpoint': 'The voting event, the size and root of its log, and the checkpoint as a signed note',

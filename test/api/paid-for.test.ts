@@ -199,17 +199,34 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
 });
 
 describe('a poll that changes its price', () => {
-  test('counts the ballots that were cast before it had one; whoever votes from then on pays', async () => {
-    const event = await poll('provider_a', { payments: {} });
-    const { confirmationCode } = demand(
-      await event.page('ballot/cast', { visitorId: visitor(), votes: votesFor(event) }),
-      201,
-    );
+  test('drops the ballots that wait unpaid when it gets one, with the credits that they hold; confirmed ones count', async () => {
+    const event = await poll('provider_a', { payments: {} }, [
+      { votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] },
+    ]);
+    const [waiting, confirmed] = [visitor(), visitor()];
+    const cast = async (visitorId: string): Promise<string> =>
+      demand(await event.page('ballot/cast', { visitorId, votes: votesOf(event, 8) }), 201).confirmationCode;
+    const held = async (): Promise<[number, number]> => {
+      const query = `?positionId=${event.positions[0]?.id}&visitorId=${waiting}`;
+      const { data } = (await event.page(`quadratic-credits${query}`)).body;
+      return [data.heldCredits, data.availableCredits];
+    };
+    demand(await event.page('ballot/confirm', { confirmationCode: await cast(confirmed) }), 200);
+    const confirmationCode = await cast(waiting);
+    expect(await held()).toEqual([64, 36]);
     await event.change({ payments: { payToVote: PRICE.provider_a } });
-    const late = { visitorId: visitor(), returnUrl: RETURN_URL, votes: votesFor(event) };
-    expect((await event.page('ballot/cast', late)).status).toBe(402);
-    const confirmed = demand(await event.page('ballot/confirm', { confirmationCode }), 200);
-    expect(confirmed.confirmedCount).toBe(1);
+    expect((await event.page('ballot/confirm', { confirmationCode })).status).toBe(404);
+    expect(await held()).toEqual([0, 100]);
+    const again = { visitorId: waiting, returnUrl: RETURN_URL, votes: votesOf(event, 8) };
+    expect((await event.page('ballot/cast', again)).status).toBe(402);
+    expect((await event.show('/stats')).ballots.confirmed).toBe(1);
+  });
+
+  test('keeps the ballots that were paid for when the price is raised', async () => {
+    const event = await poll('provider_a');
+    const confirmationCode = await event.castCode(await event.pay());
+    await event.change({ payments: { payToVote: { ...PRICE.provider_a, amountMinor: 900 } } });
+    demand(await event.page('ballot/confirm', { confirmationCode }), 200);
   });
 
   test('stays identified when the price goes, because payments keep the codes of ballots', async () => {

@@ -55,7 +55,8 @@ describe.each(PROVIDERS)('%s', (provider) => {
     expect(lines.map((line) => JSON.parse(line))).toContainEqual(
       expect.objectContaining({ provider, status: refuseStatus, code: 'account_restricted' }),
     );
-    expect(shown(await post(event, { paymentAttemptId }))).toEqual(UNAVAILABLE);
+    // Whoever has begun to pay may come again: the refusal is no answer to them.
+    expect(shown(await post(event, { paymentAttemptId }))).toEqual(AWAY);
     Object.assign(sandbox.faults, NO_FAULTS);
     expect((await post(event, { paymentAttemptId })).status).toBe(402);
   });

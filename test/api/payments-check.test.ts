@@ -92,12 +92,14 @@ describe.each(PROVIDERS)('a payment of %s that the database does not know', (pro
     const unknown = await pay(event, forget);
     const adapter = service.deps.payments.of({ provider, sandbox: true });
     const credentials = { secretKey: event.secretKey };
-    const listed = await Array.fromAsync(adapter.listPayments(credentials, since));
+    const list = async (sinceMs: number) =>
+      (await Array.fromAsync(adapter.listPayments(credentials, sinceMs))).flatMap((row) =>
+        'names' in row ? [] : [row],
+      );
+    const listed = await list(since);
     expect(listed.map(({ attemptId }) => attemptId)).toEqual([unknown.attempt, known.attempt]);
     expect(listed[0]).toMatchObject({ paid: true, ...PRICE[provider] });
-    expect((await Array.fromAsync(adapter.listPayments(credentials, 0))).map(({ attemptId }) => attemptId)).toContain(
-      old.attempt,
-    );
+    expect((await list(0)).map(({ attemptId }) => attemptId)).toContain(old.attempt);
 
     // A command of its own process is pointed at the sandbox as if it were the provider.
     await query('UPDATE payment_businesses SET sandbox = false WHERE id = $1', [event.businessId]);

@@ -90,7 +90,10 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     expect(await countBallots(event)).toBe(1);
 
     const providerDetails = expect.objectContaining({ paymentId: expect.any(String), livemode: false });
-    expect(await event.payment(attempt)).toEqual({ ...payment, providerDetails, refund: null });
+    expect(await event.payment(attempt)).toEqual({
+      ...{ ...payment, providerDetails, refund: null },
+      ...{ endReason: null, paidMinor: PRICE[provider].amountMinor, attention: false },
+    });
     const path = `/voting-events/${event.id}/payments`;
     const list = await event.account.get(`${path}?status=fulfilled&purpose=vote`);
     expect(list.body).toMatchObject({ data: [{ ...payment, confirmationCode: null }], nextCursor: null });
@@ -152,7 +155,7 @@ describe.each(PROVIDERS)('a vote paid through %s', (provider: TestProvider) => {
     await payFor(event, after);
     expect(await confirm(event, await event.castCode(before.attempt))).toBe(200);
     const refused = await event.cast(after.attempt);
-    expect([refused.status, refused.body.error.details.cause]).toEqual([409, 'event_closed']);
+    expect([refused.status, refused.body.error.details.cause]).toEqual([409, 'event_over']);
   });
 
   test('goes on where it stopped when the first call is repeated with its Idempotency-Key', async () => {

@@ -247,6 +247,17 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     },
     ({ status }) => status === 'cancelled',
   ),
+  'payment.needs_attention': paid(
+    'provider_b',
+    async (event) => {
+      sandbox.faults.paidAmount = 100;
+      const attempt = await event.pay();
+      await event.until(attempt, ({ attention }) => attention);
+      sandbox.faults.paidAmount = null;
+      return attempt;
+    },
+    ({ status }) => status === 'failed',
+  ),
   'payment.reversed': paid(
     'provider_a',
     async (event) => {

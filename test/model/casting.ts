@@ -194,8 +194,6 @@ function confirm(model: Model, { body, event, now }: Context): Expected[] {
   const perhaps = pending.doubtful
     ? [notFound(), refuse(403, 'forbidden'), refuse(409, 'conflict'), refuse(422, 'validation_error')]
     : [];
-  if (event.payToVote !== null && pending.attempt === undefined)
-    perhaps.push(refuse(409, 'conflict'), refuse(403, 'forbidden'), notFound());
   const named = namedVotes(event, votes);
   const shown = {
     confirmationCode: code,

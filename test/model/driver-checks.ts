@@ -35,7 +35,7 @@ const INVARIANTS: readonly string[] = [
       FROM credit_balances b WHERE b.voting_event_id = $1) AS b WHERE held <> pending`,
   `SELECT format('I3: attempt %s was paid, is %s (%s), and no refund is noted', id, status, end_reason) AS line
     FROM payment_attempts a WHERE voting_event_id = $1 AND status IN ('failed', 'cancelled') AND provider_payment_id IS NOT NULL
-    AND end_reason NOT IN ('mismatch', 'refunded_at_provider') AND NOT EXISTS (SELECT 1 FROM payment_refunds r
+    AND end_reason NOT IN ('amount_mismatch', 'refunded') AND NOT EXISTS (SELECT 1 FROM payment_refunds r
       WHERE r.voting_event_id = $1 AND r.attempt_id = a.id AND r.provider_payment_id = a.provider_payment_id)`,
   `SELECT format('I3: attempt %s is fulfilled and its payment is given back (%s)', a.id, r.status) AS line
     FROM payment_attempts a JOIN payment_refunds r ON r.voting_event_id = $1 AND r.attempt_id = a.id

@@ -265,6 +265,9 @@ function accepted(event: Event, next: Event, now: number): Expected {
   return ok(200, eventBody(next, now), () => {
     // Whether it was ever open is seen by looking at the event itself.
     const { everOpen } = event;
+    // A price that is set drops what waits unpaid.
+    if (next.payToVote !== null && JSON.stringify(next.payToVote) !== JSON.stringify(event.payToVote))
+      next.pendings = event.pendings.filter(({ attempt }) => attempt !== undefined);
     Object.assign(event, next, { everOpen });
   });
 }

@@ -35,12 +35,15 @@ async function readProvider(event: PaidEvent): Promise<Map<string, There>> {
   const provider = paid.service.deps.payments.of({ provider: event.provider, sandbox: true });
   const credentials = { secretKey: event.secretKey };
   const back = new Map<string | null, number>();
-  for await (const { status, providerPaymentId: id, amountMinor } of provider.listReversals(credentials, 0)) {
+  for await (const reversal of provider.listReversals(credentials, 0)) {
+    if ('names' in reversal) continue;
+    const { status, providerPaymentId: id, amountMinor } = reversal;
     if (status === 'done') back.set(id, (back.get(id) ?? 0) + (amountMinor ?? 0));
   }
   const payments = new Map<string, There>();
-  for await (const { attemptId, paid: isPaid, ...payment } of provider.listPayments(credentials, 1e11)) {
-    if (!isPaid) continue;
+  for await (const payment of provider.listPayments(credentials, 1e11)) {
+    if ('names' in payment || !payment.paid) continue;
+    const { attemptId } = payment;
     const amountMinor = payment.amountMinor ?? 0;
     const backMinor = Math.min(amountMinor, back.get(payment.providerPaymentId) ?? 0);
     payments.set(attemptId ?? '', { amountMinor, backMinor });

@@ -185,7 +185,7 @@ describe.each(PROVIDERS)('the adapter of %s, when its provider misbehaves,', (na
       const keys = sandbox.requests
         .filter(({ path }) => path === '/v1/refunds')
         .map(({ idempotencyKey }) => idempotencyKey);
-      expect(new Set(keys)).toEqual(new Set([`refund-${request.attemptId}`]));
+      expect(new Set(keys)).toEqual(new Set([`refund-${providerPaymentId}`]));
     }
   });
 

@@ -35,6 +35,7 @@ test('provider_b finds a refund behind a thousand others, whatever size its prov
   }));
   const refunds = [...others, { id: 9, status: 'pending', amount: 50_000, currency: 'NGN', transaction: 5 }];
   const third = await startProvider((url) => {
+    if (url.pathname === '/dispute') return [200, { status: true, message: 'ok', data: [] }];
     if (!url.pathname.startsWith('/refund')) {
       const data = { id: 5, status: 'success', reference: 'ours.1', amount: 50_000, currency: 'NGN', domain: 'test' };
       return [200, { status: true, message: 'ok', data }];
@@ -54,7 +55,7 @@ test('provider_b takes no refund of another payment for its own, were all of the
   let listed: unknown[] = [];
   const payment = { id: 5, status: 'success', reference: 'ours.1', amount: 500, currency: 'NGN', domain: 'test' };
   const third = await startProvider((url) => {
-    const data = url.pathname.startsWith('/refund') ? listed : payment;
+    const data = url.pathname === '/dispute' ? [] : url.pathname.startsWith('/refund') ? listed : payment;
     return [200, { status: true, message: 'ok', data }];
   }, 'insufficient_balance');
   const provider = createProviderB({ now, baseUrl: third.baseUrl });
@@ -75,7 +76,7 @@ test('provider_b ends a list that its provider gives whole, whatever page is ask
   const provider = createProviderB({ now, baseUrl: third.baseUrl });
   const payment = { ...OWN, amountMinor: 50_000, currency: 'ngn' };
   expect(await provider.findRefunds({ secretKey: 'sk_test_x' }, payment)).toEqual({ whole: null, partMinor: 0 });
-  expect(third.asked).toEqual(['GET /refund', 'GET /refund']);
+  expect(third.asked).toEqual(['GET /refund', 'GET /refund', 'GET /dispute', 'GET /dispute']);
   await provider.close();
   await third.stop();
 });

@@ -1,0 +1,79 @@
+import type { Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { ApiError } from '#src/platform/errors.ts';
+import { moveAttempt } from './attempt-repository.ts';
+import { answerPlace, confirmationCodePlace, type EndReason, type PaymentAttempt } from './payment.ts';
+import type { Fulfilled, PaymentDeps } from './payment-deps.ts';
+import { recordPayment } from './record-payment.ts';
+import { giveBack } from './refund-payment.ts';
+
+/**
+ * Gives what was paid for, once: the effect, the new status and the answer are one transaction, in which the caller has locked
+ * the attempt. What cannot be given is paid back (completions 7.3 and 7.4).
+ * @param mayPass refusals that may pass by themselves: they leave the attempt as it is
+ */
+export async function givePaid(
+  tx: Transaction,
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  mayPass: (refusal: ApiError) => boolean = () => false,
+): Promise<PaymentAttempt> {
+  const fulfilled = await tryToFulfil(tx, deps, attempt);
+  if (fulfilled instanceof ApiError) {
+    return mayPass(fulfilled) ? attempt : cancelAndGiveBack(tx, deps, attempt, endReason(fulfilled));
+  }
+  const code = fulfilled.confirmationCode;
+  const moved = await moveAttempt(tx, attempt, 'fulfilled', {
+    answer: deps.secrets.seal(JSON.stringify({ data: fulfilled.data }), answerPlace(attempt.id)),
+    confirmationCode: code === undefined ? null : deps.secrets.seal(code, confirmationCodePlace(attempt.id)),
+    checkAt: null,
+  });
+  if (moved === undefined) throw new Error('a locked attempt could not be fulfilled');
+  await recordPayment(tx, deps, moved, 'fulfilled');
+  return moved;
+}
+
+/** In a savepoint: what was half given is undone when it cannot be given whole. */
+async function tryToFulfil(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<Fulfilled | ApiError> {
+  const paidAtMs = attempt.paidAt ?? (await readNow(tx));
+  return orRefusal(() => tx.transaction((inner) => deps.fulfilments[attempt.purpose].fulfil(inner, attempt, paidAtMs)));
+}
+
+/** Why what was paid for cannot be given as things stand; undefined when it can. */
+export async function fulfilmentRefusal(
+  tx: Transaction,
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+): Promise<ApiError | undefined> {
+  return (await orRefusal(() => deps.fulfilments[attempt.purpose].check(tx, attempt))) ?? undefined;
+}
+
+/** A refusal is an answer here; what may pass, such as a database that is away, is not. */
+async function orRefusal<T>(work: () => Promise<T>): Promise<T | ApiError> {
+  try {
+    return await work();
+  } catch (fault) {
+    if (fault instanceof ApiError && fault.code !== 'internal' && fault.code !== 'rate_limited') return fault;
+    throw fault;
+  }
+}
+
+/** What the attempt says of a refusal to give what was paid for. */
+export function endReason({ details }: ApiError): EndReason {
+  const reason = details?.['reason'];
+  return reason === 'already_voted' || reason === 'insufficient_credits' ? reason : 'event_over';
+}
+
+/** The attempt ends `cancelled`, and a job gives the money back (completions 7.4). */
+export async function cancelAndGiveBack(
+  tx: Transaction,
+  deps: PaymentDeps,
+  attempt: PaymentAttempt,
+  endReason: EndReason,
+): Promise<PaymentAttempt> {
+  const moved = await moveAttempt(tx, attempt, 'cancelled', { endReason, checkAt: null });
+  if (moved === undefined || moved.providerPaymentId === null) throw new Error('only a paid attempt is given back');
+  await recordPayment(tx, deps, moved, 'cancelled');
+  await giveBack(tx, moved, moved.providerPaymentId, moved.providerReference ?? '');
+  return moved;
+}

@@ -1,0 +1,121 @@
+import { sql } from 'drizzle-orm';
+import { z } from 'zod';
+import { recordChange } from '#src/accounts/changes.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { nameField } from '#src/http/fields.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { type AttemptRef, lockAttempt, moveAttempt, noteOnAttempt } from './attempt-repository.ts';
+import { cancelAndGiveBack } from './give-paid.ts';
+import { isStale } from './list-owed.ts';
+import { confirmationCodePlace, type PaymentAttempt } from './payment.ts';
+import type { PaymentDeps } from './payment-deps.ts';
+import { raiseAttention, recordPayment } from './record-payment.ts';
+import { findRefund, giveBack, listRefunds, moveRefund, OWED } from './refund-payment.ts';
+
+export const settleBody = z.strictObject({ note: nameField(500) });
+
+/** The key of the organizer that asks; null where the operator does. */
+interface Asker {
+  readonly keyId: string | null;
+}
+
+async function requireLocked(tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt> {
+  const attempt = await lockAttempt(tx, ref);
+  if (attempt === undefined) throw notFound();
+  return attempt;
+}
+
+type RecordDeps = Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>;
+
+async function record(
+  tx: Transaction,
+  deps: RecordDeps,
+  attempt: PaymentAttempt,
+  action: string,
+  by: Asker,
+  after = {},
+) {
+  const { accountId, votingEventId, id: resource, amountMinor, currency } = attempt;
+  const change = { accountId, votingEventId, resource, action, keyId: by.keyId };
+  await recordChange(tx, deps, { ...change, after: { amountMinor, currency, ...after } });
+}
+
+/**
+ * Gives a whole payment back because its organizer wants it: what is not given yet, or not used, is gone at once; what was used
+ * is taken back when the payer has the money (completions 7.4). Asked again, there is one refund.
+ * @throws ApiError 409 `nothing_to_refund` for a payment that is not there, or went back at the provider
+ */
+export async function refundPaymentByHand(
+  tx: Transaction,
+  deps: PaymentDeps,
+  ref: AttemptRef,
+  by: Asker,
+): Promise<PaymentAttempt> {
+  const attempt = await requireLocked(tx, ref);
+  const { providerPaymentId, confirmationCode: code } = attempt;
+  if (providerPaymentId === null || attempt.rehearsal) throw refuse('nothing_to_refund');
+  if (attempt.status === 'succeeded') {
+    await record(tx, deps, attempt, 'payment.refund_requested', by);
+    return cancelAndGiveBack(tx, deps, attempt, 'refunded');
+  }
+  const known = await findRefund(tx, { votingEventId: ref.votingEventId, attemptId: ref.id, providerPaymentId });
+  const isAsked = attempt.status === 'fulfilled' || attempt.endReason === 'refunded';
+  if (known !== undefined && isAsked) return attempt;
+  if (attempt.status !== 'fulfilled' || attempt.reversedAt !== null) throw refuse('nothing_to_refund');
+  await record(tx, deps, attempt, 'payment.refund_requested', by);
+  await giveBack(tx, attempt, providerPaymentId, attempt.providerReference ?? '');
+  const opened = code === null ? null : deps.secrets.open(code, confirmationCodePlace(attempt.id)).toString('utf8');
+  await deps.fulfilments[attempt.purpose].drop(tx, attempt, opened);
+  return attempt;
+}
+
+/**
+ * Closes a case that a person has settled: nothing of it is asked for any more, and it leaves the list of what is owed. The note
+ * stands in the audit trail.
+ * @throws ApiError 409 `nothing_to_settle`
+ */
+export async function settleByHand(
+  tx: Transaction,
+  deps: RecordDeps,
+  ref: AttemptRef,
+  note: string,
+  by: Asker,
+): Promise<PaymentAttempt> {
+  const attempt = await requireLocked(tx, ref);
+  const nowMs = await readNow(tx);
+  const owed = (await listRefunds(tx, [attempt])).filter(({ status }) => OWED.includes(status) || status === 'failed');
+  const isOpenCase = attempt.attentionAt !== null || isStale(attempt, nowMs) || owed.length > 0;
+  if (!isOpenCase || attempt.settledAt !== null) throw refuse('nothing_to_settle');
+  // A provider that took it after all would pay the payer twice.
+  for (const row of owed) if (row.status !== 'failed') await moveRefund(tx, row, 'failed', {});
+  await noteOnAttempt(tx, attempt, { settledAt: nowMs, attentionAt: null, updatedAt: nowMs });
+  await record(tx, deps, attempt, 'payment.settled', by, { note });
+  if (attempt.status === 'succeeded') {
+    const ended = await moveAttempt(tx, attempt, 'cancelled', { endReason: 'refunded', checkAt: null });
+    if (ended !== undefined) await recordPayment(tx, deps, ended, 'cancelled');
+  }
+  return requireLocked(tx, ref);
+}
+
+const AGED = sql`
+  SELECT a.voting_event_id AS event, a.id FROM payment_attempts a
+  WHERE a.status = 'succeeded' AND a.succeeded_at <= now_ms() - 72 * 3600000::bigint AND a.attention_at IS NULL
+  UNION
+  SELECT a.voting_event_id, a.id FROM payment_refunds r
+  JOIN payment_attempts a ON a.voting_event_id = r.voting_event_id AND a.id = r.attempt_id
+  WHERE r.status IN ('due', 'pending', 'attention', 'refused') AND r.created_at <= now_ms() - 72 * 3600000::bigint
+    AND a.attention_at IS NULL AND a.settled_at IS NULL
+  LIMIT 1000`;
+
+/** Raises what became a matter for a person by its age alone: 72 hours, and neither given, back nor settled (completions 7.4). */
+export async function raiseAged(deps: PaymentDeps): Promise<void> {
+  const { rows } = await deps.db.execute<{ event: string; id: string }>(AGED);
+  for (const { event, id } of rows) {
+    await inTransaction(deps.db, async (tx) => {
+      const attempt = await lockAttempt(tx, { votingEventId: event, id });
+      if (attempt !== undefined) await raiseAttention(tx, deps, attempt);
+    });
+  }
+}

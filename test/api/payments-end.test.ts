@@ -1,0 +1,165 @@
+import { describe, expect, test } from 'vitest';
+import { paymentDeps } from '#src/fulfilments.ts';
+import { listOwed } from '#src/payments/list-owed.ts';
+import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
+import { demand, finishEvent, visitor } from '#test/harness/elections.ts';
+import { type PaidEvent, PRICE, PROVIDERS, type TestProvider, usePaidService } from '#test/harness/payments.ts';
+import { use } from '#test/harness/use.ts';
+
+// Money that was paid ends by itself: given, or paid back, whether its payer comes back or not (completions 7.4).
+
+const { service, poll } = await usePaidService();
+const another = await use(service.another());
+
+const MINUTE_MS = 60_000;
+const HOUR_MS = 60 * MINUTE_MS;
+
+/** As if so much time had passed since the payment; then one run of the job. */
+async function passes(attempt: string, ms: number, on = service): Promise<void> {
+  const aged = `UPDATE payment_attempts SET paid_at = paid_at - $2::bigint, succeeded_at = succeeded_at - $2::bigint
+    WHERE id = $1`;
+  await service.query(aged, [attempt, ms]);
+  await look(attempt, on);
+}
+
+async function look(attempt: string, on = service): Promise<void> {
+  await service.query('UPDATE payment_attempts SET check_at = 1 WHERE id = $1 AND check_at IS NOT NULL', [attempt]);
+  await reconcilePayments(paymentDeps(on.deps));
+}
+
+const factsOf = async (attempt: string): Promise<string[]> =>
+  (await service.query('SELECT action FROM audit_entries WHERE resource = $1 ORDER BY id', [attempt])).map(
+    ({ action }) => action,
+  );
+
+const refundsOf = (attempt: string) =>
+  service.query('SELECT provider_payment_id FROM payment_refunds WHERE attempt_id = $1', [attempt]);
+
+const plan = (provider: TestProvider) => ({
+  votingMethod: 'quadratic',
+  candidates: ['Ada', 'Bea'],
+  settings: {
+    quadraticTopUp: {
+      ...{ pricingModel: 'ratio', currency: PRICE[provider].currency, pricePerCreditMinor: 10_000 },
+      ...{ minCredits: 1, maxCredits: 9 },
+    },
+  },
+});
+
+const registering = (provider: TestProvider) =>
+  poll(provider, {
+    payments: { payToRegisterCandidate: PRICE[provider] },
+    candidate: { selfRegistration: true },
+  });
+
+interface Bought {
+  readonly event: PaidEvent;
+  readonly attempt: string;
+  /** The second call. */
+  readonly second: () => ReturnType<PaidEvent['page']>;
+  readonly firstStatus: number;
+  /** What stands in the database of what was bought. */
+  readonly given: () => Promise<number>;
+}
+
+async function buyCredits(provider: TestProvider): Promise<Bought> {
+  const event = await poll(provider, { payments: {} }, [plan(provider)]);
+  const path = 'quadratic-credits/checkout';
+  const body = { visitorId: visitor(), positionId: event.positions[0]?.id, credits: 2 };
+  const attempt = await event.buy(path, body);
+  const given = async (): Promise<number> =>
+    (await service.query(`SELECT 1 FROM credit_entries WHERE reason = $1 AND kind = 'purchase'`, [attempt])).length;
+  return { event, attempt, given, firstStatus: 200, second: () => event.page(path, { paymentAttemptId: attempt }) };
+}
+
+async function buyCandidacy(provider: TestProvider): Promise<Bought> {
+  const event = await registering(provider);
+  const path = 'register/candidate';
+  const attempt = await event.buy(path, { name: 'Cleo', positionIds: [event.positions[0]?.id] });
+  const given = async (): Promise<number> =>
+    (await service.query('SELECT 1 FROM candidates WHERE payment_attempt_id = $1', [attempt])).length;
+  return { event, attempt, given, firstStatus: 201, second: () => event.page(path, { paymentAttemptId: attempt }) };
+}
+
+const BUYERS = { credits: buyCredits, registration: buyCandidacy };
+
+describe.each(PROVIDERS)('through %s', (provider) => {
+  describe.each(['credits', 'registration'] as const)('a paid %s', (what) => {
+    test('is given ten minutes after the payment, and its payer, who comes back later, is answered as the first', async () => {
+      const { event, attempt, second, given, firstStatus } = await BUYERS[what](provider);
+      await passes(attempt, 9 * MINUTE_MS);
+      expect([(await event.payment(attempt)).status, await given()]).toEqual(['succeeded', 0]);
+      await passes(attempt, MINUTE_MS);
+      expect([(await event.payment(attempt)).status, await given()]).toEqual(['fulfilled', 1]);
+      expect(await factsOf(attempt)).toEqual(['payment.succeeded', 'payment.fulfilled']);
+      const answers = await Promise.all([second(), second(), second()]);
+      const statuses = answers.map(({ status }) => status).toSorted();
+      expect(statuses).toEqual([200, 200, 200].toSpliced(2, 1, firstStatus));
+      expect(new Set(answers.map(({ body }) => JSON.stringify(body.data))).size).toBe(1);
+      expect((await second()).status).toBe(200);
+      expect([await given(), await refundsOf(attempt)]).toEqual([1, []]);
+    });
+
+    test('of whom comes back in time is given by the call, and by nothing afterwards', async () => {
+      const { attempt, second, given, firstStatus } = await BUYERS[what](provider);
+      expect((await second()).status).toBe(firstStatus);
+      await passes(attempt, 80 * HOUR_MS);
+      expect([(await second()).status, await given(), await refundsOf(attempt)]).toEqual([200, 1, []]);
+    });
+
+    test('that cannot be given any more goes back, and says why to who comes late', async () => {
+      const { event, attempt, second, given } = await BUYERS[what](provider);
+      await finishEvent(service, event.id);
+      await passes(attempt, 10 * MINUTE_MS);
+      expect(await event.refunded(attempt)).toMatchObject({ status: 'cancelled' });
+      const { status, body } = await second();
+      expect([status, body.error.details]).toEqual([409, { reason: 'payment_cancelled', cause: 'event_over' }]);
+      expect(await given()).toBe(0);
+    });
+
+    test('is given once where two processes and the payer ask for it at the same moment', async () => {
+      const { attempt, second, given, firstStatus } = await BUYERS[what](provider);
+      const aged = 'UPDATE payment_attempts SET succeeded_at = succeeded_at - 600000, check_at = 1 WHERE id = $1';
+      await service.query(aged, [attempt]);
+      const [answer] = await Promise.all([
+        second(),
+        ...[service, another].map(({ deps }) => reconcilePayments(paymentDeps(deps))),
+      ]);
+      expect([answer.status, await given()]).toEqual([firstStatus, 1]);
+      expect(await factsOf(attempt)).toEqual(['payment.succeeded', 'payment.fulfilled']);
+    });
+  });
+
+  test('a paid vote is cast by the second call alone, and goes back after 72 hours in an event without an end', async () => {
+    const event = await poll(provider);
+    const attempt = await event.payKnown();
+    await passes(attempt, 71 * HOUR_MS);
+    expect((await event.payment(attempt)).status).toBe('succeeded');
+    await passes(attempt, HOUR_MS);
+    expect(await event.refunded(attempt)).toMatchObject({ status: 'cancelled', endReason: 'not_cast' });
+    expect(await factsOf(attempt)).toEqual(['payment.succeeded', 'payment.cancelled', 'payment.refunded']);
+    const late = await event.cast(attempt);
+    expect([late.status, late.body.error.details]).toEqual([409, { reason: 'payment_cancelled', cause: 'not_cast' }]);
+    await look(attempt);
+    expect(await refundsOf(attempt)).toHaveLength(1);
+  });
+
+  test('a paid vote whose payer comes back after 71 hours is cast', async () => {
+    const event = await poll(provider);
+    const attempt = await event.payKnown();
+    await passes(attempt, 71 * HOUR_MS);
+    demand(await event.cast(attempt), 201);
+    await passes(attempt, 2 * HOUR_MS);
+    expect([(await event.payment(attempt)).status, await refundsOf(attempt)]).toEqual(['fulfilled', []]);
+  });
+
+  test('a payment that a fault keeps from its end for 72 hours is on the list of what is owed', async () => {
+    const event = await registering(provider);
+    const attempt = await event.buy('register/candidate', { name: 'Cleo', positionIds: [event.positions[0]?.id] });
+    const spoilt = `UPDATE payment_attempts SET request = '{"name": 1}', succeeded_at = succeeded_at - 73 * 3600000::bigint WHERE id = $1`;
+    await service.query(spoilt, [attempt]);
+    await look(attempt);
+    const owed = await listOwed(service.deps.db, event.businessId);
+    expect(owed.map(({ attemptId, refund }) => [attemptId, refund])).toEqual([[attempt, null]]);
+  });
+});
