@@ -53,19 +53,19 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2095,
   database: 1919,
   'embedded-postgres': 1084,
-  http: 4175,
-  server: 788,
+  http: 4183,
+  server: 790,
   reference: 2914,
   jobs: 626,
   mail: 551,
   accounts: 933,
-  webhooks: 2573,
-  'voting-events': 4936,
-  'ballot-definition': 4093,
+  webhooks: 2574,
+  'voting-events': 4971,
+  'ballot-definition': 4124,
   voters: 5818,
-  payments: 3700,
+  payments: 4398,
   credits: 721,
-  ballots: 3296,
+  ballots: 3315,
   'ballot-log': 4841,
   'service-log': 724,
   tally: 2898,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4704,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_490;
+const LINES_OF_ALL = 65_394;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
