@@ -518,6 +518,8 @@ CREATE TABLE "voting_events" (
 	"closed_at" bigint,
 	"final_at" bigint,
 	"ready" boolean DEFAULT false NOT NULL,
+	"missing" jsonb DEFAULT '[]'::jsonb NOT NULL,
+	"missed_start_at" bigint,
 	"time_zone" text NOT NULL,
 	"require_voter_id" boolean NOT NULL,
 	"voter_self_registration" boolean NOT NULL,

@@ -53,16 +53,16 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2031,
   database: 1919,
   'embedded-postgres': 1084,
-  http: 4163,
+  http: 4176,
   server: 788,
-  reference: 2914,
+  reference: 2916,
   jobs: 626,
-  mail: 551,
+  mail: 557,
   accounts: 933,
-  webhooks: 2573,
-  'voting-events': 4908,
-  'ballot-definition': 4086,
-  voters: 5817,
+  webhooks: 2574,
+  'voting-events': 5092,
+  'ballot-definition': 4109,
+  voters: 5830,
   payments: 3700,
   credits: 721,
   ballots: 3296,
@@ -72,10 +72,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   results: 5506,
   console: 1251,
   demo: 488,
-  commands: 4669,
+  commands: 4696,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_414;
+const LINES_OF_ALL = 64_691;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 

@@ -9,6 +9,7 @@ interface NotifyOptions {
   readonly event: string;
   readonly kind: Notification['kind'];
   readonly audience?: Notification['audience'];
+  readonly beforeOpening?: boolean;
   /** Whether to wait until all of them are sent. */
   readonly wait: boolean;
 }
@@ -53,8 +54,8 @@ export async function notifyVoters(
   [client, patient]: readonly [VotingService, VotingService],
   options: NotifyOptions,
 ): Promise<Answer> {
-  const { event, kind, audience = kind === 'key' ? 'not_invited' : 'not_voted', wait } = options;
-  const body = { kind, audience };
+  const { event, kind, audience = kind === 'key' ? 'not_invited' : 'not_voted', wait, beforeOpening } = options;
+  const body = { kind, audience, ...(beforeOpening === true ? { beforeOpening } : {}) };
   const { data } = await client.post('/voting-events/{idOrCode}/voters/notify', { path: { idOrCode: event }, body });
   if (!wait) return { value: { ...data, ...body }, next: ['The mails go out in the background.'] };
   const row = await waitForEnd(cli, patient, event, data.id);

@@ -27,6 +27,7 @@ import { createEvent, type EventDeps } from '#src/voting-events/create-event.ts'
 import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import { COPY_RUNNING } from '#src/voting-events/opening.ts';
 import { findEventById, lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
 import { insertVoters, newVoter, recordVoters, type VoterDeps } from './create-voters.ts';
@@ -55,7 +56,7 @@ async function copyEvent(
   const source = await lockForChange(tx, organizer.event.id);
   // Its own voters are still coming: a copy of what is there would look whole, and lack the others.
   if (withVoters && (source.copyDone ?? 0) < (source.copyTotal ?? 0))
-    throw refuse('not_ready', { missing: [{ what: 'copy' }] });
+    throw refuse('not_ready', { missing: [COPY_RUNNING] });
   const { voter, candidate, ballot, results, ...shown } = viewEvent(source, source.lockedAt);
   const shared: Parameters<typeof createEvent>[3] = {
     title,

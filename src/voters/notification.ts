@@ -9,6 +9,7 @@ import { searchField } from '#src/http/fields.ts';
 import { cutNewest, MOST_ROWS, type Newest, type TimeWindow, windowFields } from '#src/http/newest.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { notificationMails, notifications, notifiedVoters } from './tables.ts';
+import { beforeOpeningField } from './voter.ts';
 
 /** Whom mails go to. */
 const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const;
@@ -29,6 +30,7 @@ export const notifyVotersBody = z.strictObject({
     'Approved voters with an e-mail address: `all` of them, those without a valid voter key, or those who have not voted.',
   ),
   kind: kind.describe('`key`: the invitation with the voter key. `reminder`: a reminder, with a further key.'),
+  beforeOpening: beforeOpeningField(),
 });
 
 export const listNotificationsQuery = z.strictObject({

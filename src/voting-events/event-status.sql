@@ -10,9 +10,8 @@ CREATE OR REPLACE FUNCTION event_status(e voting_events, at bigint) RETURNS text
     WHEN e.rehearsal_since IS NOT NULL THEN CASE WHEN e.starts_at <= at THEN 'scheduled' ELSE 'open' END
     WHEN was_opened(e, at)
       THEN CASE WHEN e.ends_at <= at THEN 'closed' ELSE 'open' END
-    WHEN e.starts_at IS NULL THEN 'draft'
-    WHEN e.ends_at <= at THEN 'closed'
-    ELSE 'scheduled'
+    WHEN e.starts_at > at THEN 'scheduled'
+    ELSE 'draft'
   END;
 
 -- When the result of a closed event becomes final: from then on no ballot of it can be confirmed. Null where it has no end.

@@ -20,8 +20,15 @@ export function statusAt(event: Lifecycle, nowMs: number): EventStatus {
   // A rehearsal takes ballots as an open event does. From its start on it takes none until it is wiped: real ballots wait.
   if (event.rehearsalSince !== null) return isRehearsalOver(event, nowMs) ? 'scheduled' : 'open';
   if (wasOpened(event, nowMs)) return event.endsAt !== null && event.endsAt <= nowMs ? 'closed' : 'open';
-  if (event.startsAt === null) return 'draft';
-  return event.endsAt !== null && event.endsAt <= nowMs ? 'closed' : 'scheduled';
+  // Not ready when its start came, it is a draft again.
+  return event.startsAt === null || event.startsAt <= nowMs ? 'draft' : 'scheduled';
+}
+
+/** The start that came while the event was not ready, as long as no change has written it down; null for none (completions 3, rule 1). */
+export function missedStart(event: Lifecycle, nowMs: number): number | null {
+  const { startsAt, closedAt, rehearsalSince } = event;
+  if (startsAt === null || startsAt > nowMs || closedAt !== null || rehearsalSince !== null) return null;
+  return wasOpened(event, nowMs) ? null : startsAt;
 }
 
 /** Whether an event was opened, by the organizer's word or by the clock once it was ready, whatever became of it since. */

@@ -27,6 +27,7 @@ import {
   publishedTime,
   shownStatusAt,
   statusAt,
+  wasOpened,
 } from './lifecycle.ts';
 import { missingForOpening } from './opening.ts';
 import { priceIssues, requirePricing } from './pricing.ts';
@@ -81,6 +82,9 @@ export async function updateVotingEvent(
   // What follows is judged by the event as the wipe leaves it. A refusal undoes the wipe too.
   const from = ends ? await endRehearsal(tx, deps, before) : before;
   await guardColumns(tx, from, changed);
+  const phase = phaseAt(from, nowMs);
+  const mayOpen = body.status === 'open' || body.status === 'rehearsal' || changed.startsAt != null;
+  if (mayOpen && (phase === 'draft' || phase === 'scheduled')) await deps.giveOptions(tx, organizer);
   const changes: Columns = { ...changed, ...(await statusChange(tx, from, changed, body.status)) };
   if (Object.keys(changes).length === 0 && !ends) return before;
   await prepareChange(tx, from, changes);
@@ -215,6 +219,19 @@ async function prepareChange(tx: Transaction, before: LockedEvent, changes: Colu
   const after = { ...before, ...definedOnly(changes) };
   if (changes.resultsVisibility === 'published' && before.resultsPublishedAt === null) {
     if (isFinalAt(after, before.lockedAt)) changes.resultsPublishedAt = before.lockedAt;
+  }
+  if (changes.startsAt != null || changes.openedAt != null) {
+    changes.missedStartAt = null;
+    if (before.announcedStatus === 'not_opened') changes.announcedStatus = null;
+  }
+  if (changes.startsAt !== undefined || changes.type !== undefined || changes.voterSelfRegistration !== undefined) {
+    const { type, voterSelfRegistration: selfRegistration, startsAt } = after;
+    const facts = await readOpening(tx, before.id);
+    changes.missing = missingForOpening({ ...facts, type, selfRegistration, hasStart: startsAt !== null });
+    changes.ready = changes.missing.length === 0;
+    // As for a change of positions: what the clock has opened stays opened.
+    if (!changes.ready && changes.openedAt === undefined && wasOpened(before, before.lockedAt))
+      changes.openedAt = before.openedAt ?? before.startsAt;
   }
   if (changes.payToVote === undefined) return;
   if (before.payToVote !== null && (await hasPaidVotes(tx, before.id))) changes.paidVotes = true;

@@ -3,7 +3,8 @@ import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { LANGUAGES } from '#src/mail/mail-words.ts';
 import { PROVIDER_NAMES } from '#src/payment-providers/registered.ts';
-import { pollIdentityOf, publishedTime, secrecyOf, shownStatusAt, statusAt } from './lifecycle.ts';
+import { missedStart, pollIdentityOf, publishedTime, secrecyOf, shownStatusAt, statusAt } from './lifecycle.ts';
+import { missingPart } from './opening.ts';
 import type { votingEvents } from './tables.ts';
 
 /** An amount in the currency's smallest unit. */
@@ -130,6 +131,14 @@ export const votingEventView = z
     language: z.enum(LANGUAGES).meta({ description: 'The language of mails, and of the page that checks a ballot.' }),
     logoUrl: z.string().nullable(),
     finalAt: timeShape().nullable().meta({ description: 'When the result became final; null before.' }),
+    missing: z.array(missingPart).nullable().meta({
+      description:
+        'Of a draft or scheduled event: what keeps it from opening, empty when it is ready. Null afterwards.',
+    }),
+    missedStartAt: timeShape().nullable().meta({
+      description:
+        'The start that came while the event was not ready: it is a draft again, and only `status: "open"` or a new `startsAt` opens it.',
+    }),
     disputed: z.boolean().meta({
       description:
         'Whether the log, or rows that it depends on, are not what the service wrote: the operator was alarmed.',
@@ -167,6 +176,8 @@ export const votingEventView = z
         language: 'en',
         logoUrl: null,
         finalAt: null,
+        missing: null,
+        missedStartAt: null,
         disputed: false,
         payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
         paymentBusinessId: null,
@@ -262,14 +273,16 @@ export function disclosureOf(event: VotingEvent, waiting: boolean): VotingEventV
  * @param waiting whether somebody voted who is not disclosed yet
  */
 export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): VotingEventView {
+  const status = shownStatusAt(event, nowMs);
+  const missedAt = missedStart(event, nowMs);
   return {
     id: event.id,
     code: event.code,
     title: event.title,
     description: event.description,
     type: event.type,
-    status: shownStatusAt(event, nowMs),
-    startsAt: event.startsAt,
+    status,
+    startsAt: missedAt === null ? event.startsAt : null,
     endsAt: event.endsAt,
     timeZone: event.timeZone,
     voter: {
@@ -288,6 +301,8 @@ export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): V
     language: event.language,
     logoUrl: event.logoUrl,
     finalAt: event.finalAt,
+    missing: status === 'draft' || status === 'scheduled' ? [...event.missing] : null,
+    missedStartAt: missedAt ?? event.missedStartAt,
     disputed: event.alarm !== null,
     payments: {
       payToVote: event.payToVote,

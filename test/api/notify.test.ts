@@ -97,7 +97,7 @@ describe('mails to many voters', () => {
   });
 
   test('go to those without a valid key: never mailed, or their address changed', async () => {
-    const event = await create({}, false);
+    const event = await create();
     const [, b] = await addVoters(event, addresses(event, 'a', 'b'));
     expect(await notifyAll(event, 'not_invited', 'key')).toMatchObject({ queued: 2, sent: 2 });
     await addVoters(event, addresses(event, 'c'));
@@ -283,6 +283,39 @@ describe('the routes of mails to many voters', () => {
     const poll = await account.event();
     expect(refusalOf(await notify(poll, 'all', 'key'))).toEqual([409, 'not_an_election']);
     expect(receivers(event)).toEqual([]);
+  });
+
+  // Findings P7: a draft that could not open mailed every voter a key.
+  test('mail nobody before the opening but by a word that says so, where the event is scheduled and ready', async () => {
+    const event = await create({}, false);
+    const [voterId] = await addVoters(event, addresses(event, 'a'));
+    const refused = async (status: string, beforeOpening: boolean) => {
+      for (const path of ['/voters/notify', `/voters/${voterId}/voter-key`]) {
+        const body = path === '/voters/notify' ? { audience: 'all', kind: 'key' } : {};
+        const answer = await asOrganizer(event, 'POST', path, beforeOpening ? { ...body, beforeOpening } : body);
+        expect([status, ...refusalOf(answer)]).toEqual([
+          status,
+          409,
+          status === 'unready' ? 'not_ready' : 'event_not_open',
+        ]);
+      }
+    };
+    await refused('draft', false);
+    await refused('draft', true);
+    demand(await asOrganizer(event, 'PATCH', '', { startsAt: Date.now() + HOUR_MS }), 200);
+    await refused('scheduled', false);
+    const [position] = event.positions;
+    for (const status of ['withdrawn', 'approved']) {
+      for (const id of position?.candidates ?? [])
+        demand(await asOrganizer(event, 'PATCH', `/candidates/${id}`, { status }), 200);
+      if (status === 'withdrawn') await refused('unready', true);
+    }
+    expect(receivers(event)).toEqual([]);
+    const body = { audience: 'all', kind: 'key', beforeOpening: true };
+    demand(await asOrganizer(event, 'POST', '/voters/notify', body), 202);
+    const [mail] = await eventually(async () => (mailsOf(event).length > 0 ? mailsOf(event) : undefined));
+    expect(mail?.text).toContain('Voting begins on');
+    demand(await asOrganizer(event, 'POST', `/voters/${voterId}/voter-key`, { beforeOpening: true }), 202);
   });
 
   test('give a repeat under one Idempotency-Key the first answer, and mail once', async () => {
