@@ -559,6 +559,7 @@ CREATE TABLE "voting_events" (
 	"copy_total" integer,
 	"copy_done" integer,
 	"rehearsal_since" bigint,
+	"rehearsal_visibility" text,
 	"rehearsal_number" integer DEFAULT 0 NOT NULL,
 	"rehearsal_ballots" bigint DEFAULT 0 NOT NULL,
 	"ballot_key" text,

@@ -58,15 +58,15 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   reference: 2916,
   jobs: 626,
   mail: 557,
-  accounts: 933,
-  webhooks: 2574,
-  'voting-events': 5092,
+  accounts: 946,
+  webhooks: 2576,
+  'voting-events': 5134,
   'ballot-definition': 4109,
-  voters: 5830,
+  voters: 5831,
   payments: 3700,
   credits: 721,
   ballots: 3296,
-  'ballot-log': 4817,
+  'ballot-log': 4819,
   'service-log': 724,
   tally: 2898,
   results: 5506,
@@ -75,9 +75,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4696,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_691;
+const LINES_OF_ALL = 64_751;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 49;
+const SMALL_FILES = 47;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

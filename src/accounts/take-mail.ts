@@ -23,6 +23,8 @@ interface CountedMail {
   /** The event that it is about, and its owner. */
   readonly accountId: string;
   readonly votingEventId: string;
+  /** Mails of a round count apart from the voter's real ones (completions 10.5); null outside of one. */
+  readonly rehearsal?: number | null;
 }
 
 interface Quota {
@@ -31,14 +33,19 @@ interface Quota {
   readonly max: number;
 }
 
-function quotasOf(secrets: Secrets, { to, accountId, votingEventId }: CountedMail, plan: PlanName): Quota[] {
+function quotasOf(
+  secrets: Secrets,
+  { to, accountId, votingEventId, rehearsal = null }: CountedMail,
+  plan: PlanName,
+): Quota[] {
   const name = (...words: string[]): Buffer =>
     secrets.mac('identity', JSON.stringify(['mail', ...words])).subarray(0, 16);
   const address = emailKey(to);
+  const voter = name('voter', accountId, votingEventId, address, ...(rehearsal === null ? [] : [String(rehearsal)]));
   return [
     { name: name('account', accountId), windowMs: DAY_MS, max: MAILS_A_DAY[plan] },
-    { name: name('voter', accountId, votingEventId, address), windowMs: HOUR_MS, max: MAILS_AN_HOUR },
-    { name: name('voter', accountId, votingEventId, address), windowMs: DAY_MS, max: PER_DAY },
+    { name: voter, windowMs: HOUR_MS, max: MAILS_AN_HOUR },
+    { name: voter, windowMs: DAY_MS, max: PER_DAY },
     { name: name('address', accountId, address), windowMs: HOUR_MS, max: PER_HOUR_FROM_ACCOUNT },
     { name: name('address', accountId, address), windowMs: DAY_MS, max: PER_DAY_FROM_ACCOUNT },
     { name: name('address', address), windowMs: HOUR_MS, max: PER_HOUR_FROM_ALL },
@@ -69,11 +76,17 @@ export async function takeMail(db: Database, secrets: Secrets, mail: CountedMail
 export async function takeMailOnce(
   { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
   run: Pick<JobRun, 'attempt'>,
-  event: { readonly id: string; readonly accountId: string },
+  event: {
+    readonly id: string;
+    readonly accountId: string;
+    readonly rehearsalSince: number | null;
+    readonly rehearsalNumber: number;
+  },
   to: string,
 ): Promise<boolean> {
   if (run.attempt > 1) return true;
-  return takeMail(db, secrets, { to, accountId: event.accountId, votingEventId: event.id });
+  const rehearsal = event.rehearsalSince === null ? null : event.rehearsalNumber;
+  return takeMail(db, secrets, { to, accountId: event.accountId, votingEventId: event.id, rehearsal });
 }
 
 /** Removes what counts nothing any more. */

@@ -56,7 +56,7 @@ export async function takeRoomForVoters(
       and(
         eq(votingEvents.id, event.id),
         sql`${held} + ${count} <= ${limit}`,
-        sql`event_status(voting_events, now_ms()) <> 'closed'`,
+        sql`(event_status(voting_events, now_ms()) <> 'closed' OR rehearsal_since IS NOT NULL)`,
       ),
     )
     .returning({ id: votingEvents.id });

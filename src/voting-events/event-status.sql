@@ -14,9 +14,9 @@ CREATE OR REPLACE FUNCTION event_status(e voting_events, at bigint) RETURNS text
     ELSE 'draft'
   END;
 
--- When the result of a closed event becomes final: from then on no ballot of it can be confirmed. Null where it has no end.
+-- When the result of a closed event becomes final, that of a rehearsal's round at once: from then on no ballot of it can be confirmed. Null where it has no end.
 CREATE OR REPLACE FUNCTION event_final_at(e voting_events) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN least(e.closed_at, e.ends_at) + confirm_grace_ms();
+  RETURN least(e.closed_at, e.ends_at) + CASE WHEN e.rehearsal_since IS NULL THEN confirm_grace_ms() ELSE 0 END;
 
 -- Whether the close and the time for late confirmations are both over: `isFinalAt`.
 CREATE OR REPLACE FUNCTION is_final(e voting_events, at bigint) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE

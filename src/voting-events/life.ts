@@ -27,7 +27,7 @@ const NO_BALLOTS_YET = row(UNLESS, UNLESS, UNLESS, UNLESS, UNLESS, 'results_fina
  * What may be done to an event, and when (completions 3, rules 1 to 4; completions 1.6). The guards of the organizer's
  * routes decide by it, and a test compares the guide's table with it. The first four rows say what others decide: casts and
  * confirms `cast.sql` and `confirm.sql`, under the event's lock; registrations the operations that register. A rehearsal freezes what ballots
- * depend on as they do later, and is ended by `status: "open"`, `"draft"` or `"scheduled"`, never closed.
+ * depend on as they do later; between its rounds, too, until the next one begins.
  */
 export const LIFE = {
   cast: row('not_visible', 'event_not_open', 'yes', 'yes', 'event_closed', 'event_closed'),
@@ -39,7 +39,7 @@ export const LIFE = {
   /** `status: "rehearsal"`. */
   rehearse: row('yes', 'yes', 'yes', 'was_open', 'was_open', 'was_open'),
   /** `status: "closed"`. */
-  close: row('not_open', 'yes', 'not_open', 'yes', 'yes', 'yes'),
+  close: row('not_open', 'yes', 'yes', 'yes', 'yes', 'yes'),
   /** A change of `startsAt` after which the event is a draft or scheduled again, or would be without having been opened by hand. */
   take_back: row('yes', 'yes', 'yes', UNLESS, UNLESS, 'results_final'),
   /** `type`, `voter.requireVoterId`, `voter.saveVoterInfo`. */

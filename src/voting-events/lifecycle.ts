@@ -44,13 +44,13 @@ export function isRehearsalOver({ rehearsalSince, startsAt }: Lifecycle, nowMs: 
 /** The status as organizers see it: voters see a rehearsal as `open`. */
 export function shownStatusAt(event: Lifecycle, nowMs: number): ShownStatus {
   const status = statusAt(event, nowMs);
-  return status === 'open' && event.rehearsalSince !== null ? 'rehearsal' : status;
+  return event.rehearsalSince !== null && status !== 'scheduled' ? 'rehearsal' : status;
 }
 
 /** Whether the close and the time for late confirmations are both over. */
 export function isFinalAt(event: Lifecycle, nowMs: number): boolean {
-  const closedAt = closeTime(event);
-  return statusAt(event, nowMs) === 'closed' && closedAt !== null && nowMs >= closedAt + CONFIRM_GRACE_MS;
+  const final = finalTime(event);
+  return statusAt(event, nowMs) === 'closed' && final !== null && nowMs >= final;
 }
 
 /** Whether an event keeps back who voted: a secret one, until its result is final (completions 5.6). The database has it as `keeps_back`. */
@@ -93,5 +93,6 @@ export function publishedTime(
 /** When the time for confirmations is or will be over; null while nothing says so. */
 export function finalTime(event: Lifecycle): number | null {
   const closedAt = closeTime(event);
-  return closedAt === null ? null : closedAt + CONFIRM_GRACE_MS;
+  // A round of a rehearsal is final at once (completions 10.5).
+  return closedAt === null ? null : closedAt + (event.rehearsalSince === null ? CONFIRM_GRACE_MS : 0);
 }

@@ -316,12 +316,10 @@ interface EventFilter {
 
 /** The rule of `shownStatusAt` as a condition. */
 function hasShownStatus(status: ShownStatus, nowMs: number): SQL {
-  const stored = status === 'rehearsal' ? 'open' : status;
-  const rehearsed = sql`event_status(voting_events, ${nowMs}) = ${stored}`;
-  if (stored !== 'open') return rehearsed;
-  return status === 'open'
-    ? sql`${rehearsed} AND rehearsal_since IS NULL`
-    : sql`${rehearsed} AND rehearsal_since IS NOT NULL`;
+  const stored = sql`event_status(voting_events, ${nowMs})`;
+  if (status === 'rehearsal') return sql`rehearsal_since IS NOT NULL AND ${stored} <> 'scheduled'`;
+  if (status === 'scheduled') return sql`${stored} = 'scheduled'`;
+  return sql`${stored} = ${status} AND rehearsal_since IS NULL`;
 }
 
 /** Events that an account may see in the order of their creation, one more than asked for when there are more. */

@@ -95,7 +95,9 @@ export const votingEvents = pgTable(
     copyDone: integer('copy_done'),
     /** Since when it is rehearsed; null outside of a rehearsal (completions 10.5). */
     rehearsalSince: timeMs('rehearsal_since'),
-    /** Rehearsals so far, a running one included: it names the running one. */
+    /** The visibility that the end of the rehearsal gives back. */
+    rehearsalVisibility: text('rehearsal_visibility').$type<ResultsVisibility>(),
+    /** Rounds of rehearsals so far, a running one included: it names the running one. */
     rehearsalNumber: integer('rehearsal_number').notNull().default(0),
     /** Ballots that were confirmed in rehearsals and wiped. */
     rehearsalBallots: bigint('rehearsal_ballots', { mode: 'number' }).notNull().default(0),

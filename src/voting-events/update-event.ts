@@ -169,7 +169,9 @@ function endIssues(
 /** Whether a change ends the rehearsal of an event: by its status, or because its start has come (completions 10.5). */
 function endsRehearsal(before: VotingEvent, nowMs: number, changed: Columns, wanted: Body['status']): boolean {
   if (before.rehearsalSince === null) return false;
-  const isWanted = wanted === 'open' || wanted === 'draft' || wanted === 'scheduled';
+  // After a round that was closed, the next one begins.
+  const isNext = wanted === 'rehearsal' && before.closedAt !== null;
+  const isWanted = isNext || wanted === 'open' || wanted === 'draft' || wanted === 'scheduled';
   return isWanted || isRehearsalOver({ ...before, ...definedOnly(changed) }, nowMs);
 }
 
@@ -266,6 +268,7 @@ async function statusChange(
   if (wanted === 'rehearsal') return beginRehearsal(tx, before, endsAt);
   if (wanted === 'closed') {
     await guardChange(tx, before, 'close');
+    if (before.rehearsalSince !== null) return before.closedAt === null ? { closedAt: nowMs } : {};
     // Opened by the clock, it stays opened whatever becomes of `startsAt`.
     return isClosed
       ? {}

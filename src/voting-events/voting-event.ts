@@ -32,11 +32,11 @@ export type Secrecy = 'secret' | 'pseudonymous' | 'identified';
 export type VotingEvent = Readonly<
   Omit<
     typeof votingEvents.$inferSelect,
-    'codeKey' | 'deletedAt' | 'lastPositionNumber' | 'lastCandidateNumber' | Counted
+    'codeKey' | 'deletedAt' | 'lastPositionNumber' | 'lastCandidateNumber' | PlanCounts
   >
 >;
 /** What plan limits count: read by the statements that count alone. */
-type Counted = 'voterCount' | 'registrationCount' | 'rejectedRegistrationCount';
+type PlanCounts = 'voterCount' | 'registrationCount' | 'rejectedRegistrationCount';
 
 const priceView = z.object({ amountMinor: z.int(), currency: z.string() }).meta({
   id: 'Price',
@@ -139,6 +139,10 @@ export const votingEventView = z
       description:
         'The start that came while the event was not ready: it is a draft again, and only `status: "open"` or a new `startsAt` opens it.',
     }),
+    rehearsal: z.object({ round: z.int(), closed: z.boolean(), ballots: z.int().nullable() }).nullable().meta({
+      description:
+        'While it is rehearsed: which round this is, whether it was closed, and its confirmed ballots (null in messages).',
+    }),
     disputed: z.boolean().meta({
       description:
         'Whether the log, or rows that it depends on, are not what the service wrote: the operator was alarmed.',
@@ -178,6 +182,7 @@ export const votingEventView = z
         finalAt: null,
         missing: null,
         missedStartAt: null,
+        rehearsal: null,
         disputed: false,
         payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
         paymentBusinessId: null,
@@ -268,11 +273,24 @@ export function disclosureOf(event: VotingEvent, waiting: boolean): VotingEventV
   return secrecyOf(event) === 'secret' ? { everyBallots: DISCLOSED_TOGETHER, waiting } : null;
 }
 
+interface Counted {
+  /** Whether somebody voted who is not disclosed yet. */
+  readonly waiting?: boolean;
+  /** Confirmed ballots of the round that is rehearsed. */
+  readonly ballots?: number;
+}
+
+const roundOf = ({ rehearsalNumber, closedAt }: VotingEvent, ballots: number | null) => ({
+  round: rehearsalNumber,
+  closed: closedAt !== null,
+  ballots,
+});
+
 /**
  * The organizer's shape of a voting event (completions 3).
- * @param waiting whether somebody voted who is not disclosed yet
+ * @param counted what stands in other rows
  */
-export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): VotingEventView {
+export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = {}): VotingEventView {
   const status = shownStatusAt(event, nowMs);
   const missedAt = missedStart(event, nowMs);
   return {
@@ -303,6 +321,7 @@ export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): V
     finalAt: event.finalAt,
     missing: status === 'draft' || status === 'scheduled' ? [...event.missing] : null,
     missedStartAt: missedAt ?? event.missedStartAt,
+    rehearsal: status === 'rehearsal' ? roundOf(event, counted.ballots ?? null) : null,
     disputed: event.alarm !== null,
     payments: {
       payToVote: event.payToVote,
@@ -311,7 +330,7 @@ export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): V
     },
     paymentBusinessId: event.paymentBusinessId,
     secrecy: secrecyOf(event),
-    disclosure: disclosureOf(event, waiting),
+    disclosure: disclosureOf(event, counted.waiting ?? false),
     copy: event.copyTotal === null ? null : { total: event.copyTotal, done: event.copyDone ?? 0 },
     createdAt: event.createdAt,
     updatedAt: event.updatedAt,

@@ -184,7 +184,7 @@ const READ_ONLY = new Set([
     'hasVoted',
     'keyStatus',
   ],
-  ...['finalAt', 'disclosure', 'disputed', 'copy', 'missing', 'missedStartAt'],
+  ...['finalAt', 'disclosure', 'disputed', 'copy', 'missing', 'missedStartAt', 'rehearsal'],
 ]);
 
 /** A shown row without the fields that nobody sets. */

@@ -326,6 +326,7 @@ export function eventBody(event: Event, now: number, shown?: Shown): Json {
     copy: null,
     missing: status === 'draft' || status === 'scheduled' ? isList : null,
     missedStartAt: event.missedStartAt ?? null,
+    rehearsal: null,
     ...{ votingPageUrl: null, contactEmail: null, language: 'en', logoUrl: null },
     finalAt: frozen(event, now) ? TIME_OR_NULL : null,
     createdAt: TIME,
