@@ -57,12 +57,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   server: 788,
   reference: 2916,
   jobs: 626,
-  mail: 557,
-  accounts: 946,
+  mail: 559,
+  accounts: 983,
   webhooks: 2576,
-  'voting-events': 5134,
+  'voting-events': 5135,
   'ballot-definition': 4109,
-  voters: 5831,
+  voters: 5910,
   payments: 3700,
   credits: 721,
   ballots: 3296,
@@ -72,10 +72,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   results: 5506,
   console: 1251,
   demo: 488,
-  commands: 4696,
+  commands: 4705,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_751;
+const LINES_OF_ALL = 64_879;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 47;
 

@@ -127,7 +127,10 @@ export function notificationRouter(deps: Deps): Hono<Env> {
     async (c) => {
       const { event: row } = c.get('target');
       const found = await listNotifications(deps.db, row.id, c.get('query'));
-      return answer(c, listNewest(found, found.rows.map((one) => viewNotification(one, isKeptBack(row))).reverse()));
+      return answer(
+        c,
+        listNewest(found, found.rows.map((one) => viewNotification(one, isKeptBack(row), deps.clock.now())).reverse()),
+      );
     },
   );
   router.on(
@@ -142,7 +145,7 @@ export function notificationRouter(deps: Deps): Hono<Env> {
     notification,
     async (c) => {
       const { row, event: of } = c.get('target');
-      return answer(c, ok(viewNotification(row, isKeptBack(of))));
+      return answer(c, ok(viewNotification(row, isKeptBack(of), deps.clock.now())));
     },
   );
   return router;
