@@ -291,6 +291,7 @@ export async function startService(
         })).catch(giveUp);
   const listener: Listener = await listen({
     referenceUrl: deps.config.apiDocUrl,
+    secure: deps.config.baseUrl.startsWith('https://'),
     fetch: (request, env) => app.fetch(request, env),
     port: deps.config.port,
     host: deps.config.host,

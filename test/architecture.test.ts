@@ -49,33 +49,33 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1768,
+  platform: 1771,
   'payment-providers': 2031,
   database: 1919,
   'embedded-postgres': 1084,
-  http: 4176,
-  server: 788,
+  http: 4179,
+  server: 791,
   reference: 2916,
   jobs: 626,
   mail: 559,
   accounts: 983,
   webhooks: 2576,
-  'voting-events': 5135,
-  'ballot-definition': 4109,
-  voters: 5910,
+  'voting-events': 5155,
+  'ballot-definition': 4112,
+  voters: 5934,
   payments: 3700,
   credits: 721,
   ballots: 3296,
   'ballot-log': 4819,
   'service-log': 724,
-  tally: 2898,
-  results: 5506,
+  tally: 2897,
+  results: 5508,
   console: 1251,
   demo: 488,
   commands: 4705,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_879;
+const LINES_OF_ALL = 64_937;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 47;
 

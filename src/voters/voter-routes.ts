@@ -135,7 +135,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
       path: '/import',
       scope: 'write',
       description:
-        'With `mode: "all"` one bad row keeps all of them out: `accepted` is 0 then, and the report says why. With `mode: "partial"` rows are stored 500 at a time; a request that was cut off goes on where it was when it is sent again with its `Idempotency-Key`. Where the plan has no room for all good rows, none is taken. Takes bodies of up to 4 MiB and 60,000 values.',
+        'With `mode: "all"` one bad row keeps all of them out: 422 then, with the first 50 as `issues` and all as `rejected` in `details`; a `dryRun` answers 200 and the same report. With `mode: "partial"` rows are stored 500 at a time; a request that was cut off goes on where it was when it is sent again with its `Idempotency-Key`. Where the plan has no room for all good rows, none is taken. Takes bodies of up to 4 MiB and 60,000 values.',
       bounds: IMPORT_BOUNDS,
       answers: answersOne(importedRollView, 'What became of the rows.'),
       refusals: [...ROLL_REFUSALS],
