@@ -68,14 +68,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   ballots: 3296,
   'ballot-log': 4819,
   'service-log': 724,
-  tally: 2897,
-  results: 5508,
+  tally: 2902,
+  results: 5542,
   console: 1251,
   demo: 488,
   commands: 4705,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_937;
+const LINES_OF_ALL = 64_976;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 47;
 
