@@ -22,7 +22,7 @@ import type { ServiceLogKey } from '#src/service-log/sequence-service-log.ts';
 import type { DomainCheck } from '#src/voters/register-voter.ts';
 import type { EventCache } from '#src/voting-events/access.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import type { EndRecorder } from '#src/voting-events/create-event.ts';
+import type { EndRecorder, EventDeps } from '#src/voting-events/create-event.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
 import type { RehearsalDeps } from '#src/voting-events/rehearsal.ts';
 import type { OwnInbox } from '#src/webhooks/own-inbox.ts';
@@ -62,6 +62,7 @@ export interface Deps {
   /** Records the ends of events in their logs. */
   readonly endRecorder: EndRecorder;
   readonly takeApprovalsBack: RehearsalDeps['takeApprovalsBack'];
+  readonly giveOptions: EventDeps['giveOptions'];
   /** Signs the checkpoints of ballot logs, and the promises to voters. */
   readonly logKey: NoteSigner;
   /** Remembers outside of the database what was signed last. */

@@ -5,6 +5,7 @@ import { AggregatorRegistry, type Registry } from 'prom-client';
 import { Authenticator } from '#src/accounts/authenticate.ts';
 import { readPlans } from '#src/accounts/plans.ts';
 import { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import { giveOptions } from '#src/ballot-definition/create-candidate.ts';
 import { createLogKey, openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import { isClosed } from '#src/ballot-log/find-close.ts';
@@ -133,6 +134,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     ballotKeys,
     logKey,
     checkpoints,
+    giveOptions: (tx, organizer) => giveOptions(tx, { ids, clock }, organizer),
     takeApprovalsBack: (tx, event) => takeApprovalsBack(tx, secrets, event),
     endRecorder: createEndRecorder({ ids, clock, secrets, definitions, logKey, checkpoints }),
     serviceLog: createServiceLogKey(logKey, config.dataDir),
@@ -292,6 +294,7 @@ export async function startService(
         })).catch(giveUp);
   const listener: Listener = await listen({
     referenceUrl: deps.config.apiDocUrl,
+    secure: deps.config.baseUrl.startsWith('https://'),
     fetch: (request, env) => app.fetch(request, env),
     port: deps.config.port,
     host: deps.config.host,

@@ -25,6 +25,7 @@ const DATA: Readonly<Record<EventType, z.ZodType>> = {
     { id: EXAMPLE.event, code: EXAMPLE.eventCode, title: 'Board of the reading club' },
   ),
   'voting_event.opened': votingEventView,
+  'voting_event.not_opened': votingEventView,
   'voting_event.closing': votingEventView,
   'voting_event.closed': votingEventView,
   'candidate.created': candidateView,
@@ -70,6 +71,8 @@ const WHEN: Readonly<Record<EventType, string>> = {
   'voting_event.updated': 'A voting event was changed, or got or lost its payment business.',
   'voting_event.deleted': 'A voting event was deleted.',
   'voting_event.opened': 'A voting event takes ballots, because somebody opened it or its `startsAt` has come.',
+  'voting_event.not_opened':
+    'The `startsAt` of a voting event came, and it was not ready: it is a draft again. The owner gets a mail, too.',
   'voting_event.closing':
     'The `endsAt` of a voting event is 24 hours away, or was set nearer than that: once for each end that is set. The owner gets a mail, too.',
   'voting_event.closed': 'A voting event takes no more ballots, because somebody closed it or its `endsAt` has come.',

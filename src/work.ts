@@ -31,7 +31,8 @@ import { sendVoterKeyJob } from '#src/voters/send-voter-key.ts';
 import { mailOldAddressJob } from '#src/voters/update-voter.ts';
 import { sendInviteJob } from '#src/voting-events/change-invites.ts';
 import { removeDeletedEventJob } from '#src/voting-events/delete-event.ts';
-import { mailClosingJob, publishClosingJob } from '#src/voting-events/publish-closing.ts';
+import { mailClosingJob, mailNotOpenedJob } from '#src/voting-events/mail-owner.ts';
+import { publishClosingJob } from '#src/voting-events/publish-closing.ts';
 import { publishStatusJob, publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { mailDisabledEndpointJob } from '#src/webhooks/failing-endpoint.ts';
 import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
@@ -79,6 +80,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     publishStatusJob(deps),
     publishClosingJob(deps),
     mailClosingJob(mails),
+    mailNotOpenedJob(mails),
     publishApprovedJob(deps),
   ];
 }

@@ -68,8 +68,8 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   ballots: 3315,
   'ballot-log': 4841,
   'service-log': 724,
-  tally: 2898,
-  results: 5506,
+  tally: 2902,
+  results: 5542,
   console: 1251,
   demo: 488,
   commands: 4704,
@@ -77,7 +77,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
 /** All of src; what stands in no room included. */
 const LINES_OF_ALL = 65_394;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 49;
+const SMALL_FILES = 47;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

@@ -1,4 +1,4 @@
-import { decimalOf, figuresOfRankings, NO_FIGURES, tieOf } from './further-figures.ts';
+import { decimalOf, figuresOfRankings, NO_FIGURES, NO_MARGIN, tieOf } from './further-figures.ts';
 import type { Fields } from './json.ts';
 import {
   type CountedRound,
@@ -206,6 +206,7 @@ export function transferVotes(tally: PositionTally, { seed, root, whole, unit }:
     rounds: count.rounds,
     further: {
       ...{ ...NO_FIGURES, ...figuresOfRankings(tally, standing, tallyOf), runnerUp: count.runnerUp },
+      margin: count.tied.length > 0 ? NO_MARGIN : null,
       tie: tieOf(tally.position, count.tied, tally.position.tieBreak, { seed, root }),
     },
   };

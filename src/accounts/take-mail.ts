@@ -23,6 +23,16 @@ interface CountedMail {
   /** The event that it is about, and its owner. */
   readonly accountId: string;
   readonly votingEventId: string;
+  /** Mails of a round count apart from the voter's real ones (completions 10.5); null outside of one. */
+  readonly rehearsal?: number | null;
+}
+
+/** Why a mail may not go out now. */
+export interface MailLimit {
+  /** When it may, as far as this limit goes. */
+  readonly until: number;
+  /** Whether it is the plan's: no mail of the account goes out until then. */
+  readonly isOfPlan: boolean;
 }
 
 interface Quota {
@@ -31,21 +41,27 @@ interface Quota {
   readonly max: number;
 }
 
-function quotasOf(secrets: Secrets, { to, accountId, votingEventId }: CountedMail, plan: PlanName): Quota[] {
+function quotasOf(
+  secrets: Secrets,
+  { to, accountId, votingEventId, rehearsal = null }: CountedMail,
+  plan: PlanName,
+): Quota[] {
   const name = (...words: string[]): Buffer =>
     secrets.mac('identity', JSON.stringify(['mail', ...words])).subarray(0, 16);
   const address = emailKey(to);
+  const voter = name('voter', accountId, votingEventId, address, ...(rehearsal === null ? [] : [String(rehearsal)]));
   return [
     { name: name('account', accountId), windowMs: DAY_MS, max: MAILS_A_DAY[plan] },
-    { name: name('voter', accountId, votingEventId, address), windowMs: HOUR_MS, max: MAILS_AN_HOUR },
-    { name: name('voter', accountId, votingEventId, address), windowMs: DAY_MS, max: PER_DAY },
+    { name: voter, windowMs: HOUR_MS, max: MAILS_AN_HOUR },
+    { name: voter, windowMs: DAY_MS, max: PER_DAY },
     { name: name('address', accountId, address), windowMs: HOUR_MS, max: PER_HOUR_FROM_ACCOUNT },
     { name: name('address', accountId, address), windowMs: DAY_MS, max: PER_DAY_FROM_ACCOUNT },
     { name: name('address', address), windowMs: HOUR_MS, max: PER_HOUR_FROM_ALL },
   ];
 }
 
-async function takeOne(executor: Executor, { name, windowMs, max }: Quota): Promise<boolean> {
+/** @returns when the limit is over where it is used up */
+async function takeOne(executor: Executor, { name, windowMs, max }: Quota): Promise<number | undefined> {
   const { rows } = await executor.execute(sql`
     INSERT INTO mail_quotas AS q (name, window_ms, began_at, mails) VALUES (${name}, ${windowMs}, now_ms(), 1)
     ON CONFLICT (name, window_ms) DO UPDATE SET
@@ -53,27 +69,61 @@ async function takeOne(executor: Executor, { name, windowMs, max }: Quota): Prom
       began_at = CASE WHEN q.began_at > now_ms() - ${windowMs}::bigint THEN q.began_at ELSE now_ms() END
       WHERE q.mails < ${max} OR q.began_at <= now_ms() - ${windowMs}::bigint
     RETURNING mails`);
-  return rows.length === 1;
+  if (rows.length === 1) return undefined;
+  const { rows: used } = await executor.execute<{ until: string }>(
+    sql`SELECT began_at + ${windowMs}::bigint AS until FROM mail_quotas WHERE name = ${name} AND window_ms = ${windowMs}`,
+  );
+  return Number(used[0]?.until ?? 0);
 }
 
-/** Takes a mail from every limit on it, or says that one is used up. A mail that could not be sent counts all the same. */
-export async function takeMail(db: Database, secrets: Secrets, mail: CountedMail): Promise<boolean> {
+/** Takes a mail from every limit on it, or returns the one that is used up. A mail that could not be sent counts all the same. */
+async function takeLimited(db: Database, secrets: Secrets, mail: CountedMail): Promise<MailLimit | undefined> {
   const { rows } = await db.execute<{ plan: PlanName }>(sql`SELECT plan FROM accounts WHERE id = ${mail.accountId}`);
   const plan = rows[0]?.plan;
-  if (plan === undefined) return false;
-  for (const quota of quotasOf(secrets, mail, plan)) if (!(await takeOne(db, quota))) return false;
-  return true;
+  if (plan === undefined) return { until: 0, isOfPlan: false };
+  const [ofPlan, ...others] = quotasOf(secrets, mail, plan);
+  for (const quota of [ofPlan, ...others]) {
+    const until = quota === undefined ? undefined : await takeOne(db, quota);
+    if (until !== undefined) return { until, isOfPlan: quota === ofPlan };
+  }
+  return undefined;
+}
+
+/** The same, as yes or no. */
+export const takeMail = async (db: Database, secrets: Secrets, mail: CountedMail): Promise<boolean> =>
+  (await takeLimited(db, secrets, mail)) === undefined;
+
+/** An event that mails are about, with its owner. */
+interface MailedEvent {
+  readonly id: string;
+  readonly accountId: string;
+  readonly rehearsalSince: number | null;
+  readonly rehearsalNumber: number;
+}
+
+interface TakeDeps {
+  readonly db: Database;
+  readonly secrets: Secrets;
 }
 
 /** The same for a mail that a job sends about an event: the attempts at it count as one. */
-export async function takeMailOnce(
-  { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
+export const takeMailOnce = async (
+  deps: TakeDeps,
   run: Pick<JobRun, 'attempt'>,
-  event: { readonly id: string; readonly accountId: string },
+  event: MailedEvent,
   to: string,
-): Promise<boolean> {
-  if (run.attempt > 1) return true;
-  return takeMail(db, secrets, { to, accountId: event.accountId, votingEventId: event.id });
+): Promise<boolean> => (await findMailLimit(deps, run, event, to)) === undefined;
+
+/** The same, with the limit that is used up. */
+export async function findMailLimit(
+  { db, secrets }: TakeDeps,
+  run: Pick<JobRun, 'attempt'>,
+  event: MailedEvent,
+  to: string,
+): Promise<MailLimit | undefined> {
+  if (run.attempt > 1) return undefined;
+  const rehearsal = event.rehearsalSince === null ? null : event.rehearsalNumber;
+  return takeLimited(db, secrets, { to, accountId: event.accountId, votingEventId: event.id, rehearsal });
 }
 
 /** Removes what counts nothing any more. */

@@ -8,6 +8,8 @@ interface BallotDefinitionCopy {
   readonly nowMs: number;
   /** Whether credits can be sold in the copy, too. */
   readonly withPrices: boolean;
+  /** Whether candidates keep their addresses: within one account. */
+  readonly withEmails: boolean;
 }
 
 type Kind = 'groups' | 'positions' | 'candidates' | 'sponsors';
@@ -38,7 +40,7 @@ async function renamed(tx: Transaction, ids: Ids, sourceId: string, kind: Kind) 
 export async function copyBallotDefinition(
   tx: Transaction,
   ids: Ids,
-  { sourceId, eventId, nowMs, withPrices }: BallotDefinitionCopy,
+  { sourceId, eventId, nowMs, withPrices, withEmails }: BallotDefinitionCopy,
 ): Promise<readonly (readonly [string, string])[]> {
   const groups = await renamed(tx, ids, sourceId, 'groups');
   const positions = await renamed(tx, ids, sourceId, 'positions');
@@ -60,7 +62,8 @@ export async function copyBallotDefinition(
   await tx.execute(sql`
     INSERT INTO candidates (voting_event_id, id, number, name, description, email, position_ids, group_id, referendum_role,
       avatar_url, status, source, sort_order, created_at, updated_at)
-    SELECT ${eventId}, m.own, c.number, c.name, c.description, c.email, stands.at, g.own, c.referendum_role, c.avatar_url,
+    SELECT ${eventId}, m.own, c.number, c.name, c.description,
+      CASE WHEN ${withEmails} THEN c.email END, stands.at, g.own, c.referendum_role, c.avatar_url,
       c.status, 'organizer', c.sort_order, ${nowMs}, ${nowMs}
     FROM candidates c JOIN ${candidates.table} AS m (old, own) ON m.old = c.id
     LEFT JOIN ${groups.table} AS g (old, own) ON g.old = c.group_id

@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { Transaction } from '#src/database/client.ts';
+import { mailWords } from '#src/mail/mail-words.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewBallotDefinition, takeNumber } from '#src/voting-events/guard-change.ts';
 import { type createCandidateBody, viewCandidate } from './candidate.ts';
@@ -11,7 +12,7 @@ import {
   requireNoIssues,
   requireRoomForCandidate,
 } from './record-ballot-change.ts';
-import { insertCandidate } from './repository.ts';
+import { insertCandidate, listBareReferendums } from './repository.ts';
 import type { Candidate } from './types.ts';
 
 /** Adds a candidate of the organizer's; it is on the ballot at once unless another status is given. @throws ApiError 422; 409 `results_final`; 422 `plan_limit` */
@@ -51,4 +52,15 @@ export async function createCandidate(
   const told = { type: 'candidate.created', data: viewCandidate(candidate) } as const;
   await recordBallotChange(tx, deps, organizer, 'candidate.created', candidate.id, { after }, told);
   return candidate;
+}
+
+/** Gives Yes, No and Abstain, in the event's language, to each referendum that has no candidate on the ballot. */
+export async function giveOptions(tx: Transaction, deps: BallotChangeDeps, organizer: Organizer): Promise<void> {
+  const { options } = mailWords(organizer.event.language);
+  for (const positionId of await listBareReferendums(tx, organizer.event.id)) {
+    for (const referendumRole of ['yes', 'no', 'abstain'] as const) {
+      const body = { name: options[referendumRole], positionIds: [positionId], referendumRole };
+      await createCandidate(tx, deps, organizer, body);
+    }
+  }
 }

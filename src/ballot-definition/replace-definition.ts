@@ -62,6 +62,7 @@ export async function replaceDefinition(
   const before = await readDefinition(tx, locked);
   const event = await updateVotingEvent(tx, deps, organizer, withDefaults(definition));
   await applyDefinition(tx, deps, organizer, event, definition);
+  if (event.startsAt !== null) await deps.giveOptions(tx, { ...organizer, event });
   const renewed = await renewBallotDefinition(tx, event.id, locked.lockedAt);
   const after = await readDefinition(tx, renewed);
   // What is sent back as it is changes nothing.
@@ -80,6 +81,7 @@ export async function createFromDefinition(
   return createEvent(tx, deps, caller, definition.event, async (event) => {
     const organizer = ownerOf(caller, event);
     await applyDefinition(tx, deps, organizer, event, definition);
+    if (event.startsAt !== null) await deps.giveOptions(tx, organizer);
     await recordDefinition(tx, deps, organizer, definition);
     return renewBallotDefinition(tx, event.id, deps.clock.now());
   });

@@ -141,6 +141,15 @@ export async function countStanding(executor: Executor, eventId: string): Promis
 }
 
 /** The candidates of these IDs that the event has. */
+/** Referendums without a candidate on the ballot. */
+export async function listBareReferendums(tx: Transaction, eventId: string): Promise<string[]> {
+  const { rows } = await tx.execute<{ id: string }>(sql`
+    SELECT p.id FROM positions p WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL AND p.voting_method = 'referendum'
+      AND NOT EXISTS (SELECT 1 FROM candidates c WHERE c.voting_event_id = ${eventId} AND c.deleted_at IS NULL
+        AND c.status = 'approved' AND p.id = ANY (c.position_ids)) ORDER BY p.sort_order, p.id`);
+  return rows.map(({ id }) => id);
+}
+
 export async function listCandidatesByIds(
   executor: Executor,
   eventId: string,

@@ -69,10 +69,11 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     const closedSize = head.frontier.size;
     await updateHead(tx, event.id, { ...head, lotRoot, closedSize, closeSalt, closeContent });
     await markFinal(tx, deps.secrets, current.event, nowMs);
-    await deps.ballotKeys.retire(tx, event.id);
+    // The key of a rehearsal's round goes with the round: its roll has an effect again in the next one.
+    if (current.event.rehearsalSince === null) await deps.ballotKeys.retire(tx, event.id);
     return recordCheckpoint(tx, deps, event, head.frontier, head.ballots);
   });
-  if (note !== undefined) await deps.checkpoints.remember(event.id, note);
+  if (note !== undefined && event.rehearsalSince === null) await deps.checkpoints.remember(event.id, note);
 }
 
 const isRecorded = (head: LogHead, { electorate, identityChanges, rollChanges }: CloseContent): boolean =>

@@ -52,7 +52,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
     WHERE e.deleted_at IS NULL AND (e.rehearsal_since IS NOT NULL OR was_opened(e, now_ms()) OR ${FINAL}) AND (
       l.size IS NULL OR (l.paper_version < e.paper_version AND ${NOT_CLOSED})
       OR (${FINAL} AND (${NOT_CLOSED}
-        OR (e.type = 'election' AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
+        OR (e.type = 'election' AND e.rehearsal_since IS NULL AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
       OR (l.ends_at IS DISTINCT FROM least(e.closed_at, e.ends_at) AND ${NOT_CLOSED})
       OR coalesce(q.to_seal, 0) >= ${leastToSeal(leastWhileOpen)} OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND ${NOT_CLOSED})
       OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))

@@ -148,7 +148,8 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
   if (event === undefined) return;
   await closeLog(deps, event);
   await deps.ballotKeys.destroyRetired(eventId);
-  if (event.type === 'election') await rewriteRoll(deps, event);
+  // The end of a rehearsal wipes what the order of its roll could show.
+  if (event.type === 'election' && event.rehearsalSince === null) await rewriteRoll(deps, event);
 }
 
 /** What one step of a run is asked. */
@@ -309,7 +310,7 @@ const EMPTY_HEAD = {
 
 /** Whether an event gets a log: it was open, by the organizer's word or by the clock once it was ready, or it is over without ever having been. */
 function hasBegun(event: VotingEvent, nowMs: number): boolean {
-  if (event.rehearsalSince !== null) return statusAt(event, nowMs) === 'open';
+  if (event.rehearsalSince !== null) return statusAt(event, nowMs) !== 'scheduled';
   return wasOpened(event, nowMs) || isFinalAt(event, nowMs);
 }
 

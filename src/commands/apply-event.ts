@@ -72,6 +72,8 @@ interface ApplyOptions {
   readonly file: string;
   readonly event?: string;
   readonly dryRun?: boolean;
+  /** Shows every row, however many there are. */
+  readonly verbose?: boolean;
 }
 
 type Body = Input<'post', '/voting-events/definition'>['body'];
@@ -138,18 +140,38 @@ interface Applied {
   readonly action: 'created' | 'updated' | 'unchanged';
   readonly changes: readonly Row[];
   readonly shown: readonly Row[];
+  /** What keeps the event from opening; empty for a dry run. */
+  readonly missing?: readonly Resources['MissingPart'][];
 }
 
-function answerOf({ options, code, votingEventId, action, changes, shown }: Applied): Answer {
+/** Rows that a terminal shows one by one. */
+const MOST_SHOWN = 20;
+
+/** A few rows as they are; of many, how many there are of each kind. */
+function briefly(rows: readonly Row[]): readonly Row[] {
+  if (rows.length <= MOST_SHOWN) return rows;
+  const kinds = Map.groupBy(rows, ({ kind, action }) => JSON.stringify([kind, action]));
+  return [...kinds.values()].map((same): Row => {
+    const { kind, action } = same[0] ?? {};
+    return { kind, action, rows: same.length };
+  });
+}
+
+function answerOf({ options, code, votingEventId, action, changes, shown, missing = [] }: Applied): Answer {
   const again = commandLine(
     `event apply ${options.file}${options.event === undefined ? '' : ` --event ${options.event}`}`,
   );
   const dryRun = options.dryRun === true;
+  const hasMore = shown.length > MOST_SHOWN && options.verbose !== true;
   return {
-    value: { votingEventId, code, action, dryRun, changes },
+    value: { votingEventId, code, action, dryRun, changes, missing },
     shown: { votingEventId, code, action, dryRun, changes: changes.length },
-    ...(shown.length === 0 ? {} : { also: shown }),
+    ...(shown.length === 0 ? {} : { also: options.verbose === true ? shown : briefly(shown) }),
     next: [
+      ...(hasMore ? [`Every row: ${again}${dryRun ? ' --dry-run' : ''} --verbose`] : []),
+      ...missing.map(
+        ({ title, message }) => `Missing before it can open: ${title === null ? '' : `${title}: `}${message}`,
+      ),
       ...(dryRun && action !== 'unchanged' ? [`Nothing was changed. To apply the file: ${again}`] : []),
       ...(dryRun && action === 'created' ? ['Codes and limits of the plan are checked when it is made.'] : []),
       ...(!dryRun && action === 'created' ? [commandLine(`voters import roll.csv --event ${code} --dry-run`)] : []),
@@ -173,7 +195,7 @@ async function create(client: VotingService, options: ApplyOptions, definition: 
   if (options.dryRun === true)
     return answerOf({ ...made, code: referenceOf(options, definition), votingEventId: null });
   const { data } = await client.post('/voting-events/definition', { body: bodyOf(definition) });
-  return answerOf({ ...made, code: data.code, votingEventId: data.id });
+  return answerOf({ ...made, code: data.code, votingEventId: data.id, missing: data.missing ?? [] });
 }
 
 /**
@@ -198,6 +220,7 @@ export async function applyEvent(client: VotingService, options: ApplyOptions): 
   if (!Array.isArray(differences)) throw new Error('a dry run answers the differences');
   if (options.dryRun !== true && differences.length > 0)
     await client.put('/voting-events/{idOrCode}/definition', { path, body: bodyOf(matched) });
+  const { data: now } = await client.get('/voting-events/{idOrCode}', { path });
   const names = namesOf(stored, matched);
   const nameOf = ({ id, kind, before, after }: Difference): string =>
     kind === 'event' ? titleOf(matched.event) : (names.get(id) ?? titleOf(after ?? before ?? {}));
@@ -205,6 +228,7 @@ export async function applyEvent(client: VotingService, options: ApplyOptions): 
     options,
     code,
     votingEventId: event.id,
+    missing: options.dryRun === true ? [] : (now.missing ?? []),
     action: differences.length === 0 ? 'unchanged' : 'updated',
     changes: differences.map((difference) => ({ ...difference, name: nameOf(difference) })),
     shown: differences.map((difference): Row => {

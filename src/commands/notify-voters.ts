@@ -9,6 +9,7 @@ interface NotifyOptions {
   readonly event: string;
   readonly kind: Notification['kind'];
   readonly audience?: Notification['audience'];
+  readonly beforeOpening?: boolean;
   /** Whether to wait until all of them are sent. */
   readonly wait: boolean;
 }
@@ -17,7 +18,11 @@ interface NotifyOptions {
 const PAUSES_MS = [250, 500, 1_000, 2_000];
 const LONGEST_PAUSE_MS = 5_000;
 
-const doneOf = ({ sent, failed, skipped }: Notification): number => sent + failed + skipped;
+function wordsFor({ failed, limitReached, failing }: Notification): string {
+  if (limitReached) return 'the mails of the day are used up, the others go out tomorrow';
+  if (failing) return 'the mail server refuses them';
+  return (failed ?? 0) === 0 ? '' : `${failed} failed`;
+}
 
 async function waitForEnd(
   cli: Pick<Cli, 'json'>,
@@ -29,13 +34,13 @@ async function waitForEnd(
   const read = async (): Promise<Notification> =>
     (await client.get('/voting-events/{idOrCode}/notifications/{id}', { path })).data;
   let row = await read();
-  const bar = cli.json() || row.finishedAt !== null ? NO_PROGRESS : showProgress(row.total, doneOf(row), 'mails');
+  const bar = cli.json() || row.finishedAt !== null ? NO_PROGRESS : showProgress(row.total, row.handled, 'mails');
   const stop = listenForStop();
   try {
     for (let tries = 0; row.finishedAt === null && !stop.stopped; tries += 1) {
       await stop.sleep(PAUSES_MS[tries] ?? LONGEST_PAUSE_MS);
       row = await read();
-      bar.update(doneOf(row), row.failed === 0 ? '' : `${row.failed} failed`);
+      bar.update(row.handled, wordsFor(row));
     }
     return row;
   } finally {
@@ -53,8 +58,8 @@ export async function notifyVoters(
   [client, patient]: readonly [VotingService, VotingService],
   options: NotifyOptions,
 ): Promise<Answer> {
-  const { event, kind, audience = kind === 'key' ? 'not_invited' : 'not_voted', wait } = options;
-  const body = { kind, audience };
+  const { event, kind, audience = kind === 'key' ? 'not_invited' : 'not_voted', wait, beforeOpening } = options;
+  const body = { kind, audience, ...(beforeOpening === true ? { beforeOpening } : {}) };
   const { data } = await client.post('/voting-events/{idOrCode}/voters/notify', { path: { idOrCode: event }, body });
   if (!wait) return { value: { ...data, ...body }, next: ['The mails go out in the background.'] };
   const row = await waitForEnd(cli, patient, event, data.id);
@@ -62,10 +67,15 @@ export async function notifyVoters(
   const again = commandLine(`voters notify --event ${event} --kind ${kind}`);
   return {
     value: row,
-    refused: row.failed > 0,
+    refused: (row.failed ?? 0) > 0,
     next: [
       ...(isDone ? [] : ['Not waited for the end: the mails go on in the background.']),
-      ...(row.failed > 0 ? [`Mend the addresses of the voters whose keyStatus is failed; then: ${again}`] : []),
+      ...(row.pausedUntil === null
+        ? []
+        : [
+            `Some had a mail of this kind a short time ago: ask again after ${new Date(row.pausedUntil).toISOString()}.`,
+          ]),
+      ...((row.failed ?? 0) > 0 ? [`Mend the addresses of the voters whose keyStatus is failed; then: ${again}`] : []),
       ...(isDone && row.total === 0
         ? ['No mail was due: nobody is in this audience, or nobody of it has an e-mail address.']
         : []),

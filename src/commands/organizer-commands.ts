@@ -54,8 +54,9 @@ export function addOrganizerCommands({ program, command, group, withApi, json }:
     .argument('<file>', 'a YAML or JSON file')
     .option('--event <idOrCode>', 'the draft, where the file has no event.code', parseEvent)
     .option('--dry-run', 'say what would change, and change nothing')
+    .option('--verbose', 'show every row, however many there are')
     .addHelpText('after', APPLY_HELP)
-    .action((file: string, options: { event?: string; dryRun?: boolean }) =>
+    .action((file: string, options: { event?: string; dryRun?: boolean; verbose?: boolean }) =>
       withApi(async (client) => (await import('./apply-event.ts')).applyEvent(client, { ...options, file })),
     );
 

@@ -81,9 +81,10 @@ export function addVoterCommands(cli: Cli): void {
       'all, not_invited (for keys unless set) or not_voted (for reminders)',
       parseAudience,
     )
+    .option('--before-opening', 'mail them although the event, which is scheduled and ready, is not open yet')
     .option('--no-wait', 'do not wait until all mails are sent')
     .addHelpText('after', NOTIFY_HELP)
-    .action((options: { event: string; kind: Kind; audience?: Audience; wait: boolean }) =>
+    .action((options: { event: string; kind: Kind; audience?: Audience; beforeOpening?: true; wait: boolean }) =>
       cli.withApi(async (...clients) => (await import('./notify-voters.ts')).notifyVoters(cli, clients, options)),
     );
 }

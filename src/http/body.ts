@@ -69,3 +69,10 @@ const takeNothing = bodyFor(() => nothing);
 
 /** Takes nothing, or `{}`. @throws ApiError 422 `validation_error` */
 export const noBody = annotate(takeNothing, { body: undefined });
+
+/** Takes a body that may be left out: nothing is `{}`. @throws ApiError 422 `validation_error` */
+export const optionalBody = <Schema extends z.ZodType>(schema: Schema) =>
+  annotate(
+    bodyFor(() => schema),
+    { body: schema },
+  );

@@ -104,6 +104,12 @@ export const REFUSALS = {
     says: 'This event is closed: its roll no longer changes.',
     when: 'The event is closed: its roll takes no new voter, and no change of status, weight or group.',
   },
+  mails_early: {
+    code: 'conflict',
+    reason: 'event_not_open',
+    says: 'This event is not open yet. To mail its voters before, schedule it and send `beforeOpening: true`.',
+    when: 'The event is not open yet, and `beforeOpening` is not true; or it is a draft.',
+  },
   mails_closed: {
     code: 'conflict',
     reason: 'event_closed',

@@ -51,3 +51,12 @@ export function checkContentType(rawHeaders: readonly string[]): void {
     throw badRequest('A body needs the header Content-Type: application/json.', { field: 'Content-Type' });
   }
 }
+
+/** What every answer carries, early refusals included, before an operation adds to it. @param secure whether the service is reached over HTTPS */
+export const answerHeaders = (requestId: string, secure: boolean): Record<string, string> => ({
+  'X-Request-Id': requestId,
+  'X-Content-Type-Options': 'nosniff',
+  'Cache-Control': 'no-store',
+  'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
+  ...(secure ? { 'Strict-Transport-Security': 'max-age=31536000' } : {}),
+});

@@ -1,6 +1,6 @@
 import type { MiddlewareHandler } from 'hono';
 import type { Env, Service } from './env.ts';
-import { ownRequestId } from './request-headers.ts';
+import { answerHeaders, ownRequestId } from './request-headers.ts';
 import { RequestLife } from './request-life.ts';
 import { parseRequestTarget } from './request-target.ts';
 
@@ -17,13 +17,7 @@ export function startRequest(service: Service, newRequestId: () => string, secur
     const life = new RequestLife(c.env);
     c.set('life', life);
     c.set('known', { address: socket.remoteAddress });
-    c.set('headers', {
-      'X-Request-Id': requestId,
-      'X-Content-Type-Options': 'nosniff',
-      'Cache-Control': 'no-store',
-      'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-      ...(secure ? { 'Strict-Transport-Security': 'max-age=31536000' } : {}),
-    });
+    c.set('headers', answerHeaders(requestId, secure));
     // Headers and target were checked before the app was called (`listen`): what comes here is well-formed.
     c.set('requestTarget', parseRequestTarget(url ?? ''));
     try {

@@ -16,6 +16,8 @@ export interface MailWords {
   readonly closes: (date: string) => string;
   readonly contact: (address: string) => string;
   readonly rehearsal: string;
+  /** What a referendum is answered with. */
+  readonly options: { readonly yes: string; readonly no: string; readonly abstain: string };
   readonly key: {
     readonly subject: (title: string) => string;
     readonly intro: (title: string) => string;

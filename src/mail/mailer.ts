@@ -70,6 +70,8 @@ export interface Mail {
   readonly text: string;
   /** The same words for programs that show HTML. */
   readonly html?: string;
+  /** The address that answers go to. */
+  readonly replyTo?: string;
   /** The same for every attempt at one mail, so that a mail that arrives twice is seen to be one: letters and digits. */
   readonly id: string;
 }
@@ -110,8 +112,8 @@ function messageId(id: string, from: string): string {
 }
 
 /** What the library makes a mail of: text, and HTML beside it where there is some. */
-function messageOf({ to, subject, text, html, id }: Mail, from: string) {
-  const content = html === undefined ? { text } : { text, html };
+function messageOf({ to, subject, text, html, replyTo, id }: Mail, from: string) {
+  const content = { text, ...(html === undefined ? {} : { html }), ...(replyTo === undefined ? {} : { replyTo }) };
   return { from, to, subject: subjectText(subject), ...content, headers: HEADERS, messageId: messageId(id, from) };
 }
 

@@ -1,11 +1,14 @@
 const NUMERIC = /^-?\d+(\.\d+)?$/;
 /** Everything that a spreadsheet reads as the sign of a formula: small, full-width, raised and lowered ones too. */
 const SIGNS = '=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−';
-/** What a spreadsheet may cut off in front of it. */
-const SKIPPED = '[\\s\\p{Cf}"]*';
+/** What a spreadsheet may cut off in front of it: blanks, and everything that a font shows nothing for. */
+const SKIPPED = '[\\s\\p{Cf}\\p{Default_Ignorable_Code_Point}"]*';
 const FORMULA_START = new RegExp(`^[\\t\\r\\n]|^${SKIPPED}[${SIGNS}]`, 'u');
 /** Where a cell begins for a program that is set to another separator, which pays no heed to our quotes there. */
-const FORMULA_WITHIN = new RegExp(`(\\r\\n|[,;|\\t\\r\\n])(?=[\\p{Zs}\\p{Cf}"]*[${SIGNS}])`, 'gu');
+const FORMULA_WITHIN = new RegExp(
+  `(\\r\\n|[,;|\\t\\r\\n])(?=[\\p{Zs}\\p{Cf}\\p{Default_Ignorable_Code_Point}"]*[${SIGNS}])`,
+  'gu',
+);
 
 /** Text that no spreadsheet runs as a formula, whichever separator it is set to: an apostrophe stands before each sign. */
 export function guardFormulas(text: string): string {

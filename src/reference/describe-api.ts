@@ -25,7 +25,8 @@ function allow(schema: unknown, components: Readonly<Record<string, JsonSchema>>
   const { $ref, anyOf, oneOf, properties } = schema;
   if (typeof $ref === 'string') allow(components[$ref.slice($ref.lastIndexOf('/') + 1)], components);
   for (const choice of [anyOf, oneOf].flat()) allow(choice, components);
-  if (isObject(properties)) schema['properties'] = { ...properties, rehearsal: REHEARSAL };
+  // An event says more of its own.
+  if (isObject(properties)) schema['properties'] = { rehearsal: REHEARSAL, ...properties };
 }
 
 /**

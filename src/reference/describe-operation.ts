@@ -284,7 +284,8 @@ function describeBody(route: Operation, book: SchemaBook): JsonSchema | undefine
   if (route.bytes === true) return { required: true, content: { 'application/json': { schema: { type: 'object' } } } };
   if (route.body !== undefined) {
     const schema = book.name(`${capitalise(route.operationId)}Body`, book.describeInput(route.body));
-    return { required: true, content: { 'application/json': { schema, example: route.example } } };
+    const required = route.bodyFor !== undefined;
+    return { required, content: { 'application/json': { schema, example: route.example } } };
   }
   const bodies = Object.entries(route.bodies ?? {});
   if (bodies.length === 0) return undefined;

@@ -12,7 +12,7 @@ import type { Database } from '#src/database/client.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
-import type { Lot, ReportOptions, RoundPage } from '#src/tally/types.ts';
+import type { Lot, RoundPage } from '#src/tally/types.ts';
 import { readTurnoutByGroup } from '#src/voters/check-roll.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
@@ -24,7 +24,7 @@ import type { EventResults } from './event-results.ts';
 import { readBox } from './read-box.ts';
 import { type CountInputs, readCountInputs, type WaitingBallot } from './read-count-inputs.ts';
 import { foldRollFigures } from './read-stats.ts';
-import { BallotDefinitionLacks, RunningCount } from './running-count.ts';
+import { BallotDefinitionLacks, type EventReportOptions, RunningCount } from './running-count.ts';
 import { type Counted, describe, electorateOf, shape } from './shape-count.ts';
 
 /** The reader of a count. An auditor gets every confirmed ballot, whatever is kept back; no API key is one. */
@@ -356,7 +356,7 @@ export class EventCounter {
     definition: BallotDefinition,
     running: RunningCount,
     inputs: CountInputs,
-    ask: (options: Omit<ReportOptions, 'lot'>, isForged: boolean) => Promise<void>,
+    ask: (options: Omit<EventReportOptions, 'lot'>, isForged: boolean) => Promise<void>,
     leftOut: readonly WaitingBallot[] = [],
   ): Promise<void> {
     const all = [...inputs.queue, ...inputs.hidden, ...inputs.voided, ...leftOut];
@@ -385,6 +385,7 @@ export class EventCounter {
     await running.add(notCounted, -1);
     const options = {
       electorateMicro: definition.event.type === 'election' ? electorateOf(inputs, running) : null,
+      electorateByGroup: inputs.electorate.byGroup,
       wholeWeights: !inputs.fractional && running.fractional === 0,
       unitWeights: !inputs.weighted && running.weighted === 0,
     };

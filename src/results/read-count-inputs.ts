@@ -34,7 +34,12 @@ export interface CountInputs {
   /** Whether the ballots or their log were found not to be what was signed. */
   readonly disputed: boolean;
   /** The approved voters' weight, and of how many changes it is the sum. */
-  readonly electorate: { readonly weightMicro: bigint; readonly changes: number };
+  readonly electorate: {
+    readonly weightMicro: bigint;
+    /** The part of it in each group. */
+    readonly byGroup: ReadonlyMap<string, bigint>;
+    readonly changes: number;
+  };
   /** Whether the weight of any voter is not whole. */
   readonly fractional: boolean;
   /** Whether the weight of any voter is not 1. */
@@ -82,6 +87,8 @@ const BASE = `
   UNION ALL SELECT 'log', '0', lot_seed, frontier, NULL FROM ballot_logs WHERE voting_event_id = $1
   UNION ALL SELECT 'disputed', '0', '0', NULL, NULL FROM voting_events WHERE id = $1 AND alarm IS NOT NULL
   UNION ALL SELECT 'electorate', changes::text, weight_micro::text, NULL, NULL FROM electorate($1)
+  UNION ALL SELECT 'group', group_id, sum(weight_micro - voted_weight_micro)::text, NULL, NULL FROM roll_figures
+    WHERE voting_event_id = $1 AND status = 'approved' AND group_id <> '' GROUP BY group_id
   UNION ALL SELECT 'changes', identity_changes::text, roll_changes::text, NULL, NULL FROM voting_events WHERE id = $1
   UNION ALL (SELECT 'fractional', '0', '0', NULL, NULL FROM voters
     WHERE voting_event_id = $1 AND weight_micro % 1000000 <> 0 ORDER BY weight_micro LIMIT 1)
@@ -100,7 +107,7 @@ const HIDDEN = `
   UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
   UNION ALL (SELECT 'waiting', '0', '0', NULL, NULL FROM undisclosed_voters WHERE voting_event_id = $1 LIMIT 1)
   UNION ALL SELECT 'rare', '0', '0', NULL, NULL WHERE has_rare_weight($1)
-  UNION ALL SELECT 'withheld', '0', coalesce(sum(weight_micro), 0)::text, NULL, NULL FROM withheld_approvals($1)`;
+  UNION ALL SELECT 'withheld', group_id, weight_micro::text, NULL, NULL FROM withheld_approvals($1)`;
 
 interface MomentRow {
   readonly kind:
@@ -112,6 +119,7 @@ interface MomentRow {
     | 'log'
     | 'disputed'
     | 'electorate'
+    | 'group'
     | 'fractional'
     | 'weighted'
     | 'waiting'
@@ -153,13 +161,16 @@ export async function readCountInputs(
   afterLeaf: bigint,
   keepsBack: boolean,
 ): Promise<CountInputs> {
-  const [name, text] = keepsBack ? ['read_moment_of_secret_4', BASE + HIDDEN] : ['read_moment_5', BASE];
+  const [name, text] = keepsBack ? ['read_moment_of_secret_5', BASE + HIDDEN] : ['read_moment_6', BASE];
   const rows = await runNamed<MomentRow>(pool, name, text, [eventId, afterLeaf]);
   const of = (kind: MomentRow['kind']): MomentRow[] => rows.filter((row) => row.kind === kind);
   const box = of('box');
   const [log] = of('log');
   const [electorate] = of('electorate');
   const [changes] = of('changes');
+  const sumOf = (found: readonly MomentRow[]): bigint => found.reduce((sum, { amount }) => sum + BigInt(amount), 0n);
+  const withheld = of('withheld');
+  const withheldOf = (group: string): bigint => sumOf(withheld.filter(({ number }) => number === group));
   return {
     box: box.length === MAX_BOX_BLOCKS ? undefined : boxOf(box, afterLeaf),
     queue: of('queue').map(ballotOf),
@@ -172,7 +183,8 @@ export async function readCountInputs(
     lot: log === undefined ? undefined : { seed: log.amount },
     disputed: of('disputed').length > 0,
     electorate: {
-      weightMicro: BigInt(electorate?.amount ?? 0) - BigInt(of('withheld')[0]?.amount ?? 0),
+      weightMicro: BigInt(electorate?.amount ?? 0) - sumOf(withheld),
+      byGroup: new Map(of('group').map(({ number, amount }) => [number, BigInt(amount) - withheldOf(number)])),
       changes: Number(electorate?.number ?? 0),
     },
     fractional: of('fractional').length > 0,

@@ -24,6 +24,8 @@ export class BallotDefinitionLacks extends Error {}
 
 /** One position under way. */
 interface Counted {
+  /** The group that it is open to alone; null for everybody. */
+  readonly groupId: string | null;
   readonly count: PositionCount;
   /** By a candidate's number: its index in the count, or -1. */
   readonly indexByNumber: Int32Array;
@@ -105,6 +107,12 @@ export interface SavedRunningCount {
   readonly positions: ReadonlyMap<number, SavedCount & { readonly named: Float64Array }>;
 }
 
+/** What the figures of an event are made with. */
+export interface EventReportOptions extends ReportOptions {
+  /** The part of the electorate in each group; positions of a group are measured against it. */
+  readonly electorateByGroup?: ReadonlyMap<string, bigint>;
+}
+
 /** A count of all positions of an event, under one version of its definition, that grows with the box. */
 export class RunningCount {
   readonly definitionVersion: number;
@@ -132,6 +140,7 @@ export class RunningCount {
       const before = saved?.positions.get(position.number);
       const unlisted = candidates.map(({ status }) => status === 'pending' || status === 'rejected');
       this.#positions.set(position.number, {
+        groupId: position.groupId,
         count: startCount(tallyPosition(position, candidates), before),
         indexByNumber: indexNumbers(candidates),
         named: before?.named.slice() ?? new Float64Array(candidates.length),
@@ -206,11 +215,13 @@ export class RunningCount {
   }
 
   /** The results of all positions, with pauses between two of them: a ranked one may take a second. */
-  async report(options: ReportOptions): Promise<PositionResult[]> {
+  async report({ electorateByGroup, ...options }: EventReportOptions): Promise<PositionResult[]> {
     const results: PositionResult[] = [];
     const pauses = new Pauses();
-    for (const { count, named, unlisted, hasUnlisted } of this.#positions.values()) {
-      const result = count.report(options);
+    for (const { count, named, unlisted, hasUnlisted, groupId } of this.#positions.values()) {
+      const isGrouped = groupId !== null && options.electorateMicro !== null;
+      const electorateMicro = isGrouped ? (electorateByGroup?.get(groupId) ?? 0n) : options.electorateMicro;
+      const result = count.report({ ...options, electorateMicro, atLeastTurnout: isGrouped });
       const candidates = hasUnlisted
         ? result.candidates.filter((_, index) => unlisted[index] === false || named[index] !== 0)
         : result.candidates;

@@ -1,11 +1,11 @@
 import { createHash } from 'node:crypto';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { microToDecimal, microToNumber, shareOf } from '#src/platform/decimal.ts';
-import type { Lot, ReportOptions } from '#src/tally/types.ts';
+import type { Lot } from '#src/tally/types.ts';
 import type { EventCounter, ResultsAudience } from './count-event.ts';
 import type { EventResults } from './event-results.ts';
 import type { CountInputs } from './read-count-inputs.ts';
-import type { RunningCount } from './running-count.ts';
+import type { EventReportOptions, RunningCount } from './running-count.ts';
 
 /** What of the results needs a count; the rest is of the event and the clock. */
 export interface Counted {
@@ -33,14 +33,24 @@ export function describe(running: RunningCount, inputs: CountInputs, lot: Lot | 
     hash.update(`${ballots.length};`);
     for (const tag of ballots.map(({ codeTag }) => codeTag).toSorted(Buffer.compare)) hash.update(tag);
   }
-  const { weightMicro } = inputs.electorate;
+  const { weightMicro, byGroup } = inputs.electorate;
+  const groups = [...byGroup].toSorted(([one], [other]) => (one < other ? -1 : 1)).flat();
   const { fractional, weighted } = inputs;
-  const made = [running.definitionVersion, running.lastLeaf, weightMicro, fractional, weighted, lot?.seed, lot?.root];
+  const made = [
+    running.definitionVersion,
+    running.lastLeaf,
+    weightMicro,
+    ...groups,
+    fractional,
+    weighted,
+    lot?.seed,
+    lot?.root,
+  ];
   return [...made, hash.digest('hex')].join(' ');
 }
 
 /** The figures of a moment that a count gives. */
-export async function shape(running: RunningCount, options: ReportOptions): Promise<Omit<Counted, 'isForged'>> {
+export async function shape(running: RunningCount, options: EventReportOptions): Promise<Omit<Counted, 'isForged'>> {
   const { electorateMicro } = options;
   const positions = await running.report(options);
   return {

@@ -10,7 +10,7 @@ import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { checkFraming, checkRequestSyntax } from './framing.ts';
-import { closeAfter, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
+import { closeAfter, type RefusingService, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
 
 const MAX_HEADER_BYTES = 16 * 1024;
 export const MAX_HEADERS = 200;
@@ -45,6 +45,8 @@ export interface ListenOptions extends SocketOptions {
   readonly host: string;
   /** Where refusals say that they are explained; they say nothing of it when left out. */
   readonly referenceUrl?: string;
+  /** Whether it is reached over HTTPS. */
+  readonly secure?: boolean;
   /** Called for the requests that are refused before the app sees them, and of faults of the listening socket. */
   readonly log?: Log | undefined;
   /** Counts the requests that are refused before the app sees them. */
@@ -92,7 +94,7 @@ class HttpServer {
   readonly #log: Log | undefined;
   readonly #observe: ListenOptions['observe'];
   readonly #limits: AnswerLimits;
-  readonly #referenceUrl: string | undefined;
+  readonly #service: RefusingService;
   readonly #sockets = new Set<Socket>();
   /** The answers that are not finished, in the order of their requests. */
   readonly #unanswered = new Set<ServerResponse>();
@@ -104,10 +106,10 @@ class HttpServer {
   constructor(options: ListenOptions) {
     this.#log = options.log;
     this.#observe = options.observe;
-    this.#referenceUrl = options.referenceUrl;
+    this.#service = { referenceUrl: options.referenceUrl, secure: options.secure === true };
     this.#limits = options.answerLimits ?? ANSWER_LIMITS;
     // A backstop for what should never come: node-server itself would answer it bare.
-    const errorHandler = (fault: unknown): Response => refusalResponse(this.#errorOf(fault), options.referenceUrl);
+    const errorHandler = (fault: unknown): Response => refusalResponse(this.#errorOf(fault), this.#service);
     // HTTP/1.0 may name no host; nothing depends on it.
     const hostname = 'localhost';
     const fetch = options.fetch as Parameters<typeof getRequestListener>[0];
@@ -134,11 +136,7 @@ class HttpServer {
       const error = badRequest('CONNECT is not supported.');
       // Node has let go of this connection: no one else handles its errors.
       socket.on('error', () => socket.destroy());
-      this.#note(
-        refuseOnSocket(socket, error, request.rawHeaders, this.#referenceUrl),
-        error,
-        request.socket.remoteAddress,
-      );
+      this.#note(refuseOnSocket(socket, error, request.rawHeaders, this.#service), error, request.socket.remoteAddress);
     });
   }
 
@@ -150,11 +148,7 @@ class HttpServer {
   }
 
   #refuse(response: ServerResponse, error: ApiError, closing: boolean): void {
-    this.#note(
-      refuseOnResponse(response, error, closing, this.#referenceUrl),
-      error,
-      response.req.socket.remoteAddress,
-    );
+    this.#note(refuseOnResponse(response, error, closing, this.#service), error, response.req.socket.remoteAddress);
   }
 
   #errorOf(fault: unknown): ApiError {
@@ -220,7 +214,7 @@ class HttpServer {
       else if (socket.writable) {
         const refusal = framingRefusal(error.code);
         const address = socket instanceof Socket ? socket.remoteAddress : undefined;
-        this.#note(refuseOnSocket(socket, refusal, broken?.req.rawHeaders ?? [], this.#referenceUrl), refusal, address);
+        this.#note(refuseOnSocket(socket, refusal, broken?.req.rawHeaders ?? [], this.#service), refusal, address);
       }
     };
     const previous = before.at(-1);
@@ -237,6 +231,7 @@ class HttpServer {
       observe: _observe,
       serverOptions: _serverOptions,
       referenceUrl: _referenceUrl,
+      secure: _secure,
       answerLimits: _answerLimits,
       ...socketOptions
     } = options;

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { type ServerResponse, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { envelope } from '#src/http/errors.ts';
-import { ownRequestId } from '#src/http/request-headers.ts';
+import { answerHeaders, ownRequestId } from '#src/http/request-headers.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 
@@ -14,16 +14,24 @@ interface Refusal {
   readonly body: string;
 }
 
-function composeRefusal(error: ApiError, rawHeaders: readonly string[], referenceUrl: string | undefined): Refusal {
+/** What a refusal says of the service. */
+export interface RefusingService {
+  readonly referenceUrl: string | undefined;
+  /** Whether it is reached over HTTPS. */
+  readonly secure: boolean;
+}
+
+function composeRefusal(
+  error: ApiError,
+  rawHeaders: readonly string[],
+  { referenceUrl, secure }: RefusingService,
+): Refusal {
   const requestId = ownRequestId(rawHeaders) ?? randomUUID();
   const body = envelope(error, requestId, referenceUrl);
   const headers = {
     'Content-Type': 'application/json',
     'Content-Length': String(Buffer.byteLength(body)),
-    'Cache-Control': 'no-store',
-    'Content-Security-Policy': "default-src 'none'; frame-ancestors 'none'",
-    'X-Content-Type-Options': 'nosniff',
-    'X-Request-Id': requestId,
+    ...answerHeaders(requestId, secure),
     ...(error.retryAfterSeconds === undefined ? {} : { 'Retry-After': String(error.retryAfterSeconds) }),
   };
   return { status: error.status, requestId, headers, body };
@@ -34,16 +42,16 @@ export function refuseOnResponse(
   response: ServerResponse,
   error: ApiError,
   closing: boolean,
-  referenceUrl: string | undefined,
+  service: RefusingService,
 ): string {
-  const { status, requestId, headers, body } = composeRefusal(error, response.req.rawHeaders, referenceUrl);
+  const { status, requestId, headers, body } = composeRefusal(error, response.req.rawHeaders, service);
   response.writeHead(status, closing ? { ...headers, Connection: 'close' } : headers).end(body);
   return requestId;
 }
 
 /** The same as a response of the app's kind. */
-export function refusalResponse(error: ApiError, referenceUrl: string | undefined): Response {
-  const { status, headers, body } = composeRefusal(error, [], referenceUrl);
+export function refusalResponse(error: ApiError, service: RefusingService): Response {
+  const { status, headers, body } = composeRefusal(error, [], service);
   return new Response(body, { status, headers });
 }
 
@@ -63,9 +71,9 @@ export function refuseOnSocket(
   socket: Duplex,
   error: ApiError,
   rawHeaders: readonly string[],
-  referenceUrl: string | undefined,
+  service: RefusingService,
 ): string {
-  const { status, requestId, headers, body } = composeRefusal(error, rawHeaders, referenceUrl);
+  const { status, requestId, headers, body } = composeRefusal(error, rawHeaders, service);
   const lines = Object.entries({ ...headers, Connection: 'close' }).map(([name, value]) => `${name}: ${value}\r\n`);
   closeAfter(socket, `HTTP/1.1 ${status} ${STATUS_CODES[status]}\r\n${lines.join('')}\r\n${body}`);
   return requestId;

@@ -226,14 +226,13 @@ function report(
 }
 
 /**
- * Moving half of what the last two are apart changes the winner; a smaller change, earlier in the count, may do it too.
+ * A tie for a seat needs no change, by whatever rule it was broken. Moving half of what the last two are apart changes the winner; a smaller change, earlier in the count, may do it too.
  * Ballots of many weights cannot be moved to the exact half, so nothing is said of them.
  */
 function marginOfFinalTwo({ finalTwo, seatTie }: RankedOutcome, unitWeights: boolean): Margin | null {
-  const [first, second] = finalTwo ?? [];
-  if (first === undefined || second === undefined) return null;
   if (seatTie !== null) return NO_MARGIN;
-  if (!unitWeights) return null;
+  const [first, second] = finalTwo ?? [];
+  if (first === undefined || second === undefined || !unitWeights) return null;
   const micro = ceilTo(stepOf(true), first.weight - second.weight, 2n * 10n ** BigInt(VALUE_DECIMALS));
   return { votes: scaledToDecimal(micro, WEIGHT_DECIMALS), exact: false, bound: 'upper' };
 }

@@ -51,8 +51,11 @@ function report(
   rules: ReferendumRules,
   sums: BallotSums,
   turnoutMicro: bigint,
-  options: ReportOptions,
+  given: ReportOptions,
 ): PositionResult {
+  const isShort =
+    given.atLeastTurnout === true && given.electorateMicro !== null && given.electorateMicro < turnoutMicro;
+  const options = isShort ? { ...given, electorateMicro: turnoutMicro } : given;
   const { ballots, abstentions } = sums.participation;
   const weightsMicro = sums.weightsMicro();
   const votes: Votes = {

@@ -101,8 +101,10 @@ export interface Lot {
 export interface ReportOptions {
   /** Null until the result is final: a tie for a seat by lot stays undecided, and eliminations that need it are provisional. */
   readonly lot: Lot | null;
-  /** Weight of the approved voters, or null where there is no roll (polls). */
+  /** Weight of the approved voters whom the position is open to, or null where there is no roll (polls). */
   readonly electorateMicro: bigint | null;
+  /** Whether approvals are kept back that ballots show: no more than all have voted then. */
+  readonly atLeastTurnout?: boolean;
   /** Whether every weight of the event is a whole number: then `votesWon` is the weighted figure, otherwise heads. */
   readonly wholeWeights: boolean;
   /** Whether every weight of the event is 1: margins are then exact, and a transferable vote has the Droop quota. */

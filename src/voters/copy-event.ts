@@ -23,10 +23,12 @@ import type { Log } from '#src/platform/log.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
+import { carryInvite } from '#src/voting-events/change-invites.ts';
 import { createEvent, type EventDeps } from '#src/voting-events/create-event.ts';
 import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
+import { COPY_RUNNING } from '#src/voting-events/opening.ts';
 import { findEventById, lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
 import { insertVoters, newVoter, recordVoters, type VoterDeps } from './create-voters.ts';
@@ -41,7 +43,8 @@ const copyEventBody = z.strictObject({
 });
 
 /**
- * Makes a draft of the same settings, groups, positions, candidates and sponsors in the caller's own account (completions 10.4).
+ * Makes a draft of the same settings, groups, positions, candidates and sponsors in the caller's own account (completions 10.4), or
+ * with voters in the owner's (completions 2.5).
  * Voters follow as a job. Prices are taken along within an account alone: a payment business belongs to one.
  * @throws ApiError 409 `not_ready` while voters are still copied into the source; 422 `plan_limit` for events, or for the voters to copy
  */
@@ -51,11 +54,17 @@ async function copyEvent(
   organizer: Organizer,
   { title, withVoters }: z.output<typeof copyEventBody>,
 ): Promise<VotingEvent> {
-  const { caller } = organizer;
+  const { role } = organizer;
+  // A roll stays with its owner: an editor's copy of it belongs to the owner too, and is shared with the editor.
+  const isForOwner = withVoters && role !== 'owner';
+  if (withVoters && role === 'viewer') throw refuse('role', { required: 'editor', granted: role });
+  const caller = isForOwner
+    ? { ...organizer.caller, accountId: organizer.event.accountId, plan: organizer.ownerPlan }
+    : organizer.caller;
   const source = await lockForChange(tx, organizer.event.id);
   // Its own voters are still coming: a copy of what is there would look whole, and lack the others.
   if (withVoters && (source.copyDone ?? 0) < (source.copyTotal ?? 0))
-    throw refuse('not_ready', { missing: [{ what: 'copy' }] });
+    throw refuse('not_ready', { missing: [COPY_RUNNING] });
   const { voter, candidate, ballot, results, ...shown } = viewEvent(source, source.lockedAt);
   const shared: Parameters<typeof createEvent>[3] = {
     title,
@@ -77,13 +86,14 @@ async function copyEvent(
     logoUrl: shown.logoUrl,
   };
   return createEvent(tx, deps, caller, shared, async (made) => {
-    const withPrices = await keepsPrices(tx, deps, organizer, source);
+    const withPrices = await keepsPrices(tx, deps, { caller }, source);
     const nowMs = source.lockedAt;
     const groups = await copyBallotDefinition(tx, deps.ids, {
       sourceId: source.id,
       eventId: made.id,
       nowMs,
       withPrices,
+      withEmails: caller.accountId === source.accountId,
     });
     const total = withVoters ? await countCopied(tx, source.id) : 0;
     const limit = deps.plans[caller.plan as keyof Plans].votersPerEvent;
@@ -100,6 +110,7 @@ async function copyEvent(
       await tx.insert(rollCopies).values({ ...order, tag: tagOfCopy(deps.secrets, order, { copyUntil }) });
       await enqueue(tx, COPY_ROLL, { eventId: made.id }, { key: made.id });
     }
+    if (isForOwner) await carryInvite(tx, deps, source, made, organizer.caller.accountId);
     return renewBallotDefinition(tx, made.id, nowMs);
   });
 }
@@ -117,7 +128,7 @@ const pricesOf = (source: VotingEvent) => ({
 async function keepsPrices(
   tx: Transaction,
   deps: EventDeps,
-  { caller }: Organizer,
+  { caller }: Pick<Organizer, 'caller'>,
   source: VotingEvent,
 ): Promise<boolean> {
   if (source.accountId !== caller.accountId || source.paymentBusinessId === null) return false;
@@ -139,9 +150,9 @@ export function copyRouter(deps: Deps): Hono<Env> {
       path: '/voting-events/:idOrCode/copy',
       scope: 'write',
       description:
-        'A draft with a code of its own, in the account of the key: settings, groups, positions, candidates and sponsors, without times, ballots, invites and webhook endpoints. Prices and the payment business are taken along within one account, where the plan and the business still allow them. Registrations that were never approved stay behind. With `withVoters` the voters follow in the background: `copy` of the new event shows how many there are, and it does not open before all are.',
+        'A draft with a code of its own, in the account of the key; with its voters, in that of the owner, and shared with the editor who asked: settings, groups, positions, candidates and sponsors, without times, ballots, invites and webhook endpoints. Prices and the payment business are taken along within one account, where the plan and the business still allow them. Registrations that were never approved stay behind. With `withVoters` the voters follow in the background: `copy` of the new event shows how many there are, and it does not open before all are.',
       answers: answersCreated(votingEventView, 'The copy, a draft.'),
-      refusals: ['plan_limit', 'not_ready'],
+      refusals: ['plan_limit', 'not_ready', 'role'],
       example: { title: 'Board of the reading club 2027', withVoters: true },
     }),
     loadEvent(deps),

@@ -9,9 +9,11 @@ import { refuse } from '#src/http/refusals.ts';
 import { issuesOf } from '#src/http/validation.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
+import { notFound, validationError } from '#src/platform/errors.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { isAllowed, lifeRefusal } from '#src/voting-events/life.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import { findTaken, groupsFor, rowIssues, type VoterDeps } from './create-voters.ts';
 import { importVoters } from './import-voters.ts';
 import { rollImports } from './tables.ts';
@@ -100,7 +102,7 @@ function requireOpenRoll(deps: VoterDeps, { event }: Organizer): void {
   if (!isAllowed('add_voters', event, deps.clock.now())) throw lifeRefusal('event_closed');
 }
 
-/** Imports all rows or none, or only says what would become of them (completions 10.3). @throws ApiError 409, 422 `plan_limit` */
+/** Imports all rows or none, or only says what would become of them (completions 10.3). @throws ApiError 409; 422 with all bad rows, `plan_limit` */
 export async function importWhole(
   tx: Transaction,
   deps: VoterDeps,
@@ -110,8 +112,15 @@ export async function importWhole(
 ): Promise<ImportedRoll> {
   requireOpenRoll(deps, organizer);
   const { accepted, rejected } = await judgeRows(tx, deps, organizer, rows);
-  if (rejected.length > 0 && mode === 'all') return resultOf(0, rejected);
-  if (dryRun === true) return resultOf(accepted.length, rejected);
+  const isRefused = rejected.length > 0 && mode === 'all';
+  if (dryRun === true) return resultOf(isRefused ? 0 : accepted.length, rejected);
+  if (isRefused) {
+    const issues = rejected.map(({ index, field, message }) => ({
+      field: field === '' ? `voters[${index}]` : `voters[${index}].${field}`,
+      message,
+    }));
+    throw validationError(issues, { ...resultOf(0, rejected) });
+  }
   const { refused } = await importVoters(deps, organizer)(tx, accepted);
   // Another request that began earlier has committed one of them in between.
   if (refused.length > 0) throw refuse('voter_just_added');
@@ -135,6 +144,7 @@ export async function importPart(
   let progress = await inTransaction(deps.db, async (tx) => {
     const begun = await holdImport(tx, eventId, requestKeys);
     if (begun !== undefined) return begun;
+    if ((await findEventById(tx, eventId)) === undefined) throw notFound();
     // Nothing is begun where the plan has no room for all of it.
     await judgeRows(tx, deps, organizer, rows);
     if (claim !== undefined) await beginImport(tx, eventId, requestKeys, NOTHING_DONE, deps.clock.now());
@@ -144,6 +154,7 @@ export async function importPart(
     const { next, answer } = await inTransaction(deps.db, async (tx) => {
       // Another process may have taken over from this one: both go on where the last of them was.
       const done = claim === undefined ? progress : await holdImport(tx, eventId, requestKeys);
+      if (done === undefined && (await findEventById(tx, eventId)) === undefined) throw notFound();
       if (done === undefined) throw refuse('idempotency_in_progress');
       const after = await importChunk(tx, deps, organizer, rows, done);
       if (after.rowsDone < voters.length) {

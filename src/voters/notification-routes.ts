@@ -18,7 +18,7 @@ import { answer } from '#src/http/send.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
-import { isAllowed } from '#src/voting-events/life.ts';
+import { requireMailable } from '#src/voting-events/life.ts';
 import { keepsBack } from '#src/voting-events/lifecycle.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -39,19 +39,19 @@ import { LIST_NOTIFIED, type ListNotified } from './notify-voters.ts';
 
 /**
  * Has keys or reminders mailed to many voters (completions 10.2). The mails are jobs: this only counts whom they go to.
- * @throws ApiError 409 `not_an_election` in a poll, 409 `event_closed` once no one can vote any more
+ * @throws ApiError 409 `not_an_election` in a poll, 409 as `requireMailable` says
  */
 async function notifyVoters(
   tx: Transaction,
   deps: VoterDeps,
   organizer: Organizer,
-  { audience, kind }: z.output<typeof notifyVotersBody>,
+  { audience, kind, beforeOpening }: z.output<typeof notifyVotersBody>,
 ): Promise<{ readonly id: string; readonly queued: number }> {
   const event = await holdEvent(tx, organizer.event.id);
   if (event === undefined) throw notFound();
   if (event.type === 'poll') throw refuse('poll_without_keys');
   const nowMs = deps.clock.now();
-  if (!isAllowed('mail_voters', event, nowMs)) throw refuse('mails_closed');
+  requireMailable(event, nowMs, beforeOpening === true);
   const { total, due } = await countAudience(tx, event.id, audience, kind);
   // The next ID of a voter that anybody makes: later ones are none of this audience.
   const listUntil = deps.ids.sortable('vtr');
@@ -99,7 +99,7 @@ export function notificationRouter(deps: Deps): Hono<Env> {
       goesWithRehearsal: true,
       description: `Mails go out in the background and go on after any interruption; \`GET …/notifications/:id\` shows how far they are. A voter gets mails of one kind at least ${PAUSE_HOURS.key} hours apart, reminders ${PAUSE_HOURS.reminder} hours, whatever is asked for; single mails by \`…/voter-key\` are not counted in. Voters who wait for approval or were rejected get none. A plan sends ${aDay.free}, ${aDay.pro} or ${aDay.enterprise} mails a day.`,
       answers: answersQueuedMails,
-      refusals: ['not_an_election', 'mails_closed'],
+      refusals: ['not_an_election', 'mails_early', 'not_ready', 'mails_closed'],
       example: { audience: 'not_invited', kind: 'key' },
     }),
     event,
@@ -127,7 +127,10 @@ export function notificationRouter(deps: Deps): Hono<Env> {
     async (c) => {
       const { event: row } = c.get('target');
       const found = await listNotifications(deps.db, row.id, c.get('query'));
-      return answer(c, listNewest(found, found.rows.map((one) => viewNotification(one, isKeptBack(row))).reverse()));
+      return answer(
+        c,
+        listNewest(found, found.rows.map((one) => viewNotification(one, isKeptBack(row), deps.clock.now())).reverse()),
+      );
     },
   );
   router.on(
@@ -142,7 +145,7 @@ export function notificationRouter(deps: Deps): Hono<Env> {
     notification,
     async (c) => {
       const { row, event: of } = c.get('target');
-      return answer(c, ok(viewNotification(row, isKeptBack(of))));
+      return answer(c, ok(viewNotification(row, isKeptBack(of), deps.clock.now())));
     },
   );
   return router;

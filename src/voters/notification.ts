@@ -1,6 +1,6 @@
 import { and, desc, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import type { Database, Executor, Transaction } from '#src/database/client.ts';
 import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
@@ -9,6 +9,7 @@ import { searchField } from '#src/http/fields.ts';
 import { cutNewest, MOST_ROWS, type Newest, type TimeWindow, windowFields } from '#src/http/newest.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { notificationMails, notifications, notifiedVoters } from './tables.ts';
+import { beforeOpeningField } from './voter.ts';
 
 /** Whom mails go to. */
 const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const;
@@ -29,6 +30,7 @@ export const notifyVotersBody = z.strictObject({
     'Approved voters with an e-mail address: `all` of them, those without a valid voter key, or those who have not voted.',
   ),
   kind: kind.describe('`key`: the invitation with the voter key. `reminder`: a reminder, with a further key.'),
+  beforeOpening: beforeOpeningField(),
 });
 
 export const listNotificationsQuery = z.strictObject({
@@ -55,28 +57,43 @@ export const notificationView = z
     kind,
     audience,
     total: z.int().meta({ description: 'Voters of the audience with an e-mail address.' }),
-    sent: z.int(),
-    failed: z.int().meta({ description: 'Refused by the receiving side, or given up after two days.' }),
-    skipped: z.int().meta({
+    handled: z.int().meta({
       description:
-        'Had a mail of this kind a short time ago, left the audience before their turn, or were over a limit of mails.',
+        'Voters whose mail has come to its end, however it did. Of mails to those who have not voted in steps of 100, or all at once.',
     }),
+    sent: z.int().nullable(),
+    failed: z.int().nullable().meta({ description: 'Refused by the receiving side, or given up after two days.' }),
+    skipped: z.int().nullable().meta({
+      description: 'Had a mail of this kind a short time ago, or left the audience before their turn.',
+    }),
+    pausedUntil: timeShape().nullable().meta({
+      description:
+        'When all may be mailed again who were skipped because they had a mail of this kind a short time ago.',
+    }),
+    limitReached: z.boolean().meta({
+      description: "Whether the plan's mails of the day are used up: the others go out when the day is over.",
+    }),
+    failing: z.boolean().meta({ description: 'Whether the mail server refused the last 20 tries.' }),
     startedAt: timeShape(),
     finishedAt: timeShape().nullable(),
   })
   .meta({
     id: 'Notification',
     description:
-      'Mails to many voters. Of mails to those who have not voted, all count as `sent` until the result is final: who was left out had voted.',
+      'Mails to many voters. Of mails to those who have not voted, `sent`, `failed` and `skipped` are null until the result is final: who was left out had voted.',
     examples: [
       {
         id: EXAMPLE.notification,
         kind: 'key',
         audience: 'not_invited',
         total: 2,
+        handled: 1,
         sent: 1,
         failed: 0,
         skipped: 0,
+        pausedUntil: null,
+        limitReached: false,
+        failing: false,
         startedAt: EXAMPLE.openedAt,
         finishedAt: null,
       },
@@ -84,14 +101,29 @@ export const notificationView = z
   });
 
 /** @param keepsBack whether the event keeps back who voted: then a figure must not say how many of the audience had */
-export function viewNotification(row: Notification, keepsBack: boolean): z.output<typeof notificationView> {
+export function viewNotification(
+  row: Notification,
+  keepsBack: boolean,
+  nowMs: number,
+): z.output<typeof notificationView> {
   const { id, kind: of, audience: to, total, sent, failed, skipped, voted, createdAt, finishedAt } = row;
-  const figures =
-    to === 'not_voted' && keepsBack
-      ? { sent: sent + failed + skipped + voted, failed: 0, skipped: 0 }
-      : { sent, failed, skipped: skipped + voted };
-  return { id, kind: of, audience: to, total, ...figures, startedAt: createdAt, finishedAt };
+  const isSilent = to === 'not_voted' && keepsBack;
+  const done = sent + failed + skipped + voted;
+  return {
+    ...{ id, kind: of, audience: to, total },
+    handled: isSilent && finishedAt === null ? done - (done % HANDLED_TOGETHER) : done,
+    ...(isSilent ? { sent: null, failed: null, skipped: null } : { sent, failed, skipped: skipped + voted }),
+    pausedUntil: row.pausedUntil,
+    limitReached: finishedAt === null && row.limitedUntil !== null && row.limitedUntil > nowMs,
+    failing: row.refusedTries >= FAILING_TRIES,
+    startedAt: createdAt,
+    finishedAt,
+  };
 }
+
+/** Mails to those who have not voted show their progress in steps of so many: how long one takes says whether its voter had voted. */
+const HANDLED_TOGETHER = 100;
+const FAILING_TRIES = 20;
 
 /** One voter gets mails of one kind this far apart at least (completions 10.2). */
 export const PAUSE_HOURS: Readonly<Record<NotificationKind, number>> = { key: 24, reminder: 6 };
@@ -101,19 +133,16 @@ const pauseMs = (kind: NotificationKind): number => PAUSE_HOURS[kind] * HOUR_MS;
 const COUNTED_EXACTLY = 200_000;
 
 /**
- * The condition of an audience for voters `v`. Who voted in a secret event and is not disclosed counts as one who has not, here
- * and in every figure (completions 5.6); the mail itself is left out when its turn comes.
+ * The condition of an audience for voters `v`. Those who have not voted are not picked here: no figure may say how many they are
+ * (completions 10.2); the mail of a voter who voted is left out when its turn comes.
  */
 function inAudience(audience: Audience) {
   const mailable = sql`v.email IS NOT NULL AND v.status = 'approved' AND NOT v.approved_by_key
     AND v.deleted_at IS NULL AND v.erased_at IS NULL AND v.source <> 'poll'`;
-  if (audience === 'all') return mailable;
-  if (audience === 'not_invited')
-    return sql`${mailable} AND NOT EXISTS (SELECT 1 FROM voter_keys k
+  return audience !== 'not_invited'
+    ? mailable
+    : sql`${mailable} AND NOT EXISTS (SELECT 1 FROM voter_keys k
       WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)`;
-  return sql`${mailable} AND NOT EXISTS (SELECT 1 FROM participation p
-    WHERE p.voting_event_id = v.voting_event_id AND p.participant = v.id AND NOT EXISTS (SELECT 1 FROM undisclosed_voters u
-      WHERE u.voting_event_id = v.voting_event_id AND u.voter_id = v.id))`;
 }
 
 const isPausing = (kind: NotificationKind) => sql`EXISTS (SELECT 1 FROM notified_voters n
@@ -142,6 +171,8 @@ export async function countAudience(
     FROM roll v`);
   const [row] = rows;
   if (row === undefined) throw new Error('a count returned no row');
+  // What is due of those who have not voted would say how many they are.
+  if (audience === 'not_voted') row.due = row.total;
   return row.is_large ? { total: row.roll, due: row.roll } : { total: row.total, due: row.due };
 }
 
@@ -228,12 +259,16 @@ export async function listNextVoters(
     looked: number;
     wanted: number;
     claimed: string[] | null;
+    paused: string | null;
   }>(sql`
     WITH page AS (
       SELECT v.* FROM voters v WHERE v.voting_event_id = ${votingEventId} AND v.id > ${listedTo} AND v.id <= ${listUntil}
       ORDER BY v.id LIMIT ${limit}
     ), wanted AS (
       SELECT v.id FROM page v WHERE ${inAudience(audience)}
+    ), paused AS (
+      SELECT max(n.notified_at) + ${pauseMs(kind)}::bigint AS until FROM notified_voters n JOIN wanted w ON w.id = n.voter_id
+      WHERE n.voting_event_id = ${votingEventId} AND n.kind = ${kind} AND n.notified_at > now_ms() - ${pauseMs(kind)}::bigint
     ), claimed AS (
       INSERT INTO notified_voters AS n (voting_event_id, voter_id, kind, notified_at)
       SELECT ${votingEventId}, w.id, ${kind}, now_ms() FROM wanted w ORDER BY w.id
@@ -245,7 +280,8 @@ export async function listNextVoters(
       SELECT ${votingEventId}, ${id}, c.voter_id FROM claimed c RETURNING voter_id
     )
     SELECT (SELECT max(p.id) FROM page p) AS last, (SELECT count(*)::int FROM page) AS looked,
-      (SELECT count(*)::int FROM wanted) AS wanted, (SELECT array_agg(m.voter_id ORDER BY m.voter_id) FROM mails m) AS claimed`);
+      (SELECT count(*)::int FROM wanted) AS wanted, (SELECT array_agg(m.voter_id ORDER BY m.voter_id) FROM mails m) AS claimed,
+      (SELECT until FROM paused) AS paused`);
   const [row] = rows;
   const voterIds = row?.claimed ?? [];
   const isLast = (row?.looked ?? 0) < limit;
@@ -254,6 +290,7 @@ export async function listNextVoters(
     .set({
       listedTo: row?.last ?? listedTo,
       skipped: sql`${notifications.skipped} + ${(row?.wanted ?? 0) - voterIds.length}`,
+      ...(row?.paused == null ? {} : { pausedUntil: sql`greatest(paused_until, ${row.paused}::bigint)` }),
       ...(isLast ? { listedAt: sql`now_ms()` } : {}),
     })
     .where(byId(votingEventId, id));
@@ -304,9 +341,27 @@ export async function endMail(
       );
   await tx
     .update(notifications)
-    .set({ [end]: sql`${notifications[end]} + 1` })
+    .set({ [end]: sql`${notifications[end]} + 1`, ...triesAfter(end) })
     .where(byId(votingEventId, id));
   await finishIfDone(tx, votingEventId, id);
+}
+
+const triesAfter = (end: MailEnd) => {
+  if (end === 'sent') return { refusedTries: 0 };
+  return end === 'failed' ? { refusedTries: sql`${notifications.refusedTries} + 1` } : {};
+};
+
+/** Notes that the mail server did not take a mail, which is tried again. */
+export async function noteRefusedTry(db: Database, { votingEventId, id }: Notification): Promise<void> {
+  await db
+    .update(notifications)
+    .set({ refusedTries: sql`${notifications.refusedTries} + 1` })
+    .where(byId(votingEventId, id));
+}
+
+/** Notes until when the plan has no mail left. */
+export async function noteLimit(db: Database, { votingEventId, id }: Notification, until: number): Promise<void> {
+  await db.update(notifications).set({ limitedUntil: until }).where(byId(votingEventId, id));
 }
 
 /**

@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
-import { takeMailOnce } from '#src/accounts/take-mail.ts';
+import { findMailLimit, type MailLimit } from '#src/accounts/take-mail.ts';
 import { type Database, inPatientTransaction, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, enqueueLast, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
@@ -21,6 +21,8 @@ import {
   lockUnlisted,
   type MailEnd,
   type Notification,
+  noteLimit,
+  noteRefusedTry,
 } from './notification.ts';
 import { findVoter } from './repository.ts';
 import { keyMail, type SendVoterKeyDeps } from './send-voter-key.ts';
@@ -101,13 +103,27 @@ async function mailNotifiedVoter(deps: SendVoterKeyDeps, request: MailNotified, 
   const voter = await findVoter(deps.db, event.id, request.voterId);
   const nowMs = await readNow(deps.db);
   if (voter === undefined || voter.email === null || voter.status !== 'approved') return end('skipped');
-  if (statusAt(event, nowMs) === 'closed') return end('skipped');
+  const status = statusAt(event, nowMs);
+  if (status === 'closed' || status === 'draft') return end('skipped');
   if (!mayBeMailed(deps.secrets, event, voter)) {
     await reportForged(deps, event.id, voter.id);
     return end('skipped');
   }
-  if (!(await takeMailOnce(deps, run, event, voter.email))) return end('skipped');
+  const limit = await findMailLimit(deps, run, event, voter.email);
+  if (limit !== undefined) return putOff(deps, notification, request, limit);
   return end(await deliver(deps, { event, notification, voter, email: voter.email }, nowMs, run, end));
+}
+
+/** Sends a mail later that a limit keeps back: it goes out when the limit is over, as long as the event takes votes. */
+async function putOff(
+  deps: SendVoterKeyDeps,
+  notification: Notification,
+  request: MailNotified,
+  { until, isOfPlan }: MailLimit,
+): Promise<void> {
+  if (isOfPlan) await noteLimit(deps.db, notification, until);
+  const key = `${request.notificationId}/${request.voterId}`;
+  await enqueue(deps.db, MAIL_NOTIFIED, request, { key, runAtMs: until + SECOND_MS });
 }
 
 /**
@@ -137,6 +153,7 @@ async function deliver(
   const mail = keyMail(event, voter, { kind: notification.kind, to: email, key, nowMs });
   const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {
     if (run.last || fault instanceof GivenUp) await end('failed');
+    else await noteRefusedTry(deps.db, notification);
     throw fault;
   });
   if (outcome === 'sent') return 'sent';

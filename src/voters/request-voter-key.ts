@@ -10,13 +10,13 @@ import { type MaskParts, maskEmail, maskPartsOf, writeMask } from '#src/platform
 import { notFound, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer, VoteCaller } from '#src/voting-events/access.ts';
-import { isAllowed } from '#src/voting-events/life.ts';
+import { requireMailable } from '#src/voting-events/life.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { VoterDeps } from './create-voters.ts';
 import { findVoter, findVoterByIdentity } from './repository.ts';
 import { SEND_VOTER_KEY, voterKeyMail } from './send-voter-key.ts';
-import type { requestVoterKeyBody } from './voter.ts';
+import type { mailVoterKeyBody, requestVoterKeyBody } from './voter.ts';
 import { type Identity, identityHash, identityIssues, identityOf } from './voter-identity.ts';
 import { countKeyRequest } from './voter-key-repository.ts';
 
@@ -115,12 +115,13 @@ export async function mailVoterKeyAgain(
   deps: VoterDeps & { readonly secrets: Secrets },
   organizer: Organizer,
   id: string,
+  { beforeOpening }: z.output<typeof mailVoterKeyBody>,
 ): Promise<void> {
   const { event } = organizer;
   const voter = await findVoter(tx, event.id, id);
   if (voter === undefined) throw notFound();
   if (event.type === 'poll') throw refuse('poll_without_keys');
-  if (!isAllowed('mail_voters', event, deps.clock.now())) throw refuse('mails_closed');
+  requireMailable(event, deps.clock.now(), beforeOpening === true);
   if (voter.email === null) throw refuse('no_email');
   const counted = identityHash(deps.secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted);

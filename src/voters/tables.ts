@@ -166,6 +166,12 @@ export const notifications = pgTable(
     /** Voters whose IDs come behind it were added later, and are none of the audience. */
     listUntil: text('list_until').notNull(),
     listedAt: timeMs('listed_at'),
+    /** When voters may be mailed again who were left out because they had a mail of this kind a short time ago. */
+    pausedUntil: timeMs('paused_until'),
+    /** Until when the plan has no mail left for the day. */
+    limitedUntil: timeMs('limited_until'),
+    /** Tries since the last mail that the mail server took. */
+    refusedTries: integer('refused_tries').notNull().default(0),
     /** Begun in a rehearsal, and wiped with it. */
     rehearsal: boolean().notNull().default(false),
     createdAt: timeMs('created_at').notNull(),

@@ -1,6 +1,7 @@
 import { and, eq, sql } from 'drizzle-orm';
 import { type PlanName, planLimit } from '#src/accounts/plans.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
+import { notFound } from '#src/platform/errors.ts';
 import { lifeRefusal } from '#src/voting-events/life.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -56,7 +57,7 @@ export async function takeRoomForVoters(
       and(
         eq(votingEvents.id, event.id),
         sql`${held} + ${count} <= ${limit}`,
-        sql`event_status(voting_events, now_ms()) <> 'closed'`,
+        sql`(event_status(voting_events, now_ms()) <> 'closed' OR rehearsal_since IS NOT NULL)`,
       ),
     )
     .returning({ id: votingEvents.id });
@@ -64,6 +65,8 @@ export async function takeRoomForVoters(
   const { rows: found } = await tx.execute<{ status: string }>(
     sql`SELECT event_status(e, now_ms()) AS status FROM voting_events e WHERE id = ${event.id}`,
   );
+  // Deleted meanwhile.
+  if (found.length === 0) throw notFound();
   if (found[0]?.status === 'closed') throw lifeRefusal('event_closed');
   throw planLimit(place === 'registration' ? 'voter_registrations_per_event' : 'voters_per_event', limit);
 }

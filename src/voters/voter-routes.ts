@@ -5,7 +5,7 @@ import type { Deps } from '#src/deps.ts';
 import { csv, list, ok, queued } from '#src/http/answer.ts';
 import { change, changeInSteps } from '#src/http/answer-once.ts';
 import { answersBulkChange, answersOne, answersPage, answersQueued, answersText } from '#src/http/answer-shapes.ts';
-import { body, noBody } from '#src/http/body.ts';
+import { body, optionalBody } from '#src/http/body.ts';
 import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -31,6 +31,7 @@ import {
   importedRollView,
   importRollBody,
   listVotersQuery,
+  mailVoterKeyBody,
   updateVoterBody,
   type Voter,
   type VoterView,
@@ -134,7 +135,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
       path: '/import',
       scope: 'write',
       description:
-        'With `mode: "all"` one bad row keeps all of them out: `accepted` is 0 then, and the report says why. With `mode: "partial"` rows are stored 500 at a time; a request that was cut off goes on where it was when it is sent again with its `Idempotency-Key`. Where the plan has no room for all good rows, none is taken. Takes bodies of up to 4 MiB and 60,000 values.',
+        'With `mode: "all"` one bad row keeps all of them out: 422 then, with the first 50 as `issues` and all as `rejected` in `details`; a `dryRun` answers 200 and the same report. With `mode: "partial"` rows are stored 500 at a time; a request that was cut off goes on where it was when it is sent again with its `Idempotency-Key`. Where the plan has no room for all good rows, none is taken. Takes bodies of up to 4 MiB and 60,000 values.',
       bounds: IMPORT_BOUNDS,
       answers: answersOne(importedRollView, 'What became of the rows.'),
       refusals: [...ROLL_REFUSALS],
@@ -274,14 +275,15 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
       scope: 'write',
       goesWithRehearsal: true,
       answers: answersQueued('The mail is on its way; `keyStatus` of the voter tells what became of it.'),
-      refusals: ['not_an_election', 'no_email', 'mails_closed'],
+      refusals: ['not_an_election', 'no_email', 'mails_early', 'not_ready', 'mails_closed'],
+      example: { beforeOpening: true },
     }),
     voter,
     takeIdempotencyKey(),
-    noBody,
+    optionalBody(mailVoterKeyBody),
     (c) =>
       change(c, async (tx) => {
-        await mailVoterKeyAgain(tx, deps, c.get('target'), c.get('target').row.id);
+        await mailVoterKeyAgain(tx, deps, c.get('target'), c.get('target').row.id, c.get('body'));
         return queued(c.get('target').row.id);
       }),
   );

@@ -139,6 +139,14 @@ export const registerVoterBody = z.strictObject({
   groupId: idField().optional(),
 });
 
+export const beforeOpeningField = () =>
+  z
+    .boolean()
+    .optional()
+    .describe('Before the opening nobody is mailed, but with `true` where the event is scheduled and ready.');
+
+export const mailVoterKeyBody = z.strictObject({ beforeOpening: beforeOpeningField() });
+
 export const requestVoterKeyBody = z.strictObject({
   voterId: voterIdField().optional(),
   email: emailField().optional(),

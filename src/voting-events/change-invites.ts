@@ -241,3 +241,23 @@ function inviteMail(event: VotingEvent, invite: Invite, token: string, baseUrl: 
     ],
   }));
 }
+
+/** Shares a copy of an event, which belongs to the same owner, with the account that an invite of the event shares it with. */
+export async function carryInvite(
+  tx: Transaction,
+  deps: Pick<InviteDeps, 'ids' | 'secrets'>,
+  source: VotingEvent,
+  copy: VotingEvent,
+  accountId: string,
+): Promise<void> {
+  const invite = (await listInviteRows(tx, source.id)).find((row) => row.accountId === accountId);
+  if (invite === undefined || !isGenuineInvite(deps.secrets, invite, source)) throw notFound();
+  const { email, role, expiresAt, acceptedAt } = invite;
+  const row = {
+    ...{ votingEventId: copy.id, id: deps.ids.sortable('inv'), email, emailKey: emailKey(email), role },
+    // The hash of a token that is given to no person.
+    ...{ tokenHash: sha256(generateToken()), accountId, expiresAt },
+  };
+  const tag = tagOfInvite(deps.secrets, row, copy);
+  await insertInvite(tx, { ...row, tag, acceptedAt, createdAt: copy.createdAt });
+}

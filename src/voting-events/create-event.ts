@@ -12,6 +12,7 @@ import { type Issue, validationError } from '#src/platform/errors.ts';
 import { base32, type Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
+import type { Organizer } from './access.ts';
 import type { BallotKeys } from './ballot-keys.ts';
 import {
   columnsOf,
@@ -50,6 +51,8 @@ export interface EventDeps {
   readonly ballotKeys: BallotKeys;
   readonly endRecorder: EndRecorder;
   readonly takeApprovalsBack: RehearsalDeps['takeApprovalsBack'];
+  /** Gives Yes, No and Abstain to each referendum without candidates. */
+  readonly giveOptions: (tx: Transaction, organizer: Organizer) => Promise<void>;
 }
 
 /** Whether this is somebody's own machine, with the database that comes along. */

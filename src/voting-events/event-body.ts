@@ -122,7 +122,7 @@ export const updateEventBody = z
       .enum(['open', 'closed', 'rehearsal', 'draft', 'scheduled'])
       .optional()
       .describe(
-        '`open` or `closed` opens or closes the event now; `rehearsal` begins a rehearsal of a draft or scheduled event, which `open`, `draft` or `scheduled` ends. Any other only as it is.',
+        '`open` or `closed` opens or closes the event now; `rehearsal` begins a rehearsal of a draft or scheduled event, `closed` closes its round, `rehearsal` again begins the next one, and `open`, `draft` or `scheduled` ends it. Any other only as it is.',
       ),
   })
   .refine(hasField, 'must change at least one field');

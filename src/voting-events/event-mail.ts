@@ -39,5 +39,6 @@ export function eventMail(
   const { subject, parts } = write(words);
   const contact = contactEmail === null ? [] : [words.contact(contactEmail)];
   const rehearsal = event.rehearsalSince === null ? [] : [words.rehearsal];
-  return composeMail({ to, language, subject, logoUrl, parts: [...rehearsal, ...parts, ...contact] });
+  const mail = composeMail({ to, language, subject, logoUrl, parts: [...rehearsal, ...parts, ...contact] });
+  return contactEmail === null ? mail : { ...mail, replyTo: contactEmail };
 }

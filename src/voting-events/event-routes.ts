@@ -21,12 +21,17 @@ import { listEvents } from './repository.ts';
 import { judgeChangeParts, updateVotingEvent } from './update-event.ts';
 import { type VotingEvent, viewEvent, votingEventView } from './voting-event.ts';
 
-/** The events, among these, in which somebody voted who is not disclosed yet. */
-async function listWaiting(executor: Executor, eventIds: readonly string[]): Promise<ReadonlySet<string>> {
-  const { rows } = await executor.execute<{ id: string }>(sql`
-    SELECT e.id FROM unnest(${sql.param(eventIds)}::text[]) AS e (id)
-    WHERE EXISTS (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = e.id) AND keeps_back(e.id)`);
-  return new Set(rows.map(({ id }) => id));
+type Counts = ReadonlyMap<string, { readonly waiting: boolean; readonly ballots: number }>;
+
+/** What other rows say of these events: whether somebody voted who is not disclosed yet, and the ballots of a rehearsal. */
+async function countIn(executor: Executor, events: readonly VotingEvent[]): Promise<Counts> {
+  const { rows } = await executor.execute<{ id: string; waiting: boolean; ballots: number }>(sql`
+    SELECT e.id, EXISTS (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = e.id) AND keeps_back(e.id) AS waiting,
+      CASE WHEN NOT e.rehearsed THEN 0 ELSE (SELECT count(*)::int FROM ballot_queue q WHERE q.voting_event_id = e.id)
+        + (SELECT coalesce(sum(b.ballots), 0)::int FROM ballot_blocks b WHERE b.voting_event_id = e.id) END AS ballots
+    FROM unnest(${sql.param(events.map(({ id }) => id))}::text[],
+      ${sql.param(events.map(({ rehearsalSince }) => rehearsalSince !== null))}::boolean[]) AS e (id, rehearsed)`);
+  return new Map(rows.map((row) => [row.id, row]));
 }
 
 export function eventRouter(deps: Deps): Hono<Env> {
@@ -66,14 +71,11 @@ export function eventRouter(deps: Deps): Hono<Env> {
         (key) => encodeCursor(deps.secrets, name, key),
       );
       const page = await withoutForgedShares(deps, c.get('caller').accountId, found);
-      const waiting = await listWaiting(
-        deps.db,
-        page.map(({ id }) => id),
-      );
+      const counts = await countIn(deps.db, page);
       return answer(
         c,
         list(
-          page.map((row) => viewEvent(withoutForgedEnd(deps.secrets, row), nowMs, waiting.has(row.id))),
+          page.map((row) => viewEvent(withoutForgedEnd(deps.secrets, row), nowMs, counts.get(row.id))),
           nextCursor,
         ),
       );
@@ -98,7 +100,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
       ),
   );
   const viewWaiting = async (executor: Executor, row: VotingEvent) =>
-    viewEvent(row, deps.clock.now(), (await listWaiting(executor, [row.id])).has(row.id));
+    viewEvent(row, deps.clock.now(), (await countIn(executor, [row])).get(row.id));
   router.on(
     ...operation({
       operationId: 'getVotingEvent',
@@ -119,7 +121,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
       path: '/:idOrCode',
       scope: 'write',
       description:
-        'Any subset of the fields. `status: "open"` opens the event now, `status: "closed"` closes it, `status: "rehearsal"` begins a rehearsal. Once ballots are cast, what they depend on is frozen.',
+        'Any subset of the fields. `status: "open"` opens the event now, `status: "closed"` closes it, `status: "rehearsal"` begins a rehearsal, or the next round of it. Once ballots are cast, what they depend on is frozen.',
       answers: answersOne(votingEventView, 'The voting event as it is now.'),
       refusals: [
         'code_in_use',

@@ -10,9 +10,8 @@ CREATE OR REPLACE FUNCTION event_status(e voting_events, at bigint) RETURNS text
     WHEN e.rehearsal_since IS NOT NULL THEN CASE WHEN e.starts_at <= at THEN 'scheduled' ELSE 'open' END
     WHEN was_opened(e, at)
       THEN CASE WHEN e.ends_at <= at THEN 'closed' ELSE 'open' END
-    WHEN e.starts_at IS NULL THEN 'draft'
-    WHEN e.ends_at <= at THEN 'closed'
-    ELSE 'scheduled'
+    WHEN e.starts_at > at THEN 'scheduled'
+    ELSE 'draft'
   END;
 
 -- The end of an event as a ballot is judged by it, or the rehearsal that it is of: `endsOf` in src/voting-events/lifecycle.ts.
@@ -20,9 +19,9 @@ CREATE OR REPLACE FUNCTION event_ends(e voting_events) RETURNS text LANGUAGE sql
   RETURN CASE WHEN e.rehearsal_since IS NULL THEN coalesce(e.ends_at, 0) || ' ' || coalesce(e.closed_at, 0)
     ELSE 'rehearsal ' || e.rehearsal_number END;
 
--- When the result of a closed event becomes final: from then on no ballot of it can be confirmed. Null where it has no end.
+-- When the result of a closed event becomes final, that of a rehearsal's round at once: from then on no ballot of it can be confirmed. Null where it has no end.
 CREATE OR REPLACE FUNCTION event_final_at(e voting_events) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN least(e.closed_at, e.ends_at) + confirm_grace_ms();
+  RETURN least(e.closed_at, e.ends_at) + CASE WHEN e.rehearsal_since IS NULL THEN confirm_grace_ms() ELSE 0 END;
 
 -- Whether the close and the time for late confirmations are both over: `isFinalAt`.
 CREATE OR REPLACE FUNCTION is_final(e voting_events, at bigint) RETURNS boolean LANGUAGE sql IMMUTABLE PARALLEL SAFE

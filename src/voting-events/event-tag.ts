@@ -8,7 +8,7 @@ import type { eventInvites, votingEvents } from './tables.ts';
  * mails lead, what was changed of the roll, when it ends, and that it is final. What a ballot shows stands in the log.
  */
 export const DECIDING_COLUMNS = [
-  ...(['id', 'accountId', 'inviteGeneration', 'copyUntil', 'type', 'rehearsalSince'] as const),
+  ...(['id', 'accountId', 'inviteGeneration', 'copyUntil', 'type', 'rehearsalSince', 'rehearsalVisibility'] as const),
   ...(['requireVoterId', 'voterSelfRegistration', 'voterApproval', 'saveVoterInfo'] as const),
   ...([
     'candidateSelfRegistration',
@@ -35,7 +35,15 @@ type Deciding = Pick<EventRow, (typeof DECIDING_COLUMNS)[number]>;
 
 /** What the database writes into columns that a new event says nothing of. */
 export const UNSET = {
-  ...{ inviteGeneration: 0, copyUntil: null, rehearsalSince: null, logOpen: false, identityChanges: 0, rollChanges: 0 },
+  ...{
+    inviteGeneration: 0,
+    copyUntil: null,
+    rehearsalSince: null,
+    rehearsalVisibility: null,
+    logOpen: false,
+    identityChanges: 0,
+    rollChanges: 0,
+  },
   ...{
     payToVote: null,
     payToRegisterCandidate: null,

@@ -50,10 +50,11 @@ function isSame(one: unknown, other: unknown): boolean {
 
 /** After a change of positions or candidates: a new version of the ballot definition, and whether the event could open now. */
 export async function renewBallotDefinition(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
-  const ready = missingForOpening(await readOpening(tx, eventId)).length === 0;
+  const missing = missingForOpening(await readOpening(tx, eventId));
+  const ready = missing.length === 0;
   // The clock opened it while it was ready: whatever is taken away now, it stays opened.
   if (!ready) await keepOpening(tx, eventId);
-  return updateEvent(tx, eventId, { ready, updatedAt: nowMs });
+  return updateEvent(tx, eventId, { ready, missing, updatedAt: nowMs });
 }
 
 /** After a change of what the ballot shows beside positions and candidates: a new version, and nothing that opening depends on. */

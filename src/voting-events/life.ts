@@ -1,6 +1,7 @@
 import { type RefusalName, refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import { isFinalAt, type Lifecycle, shownStatusAt } from './lifecycle.ts';
+import type { VotingEvent } from './voting-event.ts';
 
 /** Where an event stands in its life. `confirming` and `final` are both shown as `closed`: for 15 minutes after the close, ballots cast before it may still be confirmed. */
 export const PHASES = ['draft', 'scheduled', 'rehearsal', 'open', 'confirming', 'final'] as const;
@@ -8,6 +9,7 @@ type Phase = (typeof PHASES)[number];
 
 type LifeRefusal =
   | 'event_not_open'
+  | 'mails_early'
   | 'event_closed'
   | 'event_has_ballots'
   | 'results_final'
@@ -25,7 +27,7 @@ const NO_BALLOTS_YET = row(UNLESS, UNLESS, UNLESS, UNLESS, UNLESS, 'results_fina
  * What may be done to an event, and when (completions 3, rules 1 to 4; completions 1.6). The guards of the organizer's
  * routes decide by it, and a test compares the guide's table with it. The first four rows say what others decide: casts and
  * confirms `cast.sql` and `confirm.sql`, under the event's lock; registrations the operations that register. A rehearsal freezes what ballots
- * depend on as they do later, and is ended by `status: "open"`, `"draft"` or `"scheduled"`, never closed.
+ * depend on as they do later; between its rounds, too, until the next one begins.
  */
 export const LIFE = {
   cast: row('not_visible', 'event_not_open', 'yes', 'yes', 'event_closed', 'event_closed'),
@@ -37,7 +39,7 @@ export const LIFE = {
   /** `status: "rehearsal"`. */
   rehearse: row('yes', 'yes', 'yes', 'was_open', 'was_open', 'was_open'),
   /** `status: "closed"`. */
-  close: row('not_open', 'yes', 'not_open', 'yes', 'yes', 'yes'),
+  close: row('not_open', 'yes', 'yes', 'yes', 'yes', 'yes'),
   /** A change of `startsAt` after which the event is a draft or scheduled again, or would be without having been opened by hand. */
   take_back: row('yes', 'yes', 'yes', UNLESS, UNLESS, 'results_final'),
   /** `type`, `voter.requireVoterId`, `voter.saveVoterInfo`. */
@@ -51,8 +53,8 @@ export const LIFE = {
   /** A candidate's status, new candidates, every field of a candidate who never was on the ballot, and names of groups. */
   change_names: row('yes', 'yes', 'yes', 'yes', 'yes', 'results_final'),
   add_voters: row('yes', 'yes', 'yes', 'yes', 'event_closed', 'event_closed'),
-  /** Mails to many voters. */
-  mail_voters: row('yes', 'yes', 'yes', 'yes', 'event_closed', 'event_closed'),
+  /** Mails and letters to voters. A scheduled event that is ready takes `beforeOpening: true`. */
+  mail_voters: row('mails_early', 'mails_early', 'yes', 'yes', 'event_closed', 'event_closed'),
   /** A voter's status, weight or group; `event_has_ballots` for one who voted. */
   change_standing: row(UNLESS, UNLESS, UNLESS, UNLESS, 'event_closed', 'event_closed'),
   /** A voter's e-mail address or voter ID. */
@@ -83,6 +85,7 @@ export function phaseAt(event: Lifecycle, nowMs: number): Phase {
 /** How the reasons are refused. */
 const WORDED = {
   event_not_open: 'event_not_open',
+  mails_early: 'mails_early',
   event_closed: 'roll_closed',
   event_has_ballots: 'event_has_ballots',
   results_final: 'results_final',
@@ -111,4 +114,17 @@ export async function requirePhase(
   if (answer === 'yes') return;
   if (answer !== 'unless_ballots') throw lifeRefusal(answer);
   if (await hasBallots()) throw refuse('event_has_ballots');
+}
+
+/**
+ * Refuses mails and letters to voters where none of them can vote: before the opening, unless the organizer says that it is meant.
+ * @throws ApiError 409 `event_not_open`, `not_ready`, `event_closed`
+ */
+export function requireMailable(event: VotingEvent, nowMs: number, beforeOpening: boolean): void {
+  const phase = phaseAt(event, nowMs);
+  const answer = LIFE.mail_voters[phase];
+  if (answer === 'yes') return;
+  if (answer === 'event_closed') throw refuse('mails_closed');
+  if (phase !== 'scheduled' || !beforeOpening) throw refuse(answer);
+  if (event.missing.length > 0) throw refuse('not_ready', { missing: event.missing });
 }

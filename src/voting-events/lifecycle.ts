@@ -34,8 +34,15 @@ export function statusAt(event: Lifecycle, nowMs: number): EventStatus {
   // A rehearsal takes ballots as an open event does. From its start on it takes none until it is wiped: real ballots wait.
   if (event.rehearsalSince !== null) return isRehearsalOver(event, nowMs) ? 'scheduled' : 'open';
   if (wasOpened(event, nowMs)) return event.endsAt !== null && event.endsAt <= nowMs ? 'closed' : 'open';
-  if (event.startsAt === null) return 'draft';
-  return event.endsAt !== null && event.endsAt <= nowMs ? 'closed' : 'scheduled';
+  // Not ready when its start came, it is a draft again.
+  return event.startsAt === null || event.startsAt <= nowMs ? 'draft' : 'scheduled';
+}
+
+/** The start that came while the event was not ready, as long as no change has written it down; null for none (completions 3, rule 1). */
+export function missedStart(event: Lifecycle, nowMs: number): number | null {
+  const { startsAt, closedAt, rehearsalSince } = event;
+  if (startsAt === null || startsAt > nowMs || closedAt !== null || rehearsalSince !== null) return null;
+  return wasOpened(event, nowMs) ? null : startsAt;
 }
 
 /** Whether an event was opened, by the organizer's word or by the clock once it was ready, whatever became of it since. */
@@ -51,13 +58,13 @@ export function isRehearsalOver({ rehearsalSince, startsAt }: Lifecycle, nowMs: 
 /** The status as organizers see it: voters see a rehearsal as `open`. */
 export function shownStatusAt(event: Lifecycle, nowMs: number): ShownStatus {
   const status = statusAt(event, nowMs);
-  return status === 'open' && event.rehearsalSince !== null ? 'rehearsal' : status;
+  return event.rehearsalSince !== null && status !== 'scheduled' ? 'rehearsal' : status;
 }
 
 /** Whether the close and the time for late confirmations are both over. */
 export function isFinalAt(event: Lifecycle, nowMs: number): boolean {
-  const closedAt = closeTime(event);
-  return statusAt(event, nowMs) === 'closed' && closedAt !== null && nowMs >= closedAt + CONFIRM_GRACE_MS;
+  const final = finalTime(event);
+  return statusAt(event, nowMs) === 'closed' && final !== null && nowMs >= final;
 }
 
 /** Whether an event keeps back who voted: a secret one, until its result is final (completions 5.6). The database has it as `keeps_back`. */
@@ -100,5 +107,6 @@ export function publishedTime(
 /** When the time for confirmations is or will be over; null while nothing says so. */
 export function finalTime(event: Lifecycle): number | null {
   const closedAt = closeTime(event);
-  return closedAt === null ? null : closedAt + CONFIRM_GRACE_MS;
+  // A round of a rehearsal is final at once (completions 10.5).
+  return closedAt === null ? null : closedAt + (event.rehearsalSince === null ? CONFIRM_GRACE_MS : 0);
 }

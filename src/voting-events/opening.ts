@@ -1,3 +1,4 @@
+import { z } from 'zod';
 import type { EventType } from './voting-event.ts';
 
 /** What decides whether somebody could fill in a valid ballot. */
@@ -8,8 +9,12 @@ export interface OpeningFacts {
   readonly hasVoters: boolean;
   /** Whether voters of another event are still being copied into this one. */
   readonly isCopying: boolean;
+  /** Whether the clock is to open it. */
+  readonly hasStart: boolean;
   readonly positions: readonly {
     readonly id: string;
+    readonly title: string;
+    readonly isReferendum: boolean;
     readonly groupId: string | null;
     readonly groupHasVoters: boolean;
     readonly minSelections: number;
@@ -17,41 +22,70 @@ export interface OpeningFacts {
     readonly budget: number | null;
     /** Those on the ballot. */
     readonly candidates: number;
-    /** Candidates on the ballot that no referendum could count: they have no role. */
+    /** Names of candidates on the ballot that no referendum could count: they have no role. */
     readonly withoutRole: readonly string[];
   }[];
 }
 
-interface MissingPart {
-  readonly what: 'copy' | 'position' | 'candidate' | 'bounds' | 'referendumRole' | 'openPosition';
-  readonly positionId?: string;
-  readonly candidateId?: string;
-}
+const REASONS = [
+  ...(['no_position', 'no_candidate', 'bounds_cannot_be_met', 'referendum_role', 'no_open_position'] as const),
+  ...(['copy_running', 'business_not_ready', 'keys_unavailable'] as const),
+] as const;
+
+/** What keeps an event from opening (completions 3, rule 1). */
+export const missingPart = z
+  .object({
+    reason: z.enum(REASONS),
+    positionId: z.string().nullable(),
+    title: z.string().nullable().meta({ description: 'Of the position.' }),
+    message: z.string().meta({ description: 'The cure, for people.' }),
+  })
+  .meta({ id: 'MissingPart', description: 'What keeps an event from opening.' });
+export type MissingPart = z.output<typeof missingPart>;
+
+const part = (
+  reason: MissingPart['reason'],
+  message: string,
+  position?: { readonly id: string; readonly title: string },
+): MissingPart => ({ reason, positionId: position?.id ?? null, title: position?.title ?? null, message });
+
+export const COPY_RUNNING = part('copy_running', 'Voters are still being copied into the event.');
+export const NO_POSITION = part('no_position', 'The event has no position.');
 
 /** Entries that one ballot may hold (contract, "Limits"). */
 export const MAX_ENTRIES = 200;
 
 /** Everything that stands in the way of opening an event, at once (completions 3, rule 1). */
 export function missingForOpening(facts: OpeningFacts): MissingPart[] {
-  return [...(facts.isCopying ? [{ what: 'copy' } as const] : []), ...missingOfBallot(facts)];
+  return [...(facts.isCopying ? [COPY_RUNNING] : []), ...missingOfBallot(facts)];
 }
 
 function missingOfBallot(facts: OpeningFacts): MissingPart[] {
   const { positions } = facts;
-  if (positions.length === 0) return [{ what: 'position' }];
+  if (positions.length === 0) return [NO_POSITION];
   const missing = positions.flatMap((position): MissingPart[] => {
-    const positionId = position.id;
-    const { candidates, minSelections, budget, withoutRole } = position;
-    if (candidates === 0) return [{ what: 'candidate', positionId }];
+    const { candidates, minSelections, budget, withoutRole, isReferendum } = position;
+    // It gets Yes, No and Abstain when it is opened, or its start is set.
+    if (candidates === 0 && isReferendum && !facts.hasStart) return [];
+    const more = isReferendum ? '; with a new `startsAt` it gets Yes, No and Abstain' : '';
+    if (candidates === 0)
+      return [part('no_candidate', `The position has no candidate on the ballot${more}.`, position)];
     const most = Math.min(candidates, budget ?? candidates, MAX_ENTRIES);
     return [
-      ...(minSelections > most ? [{ what: 'bounds', positionId } as const] : []),
-      ...withoutRole.map((candidateId) => ({ what: 'referendumRole', positionId, candidateId }) as const),
+      ...(minSelections > most
+        ? [part('bounds_cannot_be_met', `A ballot needs ${minSelections} choices, and can hold ${most}.`, position)]
+        : []),
+      ...withoutRole.map((name) =>
+        part('referendum_role', `"${name}" has no \`referendumRole\`: yes, no or abstain.`, position),
+      ),
     ];
   });
   return positions.some((position) => isOpenToSomebody(facts, position))
     ? missing
-    : [...missing, { what: 'openPosition' }];
+    : [
+        ...missing,
+        part('no_open_position', 'No position is open to any voter: every group that they ask for is empty.'),
+      ];
 }
 
 /** A poll's participants have no group. A roll without voters can still be filled while the event is open. */

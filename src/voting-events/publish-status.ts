@@ -3,9 +3,17 @@ import { type Database, inTransaction, type Transaction } from '#src/database/cl
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
-import { finalTime, publishedTime, shownStatusAt } from './lifecycle.ts';
+import { finalTime, missedStart, publishedTime, shownStatusAt } from './lifecycle.ts';
+import { MAIL_NOT_OPENED } from './mail-owner.ts';
 import { endOverdueRehearsal, type RehearsalDeps } from './rehearsal.ts';
-import { holdEvent, listTimedEvents, markAnnounced, markResultsAnnounced } from './repository.ts';
+import {
+  findEventById,
+  holdEvent,
+  listTimedEvents,
+  lockEvent,
+  markAnnounced,
+  markResultsAnnounced,
+} from './repository.ts';
 import { type VotingEvent, viewEvent } from './voting-event.ts';
 
 const payload = z.strictObject({ eventId: z.string() });
@@ -33,6 +41,7 @@ export function publishStatusJob(deps: PublishDeps): Job<z.output<typeof payload
 
 async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
   await endOverdueRehearsal(deps, eventId);
+  await noteMissedStart(deps, eventId);
   await inTransaction(deps.db, async (tx) => {
     // Held as it is: a close that is under way is published by the one who closes.
     const event = await holdEvent(tx, eventId);
@@ -40,6 +49,22 @@ async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
     const nowMs = await readNow(tx);
     const marked = (await publishStatus(tx, deps, event, nowMs)) ?? event;
     await publishResults(tx, deps, marked, nowMs);
+  });
+}
+
+/** Writes down that an event was not ready when its start came, and says so to its owner, once. */
+async function noteMissedStart(deps: PublishDeps, eventId: string): Promise<void> {
+  const read = await findEventById(deps.db, eventId);
+  if (read === undefined) return;
+  const isMissed = missedStart(read, await readNow(deps.db)) !== null;
+  if (!isMissed && (read.missedStartAt === null || read.announcedStatus === 'not_opened')) return;
+  await inTransaction(deps.db, async (tx) => {
+    const event = await lockEvent(tx, eventId);
+    if (event?.missedStartAt == null) return;
+    const marked = await markAnnounced(tx, eventId, 'not_opened');
+    if (marked === undefined) return;
+    await publish(tx, deps, about(marked), 'voting_event.not_opened', [viewEvent(marked, event.lockedAt)]);
+    await enqueue(tx, MAIL_NOT_OPENED, { eventId, missedStartAt: event.missedStartAt });
   });
 }
 

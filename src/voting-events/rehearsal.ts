@@ -67,7 +67,11 @@ export async function beginRehearsal(
   if (late !== undefined) throw validationError([late]);
   const missing = missingForOpening(await readOpening(tx, before.id));
   if (missing.length > 0) throw refuse('not_ready', { missing });
-  return { rehearsalSince: before.lockedAt, rehearsalNumber: before.rehearsalNumber + 1 };
+  return {
+    rehearsalSince: before.lockedAt,
+    rehearsalNumber: before.rehearsalNumber + 1,
+    rehearsalVisibility: before.resultsVisibility,
+  };
 }
 
 /**
@@ -99,7 +103,12 @@ export async function endRehearsal(
   await takeApprovalsBack(tx, event);
   await wipeRehearsal(tx, id);
   await ballotKeys.retire(tx, id);
-  const over = { ballotKey: null, rehearsalSince: null, identityChanges: 0, rollChanges: 0 };
+  const over = {
+    ...{ ballotKey: null, rehearsalSince: null, identityChanges: 0, rollChanges: 0 },
+    ...{ closedAt: null, finalAt: null, resultsPublishedAt: null, resultsAnnounced: false },
+    // Published for the rehearsal, results would be published for the event.
+    ...{ resultsVisibility: event.rehearsalVisibility ?? event.resultsVisibility, rehearsalVisibility: null },
+  };
   await updateTaggedEvent(tx, secrets, event, over);
   // A candidate that registered in the rehearsal may have made the event ready.
   return { ...(await renewBallotDefinition(tx, id, lockedAt)), lockedAt };

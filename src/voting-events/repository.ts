@@ -7,7 +7,8 @@ import { refuse } from '#src/http/refusals.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { type DECIDING_COLUMNS, isGenuineEvent, rowOfEvent, rowOfInvite, tagOfEvent, UNSET } from './event-tag.ts';
-import type { OpeningFacts } from './opening.ts';
+import { missedStart } from './lifecycle.ts';
+import { NO_POSITION, type OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { EventType, ShownStatus, VotingEvent } from './voting-event.ts';
 
@@ -53,7 +54,11 @@ export async function lockEvent(tx: Transaction, id: string): Promise<LockedEven
   if (row === undefined) return undefined;
   // Asked for after the lock was got: a statement that waits for one has read the clock before.
   const { rows } = await tx.execute<{ now: string }>(sql`SELECT now_ms() AS now`);
-  return { ...row, lockedAt: Number(rows[0]?.now) };
+  const lockedAt = Number(rows[0]?.now);
+  const missedStartAt = missedStart(row, lockedAt);
+  if (missedStartAt === null) return { ...row, lockedAt };
+  // Decided by what was stored when the start came: what this change makes ready waits for the organizer's word.
+  return { ...(await updateEvent(tx, id, { startsAt: null, missedStartAt })), lockedAt };
 }
 
 /** Holds an event as it is: what `lockEvent` guards cannot change before this transaction ends. */
@@ -70,7 +75,7 @@ export async function insertEvent(tx: Transaction, secrets: Secrets, row: NewEve
   const tag = tagOfEvent(secrets, { ...UNSET, ...givenOf(row) });
   const [inserted] = await tx
     .insert(votingEvents)
-    .values({ ...row, tag })
+    .values({ missing: [NO_POSITION], ...row, tag })
     .returning();
   if (inserted === undefined) throw new Error('an insert returned no row');
   return inserted;
@@ -139,7 +144,7 @@ export async function clearDispute(executor: Executor, id: string): Promise<void
 export async function markAnnounced(
   tx: Transaction,
   id: string,
-  status: 'open' | 'closed',
+  status: NonNullable<VotingEvent['announcedStatus']>,
 ): Promise<VotingEvent | undefined> {
   const [row] = await tx
     .update(votingEvents)
@@ -176,6 +181,12 @@ export async function listTimedEvents(executor: Executor): Promise<string[]> {
     SELECT id FROM voting_events WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL) AND deleted_at IS NULL AND rehearsal_since IS NULL
       AND event_status(voting_events, now_ms()) IN ('open', 'closed')
       AND announced_status IS DISTINCT FROM event_status(voting_events, now_ms())
+    UNION
+    SELECT id FROM voting_events WHERE starts_at <= now_ms() AND opened_at IS NULL AND closed_at IS NULL AND NOT ready
+      AND rehearsal_since IS NULL AND deleted_at IS NULL
+    UNION
+    SELECT id FROM voting_events WHERE missed_start_at IS NOT NULL AND announced_status IS DISTINCT FROM 'not_opened'
+      AND deleted_at IS NULL
     UNION
     SELECT id FROM voting_events WHERE results_visibility = 'published' AND NOT results_announced AND deleted_at IS NULL
       AND is_final(voting_events, now_ms())
@@ -318,12 +329,10 @@ interface EventFilter {
 
 /** The rule of `shownStatusAt` as a condition. */
 function hasShownStatus(status: ShownStatus, nowMs: number): SQL {
-  const stored = status === 'rehearsal' ? 'open' : status;
-  const rehearsed = sql`event_status(voting_events, ${nowMs}) = ${stored}`;
-  if (stored !== 'open') return rehearsed;
-  return status === 'open'
-    ? sql`${rehearsed} AND rehearsal_since IS NULL`
-    : sql`${rehearsed} AND rehearsal_since IS NOT NULL`;
+  const stored = sql`event_status(voting_events, ${nowMs})`;
+  if (status === 'rehearsal') return sql`rehearsal_since IS NOT NULL AND ${stored} <> 'scheduled'`;
+  if (status === 'scheduled') return sql`${stored} = 'scheduled'`;
+  return sql`${stored} = ${status} AND rehearsal_since IS NULL`;
 }
 
 /** Events that an account may see in the order of their creation, one more than asked for when there are more. */
@@ -364,13 +373,15 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
     self_registration: boolean;
     has_voters: boolean;
     is_copying: boolean;
+    has_start: boolean;
     positions: OpeningFacts['positions'];
   }>(sql`
     SELECT e.type, e.voter_self_registration AS self_registration, coalesce(e.copy_done < e.copy_total, false) AS is_copying,
+      e.starts_at IS NOT NULL AS has_start,
       EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL) AS has_voters,
       coalesce((
         SELECT json_agg(json_build_object(
-          'id', p.id, 'groupId', p.group_id, 'minSelections', p.min_selections,
+          'id', p.id, 'title', p.title, 'isReferendum', p.voting_method = 'referendum', 'groupId', p.group_id, 'minSelections', p.min_selections,
           'groupHasVoters', p.group_id IS NOT NULL AND EXISTS (
             SELECT 1 FROM voters v WHERE v.voting_event_id = ${eventId} AND v.group_id = p.group_id AND v.deleted_at IS NULL),
           'budget', CASE WHEN p.quadratic_top_up IS NULL
@@ -380,7 +391,7 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
           ORDER BY p.sort_order, p.id)
         FROM positions p LEFT JOIN (
           SELECT position_id, count(*)::int AS candidates,
-            coalesce(array_agg(c.id ORDER BY c.sort_order, c.id) FILTER (WHERE c.referendum_role IS NULL), '{}') AS without_role
+            coalesce(array_agg(c.name ORDER BY c.sort_order, c.id) FILTER (WHERE c.referendum_role IS NULL), '{}') AS without_role
           FROM candidates c CROSS JOIN unnest(c.position_ids) AS position_id
           WHERE c.voting_event_id = ${eventId} AND c.deleted_at IS NULL AND c.status = 'approved' GROUP BY position_id
         ) AS standing ON standing.position_id = p.id
@@ -393,6 +404,7 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
     selfRegistration: row.self_registration,
     hasVoters: row.has_voters,
     isCopying: row.is_copying,
+    hasStart: row.has_start,
     positions: row.positions.map((position) => ({ ...position, withoutRole: position.withoutRole ?? [] })),
   };
 }

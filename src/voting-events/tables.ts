@@ -4,6 +4,7 @@ import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
 import type { Language } from '#src/mail/mail-words.ts';
 import type { ProviderName } from '#src/payment-providers/registered.ts';
+import type { MissingPart } from './opening.ts';
 import type { InviteRole, Price, ResultsVisibility } from './voting-event.ts';
 
 export const votingEvents = pgTable(
@@ -29,6 +30,10 @@ export const votingEvents = pgTable(
     finalAt: timeMs('final_at'),
     /** At least one position, and a candidate in each: without it the clock does not open the event. */
     ready: boolean().notNull().default(false),
+    /** What keeps it from opening, as of the last change of what that depends on. */
+    missing: jsonb().$type<readonly MissingPart[]>().notNull().default([]),
+    /** The start that came while it was not ready. */
+    missedStartAt: timeMs('missed_start_at'),
     timeZone: text('time_zone').notNull(),
     requireVoterId: boolean('require_voter_id').notNull(),
     voterSelfRegistration: boolean('voter_self_registration').notNull(),
@@ -65,7 +70,7 @@ export const votingEvents = pgTable(
     /** Goes up with every change a ballot could depend on; a ballot is judged and stored under one version only. */
     definitionVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
     /** The status that was last published; the clock changes it without a statement. */
-    announcedStatus: text('announced_status').$type<'open' | 'closed'>(),
+    announcedStatus: text('announced_status').$type<'open' | 'closed' | 'not_opened'>(),
     /** Plan limit of voters, one conditional update. */
     voterCount: integer('voter_count').notNull().default(0),
     /** Among these: voters that registered themselves and hold a place under the ceiling of registrations. */
@@ -90,7 +95,9 @@ export const votingEvents = pgTable(
     copyDone: integer('copy_done'),
     /** Since when it is rehearsed; null outside of a rehearsal (completions 10.5). */
     rehearsalSince: timeMs('rehearsal_since'),
-    /** Rehearsals so far, a running one included: it names the running one. */
+    /** The visibility that the end of the rehearsal gives back. */
+    rehearsalVisibility: text('rehearsal_visibility').$type<ResultsVisibility>(),
+    /** Rounds of rehearsals so far, a running one included: it names the running one. */
     rehearsalNumber: integer('rehearsal_number').notNull().default(0),
     /** Ballots that were confirmed in rehearsals and wiped. */
     rehearsalBallots: bigint('rehearsal_ballots', { mode: 'number' }).notNull().default(0),

@@ -27,6 +27,7 @@ import {
   publishedTime,
   shownStatusAt,
   statusAt,
+  wasOpened,
 } from './lifecycle.ts';
 import { missingForOpening } from './opening.ts';
 import { priceIssues, requirePricing } from './pricing.ts';
@@ -88,6 +89,9 @@ export async function updateVotingEvent(
   // What follows is judged by the event as the wipe leaves it. A refusal undoes the wipe too.
   const from = ends ? await endRehearsal(tx, deps, before) : before;
   await guardColumns(tx, from, changed);
+  const phase = phaseAt(from, nowMs);
+  const mayOpen = body.status === 'open' || body.status === 'rehearsal' || changed.startsAt != null;
+  if (mayOpen && (phase === 'draft' || phase === 'scheduled')) await deps.giveOptions(tx, organizer);
   const changes: Columns = { ...changed, ...(await statusChange(tx, from, changed, body.status)) };
   if (Object.keys(changes).length === 0 && !ends) return before;
   await prepareChange(tx, from, changes);
@@ -172,7 +176,9 @@ function endIssues(
 /** Whether a change ends the rehearsal of an event: by its status, or because its start has come (completions 10.5). */
 function endsRehearsal(before: VotingEvent, nowMs: number, changed: Columns, wanted: Body['status']): boolean {
   if (before.rehearsalSince === null) return false;
-  const isWanted = wanted === 'open' || wanted === 'draft' || wanted === 'scheduled';
+  // After a round that was closed, the next one begins.
+  const isNext = wanted === 'rehearsal' && before.closedAt !== null;
+  const isWanted = isNext || wanted === 'open' || wanted === 'draft' || wanted === 'scheduled';
   return isWanted || isRehearsalOver({ ...before, ...definedOnly(changed) }, nowMs);
 }
 
@@ -223,6 +229,19 @@ async function prepareChange(tx: Transaction, before: LockedEvent, changes: Colu
   if (changes.resultsVisibility === 'published' && before.resultsPublishedAt === null) {
     if (isFinalAt(after, before.lockedAt)) changes.resultsPublishedAt = before.lockedAt;
   }
+  if (changes.startsAt != null || changes.openedAt != null) {
+    changes.missedStartAt = null;
+    if (before.announcedStatus === 'not_opened') changes.announcedStatus = null;
+  }
+  if (changes.startsAt !== undefined || changes.type !== undefined || changes.voterSelfRegistration !== undefined) {
+    const { type, voterSelfRegistration: selfRegistration, startsAt } = after;
+    const facts = await readOpening(tx, before.id);
+    changes.missing = missingForOpening({ ...facts, type, selfRegistration, hasStart: startsAt !== null });
+    changes.ready = changes.missing.length === 0;
+    // As for a change of positions: what the clock has opened stays opened.
+    if (!changes.ready && changes.openedAt === undefined && wasOpened(before, before.lockedAt))
+      changes.openedAt = before.openedAt ?? before.startsAt;
+  }
   if (changes.payToVote === undefined) return;
   if (changes.payToVote !== null) await dropUnpaidBallots(tx, before.id);
   if (before.payToVote !== null && (await hasPaidVotes(tx, before.id))) changes.paidVotes = true;
@@ -257,6 +276,7 @@ async function statusChange(
   if (wanted === 'rehearsal') return beginRehearsal(tx, before, endsAt);
   if (wanted === 'closed') {
     await guardChange(tx, before, 'close');
+    if (before.rehearsalSince !== null) return before.closedAt === null ? { closedAt: nowMs } : {};
     // Opened by the clock, it stays opened whatever becomes of `startsAt`.
     return isClosed
       ? {}

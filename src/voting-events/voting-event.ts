@@ -3,7 +3,8 @@ import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { LANGUAGES } from '#src/mail/mail-words.ts';
 import { PROVIDER_NAMES } from '#src/payment-providers/registered.ts';
-import { pollIdentityOf, publishedTime, secrecyOf, shownStatusAt, statusAt } from './lifecycle.ts';
+import { missedStart, pollIdentityOf, publishedTime, secrecyOf, shownStatusAt, statusAt } from './lifecycle.ts';
+import { missingPart } from './opening.ts';
 import type { votingEvents } from './tables.ts';
 
 /** An amount in the currency's smallest unit. */
@@ -31,11 +32,11 @@ export type Secrecy = 'secret' | 'pseudonymous' | 'identified';
 export type VotingEvent = Readonly<
   Omit<
     typeof votingEvents.$inferSelect,
-    'codeKey' | 'deletedAt' | 'lastPositionNumber' | 'lastCandidateNumber' | Counted
+    'codeKey' | 'deletedAt' | 'lastPositionNumber' | 'lastCandidateNumber' | PlanCounts
   >
 >;
 /** What plan limits count: read by the statements that count alone. */
-type Counted = 'voterCount' | 'registrationCount' | 'rejectedRegistrationCount';
+type PlanCounts = 'voterCount' | 'registrationCount' | 'rejectedRegistrationCount';
 
 const priceView = z.object({ amountMinor: z.int(), currency: z.string() }).meta({
   id: 'Price',
@@ -130,6 +131,18 @@ export const votingEventView = z
     language: z.enum(LANGUAGES).meta({ description: 'The language of mails, and of the page that checks a ballot.' }),
     logoUrl: z.string().nullable(),
     finalAt: timeShape().nullable().meta({ description: 'When the result became final; null before.' }),
+    missing: z.array(missingPart).nullable().meta({
+      description:
+        'Of a draft or scheduled event: what keeps it from opening, empty when it is ready. Null afterwards.',
+    }),
+    missedStartAt: timeShape().nullable().meta({
+      description:
+        'The start that came while the event was not ready: it is a draft again, and only `status: "open"` or a new `startsAt` opens it.',
+    }),
+    rehearsal: z.object({ round: z.int(), closed: z.boolean(), ballots: z.int().nullable() }).nullable().meta({
+      description:
+        'While it is rehearsed: which round this is, whether it was closed, and its confirmed ballots (null in messages).',
+    }),
     disputed: z.boolean().meta({
       description:
         'Whether the log, or rows that it depends on, are not what the service wrote: the operator was alarmed.',
@@ -167,6 +180,9 @@ export const votingEventView = z
         language: 'en',
         logoUrl: null,
         finalAt: null,
+        missing: null,
+        missedStartAt: null,
+        rehearsal: null,
         disputed: false,
         payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
         paymentBusinessId: null,
@@ -257,19 +273,34 @@ export function disclosureOf(event: VotingEvent, waiting: boolean): VotingEventV
   return secrecyOf(event) === 'secret' ? { everyBallots: DISCLOSED_TOGETHER, waiting } : null;
 }
 
+interface Counted {
+  /** Whether somebody voted who is not disclosed yet. */
+  readonly waiting?: boolean;
+  /** Confirmed ballots of the round that is rehearsed. */
+  readonly ballots?: number;
+}
+
+const roundOf = ({ rehearsalNumber, closedAt }: VotingEvent, ballots: number | null) => ({
+  round: rehearsalNumber,
+  closed: closedAt !== null,
+  ballots,
+});
+
 /**
  * The organizer's shape of a voting event (completions 3).
- * @param waiting whether somebody voted who is not disclosed yet
+ * @param counted what stands in other rows
  */
-export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): VotingEventView {
+export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = {}): VotingEventView {
+  const status = shownStatusAt(event, nowMs);
+  const missedAt = missedStart(event, nowMs);
   return {
     id: event.id,
     code: event.code,
     title: event.title,
     description: event.description,
     type: event.type,
-    status: shownStatusAt(event, nowMs),
-    startsAt: event.startsAt,
+    status,
+    startsAt: missedAt === null ? event.startsAt : null,
     endsAt: event.endsAt,
     timeZone: event.timeZone,
     voter: {
@@ -288,6 +319,9 @@ export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): V
     language: event.language,
     logoUrl: event.logoUrl,
     finalAt: event.finalAt,
+    missing: status === 'draft' || status === 'scheduled' ? [...event.missing] : null,
+    missedStartAt: missedAt ?? event.missedStartAt,
+    rehearsal: status === 'rehearsal' ? roundOf(event, counted.ballots ?? null) : null,
     disputed: event.alarm !== null,
     payments: {
       payToVote: event.payToVote,
@@ -296,7 +330,7 @@ export function viewEvent(event: VotingEvent, nowMs: number, waiting = false): V
     },
     paymentBusinessId: event.paymentBusinessId,
     secrecy: secrecyOf(event),
-    disclosure: disclosureOf(event, waiting),
+    disclosure: disclosureOf(event, counted.waiting ?? false),
     copy: event.copyTotal === null ? null : { total: event.copyTotal, done: event.copyDone ?? 0 },
     createdAt: event.createdAt,
     updatedAt: event.updatedAt,

@@ -4,6 +4,7 @@ export const EVENT_TYPES = {
   'voting_event.updated': 'A voting event, as GET /voting-events/:idOrCode gives it',
   'voting_event.deleted': 'The id, code and title of a voting event',
   'voting_event.opened': 'A voting event, as GET /voting-events/:idOrCode gives it',
+  'voting_event.not_opened': 'A voting event, as GET /voting-events/:idOrCode gives it',
   'voting_event.closing': 'A voting event, as GET /voting-events/:idOrCode gives it',
   'voting_event.closed': 'A voting event, as GET /voting-events/:idOrCode gives it',
   'candidate.created': 'A candidate, as GET …/candidates/:id gives it',

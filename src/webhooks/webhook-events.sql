@@ -1,5 +1,6 @@
 -- Writes messages about several facts of one type, one row for each fact and subscribed endpoint, in the transaction of the
--- facts. Without a subscriber it is one look at the account's endpoints. What happens in a rehearsal says so in its data.
+-- facts. Without a subscriber it is one look at the account's endpoints. What happens in a rehearsal says so in its data; an event
+-- says more of its own.
 CREATE OR REPLACE FUNCTION record_webhook_events(p_account text, p_event text, p_type text, p_messages text[], p_data text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   at bigint := now_ms();
@@ -10,6 +11,7 @@ BEGIN
     '{"id":' || to_json(f.message)::text || ',"type":' || to_json(p_type)::text || ',"createdAt":' || at ||
       ',"votingEventId":' || coalesce(to_json(p_event)::text, 'null') || ',"data":' ||
       CASE WHEN EXISTS (SELECT 1 FROM voting_events v WHERE v.id = p_event AND v.rehearsal_since IS NOT NULL)
+        AND p_type NOT LIKE 'voting\_event.%'
         THEN regexp_replace(f.data, '^\{', '{"rehearsal":true,') ELSE f.data END || '}',
     CASE WHEN e.status = 'active' THEN 'pending' ELSE 'skipped' END, at, at
   FROM webhook_endpoints e CROSS JOIN unnest(p_messages, p_data) AS f(message, data)

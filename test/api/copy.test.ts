@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { copyRollJob, tagOfCopy } from '#src/voters/copy-event.ts';
 import { rollCopies } from '#src/voters/tables.ts';
 import { tagOfEvent } from '#src/voting-events/event-tag.ts';
+import { COPY_RUNNING } from '#src/voting-events/opening.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
@@ -81,6 +82,7 @@ describe('a copy of an event', () => {
     const copy = demand(await call('POST', `/${source.id}/copy`, { title: 'Second', withVoters: false }), 201);
     expect(copy).toEqual({
       ...before,
+      missing: [],
       ...{ id: copy.id, code: copy.code, title: 'Second', status: 'draft', startsAt: null, endsAt: null, copy: null },
       ...{ createdAt: copy.createdAt, updatedAt: copy.updatedAt },
     });
@@ -154,7 +156,7 @@ describe('a copy of an event', () => {
     );
     const second = await call('POST', `/${copy.id}/copy`, { title: 'Third', withVoters: true });
     expect([second.status, second.body.error.details]).toEqual([
-      ...[409, { reason: 'not_ready', missing: [{ what: 'copy' }] }],
+      ...[409, { reason: 'not_ready', missing: [COPY_RUNNING] }],
     ]);
     expect((await call('DELETE', `/${source.id}`)).status).toBe(204);
     // The deletion looks first, and waits.
@@ -181,13 +183,13 @@ describe('a copy of an event', () => {
     ]);
     const refused = await call('PATCH', `/${copy.id}`, { status: 'open' });
     expect([refused.status, refused.body.error.details]).toEqual([
-      ...[409, { reason: 'not_ready', missing: [{ what: 'copy' }] }],
+      ...[409, { reason: 'not_ready', missing: [COPY_RUNNING] }],
     ]);
     // Another change judges again whether it could open.
     const [position] = await list(copy.id, 'positions');
     demand(await call('PATCH', `/${copy.id}/positions/${position.id}`, { title: 'Head' }), 200);
     demand(await call('PATCH', `/${copy.id}`, { startsAt: Date.now() - 1_000 }), 200);
-    expect(demand(await call('GET', `/${copy.id}`), 200).status).toBe('scheduled');
+    expect(demand(await call('GET', `/${copy.id}`), 200)).toMatchObject({ status: 'draft', missing: [COPY_RUNNING] });
   });
 
   test('takes prices and their business along within one account alone', async () => {
@@ -200,13 +202,41 @@ describe('a copy of an event', () => {
     expect(own).toMatchObject({ payments, paymentBusinessId: business.id });
     const guest = await service.account();
     await shareEvent(service, account, poll, guest, 'editor');
-    const theirs = demand(await call('POST', `/${poll.id}/copy`, { title: 'Theirs', withVoters: true }, guest), 201);
+    const theirs = demand(await call('POST', `/${poll.id}/copy`, { title: 'Theirs', withVoters: false }, guest), 201);
     expect(theirs).toMatchObject({
       ...{ payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false }, paymentBusinessId: null },
-      copy: { total: 0, done: 0 },
+      copy: null,
     });
     expect((await call('GET', `/${theirs.id}`)).status).toBe(404);
     expect((await call('GET', `/${theirs.id}`, undefined, guest)).status).toBe(200);
+  });
+
+  // Findings P11: an editor copied the roll into an own account, and kept it after the removal.
+  test('with voters stays with the owner, whoever makes it, and is shared with the editor who did', async () => {
+    const source = await createFull();
+    const named = { name: 'Cleo', email: 'cleo@club.example', positionIds: [source.positions[0]?.id] };
+    demand(await call('POST', `/${source.id}/candidates`, named), 201);
+    const [editor, viewer] = [await service.account(), await service.account()];
+    await shareEvent(service, account, source, editor, 'editor');
+    await shareEvent(service, account, source, viewer, 'viewer');
+    const ask = (by: typeof editor, withVoters: boolean) =>
+      call('POST', `/${source.id}/copy`, { title: 'A copy', withVoters }, by);
+    const refused = await ask(viewer, true);
+    expect([refused.status, refused.body.error.details.reason]).toEqual([403, 'role']);
+    const copy = demand(await ask(editor, true), 201);
+    await copied(copy.id);
+    expect(await list(copy.id, 'voters')).not.toEqual([]);
+    expect(await list(copy.id, 'voters', editor)).not.toEqual([]);
+    const [invite, ...others] = await list(copy.id, 'invites');
+    expect([invite.status, invite.role, others]).toEqual(['accepted', 'editor', []]);
+    expect((await call('DELETE', `/${copy.id}/invites/${invite.id}`)).status).toBe(204);
+    expect((await call('GET', `/${copy.id}`, undefined, editor)).status).toBe(404);
+    // Without voters it is the editor's own, and nobody's address comes along.
+    const own = demand(await ask(editor, false), 201);
+    expect((await call('GET', `/${own.id}`)).status).toBe(404);
+    const names = await list(own.id, 'candidates', editor);
+    expect(names).toContainEqual(expect.objectContaining({ name: 'Cleo' }));
+    expect(names.filter(({ email }: { email: string | null }) => email !== null)).toEqual([]);
   });
 
   test('keeps to the plan of the account that gets it, and leaves nothing where that is full', async () => {
@@ -215,8 +245,6 @@ describe('a copy of an event', () => {
     demand(await call('POST', `/${source.id}/voters/import`, { mode: 'all', voters: rows }), 200);
     const free = await service.account('free');
     await shareEvent(service, account, source, free, 'editor');
-    const refused = await call('POST', `/${source.id}/copy`, { title: 'Full', withVoters: true }, free);
-    expect([refused.status, refused.body.error.details]).toEqual([422, { limit: 'voters_per_event', max: 100 }]);
     for (let count = 0; count < 3; count += 1)
       demand(await call('POST', `/${source.id}/copy`, { title: 'One', withVoters: false }, free), 201);
     const full = await call('POST', `/${source.id}/copy`, { title: 'Full', withVoters: false }, free);

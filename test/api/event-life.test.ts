@@ -106,6 +106,13 @@ const CHANGES: readonly Change[] = [
   ['a deleted voter', ['yes', CLOSED, 'yes'], 'DELETE another'],
 ];
 
+const part = (reason: string, positionId: string | null = null, title: string | null = null) => ({
+  reason,
+  positionId,
+  title,
+  message: expect.any(String),
+});
+
 describe('an election', () => {
   test.each(CHANGES)(
     'answers %s as its stage allows, and a final result stays as it is',
@@ -179,7 +186,7 @@ const READ_ONLY = new Set([
     'hasVoted',
     'keyStatus',
   ],
-  ...['finalAt', 'disclosure', 'disputed', 'copy'],
+  ...['finalAt', 'disclosure', 'disputed', 'copy', 'missing', 'missedStartAt', 'rehearsal'],
 ]);
 
 /** A shown row without the fields that nobody sets. */
@@ -272,14 +279,9 @@ describe('the life of an event', () => {
     expect([(await read(base)).status, final]).toEqual(['closed', true]);
   });
 
-  test.each([
-    ['the clock', { startsAt: -40, endsAt: -20, closedAt: undefined }],
-    ['the organizer, before its start', { startsAt: 60, endsAt: undefined, closedAt: -20 }],
-  ] as const)('has a final result, too, where it never became ready and was closed by %s', async (_, times) => {
+  test('has a final result, too, where it never became ready and the organizer closed it before its start', async () => {
     const { id } = await account.event({ type: 'poll' }, [], false);
-    const minutes = (value: number | undefined) => (value === undefined ? null : Date.now() + value * 60_000);
-    const [starts, ends, closed] = [times.startsAt, times.endsAt, times.closedAt].map(minutes);
-    await setEvent(service, id, sql`starts_at = ${starts}, ends_at = ${ends}, closed_at = ${closed}`);
+    await setEvent(service, id, sql`starts_at = ${Date.now() + HOUR}, closed_at = ${Date.now() - HOUR / 3}`);
     const before = await read(`/voting-events/${id}`);
     expect([before.status, before.finalAt]).toEqual(['closed', null]);
     await sequenceLogs(sealDeps(service.deps));
@@ -321,18 +323,16 @@ describe('the life of an event', () => {
       409,
       'not_ready',
       [
-        { what: 'bounds', positionId: bounds?.id },
-        { what: 'bounds', positionId: budget?.id },
-        ...(roles?.candidates ?? []).map((candidateId) => ({
-          what: 'referendumRole',
-          positionId: roles?.id,
-          candidateId,
+        part('bounds_cannot_be_met', bounds?.id, 'By approval'),
+        part('bounds_cannot_be_met', budget?.id, 'By cumulative'),
+        ...['Yes', 'No'].map((name) => ({
+          ...part('referendum_role', roles?.id, 'By plurality'),
+          message: expect.stringContaining(name),
         })),
-        { what: 'candidate', positionId: empty?.id },
+        part('no_candidate', empty?.id, 'By plurality'),
       ],
     ]);
-    demand(await send('PATCH', base, { startsAt: Date.now() - 1 }), 200);
-    expect((await read(base)).status).toBe('scheduled');
+    expect((await read(base)).missing).toEqual(refused.body.error.details.missing);
   });
 
   test('does not open a poll whose positions all ask for a group, because participants have none', async () => {
@@ -341,12 +341,56 @@ describe('the life of an event', () => {
     const { id: groupId } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
     demand(await send('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
     const refused = await send('PATCH', base, { status: 'open' });
-    expect(refused.body.error.details.missing).toEqual([{ what: 'openPosition' }]);
+    expect(refused.body.error.details.missing).toEqual([part('no_open_position')]);
     expect(await outcome('DELETE', `${base}/groups/${groupId}`)).toBe('409 group_in_use');
     demand(await send('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId: null }), 200);
     expect(await outcome('DELETE', `${base}/groups/${groupId}`)).toBe('yes');
     expect(await outcome('PATCH', base, { status: 'open' })).toBe('yes');
   });
+
+  // Findings P3: it stayed scheduled without a word, and opened itself at the first candidate.
+  test('that was not ready at its start is a draft again, and opens by the organizer’s word or a new start alone', async () => {
+    for (const cure of [{ status: 'open' }, { startsAt: Date.now() - 1 }]) {
+      const event = await account.event({}, [{ ...THREE, candidates: [] }], false);
+      const base = `/voting-events/${event.id}`;
+      const startsAt = Date.now() - HOUR;
+      demand(await send('PATCH', base, { startsAt, endsAt: Date.now() + HOUR }), 200);
+      const missed = { status: 'draft', startsAt: null, missedStartAt: startsAt };
+      expect(await read(base)).toMatchObject({ ...missed, missing: [{ reason: 'no_candidate' }] });
+      const public_ = await service.call('GET', `/public${base}`, undefined, { key: account.vote });
+      expect(public_.status).toBe(404);
+      const candidate = { name: 'Ada', positionIds: [event.positions[0]?.id] };
+      demand(await send('POST', `${base}/candidates`, candidate), 201);
+      expect(await read(base)).toMatchObject({ ...missed, missing: [] });
+      demand(await send('PATCH', base, { description: 'Now it is ready' }), 200);
+      expect(await read(base)).toMatchObject(missed);
+      expect(demand(await send('PATCH', base, cure), 200)).toMatchObject({
+        status: 'open',
+        missedStartAt: null,
+        missing: null,
+      });
+    }
+  });
+
+  // Findings P7: a referendum needed its options typed.
+  test.each(['open', 'rehearsal', 'startsAt'])(
+    'gives a referendum without candidates Yes, No and Abstain at %s',
+    async (way) => {
+      const event = await account.event({ language: 'de' }, [{ votingMethod: 'referendum', candidates: [] }], false);
+      const base = `/voting-events/${event.id}`;
+      expect((await read(base)).missing).toEqual([]);
+      demand(await send('PATCH', base, way === 'startsAt' ? { startsAt: Date.now() + HOUR } : { status: way }), 200);
+      const rows = await read(`${base}/candidates`);
+      expect(
+        rows.map(({ name, referendumRole }: { name: string; referendumRole: string }) => [name, referendumRole]),
+      ).toEqual([
+        ['Ja', 'yes'],
+        ['Nein', 'no'],
+        ['Enthaltung', 'abstain'],
+      ]);
+      expect((await read(base)).missing ?? []).toEqual([]);
+    },
+  );
 
   test('judges the body before the state: a wrong body is 422 whatever is frozen', async () => {
     const { base, position, candidates } = await electionAt('final');

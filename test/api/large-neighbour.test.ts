@@ -87,7 +87,8 @@ test('a roll beside a large one is filled, changed, copied, mailed and rehearsed
   await write('POST', '/voters/import', { mode: 'partial', voters: rows }, 200);
   await write('PATCH', `/voters/${id}`, { name: 'Ada Two' }, 200);
   await write('POST', '/voters/bulk', { action: 'reject', voterIds: [id] }, 200);
-  await write('POST', '/voters/notify', { audience: 'all', kind: 'key' }, 202);
+  await write('PATCH', '', { startsAt: Date.now() + 3_600_000 }, 200);
+  await write('POST', '/voters/notify', { audience: 'all', kind: 'key', beforeOpening: true }, 202);
   await write('PATCH', '', { status: 'rehearsal' }, 200);
   await voteWith(service, election, [0]);
   await write('PATCH', '', { status: 'draft' }, 200);

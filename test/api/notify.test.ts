@@ -60,6 +60,19 @@ async function vote(event: TestEvent, email: string): Promise<void> {
   await account.ballot(event, cast);
 }
 
+/** As if the limits that keep a notification's mails back were over. */
+async function endLimit(id: string): Promise<void> {
+  await eventually(async () => {
+    const { rows } = await query('SELECT 1 FROM graphile_worker.jobs WHERE key LIKE $1 AND run_at > now()', `${id}/%`);
+    return rows.length > 0 ? true : undefined;
+  });
+  await query('DELETE FROM mail_quotas');
+  await query(
+    'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())',
+    `${id}/%`,
+  );
+}
+
 describe('mails to many voters', () => {
   test('go to every approved voter with an address, once, and their progress is shown', async () => {
     const event = await create();
@@ -68,6 +81,7 @@ describe('mails to many voters', () => {
     const end = await notifyAll(event, 'all', 'key');
     expect(end).toEqual({
       ...{ id: expect.stringMatching(/^ntf_/), queued: 2, kind: 'key', audience: 'all', total: 2, sent: 2, failed: 0 },
+      ...{ handled: 2, pausedUntil: null, limitReached: false, failing: false },
       ...{ skipped: 0, startedAt: expect.any(Number), finishedAt: expect.any(Number) },
     });
     expect(receivers(event)).toEqual(['a', 'b']);
@@ -88,7 +102,9 @@ describe('mails to many voters', () => {
     expect(await notifyAll(event, 'all', 'key')).toMatchObject({ queued: 1, sent: 1 });
     expect(await notifyAll(event, 'all', 'reminder')).toMatchObject({ queued: 1, sent: 1 });
     await addVoters(event, addresses(event, 'b'));
-    expect(await notifyAll(event, 'all', 'key')).toMatchObject({ queued: 1, total: 2, sent: 1, skipped: 1 });
+    const partly = await notifyAll(event, 'all', 'key');
+    expect(partly).toMatchObject({ queued: 1, total: 2, handled: 2, sent: 1, skipped: 1 });
+    expect(partly.pausedUntil).toBeGreaterThan(Date.now() + 23 * HOUR_MS);
     await back(6 * HOUR_MS + 1_000);
     expect(await notifyAll(event, 'all', 'key')).toMatchObject({ queued: 0, sent: 0, skipped: 2 });
     expect(await notifyAll(event, 'all', 'reminder')).toMatchObject({ queued: 2, sent: 2 });
@@ -97,7 +113,7 @@ describe('mails to many voters', () => {
   });
 
   test('go to those without a valid key: never mailed, or their address changed', async () => {
-    const event = await create({}, false);
+    const event = await create();
     const [, b] = await addVoters(event, addresses(event, 'a', 'b'));
     expect(await notifyAll(event, 'not_invited', 'key')).toMatchObject({ queued: 2, sent: 2 });
     await addVoters(event, addresses(event, 'c'));
@@ -128,7 +144,7 @@ describe('mails to many voters', () => {
     await vote(event, voters[0]?.email ?? '');
     const before = receivers(event);
     const end = await notifyAll(event, 'not_voted', 'reminder');
-    expect(end).toMatchObject({ queued: 3, total: 3, sent: 3, failed: 0, skipped: 0 });
+    expect(end).toMatchObject({ queued: 3, total: 3, handled: 3, sent: null, failed: null, skipped: null });
     expect(receivers(event)).toEqual([...before, 'b', 'c'].sort());
     // The other audiences do not depend on who voted.
     expect(await notifyAll(event, 'all', 'reminder')).toMatchObject({ queued: 0, total: 3, skipped: 3 });
@@ -157,7 +173,7 @@ describe('mails to many voters', () => {
     const keyReceivers = () =>
       mailsOf(event).flatMap(({ to, subject }) => (subject.includes('changed') ? [] : (to.split('@')[0] ?? '')));
     const before = keyReceivers();
-    expect(await notifyAll(event, 'not_voted', kind)).toMatchObject({ queued: 6, total: 6, sent: 6 });
+    expect(await notifyAll(event, 'not_voted', kind)).toMatchObject({ queued: 6, total: 6, handled: 6, sent: null });
     const shown = demand(await asOrganizer(event, 'GET', '/voters'), 200);
     expect(shown).toHaveLength(6);
     expect(new Set(shown.map(({ keyStatus }: { keyStatus: string }) => keyStatus))).toEqual(new Set(['sent']));
@@ -172,27 +188,52 @@ describe('mails to many voters', () => {
     expect(rows).toEqual([{ voters: 6, keys: isMoved ? 6 : 12 }]);
   });
 
-  test('are passed over where an account has used up its mails, and can be asked for again at once', async () => {
+  test('wait for the next day where an account has used up its mails, and go out by themselves', async () => {
     const free = await service.account('free');
     const event = await free.event({ type: 'election' });
     const call = (method: string, path: string, body?: object) =>
       service.call(method, `/voting-events/${event.id}${path}`, body, { key: free.write });
     demand(await call('POST', '/voters', { name: 'A', ...addresses(event, 'a')[0] }), 201);
-    const run = async () => {
-      const { id } = demand(await call('POST', '/voters/notify', { audience: 'all', kind: 'key' }), 202);
-      return eventually(async () => {
-        const shown = demand(await call('GET', `/notifications/${id}`), 200);
-        return shown.finishedAt === null ? undefined : shown;
-      });
-    };
     const { takeMail } = await import('#src/accounts/take-mail.ts');
     for (let count = 0; count < 500; count += 1)
       await takeMail(service.deps.db, service.deps.secrets, {
         ...{ to: `x${count}@used.example`, accountId: free.id, votingEventId: 'evt_used' },
       });
-    expect(await run()).toMatchObject({ total: 1, sent: 0, skipped: 1 });
-    await query('DELETE FROM mail_quotas');
-    expect(await run()).toMatchObject({ total: 1, sent: 1, skipped: 0 });
+    const { id } = demand(await call('POST', '/voters/notify', { audience: 'all', kind: 'key' }), 202);
+    const read = async () => demand(await call('GET', `/notifications/${id}`), 200);
+    const limited = await eventually(async () => ((await read()).limitReached === true ? read() : undefined));
+    expect(limited).toMatchObject({ total: 1, handled: 0, sent: 0, skipped: 0, finishedAt: null });
+    await endLimit(id);
+    const end = await eventually(async () => ((await read()).finishedAt === null ? undefined : read()));
+    expect(end).toMatchObject({ total: 1, handled: 1, sent: 1, skipped: 0, limitReached: false });
+  });
+
+  // Findings P2: after a rehearsal, or five mails in an hour, notify skipped the voter.
+  test('wait where a voter has had the mails of an hour, and go out when it is over, with answers to the organizer', async () => {
+    const event = await create({ contactEmail: 'board@club.example' });
+    const [voterId] = await addVoters(event, addresses(event, 'a'));
+    for (let mails = 0; mails < 5; mails += 1)
+      demand(await asOrganizer(event, 'POST', `/voters/${voterId}/voter-key`), 202);
+    await eventually(async () => (mailsOf(event).length === 5 ? true : undefined));
+    const { id } = demand(await notify(event, 'all', 'reminder'), 202);
+    const waiting = await eventually(async () => {
+      const { rows } = await query(
+        'SELECT 1 FROM graphile_worker.jobs WHERE key LIKE $1 AND run_at > now()',
+        `${id}/%`,
+      );
+      return rows.length > 0 ? asOrganizer(event, 'GET', `/notifications/${id}`) : undefined;
+    });
+    expect(demand(waiting, 200)).toMatchObject({ handled: 0, skipped: 0, limitReached: false, finishedAt: null });
+    await endLimit(id);
+    await eventually(async () => (mailsOf(event).length === 6 ? true : undefined));
+    const end = await eventually(async () => {
+      const shown = demand(await asOrganizer(event, 'GET', `/notifications/${id}`), 200);
+      return shown.finishedAt === null ? undefined : shown;
+    });
+    expect(end).toMatchObject({ handled: 1, sent: 1 });
+    expect(mailsOf(event).at(-1)?.text).toContain('board@club.example');
+    const raw = service.mails().filter((text) => text.includes(`a@${event.code.toLowerCase()}.example`));
+    expect(raw.filter((text) => /^Reply-To: board@club\.example$/m.test(text))).toHaveLength(6);
   });
 
   test('asked for twice at once through two processes come to each voter once', async () => {
@@ -283,6 +324,39 @@ describe('the routes of mails to many voters', () => {
     const poll = await account.event();
     expect(refusalOf(await notify(poll, 'all', 'key'))).toEqual([409, 'not_an_election']);
     expect(receivers(event)).toEqual([]);
+  });
+
+  // Findings P7: a draft that could not open mailed every voter a key.
+  test('mail nobody before the opening but by a word that says so, where the event is scheduled and ready', async () => {
+    const event = await create({}, false);
+    const [voterId] = await addVoters(event, addresses(event, 'a'));
+    const refused = async (status: string, beforeOpening: boolean) => {
+      for (const path of ['/voters/notify', `/voters/${voterId}/voter-key`]) {
+        const body = path === '/voters/notify' ? { audience: 'all', kind: 'key' } : {};
+        const answer = await asOrganizer(event, 'POST', path, beforeOpening ? { ...body, beforeOpening } : body);
+        expect([status, ...refusalOf(answer)]).toEqual([
+          status,
+          409,
+          status === 'unready' ? 'not_ready' : 'event_not_open',
+        ]);
+      }
+    };
+    await refused('draft', false);
+    await refused('draft', true);
+    demand(await asOrganizer(event, 'PATCH', '', { startsAt: Date.now() + HOUR_MS }), 200);
+    await refused('scheduled', false);
+    const [position] = event.positions;
+    for (const status of ['withdrawn', 'approved']) {
+      for (const id of position?.candidates ?? [])
+        demand(await asOrganizer(event, 'PATCH', `/candidates/${id}`, { status }), 200);
+      if (status === 'withdrawn') await refused('unready', true);
+    }
+    expect(receivers(event)).toEqual([]);
+    const body = { audience: 'all', kind: 'key', beforeOpening: true };
+    demand(await asOrganizer(event, 'POST', '/voters/notify', body), 202);
+    const [mail] = await eventually(async () => (mailsOf(event).length > 0 ? mailsOf(event) : undefined));
+    expect(mail?.text).toContain('Voting begins on');
+    demand(await asOrganizer(event, 'POST', `/voters/${voterId}/voter-key`, { beforeOpening: true }), 202);
   });
 
   test('give a repeat under one Idempotency-Key the first answer, and mail once', async () => {

@@ -90,6 +90,24 @@ describe('event apply', () => {
     expect(after).toEqual({ ...before, positions: [{ ...before.positions[0], seats: 3 }, before.positions[1]] });
   });
 
+  // Findings P7 and P9: it said nothing of what is missing, and printed 134 wide rows.
+  test('ends with what is missing, by title, and sums many rows up unless all are asked for', async () => {
+    const crowd = Array.from({ length: 30 }, (_, index) => `  - { name: C${index}, positionIds: [chair] }\n`).join('');
+    const text = electionFile('CROWD2099')
+      .replace('  - { name: Ada, positionIds: [chair] }\n', crowd)
+      .replace('seats: 2', 'seats: 1');
+    const bare = text
+      .replace('  - { name: Ada, positionIds: [treasurer] }\n', '')
+      .replace('[chair, treasurer]', '[chair]');
+    const answer = await apply(fileOf('crowd.yaml', bare));
+    expect(answer.also).toContainEqual({ kind: 'candidate', action: 'created', rows: 31 });
+    expect(answer.next).toContainEqual(expect.stringMatching(/^Missing before it can open: Treasurer: .*no candidate/));
+    expect(answer.next).toContainEqual(expect.stringContaining('--verbose'));
+    const all = await applyEvent(clientOf(), { file: fileOf('crowd.yaml', text), dryRun: true, verbose: true });
+    expect(all.also).not.toContainEqual(expect.objectContaining({ rows: expect.anything() }));
+    expect((await apply(fileOf('crowd.yaml', text))).next).not.toContainEqual(expect.stringContaining('Missing'));
+  });
+
   test('says what is wrong with a file, where, and what the service refused it for', async () => {
     const bad = electionFile('BAD2099').replace('plurality, groupId: south', 'guessing, groupId: north');
     const open = await account.event();
@@ -245,7 +263,7 @@ describe('commands with a key, as programs of their own', () => {
   });
 
   test('do their work, load nothing of a database, and print their key nowhere', async () => {
-    const event = await account.event({ type: 'election' }, [], false);
+    const event = await account.event({ type: 'election' });
     const of = ['--event', event.code];
     const jobs = [
       ['watch', ...of, '--once'],

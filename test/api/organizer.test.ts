@@ -43,7 +43,16 @@ describe('voting events', () => {
       ballot: { candidateOrder: 'fixed', opening: 'observer', receipt: 'inclusion' },
       results: { visibility: 'hidden', publishedAt: null },
       log: { open: false },
-      ...{ votingPageUrl: null, contactEmail: null, language: 'en', logoUrl: null, copy: null },
+      ...{
+        votingPageUrl: null,
+        contactEmail: null,
+        language: 'en',
+        logoUrl: null,
+        copy: null,
+        missedStartAt: null,
+        rehearsal: null,
+      },
+      missing: [{ reason: 'no_position', positionId: null, title: null, message: expect.any(String) }],
       finalAt: null,
       disputed: false,
       payments: { payToVote: null, payToRegisterCandidate: null, repeatVotes: false },
@@ -61,7 +70,11 @@ describe('voting events', () => {
     const chair = { title: 'Chair', votingMethod: 'plurality' };
     const position = await post(`/voting-events/${body.data.id}/positions`, chair);
     const still = await patch(`/voting-events/${body.data.id}`, { status: 'open' });
-    expect(still.body.error.details.missing).toEqual([{ what: 'candidate', positionId: position.body.data.id }]);
+    const missing = [
+      { reason: 'no_candidate', positionId: position.body.data.id, title: 'Chair', message: expect.any(String) },
+    ];
+    expect(still.body.error.details.missing).toEqual(missing);
+    expect((await get(`/voting-events/${body.data.id}`)).body.data.missing).toEqual(missing);
   });
 
   test('open by the clock at startsAt once they are ready, and close at endsAt', async () => {

@@ -4,7 +4,9 @@ import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { fieldOf, finishEvent, PLURALITY, refusalOf, type TestEvent } from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
+import { runVerifier } from '#test/harness/started-service.ts';
 import { patiently, type TestAnswer, useService } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const service = await useService();
 const account = await service.account();
@@ -27,6 +29,56 @@ async function vote(
 const close = async (event: TestEvent): Promise<void> => {
   await account.change(`/voting-events/${event.id}`, { status: 'closed' });
 };
+
+describe('the electorate of a position', () => {
+  // Findings P4: a referendum of one group was measured against the whole roll.
+  test('is the approved weight of those it is open to: results, quorum, table, close leaf and verifier agree', async () => {
+    const half = { numerator: 1, denominator: 2, inclusive: true };
+    const rules = { threshold: { ...half, base: 'electorate' }, turnoutQuorum: half, approvalQuorum: null };
+    const plan = { votingMethod: 'referendum', candidates: ['Yes', 'No'], settings: { rules } };
+    const event = await account.event({ type: 'election', ballot: { opening: 'observer' } }, [plan, plan], false);
+    const base = `/voting-events/${event.id}`;
+    const { id: groupId } = await account.make(`${base}/groups`, { name: 'North' });
+    await account.change(`${base}/positions/${event.positions[0]?.id}`, { groupId });
+    const voters: string[] = [];
+    for (const [index, weight] of [2, 1, 1, 5, 3].entries()) {
+      const row = { name: `V${index}`, email: `v${index}@${event.code.toLowerCase()}.example`, weight };
+      voters.push((await account.make(`${base}/voters`, index < 2 ? { ...row, groupId } : row)).id);
+    }
+    const late = { name: 'R', email: `r@${event.code.toLowerCase()}.example`, groupId, weight: 7 };
+    const { id: rejected } = await account.make(`${base}/voters`, late);
+    await account.change(`${base}/voters/${rejected}`, { status: 'rejected' });
+    await account.change(base, { status: 'open' });
+    const ballot = (index: number, positions: readonly number[]) => ({
+      email: `v${index}@${event.code.toLowerCase()}.example`,
+      votes: positions.map((at) => ({
+        positionId: event.positions[at]?.id,
+        candidateId: event.positions[at]?.candidates[0],
+      })),
+    });
+    for (const [index, positions] of [
+      [0, [0, 1]],
+      [2, [1]],
+    ] as const) {
+      const voterKey = await giveVoterKey(service, event.id, voters[index] ?? '');
+      await account.ballot(event, { ...ballot(index, positions), voterKey });
+    }
+    await finishEvent(service, event.id);
+    const { final, disputed, positions, stats } = await resultsOf(event);
+    expect([final, disputed, stats.electorate]).toEqual([true, false, 12]);
+    const [north, all] = positions.map(({ referendum }: { referendum: object }) => referendum);
+    expect(north).toMatchObject({ electorate: '3', outcome: 'passed' });
+    expect(north.rules).toMatchObject([{ actual: '2/3' }, { name: 'turnout_quorum', actual: '2/3', met: true }]);
+    expect(all).toMatchObject({ electorate: '12', outcome: 'no_quorum' });
+    expect(all.rules).toMatchObject([{ actual: '3/12' }, { name: 'turnout_quorum', actual: '3/12', met: false }]);
+    const checked = await runVerifier(service.port, event.id, await createObserverKey(service, account, event.id));
+    // Right, or right as far as it goes: nothing of it is wrong.
+    expect([
+      [0, 'yes'],
+      [3, 'partial'],
+    ]).toContainEqual([checked.code, checked.report.verified]);
+  });
+});
 
 describe('the lot', () => {
   test('is secret while ballots can still be confirmed, then reproduced from the documented bytes', async () => {

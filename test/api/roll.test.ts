@@ -1,6 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
+import type { Caller } from '#src/http/caller.ts';
+import type { Claim } from '#src/http/claim.ts';
 import { foldRollFigures } from '#src/results/read-stats.ts';
+import { importPart } from '#src/voters/import-roll.ts';
+import { ownerOf } from '#src/voting-events/access.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
 import { demand, type PositionPlan, refusalOf, type TestEvent } from '#test/harness/elections.ts';
 import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
@@ -29,6 +34,7 @@ const count = async (event: TestEvent): Promise<number> => {
   expect(rows[0].voters).toBe(rows[0].counted);
   return rows[0].voters;
 };
+const testCaller = { plan: 'pro', keyId: 'key_test' } as Caller;
 const people = (length: number, from = 0) =>
   Array.from({ length }, (_, index) => ({ name: `Voter ${index + from}`, email: `v${index + from}@roll.example` }));
 
@@ -65,10 +71,33 @@ describe('an import of rows', () => {
     expect([again.accepted, again.rejectedCount]).toEqual([0, 10]);
   });
 
+  // Findings P12: it answered as if the event were closed, or the key in use.
+  test.each([undefined, 'a-key'])(
+    'answers 404 where the event was deleted while it was imported (key: %s)',
+    async (key) => {
+      const event = await create();
+      const found = await findEventById(service.deps.db, event.id);
+      if (found === undefined) throw new Error('the event is there');
+      expect(
+        (await service.call('DELETE', `/voting-events/${event.id}`, undefined, { key: account.write })).status,
+      ).toBe(204);
+      const caller = { ...testCaller, accountId: account.id };
+      const claim = key === undefined ? undefined : ({ requestKeys: [Buffer.from(key)] } as unknown as Claim);
+      const body = { mode: 'partial', voters: people(3) } as const;
+      const work = importPart(service.deps, ownerOf(caller, found), { ...body, voters: [...body.voters] }, claim);
+      await expect(work).rejects.toMatchObject({ status: 404 });
+    },
+  );
+
   test('takes none where one is bad and all are asked for, with the same report', async () => {
     const event = await create();
     const answer = await send(event, { mode: 'all', voters: MIXED });
-    expect(demand(answer, 200)).toEqual({ accepted: 0, rejected: REJECTED, rejectedCount: 8 });
+    const report = { accepted: 0, rejected: REJECTED, rejectedCount: 8 };
+    const names = REJECTED.map(({ index, field }) => (field === '' ? `voters[${index}]` : `voters[${index}].${field}`));
+    expect([answer.status, answer.body.error.code]).toEqual([422, 'validation_error']);
+    expect(answer.body.error.details).toMatchObject({ ...report, field: names[0] });
+    expect(answer.body.error.details.issues.map(({ field }: { field: string }) => field)).toEqual(names);
+    expect(demand(await send(event, { mode: 'all', dryRun: true, voters: MIXED }), 200)).toEqual(report);
     expect(await count(event)).toBe(0);
     const good = [MIXED[0], MIXED[8]];
     expect(demand(await send(event, { mode: 'all', voters: good }), 200)).toEqual({
@@ -91,7 +120,9 @@ describe('an import of rows', () => {
   test.each(['all', 'partial'])('takes 5,000 rows and lists 1,000 bad ones: %s', async (mode) => {
     const event = await create();
     expect(demand(await send(event, { mode, voters: people(5_000) }), 200).accepted).toBe(5_000);
-    const again = demand(await send(event, { mode, voters: people(5_000) }), 200);
+    const refused = await send(event, { mode, voters: people(5_000) });
+    const again = mode === 'all' ? refused.body.error.details : demand(refused, 200);
+    expect([refused.status, again.issues?.length]).toEqual(mode === 'all' ? [422, 50] : [200, undefined]);
     expect([again.accepted, again.rejected.length, again.rejectedCount]).toEqual([0, 1_000, 5_000]);
     expect(again.rejected.at(-1)).toEqual({ index: 999, field: 'email', message: TAKEN });
     expect(await count(event)).toBe(5_000);

@@ -91,6 +91,19 @@ const CAUSES: Readonly<Record<EventType, Cause>> = {
     await listen(account);
     return { votingEventId, data: await organize(account, 'PATCH', base, { status: 'open' }) };
   },
+  async 'voting_event.not_opened'(listen) {
+    const { account, votingEventId, base } = await prepare({}, []);
+    await service.query('UPDATE accounts SET contact_email = $2 WHERE id = $1', [account.id, 'missed@club.example']);
+    await listen(account);
+    const startsAt = Date.now() + 1_000;
+    await organize(account, 'PATCH', base, { startsAt });
+    const mail = await eventually(() => service.mails().find((text) => text.includes('To: missed@club.example')));
+    expect(mail).toContain('did_not_open');
+    expect(Date.now()).toBeGreaterThanOrEqual(startsAt);
+    const data = await organize(account, 'GET', base);
+    expect(data).toMatchObject({ status: 'draft', startsAt: null, missedStartAt: startsAt });
+    return { votingEventId, data };
+  },
   // By the clock alone: nobody closes it.
   async 'voting_event.closed'(listen) {
     const { account, votingEventId, base } = await prepare({}, PLAN, true);

@@ -63,7 +63,10 @@ export async function createTestEvent(
 ): Promise<TestEvent> {
   const key = { key: account.write };
   // An end that has passed is set at the end: an event that is over takes no positions.
-  const { endsAt = null, ...settings } = event;
+  // So is a start that has passed: it would find the event unready, which is then a draft again.
+  const { endsAt = null, startsAt = null, ...others } = event;
+  const isBegun = typeof startsAt === 'number' && startsAt <= Date.now();
+  const settings = { ...others, ...(startsAt === null || isBegun ? {} : { startsAt }) };
   const { id, code } = demand(
     await service.call('POST', '/voting-events', { title: 'An event', type: 'poll', ...settings }, key),
     201,
@@ -82,7 +85,11 @@ export async function createTestEvent(
     positions.push({ id: position.id, candidates });
   }
   const isOver = typeof endsAt === 'number' && endsAt <= Date.now();
-  const changes = { ...(endsAt === null || isOver ? {} : { endsAt }), ...(open ? { status: 'open' } : {}) };
+  const changes = {
+    ...(isBegun ? { startsAt } : {}),
+    ...(endsAt === null || isOver ? {} : { endsAt }),
+    ...(open ? { status: 'open' } : {}),
+  };
   if (Object.keys(changes).length > 0) demand(await service.call('PATCH', `/voting-events/${id}`, changes, key), 200);
   if (isOver) {
     // As if the clock had passed it: nobody sets an end of an open event that lies behind.

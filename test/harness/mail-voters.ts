@@ -11,7 +11,7 @@ export interface ListedVoter {
 
 /** An election that is not open, with so many voters, and what asks for a mail to each of them. */
 export async function createRoll(service: TestService, account: TestAccount, count: number) {
-  const event = await createTestEvent(service, account, { type: 'election' }, [], false);
+  const event = await createTestEvent(service, account, { type: 'election' });
   const voters: ListedVoter[] = [];
   while (voters.length < count) {
     const from = voters.length;

@@ -208,9 +208,17 @@ export function resultsBody(event: Event, given: readonly Ballot[], now: number,
   const cast = ballots.reduce((sum, one) => sum + scaled(one.weight), 0n);
   const electorate = found.sure > cast ? found.sure : cast;
   const most = found.sure + found.open > cast ? found.sure + found.open : cast;
+  const electorateFor = ({ groupId }: Position): bigint => {
+    if (groupId === null) return electorate;
+    const voters = event.voters.filter((one) => one.groupId === groupId);
+    const could = ballots.filter((one) => one.voter?.groupId === groupId);
+    const inGroup = could.reduce((sum, one) => sum + scaled(one.weight), 0n);
+    const { sure } = electorateOf({ ...event, voters }, shown, final);
+    return sure > inGroup ? sure : inGroup;
+  };
   const positions = event.positions
     .toSorted((a, b) => (a.sortOrder ?? 0) - (b.sortOrder ?? 0))
-    .map((one) => positionResult(event, one, ballots, electorate));
+    .map((one) => positionResult(event, one, ballots, electorateFor(one)));
   return {
     votingEventId: event.id,
     title: event.title,

@@ -90,6 +90,8 @@ export class Model {
 
   /** Every answer that the contract allows for this request now. */
   expect(request: DriverRequest, now: number): Expected[] {
+    // A start that came is decided by what was stored then.
+    for (const event of this.events) statusOf(event, now);
     const [path = '', search = ''] = request.path.split('?');
     const query = new URLSearchParams(search);
     const parts = path.split('/').slice(1).map(decodeURIComponent);

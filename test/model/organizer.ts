@@ -238,6 +238,8 @@ function patch(model: Model, context: Context): Expected[] {
     if (status !== 'open') perhaps.push(refuse(409, 'conflict'), refuse(422, 'validation_error'));
     next.closedAt = now;
   }
+  if (changed.includes('startsAt') && next.startsAt !== null) next.missedStartAt = null;
+  if (next.openedAt !== event.openedAt) next.missedStartAt = null;
   const after = statusOf(next, now);
   if (status === 'open' && changed.includes('startsAt')) {
     const would = statusOf({ ...next, openedAt: null }, now);

@@ -265,6 +265,8 @@ function sendKey(model: Model, context: Context): Expected[] {
     const withKey = plain && voter.status !== 'rejected';
     expectKeyMail(model, event, voter, now, withKey, withKey);
   });
+  const status = statusOf(event, now);
+  if (status === 'draft' || status === 'scheduled') return [conflict('event_not_open')];
   const odd = voter.email === null || voter.status !== 'approved' || statusOf(event, now) !== 'open' || voter.hasVoted;
   return odd ? [done, { status: 409 }, { status: 422 }, { status: 403 }] : [done];
 }

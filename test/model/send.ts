@@ -1,6 +1,6 @@
 /** How an act reaches the service: the requests that many acts send, and paying. */
 import type { Json, Random } from './kit.ts';
-import { type Event, type Key, MINUTE, statusOf, type Voter } from './state.ts';
+import { type Event, hasBareReferendum, type Key, MINUTE, statusOf, type Voter } from './state.ts';
 import type { World } from './world.ts';
 
 export interface Op {
@@ -40,6 +40,12 @@ export const reference = (event: Event, random: Random): string =>
   random.chance(0.9) ? event.id : random.chance(0.5) ? event.code : event.code.toLowerCase();
 
 export async function organizerSend(world: World, op: Op, method: string, path: string, body?: unknown): Promise<void> {
+  const [, reference = ''] = /^\/voting-events\/([^/]+)$/.exec(path) ?? [];
+  const event = method === 'PATCH' ? world.model.find(reference) : undefined;
+  const sent = (body ?? {}) as Json;
+  // The IDs of Yes, No and Abstain would be the service's own choice.
+  if (event !== undefined && hasBareReferendum(event) && (sent['status'] === 'open' || sent['startsAt'] != null))
+    return;
   const headers = method === 'POST' ? world.idempotent(0.1) : {};
   await world.send({
     process: op.p,

@@ -183,6 +183,7 @@ export interface Event {
   description: string | null;
   type: 'election' | 'poll';
   startsAt: number | null;
+  missedStartAt?: number | null;
   endsAt: number | null;
   timeZone: string;
   /** The organizer's own opening and closing. */
@@ -230,25 +231,35 @@ export function statusOf(event: Event, now: number): Status {
   // A draft that nobody opened stays one, whatever end it was given.
   if (event.openedAt === null && event.startsAt === null && event.closedAt === null) return 'draft';
   const end = closesAt(event);
-  if (end !== null && now >= end) return 'closed';
+  if (end !== null && now >= end && (event.closedAt !== null || event.openedAt !== null)) return 'closed';
   if (event.openedAt !== null) return 'open';
   if (event.startsAt === null) return 'draft';
   if (now < event.startsAt) {
     event.everOpen = false;
     return 'scheduled';
   }
-  // What isn't ready when its start comes doesn't open; what opened once stays so.
+  // What isn't ready when its start comes is a draft again; what opened once stays so.
   if (event.everOpen || event.everCast || isReady(event)) {
     event.everOpen = true;
-    return 'open';
+    return end !== null && now >= end ? 'closed' : 'open';
   }
-  return 'scheduled';
+  event.missedStartAt = event.startsAt;
+  event.startsAt = null;
+  return 'draft';
 }
+const standing = (event: Event, position: Position) =>
+  event.candidates.filter((one) => one.status === 'approved' && one.positionIds.includes(position.id));
+/** Whether its opening would make candidates. */
+export const hasBareReferendum = (event: Event): boolean =>
+  event.positions.some((one) => one.votingMethod === 'referendum' && standing(event, one).length === 0);
+
 /** What keeps an event from opening: the contract's list. */
 export function isReady(event: Event): boolean {
   if (event.positions.length === 0) return false;
   return event.positions.every((position) => {
-    const mine = event.candidates.filter((one) => one.status === 'approved' && one.positionIds.includes(position.id));
+    const mine = standing(event, position);
+    // Yes, No and Abstain come with the opening.
+    if (mine.length === 0 && position.votingMethod === 'referendum' && event.startsAt === null) return true;
     if (mine.length === 0 || (position.minSelections ?? 0) > mine.length) return false;
     return position.votingMethod !== 'referendum' || mine.every((one) => one.referendumRole !== null);
   });
@@ -300,6 +311,8 @@ export const pricesBody = ({ payToVote, payToRegister, repeatVotes }: Event): Js
 });
 
 export function eventBody(event: Event, now: number, shown?: Shown): Json {
+  const status = statusOf(event, now);
+  const isList = new Match('a list', (value) => Array.isArray(value) && (value.length > 0 || isReady(event)));
   return {
     id: chosen(event.id, 'evt_'),
     code: event.code === '' ? new Match('a code', (code) => /^[A-Za-z0-9]{6,12}$/.test(String(code))) : event.code,
@@ -311,6 +324,9 @@ export function eventBody(event: Event, now: number, shown?: Shown): Json {
     paymentBusinessId: event.business?.id ?? null,
     ...(shown === undefined ? {} : { disclosure: disclosureBody(event, now, shown) }),
     copy: null,
+    missing: status === 'draft' || status === 'scheduled' ? isList : null,
+    missedStartAt: event.missedStartAt ?? null,
+    rehearsal: null,
     ...{ votingPageUrl: null, contactEmail: null, language: 'en', logoUrl: null },
     finalAt: frozen(event, now) ? TIME_OR_NULL : null,
     createdAt: TIME,

@@ -610,8 +610,8 @@ function countRanks(rules: Rules, ballots: readonly PlainBallot[]): PlainResult 
   });
   const [first, second] = ran.finalTwo ?? [];
   let margin: PlainResult['margin'] = null;
-  if (first !== undefined && second !== undefined && ran.tie !== null)
-    margin = { votes: '0', exact: true, bound: null };
+  // One rule for every tie for a seat.
+  if (ran.tie !== null) margin = { votes: '0', exact: true, bound: null };
   else if (first !== undefined && second !== undefined && options.unit) {
     // Weights of 1: votes apart are whole.
     const apart = (first.weight - second.weight) / FINE;

@@ -179,7 +179,14 @@ export function countOf({ position, ballots }: Election, savedAt?: number): Posi
     const entries = marks.map(({ candidate, value }) => ({ candidate: candidate + FIRST_NUMBER, value }));
     reader.open(packEntries([{ position: 1, entries }]));
     reader.nextPosition();
-    const counted = { count, indexByNumber, named: new Float64Array(), unlisted: [], hasUnlisted: false };
+    const counted = {
+      count,
+      indexByNumber,
+      named: new Float64Array(),
+      unlisted: [],
+      hasUnlisted: false,
+      groupId: null,
+    };
     addAnswer(counted, reader, weight, times);
   };
   const addArrays = ({ marks, weight }: PlainBallot, times: 1 | -1): void => {

@@ -7,6 +7,7 @@ export const de: MailWords = {
   closes: (date) => `Die Abstimmung endet am ${date}.`,
   contact: (address) => `Fragen? Schreiben Sie an die Veranstalter: ${address}`,
   rehearsal: 'Dies ist eine Probe: Was jetzt abgestimmt wird, zählt nicht und wird gelöscht.',
+  options: { yes: 'Ja', no: 'Nein', abstain: 'Enthaltung' },
   key: {
     subject: (title) => `Ihr Wahlschlüssel für „${title}“`,
     intro: (title) => `dies ist Ihr Wahlschlüssel für die Abstimmung, die ihre Veranstalter „${title}“ nennen:`,

@@ -7,6 +7,7 @@ export const en: MailWords = {
   closes: (date) => `Voting ends on ${date}.`,
   contact: (address) => `Questions? Write to the organizers: ${address}`,
   rehearsal: 'This is a rehearsal: what is voted now does not count and will be deleted.',
+  options: { yes: 'Yes', no: 'No', abstain: 'Abstain' },
   key: {
     subject: (title) => `Your voter key for "${title}"`,
     intro: (title) => `this is your voter key for the voting event that its organizers call "${title}":`,

@@ -7,6 +7,7 @@ export const es: MailWords = {
   closes: (date) => `La votación termina el ${date}.`,
   contact: (address) => `¿Tiene preguntas? Escriba a los organizadores: ${address}`,
   rehearsal: 'Esto es un ensayo: lo que se vote ahora no cuenta y se borrará.',
+  options: { yes: 'Sí', no: 'No', abstain: 'Abstención' },
   key: {
     subject: (title) => `Su clave de voto para «${title}»`,
     intro: (title) => `esta es su clave de voto para la votación que sus organizadores llaman «${title}»:`,

@@ -7,6 +7,7 @@ export const fr: MailWords = {
   closes: (date) => `Le vote se termine le ${date}.`,
   contact: (address) => `Des questions ? Écrivez aux organisateurs : ${address}`,
   rehearsal: 'Ceci est une répétition : les votes exprimés maintenant ne comptent pas et seront effacés.',
+  options: { yes: 'Oui', no: 'Non', abstain: 'Abstention' },
   key: {
     subject: (title) => `Votre clé de vote pour « ${title} »`,
     intro: (title) => `voici votre clé de vote pour le scrutin que ses organisateurs appellent « ${title} » :`,

@@ -125,10 +125,11 @@ const BOUNDS = { lower: 'at least ', upper: 'at most ' } as const;
 
 /** How close it was, in a sentence that a chair can read aloud; undefined where there is nothing to say. */
 export function marginText(
-  { runnerUp, margin }: Pick<PositionResult, 'runnerUp' | 'margin'>,
+  { runnerUp, margin, tie }: Pick<PositionResult, 'runnerUp' | 'margin' | 'tie'>,
   nameOf: (id: string) => string,
 ): string | undefined {
   const next = runnerUp === null ? [] : [`Next after the seats: ${isolate(nameOf(runnerUp))}.`];
+  if (tie !== null) return [...next, 'It was a tie: one vote would have decided it.'].join(' ');
   if (margin === null) return next[0];
   const about = margin.bound === null ? '' : BOUNDS[margin.bound];
   const votes = margin.votes === '1' ? 'vote' : 'votes';

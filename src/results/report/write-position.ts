@@ -79,7 +79,8 @@ export function outcomeText(input: ReportInput, { result }: ReportPosition): { t
   const joint = result.winners.length > result.seats;
   const shared = joint || undecided ? (result.tie?.candidateIds ?? []) : [];
   const sure = result.winners.filter((id) => !shared.includes(id));
-  const tied = `Tied: ${listNames(shared, nameOf)}`;
+  // All of a joint tie have won, as in every other form of the result.
+  const tied = `${joint ? `${winnerWord(input)} jointly` : 'Tied'}: ${listNames(shared, nameOf)}`;
   if (sure.length === 0) return { text: tied, color: WARNING };
   const won = `${winnerWord(input)}: ${sure.map((id) => isolate(nameOf(id))).join(', ')}`;
   if (shared.length > 0) return { text: `${won}. ${tied}`, color: WARNING };
@@ -150,7 +151,7 @@ function figureColumns(input: ReportInput, { result }: ReportPosition): Figure[]
 function standingOf(input: ReportInput, result: PositionResult, candidate: CandidateResult, withdrawn: boolean): Cell {
   if (withdrawn) return { text: 'Withdrawn', color: MUTED };
   if (candidate.winner && candidate.tied && result.winners.length > result.seats)
-    return { text: 'Tied', color: WARNING, bold: true };
+    return { text: `${winnerWord(input)} jointly`, color: WARNING, bold: true };
   if (candidate.winner) {
     const text = winnerWord(input);
     return { text: candidate.tied ? `${text} (tie)` : text, color: input.final ? WON : INK, bold: true };

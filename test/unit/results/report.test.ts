@@ -171,7 +171,7 @@ describe('a report', () => {
     const { text } = await print(sampleReport([joint, lot, board]));
     expect(text).toContain('Tied for the last seat: Ada, Bea. Reported jointly.');
     expect(text).toContain(`Tied: Ada, Bea. Decided by lot, seed ${'0f'.repeat(32)}.`);
-    expect(text).toContain('Elected: Ada. Tied: Bea, Cy');
+    expect(text).toContain('Elected: Ada. Elected jointly: Bea, Cy');
   });
 
   test('shows each rule of a referendum with what it asked for, what there was, and whether it was met', async () => {

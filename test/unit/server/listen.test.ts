@@ -5,7 +5,7 @@ import { Hono } from 'hono';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { MAX_BODY_BYTES, parseJsonBody } from '#src/http/json/strict-json.ts';
 import { readRequestBody } from '#src/http/read-body.ts';
-import { checkContentType, parseIdempotencyKey } from '#src/http/request-headers.ts';
+import { answerHeaders, checkContentType, parseIdempotencyKey } from '#src/http/request-headers.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { type Listener, type ListenOptions, listen, MAX_HEADERS } from '#src/server/listen.ts';
 import { readBadInputs, runBadInputs } from '#test/harness/bad-inputs.ts';
@@ -41,6 +41,17 @@ function tinyApp(): Fetch {
   });
   return (request, env) => app.fetch(request, env);
 }
+
+// Findings P12: what was refused before the app lacked HSTS.
+test.each([true, false])('carries one list of headers on early refusals, too (secure: %s)', async (secure) => {
+  const { port } = await serve({ secure });
+  for (const text of ['GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 'nonsense\r\n\r\n']) {
+    const raw = await readToEnd(port, text.replace('\r\n\r\n', '\r\nConnection: close\r\n\r\n'));
+    for (const name of Object.keys(answerHeaders('x', secure)))
+      expect(raw.toLowerCase()).toContain(`${name.toLowerCase()}: `);
+    expect(raw.toLowerCase().includes('strict-transport-security')).toBe(secure);
+  }
+});
 
 const opened: Listener[] = [];
 

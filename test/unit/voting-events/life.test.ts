@@ -35,6 +35,7 @@ const CELLS: Readonly<Record<LifeAnswer, string>> = {
   yes: 'yes',
   unless_ballots: 'until a ballot depends on it, then `event_has_ballots`',
   event_not_open: '`event_not_open`',
+  mails_early: '`event_not_open`, unless `beforeOpening` is true and it is scheduled and ready',
   event_closed: '`event_closed`',
   event_has_ballots: '`event_has_ballots`',
   results_final: '`results_final`',

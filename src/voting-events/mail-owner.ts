@@ -1,0 +1,102 @@
+import { z } from 'zod';
+import { findAccount } from '#src/accounts/repository.ts';
+import { takeMailOnce } from '#src/accounts/take-mail.ts';
+import type { Database } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
+import type { Mailer } from '#src/mail/mailer.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { type Lifecycle, statusAt } from './lifecycle.ts';
+import { findEventById } from './repository.ts';
+import type { VotingEvent } from './voting-event.ts';
+
+/** The end stands in the payload: a job for an end that was moved meanwhile does nothing. */
+export const closing = z.strictObject({ eventId: z.string(), endsAt: z.int() });
+export type Closing = z.output<typeof closing>;
+const notOpened = z.strictObject({ eventId: z.string(), missedStartAt: z.int() });
+
+const mails = { maxAttempts: MAIL_ATTEMPTS, group: 'mails' } as const;
+export const MAIL_CLOSING = { ...mails, name: 'mail_event_closing', payload: closing } as const;
+export const MAIL_NOT_OPENED = { ...mails, name: 'mail_event_not_opened', payload: notOpened } as const;
+
+/** A rehearsal changes nothing of when the event itself closes. */
+export const realStatusAt = (event: Omit<Lifecycle, 'rehearsalSince'>, nowMs: number) =>
+  statusAt({ ...event, rehearsalSince: null }, nowMs);
+
+/** The event whose end is still the one that was scheduled, while it is ahead. */
+export function isClosing(event: VotingEvent, endsAt: number, nowMs: number): boolean {
+  const status = realStatusAt(event, nowMs);
+  return event.endsAt === endsAt && (status === 'open' || status === 'scheduled');
+}
+
+interface OwnerMailDeps {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly mailer: Mailer;
+}
+
+interface OwnerMail {
+  readonly subject: string;
+  readonly lines: readonly string[];
+}
+
+/** Mails the owner: the account's address, or the one that the event names for its organizer. */
+async function mailOwner(
+  deps: OwnerMailDeps,
+  run: JobRun,
+  eventId: string,
+  write: (event: VotingEvent, nowMs: number) => OwnerMail | undefined,
+): Promise<void> {
+  const event = await findEventById(deps.db, eventId);
+  const mail = event === undefined ? undefined : write(event, await readNow(deps.db));
+  if (event === undefined || mail === undefined) return;
+  const account = await findAccount(deps.db, event.accountId);
+  const to = account?.contactEmail ?? event.contactEmail;
+  if (to === null || !(await takeMailOnce(deps, run, event, to))) return;
+  await deliverMail(deps, run, { to, subject: mail.subject, text: ['Hello,', '', ...mail.lines, ''].join('\n') });
+}
+
+const dateOf = ({ timeZone }: VotingEvent, atMs: number): string =>
+  `${new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'short', timeZone }).format(atMs)} (${timeZone})`;
+
+/** The end of an event comes near. */
+export function mailClosingJob(deps: OwnerMailDeps): Job<Closing> {
+  const work = ({ eventId, endsAt }: Closing, run: JobRun) =>
+    mailOwner(deps, run, eventId, (event, nowMs) =>
+      isClosing(event, endsAt, nowMs) ? closingMail(event, endsAt) : undefined,
+    );
+  return defineJob({ ...MAIL_CLOSING, work });
+}
+
+const closingMail = (event: VotingEvent, endsAt: number): OwnerMail => ({
+  subject: `"${event.title}" is about to close`,
+  lines: [
+    `the voting event "${event.title}" (${event.code}) closes on ${dateOf(event, endsAt)}.`,
+    'Ballots that are cast until then can be confirmed for 15 minutes more.',
+    '',
+    `A later end is set with PATCH /voting-events/${event.code} and "endsAt", as long as it takes ballots.`,
+  ],
+});
+
+/** The start of an event came, and it was not ready. */
+export function mailNotOpenedJob(deps: OwnerMailDeps): Job<z.output<typeof notOpened>> {
+  return defineJob({
+    ...MAIL_NOT_OPENED,
+    work: ({ eventId, missedStartAt }, run) =>
+      mailOwner(deps, run, eventId, (event) =>
+        event.missedStartAt === missedStartAt ? notOpenedMail(event, missedStartAt) : undefined,
+      ),
+  });
+}
+
+const notOpenedMail = (event: VotingEvent, missedStartAt: number): OwnerMail => ({
+  subject: `"${event.title}" did not open`,
+  lines: [
+    `the voting event "${event.title}" (${event.code}) was to open on ${dateOf(event, missedStartAt)}, and was not ready. It is a draft again.`,
+    ...(event.missing.length === 0 ? [] : ['', 'Still missing:']),
+    ...event.missing.map(({ title, message }) => `- ${title === null ? '' : `${title}: `}${message}`),
+    '',
+    `It opens with PATCH /voting-events/${event.code} and "status": "open", or with a new "startsAt", and not by itself.`,
+  ],
+});
