@@ -49,33 +49,33 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1768,
+  platform: 1771,
   'payment-providers': 2095,
   database: 1919,
   'embedded-postgres': 1084,
-  http: 4183,
-  server: 790,
-  reference: 2914,
+  http: 4199,
+  server: 793,
+  reference: 2916,
   jobs: 626,
-  mail: 551,
-  accounts: 933,
-  webhooks: 2574,
-  'voting-events': 4971,
-  'ballot-definition': 4124,
-  voters: 5818,
+  mail: 559,
+  accounts: 983,
+  webhooks: 2577,
+  'voting-events': 5218,
+  'ballot-definition': 4150,
+  voters: 5935,
   payments: 4398,
   credits: 721,
   ballots: 3315,
-  'ballot-log': 4841,
+  'ballot-log': 4843,
   'service-log': 724,
   tally: 2902,
   results: 5542,
   console: 1251,
   demo: 488,
-  commands: 4704,
+  commands: 4740,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_394;
+const LINES_OF_ALL = 65_956;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 47;
 
