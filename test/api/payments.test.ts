@@ -236,7 +236,7 @@ describe('pricing', () => {
     expect((await account.get(path)).status).toBe(404);
     const linked = demand(await link(id), 200);
     expect(linked).toEqual({
-      ...{ id, provider: 'provider_a', displayName: 'The shop', country: 'US', ready: true },
+      ...{ id, provider: 'provider_a', displayName: 'The shop', country: 'US', ready: true, livemode: false },
       supportedCurrencies: expect.arrayContaining(['usd', 'jpy', 'kwd']),
     });
     expect((await account.get(path)).body).toEqual({ data: linked });

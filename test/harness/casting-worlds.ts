@@ -369,7 +369,7 @@ export async function readLeft(pool: Pool, { eventId, apiKeyId }: Copy): Promise
 const NOT_OPEN: Readonly<Partial<Record<EventState, string>>> = {
   draft: 'draft',
   scheduled: 'scheduled',
-  'due but not ready': 'scheduled',
+  'due but not ready': 'draft',
   closed: 'closed',
   ended: 'closed',
   final: 'closed',
