@@ -18,11 +18,10 @@ const account = await service.account();
 const folder = useFolder('voting-check-test-');
 cpSync(path.join(ROOT, 'verifier'), path.join(folder, 'verifier'), { recursive: true });
 
-/** The lines that the README gives a voter. */
+/** The lines that the verifier's README gives a voter. */
 function readmeLines(): string[] {
-  const readme = readFileSync(path.join(ROOT, 'README.md'), 'utf8');
-  const section = readme.slice(readme.indexOf('## How a voter checks a ballot'));
-  const [, block = ''] = /```sh\n([\s\S]+?)```/.exec(section) ?? [];
+  const readme = readFileSync(path.join(ROOT, 'verifier/README.md'), 'utf8');
+  const [, block = ''] = /```sh\n([\s\S]+?)```/.exec(readme) ?? [];
   return block.trim().split('\n');
 }
 
