@@ -49,9 +49,9 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1771,
+  platform: 1774,
   'payment-providers': 2031,
-  database: 1919,
+  database: 1921,
   'embedded-postgres': 1084,
   http: 4179,
   server: 791,
@@ -62,7 +62,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2576,
   'voting-events': 5155,
   'ballot-definition': 4112,
-  voters: 5934,
+  voters: 5938,
   payments: 3700,
   credits: 721,
   ballots: 3296,
@@ -72,12 +72,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   results: 5542,
   console: 1251,
   demo: 488,
-  commands: 4705,
+  commands: 4746,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 64_976;
+const LINES_OF_ALL = 65_026;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 47;
+const SMALL_FILES = 48;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [
