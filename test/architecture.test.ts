@@ -60,7 +60,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 559,
   accounts: 983,
   webhooks: 2576,
-  'voting-events': 5155,
+  'voting-events': 5159,
   'ballot-definition': 4112,
   voters: 5938,
   payments: 3700,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4746,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_026;
+const LINES_OF_ALL = 65_030;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 48;
 
