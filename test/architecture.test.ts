@@ -77,7 +77,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
 /** All of src; what stands in no room included. */
 const LINES_OF_ALL = 65_956;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 47;
+const SMALL_FILES = 48;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

@@ -1,8 +1,8 @@
 import { type Answer, commandLine } from './cli.ts';
-import type { Roll, RollFormat } from './read-roll.ts';
+import type { Roll, RollFormat, RollReading } from './read-roll.ts';
 
 /** What `voters import` is asked for. */
-export interface ImportOptions {
+export interface ImportOptions extends RollReading {
   readonly event: string;
   readonly file: string;
   readonly format?: RollFormat;

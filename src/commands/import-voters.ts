@@ -158,7 +158,7 @@ async function beginRun(deps: Deps, eventId: string, roll: Roll, options: Import
 /** Imports a roll, or says what an import would do. @throws ApiError, RollRefused for a file that cannot be imported */
 export async function importRoll(cli: Cli, deps: Deps, options: ImportOptions): Promise<Answer> {
   const author = await authorFor(deps, options.event);
-  const roll = await scanRoll(options.file, options.format);
+  const roll = await scanRoll(options.file, options.format, options);
   const reportFile = path.resolve(options.rejected ?? reportFileOf(roll));
   if (reportFile === path.resolve(roll.file))
     throw conflict(

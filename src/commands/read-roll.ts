@@ -36,13 +36,39 @@ interface RollHead {
   readonly isReport: boolean;
 }
 
+/** How a file that somebody else made is read. */
+export interface RollReading {
+  /** `Heading=column`: what a column is, whatever the file calls it. */
+  readonly map?: readonly string[];
+  /** Passes over columns that are none of a voter's. */
+  readonly ignoreColumns?: boolean;
+}
+
+/** What `--map` says, by the heading in the file. @throws RollRefused */
+function readMap(map: readonly string[]): ReadonlyMap<string, RollColumn> {
+  return new Map(
+    map.map((pair) => {
+      const at = pair.lastIndexOf('=');
+      const column = COLUMNS.find((name) => name.toLowerCase() === folded(pair.slice(at + 1)));
+      if (at < 1 || column === undefined)
+        throw new RollRefused(
+          `--map takes "Heading=column", such as "E-Mail=email"; columns are ${COLUMNS.join(', ')}`,
+        );
+      return [folded(pair.slice(0, at)), column];
+    }),
+  );
+}
+
 /** Reads the first line of a CSV file; a text says what is wrong with it. */
-function readHead(cells: readonly string[]): RollHead | string {
+function readHead(cells: readonly string[], { map = [], ignoreColumns }: RollReading): RollHead | string {
   const columns: (RollColumn | null)[] = [];
+  const mapped = readMap(map);
+  const strange = [...mapped.keys()].find((heading) => !cells.some((cell) => folded(cell) === heading));
+  if (strange !== undefined) return `--map names a heading that the first line does not have: ${strange}`;
   for (const [index, cell] of cells.entries()) {
-    const column = COLUMNS.find((name) => name.toLowerCase() === folded(cell));
-    if (column === undefined && !ADDED.includes(folded(cell)))
-      return `column ${index + 1} is called “${cell.slice(0, 60)}”; columns are ${COLUMNS.join(', ')}`;
+    const column = mapped.get(folded(cell)) ?? COLUMNS.find((name) => name.toLowerCase() === folded(cell));
+    if (column === undefined && ignoreColumns !== true && !ADDED.includes(folded(cell)))
+      return `column ${index + 1} is called “${cell.slice(0, 60)}”; columns are ${COLUMNS.join(', ')}. Say what it is with --map "${cell.slice(0, 60)}=column", or pass it over with --ignore-columns`;
     if (column !== undefined && columns.includes(column)) return `there are two columns ${column}`;
     columns.push(column ?? null);
   }
@@ -67,7 +93,12 @@ const withGroup = (values: Values, group: string, groups: Groups): RowValues => 
 };
 
 /** The values of a CSV row: an empty cell says nothing. Undefined where all of them are empty. */
-function valuesOfCells(cells: readonly string[], head: RollHead, groups: Groups): RowValues | undefined {
+function valuesOfCells(
+  cells: readonly string[],
+  head: RollHead,
+  delimiter: string,
+  groups: Groups,
+): RowValues | undefined {
   const values: Record<string, unknown> = {};
   const issues: Issue[] = [];
   let group: string | undefined;
@@ -79,6 +110,8 @@ function valuesOfCells(cells: readonly string[], head: RollHead, groups: Groups)
     else if (column === 'status') values[column] = text.toLowerCase();
     else if (column !== 'weight') values[column] = text;
     else if (/^\d{1,10}(\.\d+)?$/.test(text)) values[column] = Number(text);
+    // Where cells are not separated by commas, a comma is the sign of decimals.
+    else if (delimiter === ';' && /^\d{1,10},\d+$/.test(text)) values[column] = Number(text.replace(',', '.'));
     else issues.push({ field: 'weight', message: 'must be a number such as 1 or 2.5' });
   }
   if (group === undefined && issues.length === 0 && Object.keys(values).length === 0) return undefined;
@@ -135,7 +168,7 @@ function splitLine(text: string, delimiter: string): string[] {
   return parse(text, { delimiter, relax_column_count: true, record_delimiter: '\n' })[0] ?? [];
 }
 
-function readCsvHead(file: string, text: string): Pick<Roll, 'head' | 'headCells' | 'delimiter'> {
+function readCsvHead(file: string, text: string, reading: RollReading): Pick<Roll, 'head' | 'headCells' | 'delimiter'> {
   const most = (one: string, other: string): string =>
     text.split(other).length > text.split(one).length ? other : one;
   const delimiter = DELIMITERS.reduce(most);
@@ -145,13 +178,13 @@ function readCsvHead(file: string, text: string): Pick<Roll, 'head' | 'headCells
   } catch {
     throw new RollRefused(`${file}: the first line, which names the columns, has a quotation mark that is not closed`);
   }
-  const head = readHead(headCells);
+  const head = readHead(headCells, reading);
   if (typeof head === 'string') throw new RollRefused(`${file}: ${head}`);
   return { head, headCells, delimiter };
 }
 
 /** Reads a file once from end to end: whether it can be read, what it is and how long. Nothing of it is kept. */
-export async function scanRoll(file: string, asked: RollFormat | undefined): Promise<Roll> {
+export async function scanRoll(file: string, asked: RollFormat | undefined, reading: RollReading = {}): Promise<Roll> {
   const found = await stat(file).catch(() => undefined);
   if (found?.isFile() !== true) throw new RollRefused(`there is no file ${file}`);
   const format = asked ?? (/\.(jsonl|ndjson)$/i.test(file) ? 'jsonl' : 'csv');
@@ -164,7 +197,9 @@ export async function scanRoll(file: string, asked: RollFormat | undefined): Pro
   }
   if (first === undefined) throw new RollRefused(`${file} is empty`);
   const head =
-    format === 'csv' ? readCsvHead(file, first.text ?? '') : { head: undefined, headCells: [], delimiter: ',' };
+    format === 'csv'
+      ? readCsvHead(file, first.text ?? '', reading)
+      : { head: undefined, headCells: [], delimiter: ',' };
   return { file, format, hash: hash.digest(), lines, ...head };
 }
 
@@ -198,7 +233,9 @@ function readBatch(roll: Roll, lines: readonly FileLine[], groups: Groups): Roll
   if (roll.head === undefined) return filled.map((one) => readJsonLine(one, groups));
   const { head } = roll;
   const records = parseTogether(roll, filled);
-  return filled.flatMap((one, index) => readCsvLine(one, records[index] ?? 'could not be read', head, groups) ?? []);
+  return filled.flatMap(
+    (one, index) => readCsvLine(one, records[index] ?? 'could not be read', head, roll.delimiter, groups) ?? [],
+  );
 }
 
 /** The cells of each line, or what is wrong with it. No value of a voter can hold a line break: a line is a row. */
@@ -238,6 +275,7 @@ function readCsvLine(
   from: FileLine,
   cells: readonly string[] | string,
   head: RollHead,
+  delimiter: string,
   groups: Groups,
 ): RollLine | undefined {
   if (from.text === undefined) return unreadable(from, TOO_LONG);
@@ -246,7 +284,7 @@ function readCsvLine(
   // Spreadsheets leave out empty cells at the end of a row, or add some.
   if (cells.slice(width).some((cell) => cell.trim() !== ''))
     return unreadable(from, { field: '', message: `has ${cells.length} cells, the first line names ${width} columns` });
-  const read = valuesOfCells(cells, head, groups);
+  const read = valuesOfCells(cells, head, delimiter, groups);
   return read === undefined ? undefined : { ...from, ...judge(read), cells: cells.slice(0, width), row: undefined };
 }
 

@@ -164,7 +164,7 @@ export async function sendRoll(
   [client, patient]: readonly [VotingService, VotingService],
   options: ImportOptions,
 ): Promise<Answer> {
-  const roll = await scanRoll(options.file, options.format);
+  const roll = await scanRoll(options.file, options.format, options);
   const reportFile = reportPathOf(roll, options);
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: options.event } });
   const run: Run = {

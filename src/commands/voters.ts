@@ -21,7 +21,8 @@ const parseKind = parseChoice(KINDS);
 
 const HELP = `
 The first line of a CSV file names its columns: name, and email or voterId or both; group (its name) or groupId, weight
-and status where wanted. Commas, semicolons and tabs are understood. A .jsonl file holds one such object a line, as in
+and status where wanted. Commas, semicolons and tabs are understood; with semicolons, weights may be written 2,5. A
+heading of another name is said with --map "E-Mail=email"; --ignore-columns passes over the rest. A .jsonl file holds one such object a line, as in
 POST …/voters/batch, whose rules are applied. UTF-8.
 
 Lines that are not right are left out, shown, and written beside the file with the reason, ready to be mended and imported.
@@ -53,6 +54,8 @@ export function addVoterCommands(cli: Cli): void {
     .requiredOption('--event <idOrCode>', 'the event', parseEvent)
     .option('--file <file>', 'the same file')
     .option('--format <format>', 'csv or jsonl, where the name does not tell', parseFormat)
+    .option('--map <pair...>', '"Heading=column": what a column of the file is')
+    .option('--ignore-columns', 'pass over columns that are none of these')
     .option('--dry-run', 'say what would happen, and store nothing')
     .option('--skip-existing', 'pass over voters that the event has already, instead of rejecting their lines')
     .option('--again', 'begin with the first line, although the file was imported before')

@@ -6,6 +6,7 @@ import path from 'node:path';
 export const FUNCTION_FILES = [
   'database/functions/clock.sql',
   'database/functions/figures.sql',
+  'database/functions/fold-text.sql',
   'database/functions/sortable-ids.sql',
   'database/functions/append-only.sql',
   'database/functions/living-processes.sql',

@@ -61,6 +61,9 @@ export function escapeHtml(text: string): string {
 /** Shorter texts stand in too many words to be looked for inside of them. */
 const SHORTEST_INSIDE = 3;
 
+/** The form in which texts are searched; the database has the same as `fold_text`. */
+export const foldText = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ').replaceAll('ß', 'ss');
+
 /** Whether a search is for the beginning of a word alone (completions 3). */
 export function isShortSearch(search: string): boolean {
   return codePointLength(search) < SHORTEST_INSIDE;
@@ -68,8 +71,8 @@ export function isShortSearch(search: string): boolean {
 
 /** The rule of a list's `search` for rows that are not read by a statement: as `holdsText` says it in SQL. */
 export function textHolds(text: string, search: string): boolean {
-  if (!isShortSearch(search)) return text.toLowerCase().includes(search.toLowerCase());
+  if (!isShortSearch(search)) return foldText(text).includes(foldText(search));
   // By code point: this kind of expression takes a backslash before few signs alone.
-  const literal = search.replace(/[^\p{L}\p{N}\s]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
-  return new RegExp(`(^|[^\\p{L}\\p{N}])${literal}`, 'iu').test(text);
+  const literal = foldText(search).replace(/[^\p{L}\p{N}\s]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
+  return new RegExp(`(^|[^\\p{L}\\p{N}])${literal}`, 'u').test(foldText(text));
 }

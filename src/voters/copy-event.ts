@@ -150,7 +150,7 @@ export function copyRouter(deps: Deps): Hono<Env> {
       path: '/voting-events/:idOrCode/copy',
       scope: 'write',
       description:
-        'A draft with a code of its own, in the account of the key; with its voters, in that of the owner, and shared with the editor who asked: settings, groups, positions, candidates and sponsors, without times, ballots, invites and webhook endpoints. Prices and the payment business are taken along within one account, where the plan and the business still allow them. Registrations that were never approved stay behind. With `withVoters` the voters follow in the background: `copy` of the new event shows how many there are, and it does not open before all are.',
+        'A draft with a code of its own, in the account of the key; with its voters, in that of the owner, and shared with the editor who asked: settings, groups, positions, candidates and sponsors, without times, ballots and webhook endpoints. Prices and the payment business are taken along within one account, where the plan and the business still allow them. Registrations that were never approved stay behind. With `withVoters` the voters follow in the background: `copy` of the new event shows how many there are, and it does not open before all are.',
       answers: answersCreated(votingEventView, 'The copy, a draft.'),
       refusals: ['plan_limit', 'not_ready', 'role'],
       example: { title: 'Board of the reading club 2027', withVoters: true },

@@ -53,6 +53,10 @@ const EVERYBODY = {
   keyStatus: undefined,
 };
 
+/** Times stand as people and spreadsheets read them. */
+const cellOf = (column: (typeof COLUMNS)[number], view: VoterView) =>
+  column === 'createdAt' || column === 'updatedAt' ? new Date(view[column]).toISOString() : view[column];
+
 /** The roll of an event as a table: what the list of voters shows, who took part as far as that is disclosed. */
 async function* writeVotersCsv(db: Database, eventId: string): AsyncGenerator<string> {
   yield `\ufeff${csvLine([...COLUMNS])}`;
@@ -60,7 +64,7 @@ async function* writeVotersCsv(db: Database, eventId: string): AsyncGenerator<st
     const page = await listVoters(db, eventId, { ...EVERYBODY, after }, ROWS_AT_ONCE);
     for (const voter of page.voters) {
       const view = viewVoter(voter);
-      yield csvLine(COLUMNS.map((column) => csvCell(view[column])));
+      yield csvLine(COLUMNS.map((column) => csvCell(cellOf(column, view))));
     }
     if (page.after === null) return;
     after = page.after;

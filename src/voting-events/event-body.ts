@@ -122,7 +122,7 @@ export const updateEventBody = z
       .enum(['open', 'closed', 'rehearsal', 'draft', 'scheduled'])
       .optional()
       .describe(
-        '`open` or `closed` opens or closes the event now; `rehearsal` begins a rehearsal of a draft or scheduled event, `closed` closes its round, `rehearsal` again begins the next one, and `open`, `draft` or `scheduled` ends it. Any other only as it is.',
+        '`open` and `closed` open and close the event, or end a rehearsal and close its round; `rehearsal` begins one, or its next round; `draft` and `scheduled` end it. Any other only as it is.',
       ),
   })
   .refine(hasField, 'must change at least one field');

@@ -132,16 +132,14 @@ export const votingEventView = z
     logoUrl: z.string().nullable(),
     finalAt: timeShape().nullable().meta({ description: 'When the result became final; null before.' }),
     missing: z.array(missingPart).nullable().meta({
-      description:
-        'Of a draft or scheduled event: what keeps it from opening, empty when it is ready. Null afterwards.',
+      description: 'What keeps a draft or scheduled event from opening; null afterwards.',
     }),
     missedStartAt: timeShape().nullable().meta({
       description:
-        'The start that came while the event was not ready: it is a draft again, and only `status: "open"` or a new `startsAt` opens it.',
+        'The start that came while the event was not ready: it opens by `status: "open"` or a new `startsAt` alone.',
     }),
     rehearsal: z.object({ round: z.int(), closed: z.boolean(), ballots: z.int().nullable() }).nullable().meta({
-      description:
-        'While it is rehearsed: which round this is, whether it was closed, and its confirmed ballots (null in messages).',
+      description: 'The round under way; `ballots` are null in messages.',
     }),
     disputed: z.boolean().meta({
       description:
@@ -160,7 +158,7 @@ export const votingEventView = z
   })
   .meta({
     id: 'VotingEvent',
-    description: 'An election or a poll, as its organizer sees it.',
+    description: 'An event as its organizer sees it.',
     examples: [
       {
         ...EVENT_EXAMPLE,

@@ -208,8 +208,8 @@ describe('the rehearsal of an election', () => {
     const event = await create({ ballot: { opening: 'public' } });
     const email = address('voter');
     await addVoter(event, email);
-    await patchEvent(service, account, event, { status: 'rehearsal' });
     const before = await dumpEvent(service, event.id);
+    await patchEvent(service, account, event, { status: 'rehearsal' });
     const { confirmationCode } = await vote(event, email, await requestKey(event, email));
     expect(demand(await organize(event, 'GET', ''), 200).rehearsal).toEqual({ round: 1, closed: false, ballots: 1 });
 

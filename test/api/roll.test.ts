@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '#src/http/caller.ts';
 import type { Claim } from '#src/http/claim.ts';
+import { textHolds } from '#src/platform/text.ts';
 import { foldRollFigures } from '#src/results/read-stats.ts';
 import { importPart } from '#src/voters/import-roll.ts';
 import { ownerOf } from '#src/voting-events/access.ts';
@@ -275,6 +276,29 @@ describe('the roll as a table', () => {
       ...["'=cmd()", '', 'M-1', '', '2.5', 'approved', 'false', 'organizer', 'none'],
     ]);
     expect(rows.at(-1)?.[1]).toBe('Comma, "quote"');
+    expect(new Date(rows.at(-1)?.[10] ?? '').toISOString()).toBe(rows.at(-1)?.[10]);
+  });
+
+  // Findings P9: Greek final sigma, and ß for ss, found nothing.
+  test('is searched in one form, by the database and by the program', async () => {
+    const event = await create();
+    const names = ['Οδυσσέας Παπαδόπουλος', 'Jürgen Groß', 'GRÜSSE', 'Işık Yıldız'];
+    const rows = names.map((name, index) => ({ name, voterId: `S-${index}` }));
+    demand(await send(event, { mode: 'all', voters: rows }), 200);
+    for (const [search, found] of [
+      ['ΠΑΠΑΔΌΠΟΥΛΟΣ', ['Οδυσσέας Παπαδόπουλος']],
+      ['παπαδόπουλοσ', ['Οδυσσέας Παπαδόπουλος']],
+      ['groSS', ['Jürgen Groß']],
+      ['grüße', ['GRÜSSE']],
+      ['Gr', ['GRÜSSE', 'Jürgen Groß']],
+      ['yıldız', ['Işık Yıldız']],
+      ['yildiz', []],
+    ] as const) {
+      const path = `/voting-events/${event.id}/voters?search=${encodeURIComponent(search)}`;
+      const shown = (await account.get(path)).body.data.map(({ name }: { name: string }) => name);
+      expect([search, shown.toSorted()]).toEqual([search, [...found].toSorted()]);
+      expect([search, names.filter((name) => textHolds(name, search)).toSorted()]).toEqual([search, shown.toSorted()]);
+    }
   });
 
   test('needs a key that reads, an event that it sees, and a plan with exports', async () => {

@@ -1,7 +1,7 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { scanRoll } from '#src/commands/read-roll.ts';
+import { readRoll, scanRoll } from '#src/commands/read-roll.ts';
 import { runCommand, startCommand } from '#test/harness/command-line.ts';
 import { demand } from '#test/harness/elections.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
@@ -70,7 +70,7 @@ Cy;cy@club.example;V1;;1
 "abc" def;a@b.example;;;1
 Di;nonsense;;;1
 ;;;;
-Ed;ed@club.example;V9;;1,5
+Ed;ed@club.example;V9;;1,000,5
 Fay;ADA@club.example;V10;;1
 
 Gus;gus@club.example;V11;Board;2;more
@@ -218,6 +218,25 @@ describe('voters import', () => {
       [fileOf('nameless.csv', 'email\nada@club.example\n'), /no column name/],
     ];
     for (const [file, words] of cases) await expect(scanRoll(file, undefined)).rejects.toThrow(words);
+    // Findings P9: rolls as clubs have them.
+    const club = fileOf(
+      'club.csv',
+      'Name;E-Mail-Adresse;Ort;weight\nVera;vera@club.example;Köln;2,5\nOtto;otto@club.example;Bonn;1.5\n',
+    );
+    await expect(scanRoll(club, undefined)).rejects.toThrow(
+      /column 2 .*--map "E-Mail-Adresse=column".*--ignore-columns/,
+    );
+    const reading = { map: ['E-Mail-Adresse=email'], ignoreColumns: true };
+    const [batch] = await Array.fromAsync(readRoll(await scanRoll(club, undefined, reading), 0, new Map()));
+    expect(batch?.lines.map(({ input, issues }) => [input?.email, input?.weight, issues])).toEqual([
+      ['vera@club.example', 2_500_000n, []],
+      ['otto@club.example', 1_500_000n, []],
+    ]);
+    const comma = fileOf('comma.csv', 'name,email,weight\nVera,vera@club.example,"2,5"\n');
+    const [refused] = await Array.fromAsync(readRoll(await scanRoll(comma, undefined), 0, new Map()));
+    expect(refused?.lines[0]?.issues).toMatchObject([{ field: 'weight' }]);
+    for (const map of [['Heading'], ['Ort=town'], ['Nowhere=email']])
+      await expect(scanRoll(club, undefined, { map, ignoreColumns: true })).rejects.toThrow(/--map/);
     const latin = await runCommand(service, importing(event, path.join(folder, 'latin.csv')));
     expect(latin).toMatchObject({ code: 1, stderr: '' });
     expect(JSON.parse(latin.stdout).error.message).toMatch(/^Refused: .*not UTF-8/);
