@@ -63,7 +63,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'voting-events': 4943,
   'ballot-definition': 4117,
   voters: 5817,
-  payments: 4451,
+  payments: 4457,
   credits: 745,
   ballots: 3320,
   'ballot-log': 4817,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4704,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_400;
+const LINES_OF_ALL = 65_406;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 49;
 
