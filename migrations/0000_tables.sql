@@ -674,6 +674,7 @@ CREATE UNIQUE INDEX "payment_attempts_request" ON "payment_attempts" USING btree
 CREATE UNIQUE INDEX "payment_attempts_payment" ON "payment_attempts" USING btree ("voting_event_id","payment_business_id","provider_payment_id");
 CREATE INDEX "payment_attempts_provider_payment" ON "payment_attempts" USING btree ("provider_payment_id") WHERE provider_payment_id IS NOT NULL;
 CREATE INDEX "payment_attempts_check" ON "payment_attempts" USING btree ("check_at") WHERE check_at IS NOT NULL;
+CREATE INDEX "payment_attempts_holding" ON "payment_attempts" USING btree ("voting_event_id") WHERE held_credits IS NOT NULL;
 CREATE INDEX "payment_attempts_account" ON "payment_attempts" USING btree ("account_id","id");
 CREATE INDEX "payment_attempts_succeeded" ON "payment_attempts" USING btree ("succeeded_at") WHERE status = 'succeeded';
 CREATE INDEX "payment_attempts_attention" ON "payment_attempts" USING btree ("payment_business_id") WHERE attention_at IS NOT NULL;

@@ -253,7 +253,8 @@ function withForeignRows(
   answer: ApiAnswer,
 ): ApiAnswer {
   const isList = method === 'GET' && /^\/(?:v1\/(?:charges|refunds|disputes)|transaction|refund|dispute)$/.test(path);
-  const isFirst = !query.has('starting_after') && (query.get('page') ?? '1') === '1';
+  // A list of one payment's own holds nothing of another shop.
+  const isFirst = !query.has('payment_intent') && !query.has('starting_after') && (query.get('page') ?? '1') === '1';
   const { body } = answer;
   if (!isList || !isFirst || foreignRows.length === 0 || typeof body !== 'object' || body === null) return answer;
   const listed: unknown = Reflect.get(body, 'data');

@@ -171,6 +171,8 @@ BEGIN
     IF taken < cardinality(p_participants) THEN verdict := 'already_voted'; RETURN; END IF;
   END IF;
   IF p_credits IS NOT NULL THEN
+    -- The ballot takes over what its payment held since the first call.
+    PERFORM release_attempt(p_event, p_attempt);
     SELECT h.short_position, h.required, h.available INTO short_position, required, available
     FROM hold_credits(p_event, j.participant, lower(p_visitor_id), p_code_tag, p_credits) AS h;
     IF short_position IS NOT NULL THEN verdict := 'insufficient_credits'; RETURN; END IF;

@@ -14,7 +14,7 @@ import type { VoteCaller } from '#src/voting-events/access.ts';
 import type { Price } from '#src/voting-events/voting-event.ts';
 import type { PaidCastBody } from './ballot.ts';
 import { insufficientCredits, type PrepareDeps, prepareBallot } from './prepare-ballot.ts';
-import { castPaidBallot, dropPendingBallot, findCreditShortage } from './repository.ts';
+import { castPaidBallot, dropPendingBallot, holdForAttempt } from './repository.ts';
 import { codeTagOf, generateConfirmationCode } from './waiting-ballot.ts';
 
 interface PaidVoteDeps extends PrepareDeps {
@@ -39,8 +39,6 @@ export async function startPaidVote(
   const row = await prepareBallot(deps, definition, ballot, generateConfirmationCode(), caller.keyId);
   const { verdict } = await checkCast(deps.db.$client, deps.secrets, event.id, { identities: row.participants });
   if (isRefusal(verdict)) throw refusalError(verdict);
-  const shortage = await findCreditShortage(deps.db, row, definition.event.repeatVotes);
-  if (shortage !== undefined) throw insufficientCredits(shortage);
   return startCheckout(
     deps,
     {
@@ -59,9 +57,20 @@ export async function startPaidVote(
         pricingModel: null,
       },
       visitorId: body.visitorId,
+      ...(row.credits === undefined ? {} : { hold: (tx, attemptId) => holdCredits(tx, row, attemptId) }),
     },
     claim,
   );
+}
+
+/** @throws ApiError 422 `insufficient_credits` where the ballot costs more than its visitor has left */
+async function holdCredits(
+  tx: Transaction,
+  row: Parameters<typeof holdForAttempt>[1],
+  attemptId: string,
+): Promise<void> {
+  const shortage = await holdForAttempt(tx, row, attemptId);
+  if (shortage !== undefined) throw insufficientCredits(shortage);
 }
 
 /** The ballot as it was stored: it was judged then, and is judged again now. */

@@ -3,7 +3,7 @@ import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { Batcher } from '#src/database/batcher.ts';
 import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
-import { type Executor, runNamed, type Transaction } from '#src/database/client.ts';
+import { runNamed, type Transaction } from '#src/database/client.ts';
 import type { ClaimValues, StoredClaim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
@@ -186,20 +186,14 @@ export async function castPaidBallot(
   return castVerdict(rows[0]);
 }
 
-/**
- * What a poll's ballot costs beyond its visitor's credits as they are; undefined where they suffice. What a waiting ballot of the
- * same participant holds is there again, unless votes may be repeated: then it stays.
- */
-export async function findCreditShortage(
-  executor: Executor,
-  { eventId, visitorId, participants, credits }: CastRow,
-  repeatVotes: boolean,
+/** Holds what a paid ballot costs under its payment; where it costs more than its visitor has, nothing is held, and the answer says it. */
+export async function holdForAttempt(
+  tx: Transaction,
+  { eventId, visitorId, credits }: CastRow,
+  attemptId: string,
 ): Promise<CreditShortage | undefined> {
-  if (credits === undefined) return undefined;
-  const replaced = sql`(SELECT b.credits FROM pending_ballots b
-    WHERE b.voting_event_id = ${eventId} AND b.participant = ${participants[0]} AND NOT ${repeatVotes}::boolean)`;
-  const { rows } = await executor.execute<Pick<VerdictRow, 'short_position' | 'required' | 'available'>>(sql`
-    SELECT * FROM credit_shortage(${eventId}, lower(${visitorId}), ${JSON.stringify(credits)}, ${replaced})`);
+  const { rows } = await tx.execute<Pick<VerdictRow, 'short_position' | 'required' | 'available'>>(sql`
+    SELECT * FROM hold_for_attempt(${eventId}, lower(${visitorId}), ${attemptId}, ${JSON.stringify(credits)}::jsonb)`);
   const [row] = rows;
   return row && shortageOf(row);
 }

@@ -69,6 +69,30 @@ RETURNS void LANGUAGE sql AS $$
   SELECT move_credits(p_event, p_visitor, 'release', encode(p_code_tag, 'hex'), p_credits);
 $$;
 
+-- Holds what the ballot of a payment costs, from the first call on. Where anything is short, nothing changes, and the row says it.
+CREATE OR REPLACE FUNCTION hold_for_attempt(p_event text, p_visitor text, p_attempt text, p_credits jsonb)
+RETURNS TABLE (short_position text, required bigint, available bigint) LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM lock_credits(p_event, p_visitor);
+  RETURN QUERY SELECT s.short_position, s.required, s.available FROM credit_shortage(p_event, p_visitor, p_credits, '[]') AS s;
+  IF FOUND THEN RETURN; END IF;
+  PERFORM move_credits(p_event, p_visitor, 'hold', p_attempt, p_credits);
+  UPDATE payment_attempts SET held_credits = p_credits WHERE voting_event_id = p_event AND id = p_attempt;
+END $$;
+
+-- Gives back what a payment held: its ballot is cast and holds it now, or the payment has ended.
+CREATE OR REPLACE FUNCTION release_attempt(p_event text, p_attempt text) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  a record;
+BEGIN
+  SELECT lower(p.request ->> 'visitorId') AS visitor, p.held_credits INTO a FROM payment_attempts p
+  WHERE p.voting_event_id = p_event AND p.id = p_attempt AND p.held_credits IS NOT NULL;
+  IF NOT FOUND THEN RETURN; END IF;
+  PERFORM lock_credits(p_event, a.visitor);
+  PERFORM move_credits(p_event, a.visitor, 'release', p_attempt, a.held_credits);
+  UPDATE payment_attempts SET held_credits = NULL WHERE voting_event_id = p_event AND id = p_attempt;
+END $$;
+
 -- Adds credits that were bought.
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
 RETURNS void LANGUAGE plpgsql AS $$

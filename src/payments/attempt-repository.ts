@@ -89,6 +89,25 @@ export async function findTakenPayment(executor: Executor, businessId: string): 
   return row;
 }
 
+/** Unpaid attempts whose ballots hold credits of a visitor. */
+export async function listHolding(
+  executor: Executor,
+  votingEventId: string,
+  visitorId: string,
+): Promise<PaymentAttempt[]> {
+  return executor
+    .select()
+    .from(paymentAttempts)
+    .where(
+      and(
+        eq(paymentAttempts.votingEventId, votingEventId),
+        isNotNull(paymentAttempts.heldCredits),
+        inArray(paymentAttempts.status, ['created', 'pending']),
+        sql`lower(${paymentAttempts.request} ->> 'visitorId') = ${visitorId.toLowerCase()}`,
+      ),
+    );
+}
+
 /** Locks an attempt: settling and fulfilling it happen one after the other. */
 export async function lockAttempt(tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt | undefined> {
   const [row] = await tx.select().from(paymentAttempts).where(at(ref)).for('update');
@@ -136,6 +155,9 @@ export async function moveAttempt(
     .set({ ...changes, status, updatedAt: sql`${nowMs}` })
     .where(and(at(ref), inArray(paymentAttempts.status, [...ALLOWED_FROM[status]])))
     .returning();
+  const hasEnded = status === 'failed' || status === 'cancelled';
+  if (hasEnded && row !== undefined && row.heldCredits !== null)
+    await executor.execute(sql`SELECT release_attempt(${ref.votingEventId}, ${ref.id})`);
   return row;
 }
 

@@ -1,4 +1,4 @@
-import { inTransaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
@@ -16,6 +16,7 @@ import {
   findAttemptByRequest,
   insertAttempt,
   isOpen,
+  listHolding,
   moveAttempt,
   type NewAttempt,
   noteOnAttempt,
@@ -34,6 +35,7 @@ import {
 import type { CheckoutDeps, PaymentDeps } from './payment-deps.ts';
 import { recordPayment } from './record-payment.ts';
 import { rehearsalPage } from './rehearse-payment.ts';
+import { settlePayment } from './settle-payment.ts';
 
 /** What is to be paid for, judged and found good: no one is asked to pay for what would be refused. */
 interface CheckoutOrder {
@@ -46,6 +48,8 @@ interface CheckoutOrder {
   readonly terms: CheckoutTerms;
   /** Polls: whose checkouts are counted. */
   readonly visitorId: string | null;
+  /** Holds the credits that the ballot of the attempt costs, for the life of its page. @throws ApiError 422 where they are short */
+  readonly hold?: (tx: Transaction, attemptId: string) => Promise<void>;
 }
 
 const CHECKOUTS_PER_HOUR = 10;
@@ -118,6 +122,7 @@ async function createAttempt(
   const rehearsal = event.rehearsalSince !== null;
   // Before anything is stored: a business of the sandbox where none runs takes nothing.
   if (!rehearsal) deps.payments.of(business);
+  if (order.hold !== undefined && order.visitorId !== null) await endHolding(deps, event.id, order.visitorId);
   const row: NewAttempt = {
     votingEventId: event.id,
     id: deps.ids.sortable('pay'),
@@ -140,11 +145,36 @@ async function createAttempt(
   };
   const attempt = await inTransaction(deps.db, async (tx) => {
     await holdWorld(tx, event);
-    return insertAttempt(tx, row);
+    const inserted = await insertAttempt(tx, row);
+    if (inserted !== undefined) await order.hold?.(tx, inserted.id);
+    return inserted;
   });
   // Only a claim that was lost to another process can find its request taken; that one answers.
   if (attempt === undefined) throw providerUnavailable();
   return attempt;
+}
+
+/**
+ * A visitor who begins again gives the page before up, whose credits the new one takes over (completions 4.10): it is closed at its
+ * provider first, so that it is paid by no one. What was paid, or cannot be closed, goes on holding.
+ */
+async function endHolding(deps: CheckoutDeps, votingEventId: string, visitorId: string): Promise<void> {
+  for (const attempt of await listHolding(deps.db, votingEventId, visitorId)) {
+    if (attempt.rehearsal) {
+      await settlePayment(deps, attempt, { kind: 'expired', refused: false });
+      continue;
+    }
+    const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
+    if (business === undefined || attempt.page === null) continue;
+    const { expireCheckout, referenceFor } = deps.payments.of(business);
+    if (expireCheckout === undefined) continue;
+    const handle = { reference: referenceFor(attempt.id, attempt.pages), page: attempt.page };
+    countCall(deps, business.id);
+    const state = await callProvider(deps, payerPatience(), () =>
+      askBusiness(deps, business, (_provider, credentials) => expireCheckout(credentials, handle)),
+    );
+    await settlePayment(deps, attempt, state);
+  }
 }
 
 function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder): void {

@@ -114,12 +114,18 @@ async function sweepReversals(deps: PaymentDeps, business: PaymentBusiness, sinc
       found.set(attempt.id, known);
     }
   });
-  for (const { attempt, listed } of found.values()) {
-    if (!(await differs(deps, attempt, listed))) continue;
-    deps.log.warn({ attempt: attempt.id }, 'a message about a refund or a dispute was lost, and is made up for');
-    await askProvider(deps, attempt, { always: true });
-    await checkRefunds(deps, attempt);
-  }
+  // One payment that cannot be asked about blinds the comparison for no other.
+  const faults: unknown[] = [];
+  for (const { attempt, listed } of found.values())
+    await makeUp(deps, attempt, listed).catch((fault) => faults.push(fault));
+  if (faults.length > 0) throw faults[0];
+}
+
+async function makeUp(deps: PaymentDeps, attempt: PaymentAttempt, listed: readonly ListedReversal[]): Promise<void> {
+  if (!(await differs(deps, attempt, listed))) return;
+  deps.log.warn({ attempt: attempt.id }, 'a message about a refund or a dispute was lost, and is made up for');
+  await askProvider(deps, attempt, { always: true });
+  await checkRefunds(deps, attempt);
 }
 
 async function attemptOf(

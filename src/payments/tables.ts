@@ -118,6 +118,7 @@ export const paymentAttempts = pgTable(
     // Providers name payments, and know nothing of events.
     index('payment_attempts_provider_payment').on(table.providerPaymentId).where(sql`provider_payment_id IS NOT NULL`),
     index('payment_attempts_check').on(table.checkAt).where(sql`check_at IS NOT NULL`),
+    index('payment_attempts_holding').on(table.votingEventId).where(sql`held_credits IS NOT NULL`),
     index('payment_attempts_account').on(table.accountId, table.id),
     index('payment_attempts_succeeded').on(table.succeededAt).where(sql`status = 'succeeded'`),
     index('payment_attempts_attention').on(table.paymentBusinessId).where(sql`attention_at IS NOT NULL`),

@@ -51,6 +51,8 @@ describe.each(PROVIDERS)('the keys of a business of %s', (provider) => {
     const publishable = await connect('pk_test_1234567890', '--test');
     expect(refusal(publishable)).toEqual([1, expect.stringContaining('publishable')]);
     expect(publishable.stdout + publishable.stderr).not.toContain('pk_test_1234567890');
+    const organization = await connect('sk_org_live_1234567890');
+    expect(refusal(organization)).toEqual([1, expect.stringContaining('organization')]);
     const connected = await connect(key, '--test');
     expect([connected.code, JSON.parse(connected.stdout)]).toMatchObject([0, { livemode: false, ready: true }]);
   });

@@ -336,12 +336,42 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
     };
     await expectShortage(121, 100);
     const id = await event.payKnown({ visitorId, votes: votesOf(event, 8) });
+    // Held from the first call on: what is paid goes on holding.
+    await expectShortage(64, 36);
     const confirmationCode = await event.castCode(id);
     // Held by a ballot that waits, then spent by it: gone both times.
     await expectShortage(64, 36);
     demand(await event.page('ballot/confirm', { confirmationCode }), 200);
     await expectShortage(64, 36);
     expect((await start(6)).status).toBe(402);
+  });
+
+  test('of three checkouts at once for credits that are enough for one, one is taken, and its end frees them', async () => {
+    const event = await poll(provider, {}, [{ votingMethod: 'quadratic', candidates: ['Ada', 'Bea'] }]);
+    const visitorId = visitor();
+    const payer = { visitorId, email: 'payer@mail.example', returnUrl: RETURN_URL };
+    const start = () => event.page('ballot/cast', { ...payer, votes: votesOf(event, 10) });
+    const held = async (): Promise<number> => {
+      const query = `?positionId=${event.positions[0]?.id}&visitorId=${visitorId}`;
+      return (await event.page(`quadratic-credits${query}`)).body.data.heldCredits;
+    };
+    const open = `SELECT id FROM payment_attempts WHERE voting_event_id = $1 AND status IN ('created', 'pending')`;
+    const answers = await Promise.all([start(), start(), start()]);
+    for (const { status } of answers) expect([402, 422]).toContain(status);
+    expect([(await service.query(open, [event.id])).length, await held()]).toEqual([1, 100]);
+    const again = await start();
+    // A page of provider_b cannot be closed: it may still be paid.
+    expect(again.status).toBe(provider === 'provider_a' ? 402 : 422);
+    const [last, ...others] = await service.query(open, [event.id]);
+    expect([others.length, await held()]).toEqual([0, 100]);
+    await service.query('UPDATE payment_attempts SET expires_at = 1, asked_at = NULL WHERE id = $1', [last.id]);
+    expect((await event.payment(last.id)).status).toBe('cancelled');
+    expect(await held()).toBe(0);
+    const attempt = await event.payKnown({ visitorId, votes: votesOf(event, 10) });
+    const confirmationCode = await event.castCode(attempt);
+    expect(await held()).toBe(100);
+    demand(await event.page('ballot/confirm', { confirmationCode }), 200);
+    expect(await held()).toBe(0);
   });
 
   test('credits are given back once their visitor has voted without them', async () => {

@@ -153,6 +153,36 @@ describe.each(PROVIDERS)('through %s', (provider) => {
     expect([(await event.payment(attempt)).status, await refundsOf(attempt)]).toEqual(['fulfilled', []]);
   });
 
+  test.each([
+    ['credits', 'payment.fulfilled'],
+    ['registration', 'payment.fulfilled'],
+    ['vote', 'payment.cancelled'],
+  ] as const)(
+    'a paid %s whose step is cut off before its commit has one effect with the next look',
+    async (what, fact) => {
+      const event = what === 'vote' ? await poll(provider) : undefined;
+      const attempt =
+        event === undefined ? (await BUYERS[what as 'credits'](provider)).attempt : await event.payKnown();
+      const cut = `CREATE FUNCTION cut_off() RETURNS trigger LANGUAGE plpgsql AS $$
+      BEGIN IF NEW.resource = '${attempt}' AND NEW.action = '${fact}' THEN RAISE EXCEPTION 'cut off'; END IF; RETURN NEW; END $$`;
+      await service.query(cut);
+      await service.query(
+        'CREATE TRIGGER cut_off BEFORE INSERT ON audit_entries FOR EACH ROW EXECUTE FUNCTION cut_off()',
+      );
+      try {
+        await passes(attempt, 72 * HOUR_MS);
+        const rows = await service.query('SELECT status, check_at FROM payment_attempts WHERE id = $1', [attempt]);
+        expect([rows[0].status, rows[0].check_at !== null, await refundsOf(attempt)]).toEqual(['succeeded', true, []]);
+      } finally {
+        await service.query('DROP FUNCTION cut_off() CASCADE');
+      }
+      await look(attempt);
+      const facts = await factsOf(attempt);
+      expect(facts.filter((one) => one === fact)).toHaveLength(1);
+      expect(await refundsOf(attempt)).toHaveLength(what === 'vote' ? 1 : 0);
+    },
+  );
+
   test('a payment that a fault keeps from its end for 72 hours is on the list of what is owed', async () => {
     const event = await registering(provider);
     const attempt = await event.buy('register/candidate', { name: 'Cleo', positionIds: [event.positions[0]?.id] });

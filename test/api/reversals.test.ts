@@ -294,4 +294,42 @@ test('the list of what is owed knows no other business, and a provider that is n
   const words = ['payment-businesses', 'connect', '--account', 'acc_x', '--provider', 'provider_z'];
   const ended = await runCommand(service, [...words, '--display-name', 'X', '--country', 'DE'], {});
   expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('provider_a or provider_b') });
+<<<<<<< HEAD
+=======
+}, 60_000);
+
+describe.each(PROVIDERS)('through %s, each payment and each amount', (provider) => {
+  test('a lost dispute of a part leaves the vote, comes off the sums and asks for attention; the rest voids it', async () => {
+    const event = await poll(provider);
+    const attempt = await event.vote();
+    const reference = referenceOf(event, attempt);
+    const whole = PRICE[provider].amountMinor;
+    await sandbox.reverse(reference, 'dispute', whole - 100);
+    const seen = await event.until(attempt, ({ attention }) => attention);
+    expect([seen.reversedAt, seen.refund.status, seen.refund.amountMinor]).toEqual([
+      null,
+      'partially_refunded',
+      whole - 100,
+    ]);
+    expect((await event.show('/stats')).payments.revenue[0].amountMinor).toBe(100);
+    await sandbox.reverse(reference, 'dispute', whole);
+    // A dispute that is decided again says so under the same name: the comparison notices it.
+    await sweep();
+    expect((await event.reversed(attempt)).refund?.status).not.toBe('partially_refunded');
+  });
+
+  test('a refund in the dashboard of the first of two paid pages is noticed by the comparison', async () => {
+    const event = await poll(provider);
+    const visitorId = visitor();
+    const [first, second] = [await event.payKnown({ visitorId }), await event.payKnown({ visitorId })];
+    const { confirmationCode } = demand(await event.cast(first), 201);
+    demand(await event.page('ballot/confirm', { confirmationCode }), 200);
+    expect((await event.cast(second)).status).toBe(409);
+    await event.refunded(second);
+    sandbox.faults.webhooks = 'lost';
+    await sandbox.reverse(referenceOf(event, first), 'refund');
+    await sweepPayments(paymentDeps(service.deps));
+    expect((await event.payment(first)).reversedAt).not.toBeNull();
+  });
+>>>>>>> money
 });

@@ -39,6 +39,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   ],
   credits: [
     { tables: ['pending_ballots'], reason: 'a balance and what waiting ballots hold of it change under one lock' },
+    { tables: ['payment_attempts'], reason: 'the ballot of a payment holds its credits from the first call on' },
     { tables: ['positions'], reason: 'a void ballot gives back what it spent on each position of its event' },
   ],
   results: [
