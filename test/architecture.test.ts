@@ -49,9 +49,9 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1771,
+  platform: 1774,
   'payment-providers': 2095,
-  database: 1919,
+  database: 1921,
   'embedded-postgres': 1084,
   http: 4199,
   server: 793,
@@ -60,22 +60,22 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 559,
   accounts: 983,
   webhooks: 2577,
-  'voting-events': 5218,
+  'voting-events': 5222,
   'ballot-definition': 4150,
-  voters: 5935,
-  payments: 4398,
-  credits: 721,
-  ballots: 3315,
+  voters: 5939,
+  payments: 4457,
+  credits: 745,
+  ballots: 3320,
   'ballot-log': 4843,
   'service-log': 724,
   tally: 2902,
   results: 5542,
   console: 1251,
   demo: 488,
-  commands: 4740,
+  commands: 4781,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 65_956;
+const LINES_OF_ALL = 66_098;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 48;
 
