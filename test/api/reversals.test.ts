@@ -294,9 +294,7 @@ test('the list of what is owed knows no other business, and a provider that is n
   const words = ['payment-businesses', 'connect', '--account', 'acc_x', '--provider', 'provider_z'];
   const ended = await runCommand(service, [...words, '--display-name', 'X', '--country', 'DE'], {});
   expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining('provider_a or provider_b') });
-<<<<<<< HEAD
-=======
-}, 60_000);
+});
 
 describe.each(PROVIDERS)('through %s, each payment and each amount', (provider) => {
   test('a lost dispute of a part leaves the vote, comes off the sums and asks for attention; the rest voids it', async () => {
@@ -331,5 +329,4 @@ describe.each(PROVIDERS)('through %s, each payment and each amount', (provider) 
     await sweepPayments(paymentDeps(service.deps));
     expect((await event.payment(first)).reversedAt).not.toBeNull();
   });
->>>>>>> money
 });
