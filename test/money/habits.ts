@@ -129,6 +129,21 @@ export const HABITS = {
     for (const begun of [before, after]) await merchant.vote(begun);
     return [before, after];
   },
+  /** The key ends under a payer who has begun, and is replaced. */
+  keyEnds: one(async (begun, { merchant, event }) => {
+    Object.assign(merchant.paid.sandbox.faults, { refuseStatus: 401, refuseTimes: 1_000 });
+    await merchant.cast(begun);
+    Object.assign(merchant.paid.sandbox.faults, { refuseStatus: 0, refuseTimes: 0 });
+    await merchant.isReady(event);
+    await merchant.vote(begun);
+  }),
+  /** A bank takes a part, and the merchant gives a payment back by the service. */
+  bankTakesPart: votesAndGoesBack('dispute', (event) => [partOf(event)]),
+  organizerPaysBack: one(async (begun, { merchant, event }) => {
+    await merchant.vote(begun);
+    const path = `/voting-events/${event.id}/payments/${begun.attempt}/refund`;
+    await merchant.paid.service.call('POST', path, undefined, { key: event.account.write });
+  }),
   /** The provider asks to be asked less often. */
   providerIsBusy: one(async (begun, { merchant }) => {
     Object.assign(merchant.paid.sandbox.faults, { refuseStatus: 429, refuseTimes: 3 });

@@ -140,8 +140,11 @@ export class Merchant {
   }
 
   async sweep(): Promise<void> {
-    Object.assign(this.paid.sandbox.faults, NO_FAULTS);
+    // The merchant sells other things too, and not all of it can be read.
+    const odd = { id: 7, status: 'success', fees: 150.5, amount: 1.5, reference: null, currency: null };
+    Object.assign(this.paid.sandbox.faults, NO_FAULTS, { foreignRows: [odd, null] });
     await sweepPayments(paymentDeps(this.paid.service.deps));
+    this.paid.sandbox.faults.foreignRows = [];
     await this.quiet();
   }
 }

@@ -30,23 +30,59 @@ interface There {
   readonly backMinor: number;
 }
 
-/** Where the money of each payment is, as the provider lists it. */
-async function readProvider(event: PaidEvent): Promise<Map<string, There>> {
-  const provider = paid.service.deps.payments.of({ provider: event.provider, sandbox: true });
-  const credentials = { secretKey: event.secretKey };
-  const back = new Map<string | null, number>();
-  for await (const reversal of provider.listReversals(credentials, 0)) {
-    if ('names' in reversal) continue;
-    const { status, providerPaymentId: id, amountMinor } = reversal;
-    if (status === 'done') back.set(id, (back.get(id) ?? 0) + (amountMinor ?? 0));
+type Raw = Readonly<Record<string, unknown>>;
+
+/** Every row of a list, as the provider gives it: no adapter of the service reads the other side of the books. */
+async function readRaw({ secretKey }: PaidEvent, path: string): Promise<Raw[]> {
+  const rows: Raw[] = [];
+  for (let page = 1; ; page += 1) {
+    const after = rows.at(-1)?.['id'];
+    const from = path.startsWith('/v1/')
+      ? after === undefined
+        ? ''
+        : `&starting_after=${String(after)}`
+      : `&page=${page}`;
+    const url = `${paid.sandbox.url}${path}?${path.startsWith('/v1/') ? 'limit' : 'perPage'}=100${from}`;
+    const answer = await fetch(url, { headers: { authorization: `Bearer ${secretKey}` } });
+    const { data } = (await answer.json()) as { data: Raw[] };
+    rows.push(...data);
+    if (data.length < 100) return rows;
   }
+}
+
+const inside = (row: Raw, name: string): Raw => (row[name] ?? {}) as Raw;
+
+/** Where the money of each payment is, by the provider's raw objects. */
+async function readProvider(event: PaidEvent): Promise<Map<string, There>> {
   const payments = new Map<string, There>();
-  for await (const payment of provider.listPayments(credentials, 1e11)) {
-    if ('names' in payment || !payment.paid) continue;
-    const { attemptId } = payment;
-    const amountMinor = payment.amountMinor ?? 0;
-    const backMinor = Math.min(amountMinor, back.get(payment.providerPaymentId) ?? 0);
-    payments.set(attemptId ?? '', { amountMinor, backMinor });
+  const back = new Map<string, number>();
+  const takeBack = (id: unknown, amount: unknown) => back.set(String(id), (back.get(String(id)) ?? 0) + Number(amount));
+  const keep = (attempt: unknown, id: unknown, amountMinor: number) =>
+    payments.set(String(attempt ?? ''), { amountMinor, backMinor: Math.min(amountMinor, back.get(String(id)) ?? 0) });
+  if (event.provider === 'provider_a') {
+    for (const one of await readRaw(event, '/v1/refunds'))
+      if (one['status'] === 'succeeded') takeBack(one['payment_intent'], one['amount']);
+    for (const one of await readRaw(event, '/v1/disputes'))
+      if (one['status'] === 'lost') takeBack(one['payment_intent'], one['amount']);
+    for (const one of await readRaw(event, '/v1/charges'))
+      if (one['status'] === 'succeeded')
+        keep(inside(one, 'metadata')['paymentAttemptId'], one['payment_intent'], Number(one['amount']));
+    return payments;
+  }
+  const paymentOf = (one: Raw): unknown =>
+    typeof one['transaction'] === 'object' ? inside(one, 'transaction')['id'] : one['transaction'];
+  for (const one of await readRaw(event, '/refund'))
+    if (one['status'] === 'processed') takeBack(paymentOf(one), one['amount']);
+  for (const one of await readRaw(event, '/dispute'))
+    if (one['status'] === 'resolved' && one['resolution'] !== 'declined')
+      takeBack(paymentOf(one), one['refund_amount']);
+  for (const one of await readRaw(event, '/transaction')) {
+    if (one['status'] !== 'success' && one['status'] !== 'reversed') continue;
+    const attempt = `pay_${/^pay-(\w+)\.\d+$/.exec(String(one['reference']))?.[1]}`;
+    // Fees that the payer bore come on top of the price.
+    const surplus = Number(one['amount']) - Number(one['requested_amount'] ?? one['amount']);
+    const isFee = surplus > 0 && surplus <= Number(one['fees'] ?? 0);
+    keep(attempt, one['id'], Number(one['amount']) - (isFee ? surplus : 0));
   }
   return payments;
 }
@@ -73,6 +109,13 @@ function judge(row: Row, there: There | undefined, owed: ReadonlySet<string>): s
 
 async function endYear(merchant: Merchant, event: PaidEvent): Promise<void> {
   const key = { key: event.account.write };
+  // Three days after the last payment, while the event takes ballots and has no end: what was not cast has gone back.
+  const aged = `UPDATE payment_attempts SET succeeded_at = succeeded_at - 73 * 3600000::bigint
+    WHERE voting_event_id = $1 AND status = 'succeeded' RETURNING id`;
+  const late = await merchant.query(aged, [event.id]);
+  await merchant.look(late.rows.map(({ id }) => id));
+  const left = `SELECT id FROM payment_attempts WHERE voting_event_id = $1 AND status = 'succeeded'`;
+  expect((await merchant.query(left, [event.id])).rows).toEqual([]);
   demand(await paid.service.call('PATCH', `/voting-events/${event.id}`, { status: 'closed' }, key), 200);
   await finishEvent(paid.service, event.id);
   // Its job runs every minute: what was cast and never confirmed is over.
