@@ -3,6 +3,7 @@ import { type Database, inTransaction, type Transaction } from '#src/database/cl
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
+import { renewBallotDefinition } from './guard-change.ts';
 import { finalTime, missedStart, publishedTime, shownStatusAt } from './lifecycle.ts';
 import { MAIL_NOT_OPENED } from './mail-owner.ts';
 import { endOverdueRehearsal, type RehearsalDeps } from './rehearsal.ts';
@@ -41,6 +42,7 @@ export function publishStatusJob(deps: PublishDeps): Job<z.output<typeof payload
 
 async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
   await endOverdueRehearsal(deps, eventId);
+  await renewReadiness(deps, eventId);
   await noteMissedStart(deps, eventId);
   await inTransaction(deps.db, async (tx) => {
     // Held as it is: a close that is under way is published by the one who closes.
@@ -49,6 +51,20 @@ async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
     const nowMs = await readNow(tx);
     const marked = (await publishStatus(tx, deps, event, nowMs)) ?? event;
     await publishResults(tx, deps, marked, nowMs);
+  });
+}
+
+/** Looks again whether a scheduled event is open to somebody: the roll says so, and its changes write nothing of the event. */
+async function renewReadiness({ db }: PublishDeps, eventId: string): Promise<void> {
+  const isInDoubt = (event: VotingEvent | undefined, nowMs: number): boolean =>
+    event?.startsAt != null &&
+    event.startsAt > nowMs &&
+    event.missing.some(({ reason }) => reason === 'no_open_position');
+  if (!isInDoubt(await findEventById(db, eventId), await readNow(db))) return;
+  await inTransaction(db, async (tx) => {
+    const event = await lockEvent(tx, eventId);
+    if (event !== undefined && isInDoubt(event, event.lockedAt))
+      await renewBallotDefinition(tx, eventId, event.lockedAt);
   });
 }
 

@@ -211,7 +211,7 @@ describe('a copy of an event', () => {
     expect((await call('GET', `/${theirs.id}`, undefined, guest)).status).toBe(200);
   });
 
-  // Findings P11: an editor copied the roll into an own account, and kept it after the removal.
+  // An editor copied the roll into an own account, and kept it after the removal.
   test('with voters stays with the owner, whoever makes it, and is shared with the editor who did', async () => {
     const source = await createFull();
     const named = { name: 'Cleo', email: 'cleo@club.example', positionIds: [source.positions[0]?.id] };

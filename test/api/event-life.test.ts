@@ -2,6 +2,7 @@ import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { LIFE, PHASES } from '#src/voting-events/life.ts';
+import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand, finishEvent, PLURALITY, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
@@ -348,7 +349,22 @@ describe('the life of an event', () => {
     expect(await outcome('PATCH', base, { status: 'open' })).toBe('yes');
   });
 
-  // Findings P3: it stayed scheduled without a word, and opened itself at the first candidate.
+  test('that was open to nobody is ready as soon as a voter can answer it, and opens by the clock', async () => {
+    const event = await account.event({ type: 'election' }, [THREE], false);
+    const base = `/voting-events/${event.id}`;
+    const { id: groupId } = demand(await send('POST', `${base}/groups`, { name: 'South' }), 201);
+    demand(await send('POST', `${base}/voters`, { name: 'Ada', email: `${event.id}@club.example` }), 201);
+    demand(await send('PATCH', `${base}/positions/${event.positions[0]?.id}`, { groupId }), 200);
+    demand(await send('PATCH', base, { startsAt: Date.now() + HOUR }), 200);
+    expect(await read(base)).toMatchObject({ status: 'scheduled', missing: [{ reason: 'no_open_position' }] });
+    demand(await send('POST', `${base}/voters`, { name: 'Bo', email: `b${event.id}@club.example`, groupId }), 201);
+    await publishTimedEvents(service.deps);
+    expect(await read(base)).toMatchObject({ status: 'scheduled', missing: [] });
+    await service.query('UPDATE voting_events SET starts_at = now_ms() - 1 WHERE id = $1', [event.id]);
+    service.deps.events.forget(event.id);
+    expect(await read(base)).toMatchObject({ status: 'open', missing: null });
+  });
+
   test('that was not ready at its start is a draft again, and opens by the organizer’s word or a new start alone', async () => {
     for (const cure of [{ status: 'open' }, { startsAt: Date.now() - 1 }]) {
       const event = await account.event({}, [{ ...THREE, candidates: [] }], false);
@@ -372,7 +388,6 @@ describe('the life of an event', () => {
     }
   });
 
-  // Findings P7: a referendum needed its options typed.
   test.each(['open', 'rehearsal', 'startsAt'])(
     'gives a referendum without candidates Yes, No and Abstain at %s',
     async (way) => {

@@ -208,7 +208,7 @@ describe('mails to many voters', () => {
     expect(end).toMatchObject({ total: 1, handled: 1, sent: 1, skipped: 0, limitReached: false });
   });
 
-  // Findings P2: after a rehearsal, or five mails in an hour, notify skipped the voter.
+  // After a rehearsal, or five mails in an hour, notify skipped the voter.
   test('wait where a voter has had the mails of an hour, and go out when it is over, with answers to the organizer', async () => {
     const event = await create({ contactEmail: 'board@club.example' });
     const [voterId] = await addVoters(event, addresses(event, 'a'));
@@ -326,7 +326,7 @@ describe('the routes of mails to many voters', () => {
     expect(receivers(event)).toEqual([]);
   });
 
-  // Findings P7: a draft that could not open mailed every voter a key.
+  // A draft that could not open mailed every voter a key.
   test('mail nobody before the opening but by a word that says so, where the event is scheduled and ready', async () => {
     const event = await create({}, false);
     const [voterId] = await addVoters(event, addresses(event, 'a'));

@@ -90,7 +90,7 @@ describe('event apply', () => {
     expect(after).toEqual({ ...before, positions: [{ ...before.positions[0], seats: 3 }, before.positions[1]] });
   });
 
-  // Findings P7 and P9: it said nothing of what is missing, and printed 134 wide rows.
+  // It said nothing of what is missing, and printed 134 wide rows.
   test('ends with what is missing, by title, and sums many rows up unless all are asked for', async () => {
     const crowd = Array.from({ length: 30 }, (_, index) => `  - { name: C${index}, positionIds: [chair] }\n`).join('');
     const text = electionFile('CROWD2099')

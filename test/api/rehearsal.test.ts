@@ -203,7 +203,7 @@ describe('the rehearsal of an election', () => {
     await vote(event, email, await requestKey(event, email));
   });
 
-  // Findings P5: a rehearsal could not be closed, so that nobody rehearsed results, report and publishing.
+  // A rehearsal could not be closed, so that nobody rehearsed results, report and publishing.
   test('goes in rounds: each closes with a final result, report and proof, and the next begins with an empty box', async () => {
     const event = await create({ ballot: { opening: 'public' } });
     const email = address('voter');
@@ -258,7 +258,7 @@ describe('the rehearsal of an election', () => {
     expect((await verify(event)).code).toBe(3);
   });
 
-  // Findings P2: after a rehearsal, the voters' own mails were used up.
+  // After a rehearsal, the voters' own mails were used up.
   test('has a budget of mails of its own', async () => {
     const event = await create({});
     const email = address('voter');

@@ -31,7 +31,7 @@ const close = async (event: TestEvent): Promise<void> => {
 };
 
 describe('the electorate of a position', () => {
-  // Findings P4: a referendum of one group was measured against the whole roll.
+  // A referendum of one group was measured against the whole roll.
   test('is the approved weight of those it is open to: results, quorum, table, close leaf and verifier agree', async () => {
     const half = { numerator: 1, denominator: 2, inclusive: true };
     const rules = { threshold: { ...half, base: 'electorate' }, turnoutQuorum: half, approvalQuorum: null };

@@ -72,7 +72,7 @@ describe('an import of rows', () => {
     expect([again.accepted, again.rejectedCount]).toEqual([0, 10]);
   });
 
-  // Findings P12: it answered as if the event were closed, or the key in use.
+  // It answered as if the event were closed, or the key in use.
   test.each([undefined, 'a-key'])(
     'answers 404 where the event was deleted while it was imported (key: %s)',
     async (key) => {
@@ -279,7 +279,7 @@ describe('the roll as a table', () => {
     expect(new Date(rows.at(-1)?.[10] ?? '').toISOString()).toBe(rows.at(-1)?.[10]);
   });
 
-  // Findings P9: Greek final sigma, and ß for ss, found nothing.
+  // Greek final sigma, and ß for ss, found nothing.
   test('is searched in one form, by the database and by the program', async () => {
     const event = await create();
     const names = ['Οδυσσέας Παπαδόπουλος', 'Jürgen Groß', 'GRÜSSE', 'Işık Yıldız'];

@@ -218,7 +218,7 @@ describe('voters import', () => {
       [fileOf('nameless.csv', 'email\nada@club.example\n'), /no column name/],
     ];
     for (const [file, words] of cases) await expect(scanRoll(file, undefined)).rejects.toThrow(words);
-    // Findings P9: rolls as clubs have them.
+    // Rolls as clubs have them.
     const club = fileOf(
       'club.csv',
       'Name;E-Mail-Adresse;Ort;weight\nVera;vera@club.example;Köln;2,5\nOtto;otto@club.example;Bonn;1.5\n',

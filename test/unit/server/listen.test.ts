@@ -42,7 +42,7 @@ function tinyApp(): Fetch {
   return (request, env) => app.fetch(request, env);
 }
 
-// Findings P12: what was refused before the app lacked HSTS.
+// What was refused before the app lacked HSTS.
 test.each([true, false])('carries one list of headers on early refusals, too (secure: %s)', async (secure) => {
   const { port } = await serve({ secure });
   for (const text of ['GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 'nonsense\r\n\r\n']) {
