@@ -578,7 +578,8 @@ CREATE TABLE "voting_events" (
 	"alarm" text,
 	"deleted_at" bigint,
 	"created_at" bigint NOT NULL,
-	"updated_at" bigint NOT NULL
+	"updated_at" bigint NOT NULL,
+	CONSTRAINT "voting_events_times" CHECK (least(starts_at, ends_at, opened_at, closed_at, rehearsal_since, final_at) > -9007199254740992 AND greatest(starts_at, ends_at, opened_at, closed_at, rehearsal_since, final_at) < 9007199254740992)
 );
 
 CREATE TABLE "webhook_attempts" (
@@ -722,8 +723,8 @@ CREATE TABLE waiting_participants (
 -- ballots: confirmed ballots on their way into the log. No voter; taken out in shuffled batches.
 CREATE TABLE ballot_queue (
   voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
-  -- Random: it says nothing of when the ballot came.
-  id text NOT NULL,
+  -- Random: it says nothing of when the ballot came. Never empty: whoever goes through the queue begins behind the empty one.
+  id text NOT NULL CHECK (id <> ''),
   -- What the pending ballot was found by.
   code_tag bytea NOT NULL,
   -- Sealed (src/ballots/waiting-ballot.ts).

@@ -46,8 +46,8 @@ export function sealDeps(deps: Deps): SealDeps {
   return {
     ...deps,
     disclose: (eventId) => discloseVoters(deps.db, eventId),
-    async countFinally(definition) {
-      return deps.counting.finalCount(definition, await readNow(deps.db));
+    async countFinally(definition, roll) {
+      return deps.counting.finalCount(definition, await readNow(deps.db), roll);
     },
   };
 }

@@ -189,6 +189,12 @@ export async function listGroupIds(executor: Executor, eventId: string): Promise
   return new Set((await listGroups(executor, eventId)).map((group) => group.id));
 }
 
+/** The IDs of groups whose voters stay in them. One that a position asks for is not deleted by the service: SQL said so. */
+export async function listKeptGroupIds(executor: Executor, eventId: string): Promise<string[]> {
+  const asked = (await listPositions(executor, eventId)).flatMap(({ groupId }) => groupId ?? []);
+  return [...(await listGroupIds(executor, eventId)), ...asked];
+}
+
 /** The IDs of an event's groups by the key of their names, for rows that people wrote. */
 export async function listGroupIdsByName(executor: Executor, eventId: string): Promise<Map<string, string>> {
   return new Map((await listGroups(executor, eventId)).map(({ id, name }) => [nameKeyOf(name), id]));

@@ -10,7 +10,7 @@ import { atOneMoment, type Database } from '#src/database/client.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
-import { findForged } from '#src/voters/check-roll.ts';
+import { type CheckedRoll, checkRoll } from '#src/voters/check-roll.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isGenuineEvent, isGenuineInvite } from '#src/voting-events/event-tag.ts';
 import { listInviteRows } from '#src/voting-events/invite.ts';
@@ -71,8 +71,15 @@ export async function checkLogs(deps: CheckDeps, sinceMs: number): Promise<void>
   }
 }
 
-/** What is wrong with a log, in words, or undefined when everything agrees. Reads it in chunks: memory does not grow with it. */
-export async function checkLog(deps: CheckDeps, eventId: string): Promise<string | undefined> {
+/**
+ * What is wrong with a log, in words, or undefined when everything agrees. Reads it in chunks: memory does not grow with it.
+ * @param onRoll is given the roll of an election that is not closed yet
+ */
+export async function checkLog(
+  deps: CheckDeps,
+  eventId: string,
+  onRoll?: (roll: CheckedRoll) => void,
+): Promise<string | undefined> {
   const event = await findEventById(deps.db, eventId);
   const definition = event === undefined ? undefined : await deps.definitions.get(event);
   const head = await findHead(deps.db, eventId);
@@ -110,7 +117,7 @@ export async function checkLog(deps: CheckDeps, eventId: string): Promise<string
   return (
     unaccounted ??
     (await checkMarks(deps, event, head)) ??
-    (await checkRows(deps, event)) ??
+    (await checkRows(deps, event, onRoll)) ??
     (await checkSigned(deps, eventId))
   );
 }
@@ -149,9 +156,13 @@ function isOwnSeed(
 }
 
 /** The waiting ballots, and the roll of an election, until its log is closed: nothing depends on them from then on. */
-async function checkRows(deps: CheckDeps, event: VotingEvent): Promise<string | undefined> {
+async function checkRows(
+  deps: CheckDeps,
+  event: VotingEvent,
+  onRoll: ((roll: CheckedRoll) => void) | undefined,
+): Promise<string | undefined> {
   if (await isClosed(deps, event)) return undefined;
-  const fault = await findForgedRow(deps, event);
+  const fault = await findForgedRow(deps, event, onRoll);
   // The log may have been closed meanwhile, and the key of the election is destroyed since.
   return fault !== undefined && (await isClosed(deps, event)) ? undefined : fault;
 }
@@ -159,6 +170,7 @@ async function checkRows(deps: CheckDeps, event: VotingEvent): Promise<string | 
 async function findForgedRow(
   { db, secrets, ballotKeys }: Pick<CheckDeps, 'db' | 'secrets' | 'ballotKeys'>,
   event: VotingEvent,
+  onRoll: ((roll: CheckedRoll) => void) | undefined,
 ): Promise<string | undefined> {
   const own = await ballotKeys.find(event);
   if (!isGenuineEvent(secrets, event)) return 'the event is not as the service wrote it';
@@ -166,7 +178,11 @@ async function findForgedRow(
   if (!invites.every((invite) => isGenuineInvite(secrets, invite, event)))
     return 'an invite is not as the service wrote it';
   if (await hasForgedBallots(db, own, event)) return 'a waiting ballot is not as the service wrote it';
-  return event.type === 'poll' ? undefined : findForged(db, secrets, own, event);
+  if (event.type === 'poll') return undefined;
+  const roll = await checkRoll(db, secrets, own, event);
+  if (typeof roll === 'string') return roll;
+  onRoll?.(roll);
+  return undefined;
 }
 
 /** What was changed by hand may not even be readable: that is a finding, and no failure of the check. */

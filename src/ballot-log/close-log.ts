@@ -3,7 +3,7 @@ import { type Executor, inTransaction, type Transaction } from '#src/database/cl
 import { readNow } from '#src/database/database-clock.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
-import { readTurnoutByGroup } from '#src/voters/check-roll.ts';
+import { type CheckedRoll, turnoutByGroup } from '#src/voters/check-roll.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { clearDispute, markFinal } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -13,7 +13,7 @@ import { recordCheckpoint } from './checkpoint.ts';
 import { findClose } from './find-close.ts';
 import { type CloseContent, closeCommitment, encodeLeaf, SALT_BYTES } from './leaf.ts';
 import { equalHashes } from './merkle-tree.ts';
-import { countParticipants, readElectorate, readRollChanges } from './record-roll.ts';
+import { countParticipants, readRollChanges } from './record-roll.ts';
 import {
   countQueue,
   findHead,
@@ -39,11 +39,14 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
   const head = await findHead(deps.db, event.id);
   if (definition === undefined || head === undefined || !(await isReadyToClose(deps, event, head))) return;
   // What is signed for from here on is counted by names and rules of today: every ballot must still be the one that its leaf commits to.
-  const fault = await checkLog(deps, event.id);
+  let roll: CheckedRoll | undefined;
+  const fault = await checkLog(deps, event.id, (checked) => {
+    roll = checked;
+  });
   if (fault !== undefined) throw new LogSetBack('ballot_log_changed', head.frontier.size, undefined, fault);
   // Whatever raised an alarm before was mended.
   await clearDispute(deps.db, event.id);
-  const count = await deps.countFinally(definition);
+  const count = await deps.countFinally(definition, roll);
   const { lotRoot } = count;
   const note = await inTransaction(deps.db, async (tx) => {
     if (!(await takeSequencer(tx, event.id))) return undefined;
@@ -58,7 +61,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     await requireUndisputed(deps, tx, event.id, head);
     // Something was appended while it was counted: lots are drawn from the root right before the close.
     if (!equalHashes(lotRoot, head.frontier.root())) return undefined;
-    const content = await describeClose(tx, current.event, head, count);
+    const content = await describeClose(tx, current.event, head, count, roll);
     // The roll that is signed for is the one that the log has: the next turn records it.
     if (!isRecorded(head, content)) return undefined;
     const nowMs = await readNow(tx);
@@ -100,9 +103,11 @@ async function describeClose(
   event: VotingEvent,
   { configHash, dropped, frontier }: LogHead,
   { abstentions, result }: FinalCount,
+  electorate: CheckedRoll | undefined,
 ): Promise<CloseContent> {
   const { ballots, weightMicro } = await sumCountingBallots(tx, event.id);
-  const electorate = event.type === 'poll' ? undefined : await readElectorate(tx, event.id);
+  if (event.type === 'election' && electorate === undefined)
+    throw new LogSetBack('ballot_log_changed', frontier.size, undefined, 'the roll was not checked');
   const participants = event.type === 'poll' ? null : await countParticipants(tx, event.id);
   // Otherwise the database was written to by hand.
   const isPlausible =
@@ -124,7 +129,7 @@ async function describeClose(
     electorate:
       electorate === undefined ? null : { heads: electorate.heads, weight: microToDecimal(electorate.weightMicro) },
     ...(await readRollChanges(tx, event.id)),
-    byGroup: await readTurnoutByGroup(tx, event.id),
+    byGroup: electorate === undefined ? [] : turnoutByGroup(electorate),
     result,
   };
 }

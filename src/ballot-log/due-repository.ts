@@ -1,5 +1,8 @@
 import { sql } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { hasApproved } from '#src/voters/check-roll.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 // Which logs have something to do: to be opened, filled, closed or checked.
 
@@ -36,13 +39,11 @@ const ROLL_CHANGED = sql`e.type = 'election'
 const leastToSeal = (leastWhileOpen: number) => sql`CASE WHEN ${FINAL} OR q.due_at <= now_ms() THEN 1
   WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen}::integer END`;
 
-/** Whether an event is sealed once, at its close, as its roll stands now. */
-export async function isSealedOnce(executor: Executor, eventId: string): Promise<boolean> {
-  const { rows } = await executor.execute<{ once: boolean }>(
-    sql`SELECT ${sql.raw(SEALED_ONCE)} AS once FROM voting_events e WHERE e.id = ${eventId}`,
-  );
-  return rows[0]?.once === true;
-}
+/** Whether an event is sealed once, at its close, as its roll stands now: by the voters that the service wrote, whatever figures say. */
+export const isSealedOnce = async (executor: Executor, secrets: Secrets, event: VotingEvent): Promise<boolean> =>
+  event.type === 'election' &&
+  event.endsAt !== null &&
+  !(await hasApproved(executor, secrets, event.id, SMALLEST_ROLL_SEALED_EARLY));
 
 /** Events whose log has something to do: to be opened, changed, filled, closed, or their roll to be scattered. */
 export async function listEventsToTend(executor: Executor, leastWhileOpen: number): Promise<string[]> {
@@ -52,7 +53,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
     WHERE e.deleted_at IS NULL AND (e.rehearsal_since IS NOT NULL OR was_opened(e, now_ms()) OR ${FINAL}) AND (
       l.size IS NULL OR (l.paper_version < e.paper_version AND ${NOT_CLOSED})
       OR (${FINAL} AND (${NOT_CLOSED}
-        OR (e.type = 'election' AND e.rehearsal_since IS NULL AND (l.roll_scattered_at IS NULL OR l.roll_scattered_at < least(e.closed_at, e.ends_at)))))
+        OR (e.type = 'election' AND e.rehearsal_since IS NULL AND (l.roll_scattered_at BETWEEN least(e.closed_at, e.ends_at) AND now_ms()) IS NOT TRUE)))
       OR (l.ends_at IS DISTINCT FROM least(e.closed_at, e.ends_at) AND ${NOT_CLOSED})
       OR coalesce(q.to_seal, 0) >= ${leastToSeal(leastWhileOpen)} OR ${NOT_SIGNED_FOR} OR (${ROLL_CHANGED} AND ${NOT_CLOSED})
       OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL))

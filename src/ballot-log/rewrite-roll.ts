@@ -19,7 +19,7 @@ async function listRollsToMix(executor: Executor, maxVoters: number): Promise<st
     SELECT e.id FROM voting_events e JOIN ballot_logs l ON l.voting_event_id = e.id
     WHERE e.deleted_at IS NULL AND e.type = 'election' AND e.voter_count <= ${maxVoters} AND NOT (${FINAL}) AND EXISTS (
       SELECT 1 FROM log_checkpoints c WHERE c.voting_event_id = l.voting_event_id AND c.size = l.size
-        AND c.created_at >= coalesce(l.roll_mixed_at, 0))
+        AND (c.created_at >= coalesce(l.roll_mixed_at, 0) OR l.roll_mixed_at > now_ms()))
     ORDER BY e.id`);
   return rows.map(({ id }) => id);
 }
@@ -102,7 +102,9 @@ export async function mixRolls(deps: RewriteDeps): Promise<void> {
 export async function rewriteRoll(deps: RewriteDeps, event: VotingEvent): Promise<void> {
   const head = await findHead(deps.db, event.id);
   const closedAt = closeTime(event) ?? 0;
-  if (head === undefined || (head.rollScatteredAt !== null && head.rollScatteredAt >= closedAt)) return;
+  const at = head?.rollScatteredAt ?? null;
+  // A time that has not come yet was written by SQL.
+  if (head === undefined || (at !== null && at >= closedAt && at <= (await readNow(deps.db)))) return;
   await writeAnew(deps, event.id, CHUNK);
   await forgetClaims(deps.db, event.id);
   await inTransaction(deps.db, async (tx) => {

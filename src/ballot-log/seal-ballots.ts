@@ -10,6 +10,7 @@ import { type Clock, monotonicMs } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import type { CheckedRoll } from '#src/voters/check-roll.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { closeTime, isFinalAt, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -39,7 +40,7 @@ import {
 import { LogSetBack, requireComplete, requireSigned } from './require-undisputed.ts';
 import { restoreEnd } from './restore-end.ts';
 import { mixRolls, rewriteRoll } from './rewrite-roll.ts';
-import { dueOf, judgeQueued, setBack, unmark } from './set-back.ts';
+import { dueOf, judgeQueued, putBack, unmark } from './set-back.ts';
 import type { NoteSigner } from './signed-note.ts';
 import { appendLeaves } from './tree-store.ts';
 import { listVoidsToLog, noteVoidLeaf } from './void-ballot.ts';
@@ -80,8 +81,8 @@ export interface SealDeps {
   readonly checkpoints: CheckpointMemory;
   /** Makes the step of the disclosure of who voted, if one is due. */
   readonly disclose: (eventId: string) => Promise<void>;
-  /** Counts a finished event: `results` brings it. */
-  readonly countFinally: (definition: BallotDefinition) => Promise<FinalCount>;
+  /** Counts a finished event against its roll, which an election has: `results` brings it. */
+  readonly countFinally: (definition: BallotDefinition, roll: CheckedRoll | undefined) => Promise<FinalCount>;
 }
 
 /** Looks after the log of every event that has something to do, then mixes rolls. One that fails keeps no other from its turn. */
@@ -203,7 +204,7 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
     const least = final ? 1 : await readLeastToSeal(deps, tx, definition.event, order, nowMs);
     const rows =
       least === undefined ? [] : await takeQueue(tx, eventId, { after: order.after, least, limit: MOST_TOGETHER });
-    const { genuine, forged } = closed
+    const judged = closed
       ? { genuine: [], forged: rows }
       : await judgeQueued(
           tx,
@@ -211,7 +212,18 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
           definition.event,
           rows,
         );
-    await setBack(tx, eventId, forged);
+    const { forged } = judged;
+    await putBack(tx, eventId, forged, true);
+    // Rows that SQL put beside a ballot do not have it sealed alone: it waits for others.
+    const isTooFew = forged.length > 0 && judged.genuine.length < (least ?? 0);
+    if (isTooFew)
+      await putBack(
+        tx,
+        eventId,
+        rows.filter((row) => !forged.includes(row)),
+        false,
+      );
+    const genuine = isTooFew ? [] : judged.genuine;
     const seals = genuine.length > 0 || final;
     const ballots = head.ballots + genuine.length;
     const changed = closed ? head : await recordRoll(tx, definition.event, configured, { seals, ballots, nowMs });
@@ -252,7 +264,7 @@ async function readLeastToSeal(
   { least, after }: StepOrder,
   nowMs: number,
 ): Promise<number | undefined> {
-  const once = await isSealedOnce(tx, event.id);
+  const once = await isSealedOnce(tx, deps.secrets, event);
   const waiting = await readQueue(tx, event.id, after, once ? MOST_SEALED_ONCE : least, 'waiting');
   if (!once && waiting.length >= least) return least;
   const secrets = waiting.length === 0 ? undefined : await deps.ballotKeys.find(event);

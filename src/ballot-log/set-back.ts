@@ -75,14 +75,19 @@ export async function judgeQueued(
   return { genuine, forged };
 }
 
-/** Puts rows back into the queue, marked. */
-export async function setBack(tx: Transaction, eventId: string, rows: readonly QueuedBallot[]): Promise<void> {
+/** Puts rows back into the queue. @param marked those that the service did not write, which nothing takes from there */
+export async function putBack(
+  tx: Transaction,
+  eventId: string,
+  rows: readonly QueuedBallot[],
+  marked: boolean,
+): Promise<void> {
   for (const row of rows)
     await tx.execute(sql`
       INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code,
         submitted_at, released, due_at, set_back)
       VALUES (${eventId}, ${row.id}, ${row.codeTag}, ${row.entries}, ${row.weightMicro.toString()}, ${row.salt}, ${row.sealedTime},
-        ${row.voterId}, ${row.countryCode}, ${row.submittedAt}, ${row.disclosed}, ${row.dueAt}, true)`);
+        ${row.voterId}, ${row.countryCode}, ${row.submittedAt}, ${row.disclosed}, ${row.dueAt}, ${marked})`);
 }
 
 /** Rows that are held at a time, however many wait. */

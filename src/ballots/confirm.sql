@@ -89,7 +89,8 @@ BEGIN
         WHEN v.status IS NULL THEN 'voter_key_invalid'
         WHEN v.status = 'rejected' THEN 'voter_rejected'
         WHEN v.status = 'pending' THEN 'voter_pending'
-        WHEN r.participant IS DISTINCT FROM b.participant THEN 'changed'
+        -- In an election somebody votes under one name. SQL wrote another row.
+        WHEN r.participant IS DISTINCT FROM b.participant OR b.participants <> ARRAY[b.participant] THEN 'changed'
         ELSE 'confirmed' END AS verdict,
       s.status, b.entries, b.weight_micro, b.participant, e.type <> 'poll' AS secret, NOT e.repeat_votes AS exclusive,
       cardinality(b.participants) AS participants

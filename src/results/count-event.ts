@@ -13,7 +13,7 @@ import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Lot, RoundPage } from '#src/tally/types.ts';
-import { readTurnoutByGroup } from '#src/voters/check-roll.ts';
+import { type CheckedRoll, readTurnoutByGroup } from '#src/voters/check-roll.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, keepsBack, statusAt } from '#src/voting-events/lifecycle.ts';
@@ -125,8 +125,10 @@ export class EventCounter {
    * The result that the log's close leaf is to bear: lots are drawn from the root before it.
    * @throws BallotDefinitionLacks where the definition is older than a ballot
    */
-  async finalCount(definition: BallotDefinition, nowMs: number): Promise<FinalCount> {
-    const { results } = await this.#inTurn(definition.event.id, () => this.#count(definition, 'auditor', nowMs, true));
+  async finalCount(definition: BallotDefinition, nowMs: number, roll: CheckedRoll | undefined): Promise<FinalCount> {
+    const { results } = await this.#inTurn(definition.event.id, () =>
+      this.#count(definition, 'auditor', nowMs, { roll }),
+    );
     const { positions, stats, lot } = results;
     if (lot.root === null) throw new Error('an event closes whose log has not opened');
     return { result: resultOf({ positions }), abstentions: stats.abstentions, lotRoot: Buffer.from(lot.root, 'hex') };
@@ -210,19 +212,20 @@ export class EventCounter {
     definition: BallotDefinition,
     audience: ResultsAudience,
     nowMs: number,
-    close: ClosedLog | 'now' | undefined,
+    close: ClosedLog | Closing | undefined,
   ): Promise<Present> {
     const { event } = definition;
     const running = await this.#running(definition);
     const whole = await this.#catchUp(event.id, running, keepsBack(event, nowMs));
-    const inputs = isInSteps(audience, whole) ? whole : { ...whole, hidden: [] };
+    const shown = isInSteps(audience, whole) ? whole : { ...whole, hidden: [] };
+    const inputs = isClosing(close) ? measuredBy(shown, close) : shown;
     if (this.#keepsSnapshots && running.lastLeaf - running.savedLeaf >= WORTH_SAVING) {
       running.savedLeaf = running.lastLeaf;
       await saveSnapshot({ db: this.#db, secrets: this.#secrets }, definition, running, nowMs);
     }
     await foldRollFigures(this.#db, event.id, inputs.electorate.changes);
     const seed = inputs.lot === undefined ? undefined : openSeed(this.#secrets, event, inputs.lot.seed);
-    const root = close === 'now' ? inputs.log.root() : close?.rootBefore;
+    const root = isClosing(close) ? inputs.log.root() : close?.rootBefore;
     // The seed is secret until the result is final: who knew it could reckon how to break a tie.
     const lot =
       seed === undefined || root === undefined
@@ -235,12 +238,12 @@ export class EventCounter {
     definition: BallotDefinition,
     audience: ResultsAudience,
     nowMs: number,
-    closing = false,
+    closing?: Closing,
   ): Promise<Count> {
     const { event } = definition;
     // Before the rest: what is closed then has the lot that it was drawn from.
     const close = await this.#findClose(event, nowMs);
-    const { running, inputs, seed, lot } = await this.#present(definition, audience, nowMs, closing ? 'now' : close);
+    const { running, inputs, seed, lot } = await this.#present(definition, audience, nowMs, closing ?? close);
     const counted = await this.#report(definition, running, inputs, audience === 'public' ? 'disclosed' : 'whole', lot);
     const { stats, positions, isForged } = counted;
     const left =
@@ -397,6 +400,19 @@ export class EventCounter {
 
 /** The hashes of counted positions: a report that is shown again is not hashed again. */
 const hashes = new WeakMap<EventResults['positions'], string>();
+
+/** What an event is closed by: in an election the roll as it was checked, whatever figures stand beside it. */
+interface Closing {
+  readonly roll: CheckedRoll | undefined;
+}
+
+const isClosing = (close: ClosedLog | Closing | undefined): close is Closing => close !== undefined && 'roll' in close;
+
+function measuredBy(inputs: CountInputs, { roll }: Closing): CountInputs {
+  if (roll === undefined) return inputs;
+  const byGroup = new Map([...roll.byGroup].map(([id, { weightMicro }]) => [id, weightMicro]));
+  return { ...inputs, electorate: { ...inputs.electorate, weightMicro: roll.weightMicro, byGroup } };
+}
 
 /** As JSON has it: what readers of the API hash. */
 function resultOf({ positions }: Pick<Counted, 'positions'>): string {

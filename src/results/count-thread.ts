@@ -4,6 +4,7 @@ import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
 import { connectDatabase } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
+import type { CheckedRoll } from '#src/voters/check-roll.ts';
 import { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { KeySettings } from '#src/voting-events/key-places.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -29,7 +30,7 @@ export type CountOrder =
       readonly positionId: string;
       readonly fromRound: number;
     }
-  | { readonly kind: 'final' };
+  | { readonly kind: 'final'; readonly roll: CheckedRoll | undefined };
 
 export interface CountRequest {
   readonly eventId: string;
@@ -65,7 +66,7 @@ const bytesOf = (pieces: Iterable<string>): Uint8Array<ArrayBuffer> => {
 /** In the thread. */
 export async function work({ eventId, nowMs, order }: CountRequest): Promise<unknown> {
   const definition = await definitionOf(eventId);
-  if (order.kind === 'final') return counter.finalCount(definition, nowMs);
+  if (order.kind === 'final') return counter.finalCount(definition, nowMs, order.roll);
   if (order.kind === 'rounds')
     return counter.rounds(definition, order.audience, nowMs, {
       positionId: order.positionId,

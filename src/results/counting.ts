@@ -11,6 +11,7 @@ import { streamText } from '#src/platform/stream-text.ts';
 import type { ThreadPool } from '#src/platform/thread-pool.ts';
 import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
+import type { CheckedRoll } from '#src/voters/check-roll.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { EventCounter, type ResultsAudience, type RoundQuestion } from './count-event.ts';
@@ -96,10 +97,10 @@ export class Counting {
     return (await this.#ask(definition, order, nowMs, MAX_WAIT_MS)) as RoundPage | undefined;
   }
 
-  /** The result that the log's close leaf is to bear. */
-  async finalCount(definition: BallotDefinition, nowMs: number): Promise<FinalCount> {
-    if (!(await this.#isLong(definition))) return this.#counter.finalCount(definition, nowMs);
-    const final = (await this.#ask(definition, { kind: 'final' }, nowMs, MAX_FINAL_MS)) as FinalCount;
+  /** The result that the log's close leaf is to bear. @param roll what positions are measured against; left out in polls */
+  async finalCount(definition: BallotDefinition, nowMs: number, roll?: CheckedRoll): Promise<FinalCount> {
+    if (!(await this.#isLong(definition))) return this.#counter.finalCount(definition, nowMs, roll);
+    const final = (await this.#ask(definition, { kind: 'final', roll }, nowMs, MAX_FINAL_MS)) as FinalCount;
     return { ...final, lotRoot: Buffer.from(final.lotRoot) };
   }
 

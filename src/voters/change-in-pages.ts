@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { type SQL, sql } from 'drizzle-orm';
-import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
+import { listKeptGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
@@ -57,7 +57,7 @@ export async function leaveDeletedGroups(db: Database, secrets: Secrets, eventId
     after = await inTransaction(db, async (tx) => {
       const event = await lockEvent(tx, eventId);
       if (event === undefined) return undefined;
-      const present = sql.param([...(await listGroupIds(tx, eventId))]);
+      const present = sql.param(await listKeptGroupIds(tx, eventId));
       return changePage(
         tx,
         secrets,

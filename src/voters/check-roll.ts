@@ -32,11 +32,25 @@ const taggedRoll = (executor: Executor, eventId: string): AsyncGenerator<TaggedA
     ([id]) => id,
   );
 
+/** Whether an election has at least so many approved voters. Rows that SQL put before them make it seem fewer, and never more. */
+export async function hasApproved(
+  executor: Executor,
+  secrets: Secrets,
+  eventId: string,
+  least: number,
+): Promise<boolean> {
+  const { rows } = await executor.execute<{ tagged: TaggedArray }>(sql`
+    SELECT tagged_voter(v) AS tagged FROM voters v
+    WHERE v.voting_event_id = ${eventId} AND v.status = 'approved' AND v.deleted_at IS NULL ORDER BY v.id LIMIT ${least}`);
+  return rows.filter(({ tagged }) => isGenuine(secrets, taggedVoter(eventId, tagged))).length === least;
+}
+
 /** Participations of an election that the service did not write. @param own the election's secrets; undefined where it never had a key, and so no ballot */
 async function* forgedParticipations(
   executor: Executor,
   own: Secrets | undefined,
   eventId: string,
+  onGenuine?: (voter: TaggedVoter) => void,
 ): AsyncGenerator<string> {
   type Row = { participant: string; tag: Buffer | null; tagged: TaggedArray | null };
   const all = inPages<Row>(
@@ -52,43 +66,70 @@ async function* forgedParticipations(
     ({ participant }) => participant,
   );
   for await (const { participant, tag, tagged } of all) {
-    const isOwn =
-      own !== undefined &&
-      tag !== null &&
-      tagged !== null &&
-      equalSecrets(tagOfParticipation(own, taggedVoter(eventId, tagged)), tag);
-    if (!isOwn) yield participant;
+    const voter = tagged === null ? undefined : taggedVoter(eventId, tagged);
+    if (voter === undefined || tag === null || own === undefined || !equalSecrets(tagOfParticipation(own, voter), tag))
+      yield participant;
+    else onGenuine?.(voter);
   }
 }
 
-/** What of an election's roll the service did not write as it stands, in words; undefined for nothing. @param own as `forgedParticipations` takes it */
-export function findForged(
+/** Approved voters, their weight in millionths, and how many of them took part. */
+interface Turnout {
+  heads: number;
+  weightMicro: bigint;
+  voted: number;
+}
+
+/** What the rows of a roll say that the service wrote. No figure beside them has a say in it. */
+export interface CheckedRoll extends Turnout {
+  /** By ID. */
+  readonly byGroup: ReadonlyMap<string, Turnout>;
+}
+
+/**
+ * Reads an election's roll from the rows that the service wrote.
+ * @param own as `forgedParticipations` takes it
+ * @returns what the service did not write as it stands, in words, where there is such a thing
+ */
+export function checkRoll(
   db: Database,
   secrets: Secrets,
   own: Secrets | undefined,
   event: VotingEvent,
-): Promise<string | undefined> {
+): Promise<string | CheckedRoll> {
   // The sum and the voters that it speaks of are read at one moment.
   return atOneMoment(db, async (tx) => {
     const sum = await RollSum.read(tx, secrets, event.id);
-    let [heads, weightMicro] = [0, 0n];
+    const byGroup = new Map<string, Turnout>();
+    const roll = { heads: 0, weightMicro: 0n, voted: 0, byGroup };
+    const partsOf = ({ groupId }: TaggedVoter): Turnout[] => {
+      if (groupId === null) return [roll];
+      const group = byGroup.get(groupId) ?? { heads: 0, weightMicro: 0n, voted: 0 };
+      byGroup.set(groupId, group);
+      return [roll, group];
+    };
     for await (const tagged of taggedRoll(tx, event.id)) {
       const voter = taggedVoter(event.id, tagged);
       if (!isGenuine(secrets, voter)) return `the voter ${voter.id} is not as the service wrote it`;
       sum.add(voter);
       if (voter.status !== 'approved') continue;
-      heads += 1;
-      weightMicro += voter.weightMicro;
+      for (const part of partsOf(voter)) {
+        part.heads += 1;
+        part.weightMicro += voter.weightMicro;
+      }
     }
     if (!sum.isRight()) return 'voters are missing on the roll, or stand there as they were before';
     const { rows } = await tx.execute<{ heads: string; weight: string }>(
       sql`SELECT heads::text, weight_micro::text AS weight FROM electorate(${event.id})`,
     );
-    if (Number(rows[0]?.heads) !== heads || BigInt(rows[0]?.weight ?? 0) !== weightMicro)
+    if (Number(rows[0]?.heads) !== roll.heads || BigInt(rows[0]?.weight ?? 0) !== roll.weightMicro)
       return 'the electorate is another one than the roll';
-    for await (const _ of forgedParticipations(tx, own, event.id))
+    const took = (voter: TaggedVoter): void => {
+      for (const part of partsOf(voter)) part.voted += 1;
+    };
+    for await (const _ of forgedParticipations(tx, own, event.id, took))
       return 'somebody took part by a row that the service did not write';
-    return undefined;
+    return roll;
   });
 }
 
@@ -118,6 +159,13 @@ export async function dropForgedParticipations(
     DELETE FROM participation WHERE voting_event_id = ${eventId} AND participant = ANY (${sql.param(forged)}::text[])`);
   return forged.length;
 }
+
+/** As `readTurnoutByGroup`, from the roll itself. */
+export const turnoutByGroup = ({ byGroup }: CheckedRoll): { groupId: string; voters: number; voted: number }[] =>
+  [...byGroup]
+    .filter(([, { heads }]) => heads >= SMALLEST_GROUP)
+    .map(([groupId, { heads: voters, voted }]) => ({ groupId, voters, voted }))
+    .sort((one, other) => (one.groupId < other.groupId ? -1 : 1));
 
 /** A group of fewer voters is not shown: its turnout would be that of people who know each other. */
 const SMALLEST_GROUP = 5;

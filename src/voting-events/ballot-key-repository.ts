@@ -30,9 +30,10 @@ export async function findKeyRow(
 
 const retiredRow = ({ eventId, id }: KeyName): DecidingRow => ['ballot_keys', eventId, id];
 
-/** A key in files is marked, and goes with its files; one in the database goes at once. */
-export async function retireKeys(tx: Transaction, secrets: Secrets, eventId: string): Promise<void> {
-  await tx.execute(sql`DELETE FROM ballot_keys WHERE voting_event_id = ${eventId} AND wrapped IS NOT NULL`);
+/** A key in files is marked, and goes with its files; one in the database goes at once. @param inFiles whether keys may stand in files */
+export async function retireKeys(tx: Transaction, secrets: Secrets, eventId: string, inFiles: boolean): Promise<void> {
+  if (!inFiles)
+    await tx.execute(sql`DELETE FROM ballot_keys WHERE voting_event_id = ${eventId} AND wrapped IS NOT NULL`);
   const rows = await tx.select({ id: ballotKeys.id }).from(ballotKeys).where(eq(ballotKeys.votingEventId, eventId));
   for (const { id } of rows)
     await tx

@@ -232,7 +232,7 @@ export class BallotKeys {
 
   /** Marks the keys of an event as needed no more, in the transaction after which no ballot comes. Then call `destroyRetired`. */
   async retire(tx: Transaction, eventId: string): Promise<void> {
-    await retireKeys(tx, this.#deps.secrets, eventId);
+    await retireKeys(tx, this.#deps.secrets, eventId, this.#folders !== undefined);
   }
 
   /**
@@ -245,6 +245,8 @@ export class BallotKeys {
       this.#forget(name.id);
       try {
         if (inFiles) await this.#destroy(name, seenIn);
+        // It was made before there were folders, or SQL says so.
+        else await this.#folders?.destroy(keyFileOf(name));
         await deleteKeyRow(db, name);
       } catch (fault) {
         log.error(
@@ -274,16 +276,27 @@ export class BallotKeys {
     for (const folder of marked) {
       for (const file of await folders.list(folder)) {
         const name = readKeyFileName(file);
-        if (name === undefined || retired.has(file) || !(await this.#deps.isOver?.(name.eventId))) continue;
-        this.#deps.log.error(
-          { event: name.eventId, folder },
-          'the key of an event that is over was left, and is destroyed',
+        if (name === undefined || retired.has(file)) continue;
+        // What SQL wrote about one event keeps no other's key.
+        await this.#destroyIfOver(name, folder).catch((fault: unknown) =>
+          this.#deps.log.error(
+            { event: name.eventId, folder, fault: summariseFault(fault) },
+            'whether a key that was left is needed could not be found out',
+          ),
         );
-        this.#known.set(name.id, 'destroyed');
-        await new KeyFolders(folder).destroy(file);
-        await deleteKeyRow(this.#deps.db, name);
       }
     }
+  }
+
+  async #destroyIfOver(name: KeyName, folder: string): Promise<void> {
+    if (!(await this.#deps.isOver?.(name.eventId))) return;
+    this.#deps.log.error(
+      { event: name.eventId, folder },
+      'the key of an event that is over was left, and is destroyed',
+    );
+    this.#known.set(name.id, 'destroyed');
+    await new KeyFolders(folder).destroy(keyFileOf(name));
+    await deleteKeyRow(this.#deps.db, name);
   }
 
   /**

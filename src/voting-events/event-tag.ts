@@ -5,7 +5,7 @@ import type { eventInvites, votingEvents } from './tables.ts';
 
 /**
  * The columns of an event that say whose it is and who else works on it, who becomes a voter, what is shown to whom, who is paid, where
- * mails lead, what was changed of the roll, when it ends, and that it is final. What a ballot shows stands in the log.
+ * mails lead, what was changed of the roll, when it ends, that it is final, and which key its ballots wait under. What a ballot shows stands in the log.
  */
 export const DECIDING_COLUMNS = [
   ...(['id', 'accountId', 'inviteGeneration', 'copyUntil', 'type', 'rehearsalSince', 'rehearsalVisibility'] as const),
@@ -27,7 +27,7 @@ export const DECIDING_COLUMNS = [
     'paymentLivemode',
   ] as const),
   ...(['votingPageUrl', 'contactEmail', 'language', 'logoUrl', 'identityChanges', 'rollChanges'] as const),
-  ...(['endsAt', 'closedAt', 'finalAt'] as const),
+  ...(['endsAt', 'closedAt', 'finalAt', 'ballotKey'] as const),
 ] as const;
 
 type EventRow = typeof votingEvents.$inferSelect;
@@ -59,6 +59,7 @@ export const UNSET = {
     endsAt: null,
     closedAt: null,
     finalAt: null,
+    ballotKey: null,
   } as const),
 } satisfies Partial<Deciding>;
 

@@ -17,7 +17,6 @@ import {
   lockRehearsedPayments,
   type NewEventRow,
   readOpening,
-  updateEvent,
   updateTaggedEvent,
   wipeRehearsal,
 } from './repository.ts';
@@ -128,6 +127,6 @@ export async function endOverdueRehearsal(
     const ended = await endRehearsal(tx, deps, event);
     // Its start has come, and it takes no ballot before this commits.
     const key = await ballotKeys.prepare(tx, { ...event, ballotKey: null }, ended);
-    if (key.ballotKey !== undefined) await updateEvent(tx, eventId, key);
+    if (key.ballotKey !== undefined) await updateTaggedEvent(tx, deps.secrets, ended, key);
   });
 }

@@ -1,5 +1,16 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import {
+  bigint,
+  boolean,
+  check,
+  index,
+  integer,
+  jsonb,
+  pgTable,
+  primaryKey,
+  text,
+  uniqueIndex,
+} from 'drizzle-orm/pg-core';
 import { accounts } from '#src/accounts/tables.ts';
 import { bytes, timeMs } from '#src/database/columns.ts';
 import type { Language } from '#src/mail/mail-words.ts';
@@ -119,6 +130,11 @@ export const votingEvents = pgTable(
     index('voting_events_timed').on(table.id).where(sql`starts_at IS NOT NULL OR ends_at IS NOT NULL`),
     index('voting_events_rehearsed').on(table.id).where(sql`rehearsal_since IS NOT NULL`),
     index('voting_events_alarmed').on(table.id).where(sql`alarm IS NOT NULL`),
+    // SQL would otherwise have every job that reckons with the end of all events fail.
+    check(
+      'voting_events_times',
+      sql`least(starts_at, ends_at, opened_at, closed_at, rehearsal_since, final_at) > -9007199254740992 AND greatest(starts_at, ends_at, opened_at, closed_at, rehearsal_since, final_at) < 9007199254740992`,
+    ),
     index('voting_events_to_open').on(table.startsAt).where(sql`opened_at IS NULL AND starts_at IS NOT NULL`),
   ],
 );

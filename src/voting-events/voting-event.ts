@@ -135,15 +135,13 @@ export const votingEventView = z
       description: 'What keeps a draft or scheduled event from opening; null afterwards.',
     }),
     missedStartAt: timeShape().nullable().meta({
-      description:
-        'The start that came while the event was not ready: it opens by `status: "open"` or a new `startsAt` alone.',
+      description: 'A start at which it was not ready: it opens by `status: "open"` or a new `startsAt` alone.',
     }),
     rehearsal: z.object({ round: z.int(), closed: z.boolean(), ballots: z.int().nullable() }).nullable().meta({
       description: 'The round under way; `ballots` are null in messages.',
     }),
     disputed: z.boolean().meta({
-      description:
-        'Whether the log, or rows that it depends on, are not what the service wrote: the operator was alarmed.',
+      description: 'Whether log or rows are not as the service wrote them; the operator was alarmed.',
     }),
     payments: z.object(payments),
     paymentBusinessId: z.string().nullable(),

@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { listEventsToTend } from '#src/ballot-log/due-repository.ts';
@@ -15,6 +16,7 @@ import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, refusalOf, sealBallots, type TestEvent } from '#test/harness/elections.ts';
+import { setEvent } from '#test/harness/genuine-rows.ts';
 import { openLogPromise, verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
 import { eventually, untilTrue, useService } from '#test/harness/test-service.ts';
@@ -292,7 +294,7 @@ describe('the log of an event', () => {
     await expect(seal(event)).rejects.toThrow(LogSetBack);
   });
 
-  test('ends with a close for every event that the clock has closed, whether it was ever ready or not', async () => {
+  test('ends with a close for every event that the clock has opened and closed, and begins for no other', async () => {
     for (const [type, plans] of [
       ['poll', []],
       ['poll', PLAN],
@@ -301,12 +303,16 @@ describe('the log of an event', () => {
     ] as const) {
       const [startsAt, endsAt] = [Date.now() - 7_200_000, Date.now() - 3_600_000];
       const event = await account.event({ type }, plans, false);
-      const change = 'UPDATE voting_events SET starts_at = $2, ends_at = $3 WHERE id = $1';
-      await service.query(change, [event.id, startsAt, endsAt]);
+      await setEvent(service, event.id, sql`starts_at = ${startsAt}, ends_at = ${endsAt}`);
       service.deps.events.forget(event.id);
       const path = `/voting-events/${event.id}`;
       const read = async (what: string) => await account.show(`${path}${what}`);
-      expect((await read('')).status).toBe('closed');
+      const isReady = plans.length > 0;
+      expect((await read('')).status).toBe(isReady ? 'closed' : 'draft');
+      if (!isReady) {
+        expect(await listEventsToTend(service.deps.db, 1)).not.toContain(event.id);
+        continue;
+      }
       expect(await listEventsToTend(service.deps.db, 1)).toContain(event.id);
       await seal(event);
       expect([(await read('/results')).final, typeof (await read('')).finalAt]).toEqual([true, 'number']);

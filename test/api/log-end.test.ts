@@ -126,7 +126,7 @@ test('an election whose log another process holds is closed by the next turn tha
   try {
     // A turn that counted now would close beside the holder, who lets go meanwhile.
     await sequenceLog(
-      { ...seal, countFinally: (definition) => release().then(() => seal.countFinally(definition)) },
+      { ...seal, countFinally: (...given) => release().then(() => seal.countFinally(...given)) },
       election.id,
       1,
     );

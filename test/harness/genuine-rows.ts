@@ -4,7 +4,7 @@ import { createIds } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { changeInPages } from '#src/voters/change-in-pages.ts';
 import { type TaggedArray, taggedVoter, tagOfVoter } from '#src/voters/voter-tag.ts';
-import { tagOfEvent, tagOfInvite } from '#src/voting-events/event-tag.ts';
+import { isGenuineEvent, tagOfEvent, tagOfInvite } from '#src/voting-events/event-tag.ts';
 import { listInviteRows } from '#src/voting-events/invite.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import { eventInvites, votingEvents } from '#src/voting-events/tables.ts';
@@ -33,9 +33,16 @@ export const setEvent = async ({ deps: { db, secrets } }: TestService, eventId: 
 
 /** The same in a transaction. */
 export async function setEventIn(db: Executor, secrets: Secrets, eventId: string, set: SQL): Promise<VotingEvent> {
+  const read = async (): Promise<VotingEvent> => {
+    const [row] = await db.select().from(votingEvents).where(eq(votingEvents.id, eventId));
+    if (row === undefined) throw new Error('the event is there');
+    return row;
+  };
+  const wasGenuine = isGenuineEvent(secrets, await read());
   await db.execute(sql`UPDATE voting_events SET ${set} WHERE id = ${eventId}`);
-  const [row] = await db.select().from(votingEvents).where(eq(votingEvents.id, eventId));
-  if (row === undefined) throw new Error('the event is there');
+  const row = await read();
+  // What SQL wrote before never becomes the service's own word.
+  if (!wasGenuine) return row;
   const tag = tagOfEvent(secrets, row);
   await db.update(votingEvents).set({ tag }).where(eq(votingEvents.id, eventId));
   return { ...row, tag };
