@@ -60,7 +60,7 @@ const visibility = z.enum(RESULTS_VISIBILITIES);
 /** How a secret event shows who voted, until its result is final (completions 5.6). */
 export const disclosureShape = z.object({ everyBallots: z.int(), waiting: z.boolean() }).nullable().meta({
   description:
-    'In secret events who voted is shown at least `everyBallots` voters at a time; `waiting`: somebody voted who is not shown yet. Null where nothing is kept back.',
+    'Who voted is shown at least `everyBallots` voters at a time; `waiting`: somebody is not shown yet. Null if nothing is kept back.',
 });
 
 const secrecy = z.enum(['secret', 'pseudonymous', 'identified']).meta({
@@ -126,19 +126,19 @@ export const votingEventView = z
     votingPageUrl: z
       .string()
       .nullable()
-      .meta({ description: 'Where mails lead; its fragment may hold `{voterKey}`, `{voterId}` and `{email}`.' }),
+      .meta({ description: 'Where mails lead; the fragment may hold `{voterKey}`, `{voterId}`, `{email}`.' }),
     contactEmail: z.string().nullable().meta({ description: 'How voters reach the organizer.' }),
-    language: z.enum(LANGUAGES).meta({ description: 'The language of mails, and of the page that checks a ballot.' }),
+    language: z.enum(LANGUAGES).meta({ description: 'The language of mails, report and check page.' }),
     logoUrl: z.string().nullable(),
-    finalAt: timeShape().nullable().meta({ description: 'When the result became final; null before.' }),
+    finalAt: timeShape().nullable().meta({ description: 'When the result became final.' }),
     missing: z.array(missingPart).nullable().meta({
-      description: 'What keeps a draft or scheduled event from opening; null afterwards.',
+      description: 'What keeps it from opening; null once opened.',
     }),
     missedStartAt: timeShape().nullable().meta({
       description: 'A start at which it was not ready: it opens by `status: "open"` or a new `startsAt` alone.',
     }),
     rehearsal: z.object({ round: z.int(), closed: z.boolean(), ballots: z.int().nullable() }).nullable().meta({
-      description: 'The round under way; `ballots` are null in messages.',
+      description: 'The round under way; in messages without `ballots`.',
     }),
     disputed: z.boolean().meta({
       description: 'Whether log or rows are not as the service wrote them; the operator was alarmed.',
