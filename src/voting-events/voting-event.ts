@@ -128,7 +128,7 @@ export const votingEventView = z
       .nullable()
       .meta({ description: 'Where mails lead; its fragment may hold `{voterKey}`, `{voterId}` and `{email}`.' }),
     contactEmail: z.string().nullable().meta({ description: 'How voters reach the organizer.' }),
-    language: z.enum(LANGUAGES).meta({ description: 'The language of mails, and of the page that checks a ballot.' }),
+    language: z.enum(LANGUAGES).meta({ description: 'Of mails, reports and the page that checks a ballot.' }),
     logoUrl: z.string().nullable(),
     finalAt: timeShape().nullable().meta({ description: 'When the result became final; null before.' }),
     missing: z.array(missingPart).nullable().meta({
