@@ -70,7 +70,7 @@ export const API_SECTIONS: readonly ApiSection[] = [
     name: 'Payments',
     description: 'Businesses that events are paid through, and every payment.',
     paths:
-      /^(\/payment-businesses|\/provider-webhooks|\/rehearsal-payments|(\/public)?\/voting-events\/:idOrCode\/payment)/,
+      /^(\/payments|\/payment-businesses|\/provider-webhooks|\/rehearsal-payments|(\/public)?\/voting-events\/:idOrCode\/payment)/,
   },
   {
     name: 'Collaboration',

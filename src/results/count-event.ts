@@ -257,6 +257,8 @@ export class EventCounter {
       close.seedHash === seedHash &&
       isAsClosed(close.opening, counted, { title: event.title, identityChanges: identity, rollChanges: roll, byGroup });
     const results = {
+      // In whatever form these figures are read, they say what they are (completions 10.5).
+      ...(event.rehearsalSince === null ? {} : { rehearsal: true as const }),
       votingEventId: event.id,
       title: event.title,
       final,

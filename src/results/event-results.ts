@@ -125,6 +125,9 @@ const positionResultView = z
 /** Results (completions 5). */
 export const resultsView = z
   .object({
+    rehearsal: z.literal(true).optional().meta({
+      description: 'The event is being rehearsed: nothing of this counts or lasts. Left out otherwise.',
+    }),
     votingEventId: z.string(),
     title: z.string(),
     final: z.boolean().meta({ description: 'True once no ballot can come any more.' }),

@@ -1,6 +1,7 @@
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import type { PaperSize } from './download-link.ts';
 import type { EventResults } from './event-results.ts';
+import { groupTurnout } from './report/group-turnout.ts';
 import type { ReportInput } from './report/report-input.ts';
 import { writeReport } from './report/write-report.ts';
 
@@ -8,21 +9,24 @@ import { writeReport } from './report/write-report.ts';
 export interface PrintOrder {
   readonly frame: Omit<
     ReportInput,
-    'positions' | 'final' | 'disputed' | 'asOf' | 'ballots' | 'ballotsAfterReversals' | 'log' | 'lot'
+    'positions' | 'groups' | 'final' | 'disputed' | 'asOf' | 'ballots' | 'ballotsAfterReversals' | 'log' | 'lot'
   >;
   /** By a position's ID. */
   readonly definitions: ReadonlyMap<string, { readonly definition: BallotPosition; readonly groupName: string | null }>;
+  /** Names by ID, in the order of the groups. */
+  readonly groups: ReadonlyMap<string, string>;
   /** Those of a large event as the JSON text that the API answers: reading it is work for this thread. */
   readonly results: EventResults | Uint8Array<ArrayBuffer>;
   readonly size: PaperSize;
 }
 
-function inputOf({ frame, definitions, results }: PrintOrder): ReportInput {
+function inputOf({ frame, definitions, groups, results }: PrintOrder): ReportInput {
   const read: EventResults =
     results instanceof Uint8Array ? JSON.parse(Buffer.from(results.buffer).toString('utf8')).data : results;
   const { positions, final, disputed, asOf, stats, log, lot, afterReversals } = read;
   return {
     ...frame,
+    groups: groupTurnout(read, groups),
     final,
     disputed,
     asOf,

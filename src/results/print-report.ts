@@ -1,7 +1,7 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { MICRO } from '#src/platform/decimal.ts';
-import { closeTime, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
+import { closeTime, paperOf, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import type { PaperSize } from './download-link.ts';
 import type { PrintOrder } from './print-order.ts';
 import { readVoterFigures } from './repository.ts';
@@ -81,7 +81,7 @@ export class ReportPress {
     const { event } = definition;
     const { leases, threads } = this.#deps;
     // A caller who asks while the same report is made gets that one: it shows a moment before, and says which.
-    const key = `${event.id} ${event.definitionVersion} ${size} ${statusAt(event, nowMs)}`;
+    const key = `${event.id} ${paperOf(event)} ${size} ${statusAt(event, nowMs)}`;
     return this.#prints.print(key, gone, async (signal) => {
       const place = await leases.prints.take(account);
       try {
@@ -112,6 +112,8 @@ export class ReportPress {
         status: statusAt(event, nowMs),
         secrecy: secrecyOf(event),
         timeZone: event.timeZone,
+        language: event.language,
+        rehearsal: event.rehearsalSince !== null,
         openedAt: event.openedAt ?? event.startsAt,
         closesAt: closeTime(event),
       },
@@ -130,10 +132,12 @@ export class ReportPress {
     const definitions = new Map(
       definition.positions.map((own) => {
         const groupName = own.groupId === null ? null : (groups.get(own.groupId) ?? null);
-        // The candidates stand in the results.
-        return [own.id, { definition: { ...own, candidates: [], everCandidates: [], allCandidates: [] }, groupName }];
+        // The candidates stand in the results, which do not say who has withdrawn.
+        const withdrawn = own.everCandidates.filter(({ status }) => status === 'withdrawn');
+        const bare = { ...own, candidates: [], everCandidates: withdrawn, allCandidates: [] };
+        return [own.id, { definition: bare, groupName }];
       }),
     );
-    return { frame, definitions, results, size };
+    return { frame, definitions, groups, results, size };
   }
 }

@@ -39,6 +39,7 @@ const line = (row: Row): string =>
 function* eventRows(results: EventResults): Generator<Row> {
   const { stats, log, lot } = results;
   const figures: Readonly<Record<string, string | number | boolean | null>> = {
+    ...(results.rehearsal === undefined ? {} : { rehearsal: results.rehearsal }),
     votingEventId: results.votingEventId,
     title: results.title,
     final: results.final,

@@ -91,7 +91,7 @@ const fields = {
   }),
   votingPageUrl: votingPageUrlField().nullable(),
   contactEmail: emailField().nullable().describe('How voters reach you: mails of the event show it.'),
-  language: z.enum(LANGUAGES).describe('The language of the mails of the event; `en` when left out.'),
+  language: z.enum(LANGUAGES).describe('The language of the mails and the report; `en` when left out.'),
   logoUrl: httpsUrlField().nullable().describe('A picture that mails show. The service itself never fetches it.'),
 };
 

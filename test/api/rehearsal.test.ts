@@ -3,6 +3,7 @@ import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import { reportWords } from '#src/results/report/report-words.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
@@ -26,6 +27,7 @@ import {
   usePaidService,
 } from '#test/harness/payments.ts';
 import { readMails } from '#test/harness/read-mail.ts';
+import { readPdf } from '#test/harness/read-pdf.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import { dumpEvent, patchEvent } from '#test/harness/rehearsals.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
@@ -50,6 +52,16 @@ const invite = (event: TestEvent): Promise<TestAnswer> =>
     headers: { 'Idempotency-Key': `invite-${event.id}` },
   });
 const mailsTo = (email: string) => readMails(service).filter(({ to }) => to === email);
+
+/** A file of the organizer's, by the signed address that leads to it. */
+async function download(event: TestEvent, kind: string): Promise<Buffer> {
+  const { status, headers } = await organize(event, 'GET', `/results/${kind}`);
+  expect(status).toBe(302);
+  const address = (headers.get('location') ?? '').slice(service.deps.config.baseUrl.length);
+  const file = await fetch(`http://127.0.0.1:${service.port}${address}`);
+  expect(file.status).toBe(200);
+  return Buffer.from(await file.arrayBuffer());
+}
 
 async function addVoter(event: TestEvent, email: string): Promise<string> {
   return demand(await organize(event, 'POST', '/voters', { name: 'A voter', email }), 201).id;
@@ -205,7 +217,7 @@ describe('the rehearsal of an election', () => {
 
   // A rehearsal could not be closed, so that nobody rehearsed results, report and publishing.
   test('goes in rounds: each closes with a final result, report and proof, and the next begins with an empty box', async () => {
-    const event = await create({ ballot: { opening: 'public' } });
+    const event = await create({ ballot: { opening: 'public' }, language: 'fr' });
     const email = address('voter');
     await addVoter(event, email);
     const before = await dumpEvent(service, event.id);
@@ -223,10 +235,15 @@ describe('the rehearsal of an election', () => {
         const shown = demand(await organize(event, 'GET', '/results'), 200);
         return shown.final === true ? shown : undefined;
       }, 20_000);
-    await finalOf();
+    expect(await finalOf()).toMatchObject({ rehearsal: true });
     const results = demand(await asVoter(event, 'GET', '/results'), 200);
     expect(results).toMatchObject({ final: true, rehearsal: true, stats: { ballots: 1, electorate: 1 } });
-    expect((await organize(event, 'GET', '/results/pdf')).status).toBe(302);
+    const words = reportWords('fr').cover.rehearsal;
+    const { pages, subject } = readPdf(await download(event, 'pdf'));
+    expect(pages.filter((page) => !page.includes(words))).toEqual([]);
+    expect(subject).toContain(words);
+    expect((await download(event, 'csv')).toString('utf8')).toMatch(/^"event",+"rehearsal",+true/m);
+    expect(JSON.parse((await download(event, 'json')).toString('utf8')).data.rehearsal).toBe(true);
     demand(await asVoter(event, 'POST', '/log/proof', { confirmationCode }), 200);
     const [position] = event.positions;
     const change = () => organize(event, 'PATCH', `/positions/${position?.id}`, { title: 'Between rounds' });

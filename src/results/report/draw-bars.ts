@@ -1,5 +1,5 @@
 import { shareOf } from '#src/platform/decimal.ts';
-import { decimalToScaled, groupDigits } from './exact-figures.ts';
+import { decimalToScaled } from './exact-figures.ts';
 import { ACCENT, INK, MUTED, RULE, type Sheet } from './sheet.ts';
 import type { TextStyle } from './text-setter.ts';
 
@@ -11,58 +11,87 @@ interface Bar {
 }
 
 export const MAX_BARS = 16;
-const STEP = 19;
+export const BAR_STEP = 19;
+/** A chart that goes on over pages has so many on each. */
+export const LEAST_BARS = 4;
 const THICKNESS = 11;
 const LABEL: TextStyle = { size: 8.5, color: INK };
 const PLAIN_BAR = '#9fb3c8';
 
-/** Bars from zero, the largest as long as the width allows; figures stand beside them in full. */
-export function drawBars(sheet: Sheet, bars: readonly Bar[], unit: string): void {
-  const shown = bars.slice(0, MAX_BARS);
-  const values = shown.map(({ figure }) => decimalToScaled(figure));
+/** Bars of one chart, which are all drawn to one measure. */
+interface Measure {
+  readonly labelWidth: number;
+  readonly track: number;
+  readonly zero: number;
+  /** The largest figure less the least one. */
+  readonly span: bigint;
+}
+
+function measureOf(sheet: Sheet, bars: readonly Bar[]): Measure {
+  const values = bars.map(({ figure }) => decimalToScaled(figure));
   const most = values.reduce((high, value) => (value > high ? value : high), 0n);
   const least = values.reduce((low, value) => (value < low ? value : low), 0n);
   const labelWidth = Math.min(
     sheet.width * 0.36,
-    Math.max(60, ...shown.map(({ label, winner }) => sheet.text.width(label, { ...LABEL, bold: winner }))) + 8,
+    Math.max(60, ...bars.map(({ label, winner }) => sheet.text.width(label, { ...LABEL, bold: winner }))) + 8,
   );
   const figureWidth =
-    Math.max(...shown.map(({ figure }) => sheet.text.width(groupDigits(figure), { ...LABEL, bold: true }))) + 8;
+    Math.max(...bars.map(({ figure }) => sheet.text.width(sheet.words.digits(figure), { ...LABEL, bold: true }))) + 8;
   const track = sheet.width - labelWidth - figureWidth;
   const zero = sheet.left + labelWidth + track * shareOf(-least, most - least);
+  return { labelWidth, track, zero, span: most - least };
+}
+
+function drawBar(sheet: Sheet, bar: Bar, y: number, { labelWidth, track, zero, span }: Measure): void {
+  const value = decimalToScaled(bar.figure);
+  const length = track * shareOf(value < 0n ? -value : value, span);
+  const style = { ...LABEL, bold: bar.winner };
+  const label = sheet.text.cut(bar.label, style, labelWidth - 8);
+  sheet.text.draw(label, sheet.left + labelWidth - 8 - sheet.text.width(label, style), y + 1, style);
+  const start = value < 0n ? zero - length : zero;
+  if (length > 0) sheet.doc.rect(start, y + 2, length, THICKNESS).fill(bar.winner ? ACCENT : PLAIN_BAR);
+  sheet.text.draw(sheet.words.digits(bar.figure), (value < 0n ? zero : start + length) + 5, y + 1, style);
+}
+
+/**
+ * Bars from zero, the largest as long as the width allows; figures stand beside them in full. Goes on over pages, so that
+ * no page stays empty for a chart that does not fit.
+ */
+export function drawBars(sheet: Sheet, bars: readonly Bar[], unit: string): void {
+  const { charts } = sheet.words;
+  const shown = bars.slice(0, MAX_BARS);
+  const measure = measureOf(sheet, shown);
   const more = bars.length - shown.length;
-  const height = shown.length * STEP + (more > 0 ? 14 : 0) + 4;
-  sheet.ensure(height);
-  const top = sheet.y;
-  const alt = `Bar chart of ${unit}: ${shown.map(({ label, figure }) => `${label} ${figure}`).join(', ')}${more > 0 ? `, and ${more} more in the table` : ''}.`;
-  sheet.content(
-    'Figure',
-    () => {
-      shown.forEach((bar, index) => {
-        const y = top + index * STEP;
-        const length = track * Math.abs(shareOf(values[index] ?? 0n, most - least));
-        const style = { ...LABEL, bold: bar.winner };
-        const label = sheet.text.cut(bar.label, style, labelWidth - 8);
-        sheet.text.draw(label, sheet.left + labelWidth - 8 - sheet.text.width(label, style), y + 1, style);
-        const negative = (values[index] ?? 0n) < 0n;
-        const start = negative ? zero - length : zero;
-        if (length > 0) sheet.doc.rect(start, y + 2, length, THICKNESS).fill(bar.winner ? ACCENT : PLAIN_BAR);
-        sheet.text.draw(groupDigits(bar.figure), (negative ? zero : start + length) + 5, y + 1, style);
-      });
-      sheet.doc
-        .lineWidth(0.8)
-        .strokeColor(RULE)
-        .moveTo(zero, top)
-        .lineTo(zero, top + shown.length * STEP - 2)
-        .stroke();
-      if (more > 0) {
-        const note = `and ${more} more in the table below`;
-        sheet.text.draw(note, zero, top + shown.length * STEP, { size: 7.5, color: MUTED });
-      }
-    },
-    { alt },
-  );
-  sheet.y = top + height + 4;
+  const note = more > 0 ? charts.moreBars(more) : undefined;
+  const noteHeight = note === undefined ? 0 : 14;
+  for (let at = 0; at < shown.length; ) {
+    sheet.ensure(Math.min(LEAST_BARS, shown.length - at) * BAR_STEP + noteHeight + 4);
+    const room = Math.max(1, Math.floor((sheet.bottom - sheet.y - noteHeight - 4) / BAR_STEP));
+    // What would stand on the next page is more than one bar.
+    const left = shown.length - at;
+    const part = shown.slice(at, at + (left - room === 1 && room > LEAST_BARS ? room - 1 : room));
+    const isLast = at + part.length === shown.length;
+    const top = sheet.y;
+    const named = part.map(({ label, figure }) => `${label} ${sheet.words.digits(figure)}`);
+    if (isLast && note !== undefined) named.push(note);
+    sheet.content(
+      'Figure',
+      () => {
+        for (const [index, bar] of part.entries()) drawBar(sheet, bar, top + index * BAR_STEP, measure);
+        sheet.doc
+          .lineWidth(0.8)
+          .strokeColor(RULE)
+          .moveTo(measure.zero, top)
+          .lineTo(measure.zero, top + part.length * BAR_STEP - 2)
+          .stroke();
+        if (isLast && note !== undefined)
+          sheet.text.draw(note, measure.zero, top + part.length * BAR_STEP, { size: 7.5, color: MUTED });
+      },
+      { alt: charts.bars(unit, named.join(', ')) },
+    );
+    sheet.y = top + part.length * BAR_STEP + (isLast ? noteHeight : 0) + 8;
+    at += part.length;
+  }
 }
 
 interface Share {
@@ -82,7 +111,8 @@ export function drawShares(
   const top = sheet.y + 16;
   const values = shares.map(({ figure }) => decimalToScaled(figure));
   const whole = values.reduce((sum, value) => sum + value, 0n);
-  const alt = `Bar of shares: ${shares.map(({ label, figure }) => `${label} ${figure}`).join(', ')}; ${mark.label}.`;
+  const named = shares.map(({ label, figure }) => `${label} ${sheet.words.digits(figure)}`);
+  const alt = sheet.words.charts.shares(named.join(', '), mark.label);
   sheet.content(
     'Figure',
     () => {
@@ -91,7 +121,7 @@ export function drawShares(
       shares.forEach(({ label, figure, color }, index) => {
         const length = sheet.width * shareOf(values[index] ?? 0n, whole);
         if (length > 0) sheet.doc.rect(x, top, length, 20).fill(color);
-        const text = `${label} ${groupDigits(figure)}`;
+        const text = `${label} ${sheet.words.digits(figure)}`;
         const style = { size: 8.5, bold: true, color: '#ffffff' };
         const width = sheet.text.width(text, style);
         const last = index === shares.length - 1;

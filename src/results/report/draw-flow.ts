@@ -1,5 +1,5 @@
 import type { PositionResult, Round } from '#src/tally/types.ts';
-import { decimalToScaled, groupDigits } from './exact-figures.ts';
+import { decimalToScaled } from './exact-figures.ts';
 import { INK, MUTED, type Sheet } from './sheet.ts';
 
 /** A candidate, or the ballots that name no continuing candidate (null), in one round. */
@@ -34,7 +34,7 @@ function roundsToDraw(rounds: readonly Round[]): readonly Round[] {
 }
 
 /** From where to where the weight goes between the rounds. What neither moves nor exhausts stays. */
-function flowOf(result: PositionResult, rounds: readonly Round[]): FlowStep[] {
+function flowOf(result: PositionResult, rounds: readonly Round[], exhaustedName: string): FlowStep[] {
   const names = new Map(result.candidates.map(({ id, name }) => [id, name]));
   // One order in all rounds, so that few flows cross: those who stayed longest stand on top.
   const standing = new Map<string, number>();
@@ -57,7 +57,7 @@ function flowOf(result: PositionResult, rounds: readonly Round[]): FlowStep[] {
       scaled: decimalToScaled(weightWon),
     }));
     const exhausted = decimalToScaled(round.exhausted);
-    nodes.push({ candidateId: null, name: 'Exhausted', figure: round.exhausted, scaled: exhausted });
+    nodes.push({ candidateId: null, name: exhaustedName, figure: round.exhausted, scaled: exhausted });
     return { round: round.round, nodes, links: index === rounds.length - 1 ? [] : linksOf(round, nodes) };
   });
 }
@@ -190,7 +190,7 @@ function drawFigures(sheet: Sheet, placed: readonly Map<string, PlacedNode>[], r
     for (const node of nodes.values()) {
       if (node.height < FIGURE_SIZE + 1) continue;
       const style = { size: FIGURE_SIZE, color: MUTED };
-      const figure = groupDigits(node.figure);
+      const figure = sheet.words.digits(node.figure);
       const last = nodes === placed.at(-1);
       if (sheet.text.width(figure, style) > (last ? NAME_WIDTH - NODE_WIDTH - 6 : room)) continue;
       const y = node.y + node.height / 2 - 5 + (last && node.height > 20 ? 9 : 0);
@@ -210,11 +210,12 @@ export const flowHeight = (result: PositionResult): number => (ownRounds(result)
 
 /** Where the votes went from round to round: as thick as they weigh. Draws nothing where it would not be legible. */
 export function drawFlow(sheet: Sheet, result: PositionResult): void {
+  const { words } = sheet;
   const all = result.rounds ?? [];
   const rounds = ownRounds(result);
   const [first] = rounds;
   if (first === undefined) return;
-  const steps = flowOf(result, rounds);
+  const steps = flowOf(result, rounds, words.rounds.exhausted);
   sheet.ensure(flowHeight(result));
   const top = sheet.y + 18;
   const ids = steps[0]?.nodes.map(({ candidateId }) => candidateId) ?? [];
@@ -222,7 +223,8 @@ export function drawFlow(sheet: Sheet, result: PositionResult): void {
     id === null ? EXHAUSTED : (COLORS[ids.indexOf(id) % COLORS.length] ?? EXHAUSTED);
   const placed = placeSteps(sheet, steps, top);
   const step = placed.length > 1 ? (sheet.width - 2 * NAME_WIDTH) / (placed.length - 1) : 0;
-  const alt = `Flow of votes from round ${first.round} to round ${rounds.at(-1)?.round}; the tables below give every figure.`;
+  const last = rounds.at(-1)?.round ?? first.round;
+  const alt = words.charts.flow(first.round, last);
   sheet.content(
     'Figure',
     () => {
@@ -237,7 +239,7 @@ export function drawFlow(sheet: Sheet, result: PositionResult): void {
         const x = nodes.values().next().value?.x ?? 0;
         const title = String(steps[index]?.round);
         const style = { size: 7.5, bold: true, color: MUTED };
-        if (index === 0) sheet.text.draw('Round', sheet.left, top - 15, style);
+        if (index === 0) sheet.text.draw(words.rounds.round, sheet.left, top - 15, style);
         sheet.text.draw(title, x + NODE_WIDTH / 2 - sheet.text.width(title, style) / 2, top - 15, style);
       });
       drawNames(sheet, placed[0]?.values() ?? [], 'left', result.winners);
@@ -248,7 +250,6 @@ export function drawFlow(sheet: Sheet, result: PositionResult): void {
   );
   sheet.y = top + HEIGHT + 8;
   if (rounds.length < all.length) {
-    const text = `Drawn: rounds ${first.round} to ${rounds.at(-1)?.round} of ${all.length}. The table of rounds has all of them.`;
-    sheet.paragraph(text, { size: 7.5, color: MUTED });
+    sheet.paragraph(words.charts.drawn(first.round, last, all.length), { size: 7.5, color: MUTED });
   }
 }

@@ -20,6 +20,8 @@ export interface Cell {
 const SIZE = 8.5;
 const PAD_X = 5;
 const PAD_Y = 3;
+/** That stand below the titles before a page may end. */
+const LEAST_ROWS = 2;
 /** Rows between two turns of other requests. */
 const BREATH = 40;
 
@@ -93,8 +95,10 @@ export async function drawTable(
     sheet.y += titleHeight;
   };
   const all = [...rows];
-  const first = all[0] === undefined ? 0 : heightOf(wrap(all[0]));
-  sheet.ensure(titleHeight + first);
+  const [first = 0, ...next] = all.slice(0, LEAST_ROWS).map((cells) => heightOf(wrap(cells)));
+  const least = next.reduce((sum, height) => sum + height, first);
+  // High rows would leave much of a page empty: then one of them is enough.
+  sheet.ensure(titleHeight + Math.max(first, Math.min(least, sheet.pageHeight / 5)));
   // A table that goes on over pages is opened again on each: readers then find its headings there.
   let open: (() => void)[] = [];
   const flush = (): void => {

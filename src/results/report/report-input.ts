@@ -1,7 +1,7 @@
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import type { CandidateResult, PositionResult } from '#src/tally/types.ts';
 import type { EventStatus, EventType, Secrecy } from '#src/voting-events/voting-event.ts';
-import { decimalToScaled } from './exact-figures.ts';
+import { decimalToScaled, type Language } from './exact-figures.ts';
 
 /** Voters by head and by weight (in millionths), as of the report. */
 interface ReportRoll {
@@ -9,6 +9,13 @@ interface ReportRoll {
   readonly voted: number;
   readonly approvedWeightMicro: bigint;
   readonly votedWeightMicro: bigint;
+}
+
+/** How many of a group of voters took part; of all others where the name is null. */
+export interface GroupTurnout {
+  readonly name: string | null;
+  readonly voters: number;
+  readonly voted: number;
 }
 
 export interface ReportPosition {
@@ -28,6 +35,10 @@ export interface ReportInput {
     readonly status: EventStatus;
     readonly secrecy: Secrecy;
     readonly timeZone: string;
+    /** Everything but the organizer's own texts is written in it. */
+    readonly language: Language;
+    /** Whether the votes are those of a rehearsal, which each page says. */
+    readonly rehearsal: boolean;
     readonly openedAt: number | null;
     readonly closesAt: number | null;
   };
@@ -40,6 +51,8 @@ export interface ReportInput {
   readonly ballotsAfterReversals: number | null;
   /** Null where there is no roll (polls). */
   readonly roll: ReportRoll | null;
+  /** Once the result is final. */
+  readonly groups: readonly GroupTurnout[];
   /** Whether every ballot weighs 1: then figures are ballots, and shares of ballots can be given. */
   readonly unitWeights: boolean;
   readonly positions: readonly ReportPosition[];
@@ -56,6 +69,9 @@ export function standingOf({
   if (disputed) return 'disputed';
   return final ? 'final' : 'provisional';
 }
+
+/** Rows of nothing but zeros stand each for itself as long as they are few. */
+export const FEW = 4;
 
 /** Winners first, in the order of their seats; then by figure; in ranked counts those who stayed longer stand higher. */
 export function inOrderOfResult(result: PositionResult): CandidateResult[] {

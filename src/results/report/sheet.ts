@@ -1,5 +1,7 @@
 import { Buffer } from 'node:buffer';
 import PDFDocument from 'pdfkit';
+import type { ReportWords } from './report-words.ts';
+import { withoutIsolates } from './text-runs.ts';
 import { lineHeight, TextSetter, type TextStyle } from './text-setter.ts';
 
 export const INK = '#1b1f24';
@@ -21,6 +23,8 @@ const PAPERS = { a4: 'A4', letter: 'LETTER' } as const;
 
 export interface SheetOptions {
   readonly paper: keyof typeof PAPERS;
+  /** What the document says besides its organizer's own texts. */
+  readonly words: ReportWords;
   readonly title: string;
   readonly author: string;
   readonly subject: string;
@@ -35,6 +39,7 @@ export interface SheetOptions {
 export class Sheet {
   readonly doc: InstanceType<typeof PDFDocument>;
   readonly text: TextSetter;
+  readonly words: ReportWords;
   readonly left = MARGIN;
   readonly width: number;
   /** Where the next thing goes, in points from the top. */
@@ -42,6 +47,8 @@ export class Sheet {
   readonly #chunks: Buffer[] = [];
   readonly #parents: Structure[] = [];
   readonly #finished: Promise<void>;
+  /** Drawn with the beginning of what follows them. */
+  readonly #headings: { readonly height: number; readonly keep: number; readonly draw: () => void }[] = [];
 
   constructor(options: SheetOptions) {
     const settings = {
@@ -52,7 +59,7 @@ export class Sheet {
       subset: 'PDF/UA',
       tagged: true,
       displayTitle: true,
-      lang: 'en',
+      lang: options.words.language,
       font: '',
       info: {
         Title: options.title,
@@ -71,6 +78,7 @@ export class Sheet {
       this.doc.once('error', reject);
     });
     this.text = new TextSetter(this.doc);
+    this.words = options.words;
     this.width = this.doc.page.width - 2 * MARGIN;
   }
 
@@ -87,9 +95,17 @@ export class Sheet {
     this.y = TOP;
   }
 
-  /** Starts a new page unless so much height is left. */
+  /** Whether so much height is left, below headings that wait for it. */
+  fits(height: number): boolean {
+    const waiting = this.#headings.reduce((sum, heading) => sum + heading.height, 0);
+    const keep = Math.max(0, ...this.#headings.map((heading) => heading.keep));
+    return this.y + waiting + Math.max(height, keep) <= this.bottom;
+  }
+
+  /** Starts a new page unless so much height is left, then draws the headings that waited for what comes now. */
   ensure(height: number): void {
-    if (this.y + height > this.bottom && this.y > TOP) this.newPage();
+    if (!this.fits(height) && this.y > TOP) this.newPage();
+    for (const { draw } of this.#headings.splice(0)) draw();
   }
 
   /** Everything drawn within `work` becomes a part of an element of the document's structure. */
@@ -161,18 +177,29 @@ export class Sheet {
     this.y += gapAfter;
   }
 
-  /** A heading that stays with at least `keep` points of what follows; the outline leads to it. */
-  heading(level: 1 | 2 | 3, text: string, style: TextStyle, keep: number, gapAfter = 4): void {
+  /**
+   * A heading, which is drawn with the beginning of what follows: never alone at the end of a page.
+   * @param options `keep`: points of what follows that have to fit below it; `outline`: whether the outline leads to it
+   */
+  heading(
+    level: 1 | 2 | 3,
+    text: string,
+    style: TextStyle,
+    { keep = 0, gap = 4, outline = false }: { keep?: number; gap?: number; outline?: boolean } = {},
+  ): void {
     const lines = this.text.lines(text, style, this.width);
-    this.ensure(lines.length * lineHeight(style) + keep);
-    this.content(`H${level}`, () => {
-      this.y += this.box(lines, this.left, this.y, this.width, style);
-    });
-    this.y += gapAfter;
+    const height = lines.length * lineHeight(style) + gap;
+    const draw = (): void => {
+      this.content(`H${level}`, () => this.box(lines, this.left, this.y, this.width, style));
+      this.y += height;
+      if (outline) this.doc.outline.addItem(withoutIsolates(text));
+    };
+    this.#headings.push({ height, keep, draw });
   }
 
   /** Draws on every page once all are there, then closes the document. */
   async finish(onPage: (page: number, pages: number) => void): Promise<Uint8Array<ArrayBuffer>> {
+    this.ensure(0);
     const { start, count } = this.doc.bufferedPageRange();
     for (let page = 0; page < count; page += 1) {
       this.doc.switchToPage(start + page);

@@ -39,6 +39,19 @@ const ISOLATES = /[\u2068\u2069]/g;
 export const isolate = (name: string): string =>
   STRONG_RIGHT_TO_LEFT.test(name) ? `${ISOLATE}${name}${ISOLATE_END}` : name;
 
+/** Lines of one text, in which a name that goes on over lines is marked by `isolate` in each. */
+export function isolateLines(lines: readonly string[]): string[] {
+  let open = 0;
+  return lines.map((line) => {
+    const before = open;
+    for (const character of line) {
+      if (character === ISOLATE) open += 1;
+      else if (character === ISOLATE_END) open -= 1;
+    }
+    return `${ISOLATE.repeat(before)}${line}${ISOLATE_END.repeat(open)}`;
+  });
+}
+
 /** The text without the marks of `isolate`, as it is read. */
 export const withoutIsolates = (text: string): string => text.replace(ISOLATES, '');
 

@@ -1,6 +1,6 @@
 import type PDFDocument from 'pdfkit';
 import { fontFile } from './font-shelf.ts';
-import { isPlain, splitRuns, type TextRun, withoutIsolates } from './text-runs.ts';
+import { isolateLines, isPlain, splitRuns, type TextRun, withoutIsolates } from './text-runs.ts';
 
 export interface TextStyle {
   /** In points. */
@@ -32,12 +32,16 @@ function breakable(text: string): string[] {
     const last = parts.at(-1);
     const glued =
       last !== undefined &&
-      (isWordLike === true ? /[^\s-]$/.test(last) && !UNSPACED.test(segment) && !UNSPACED.test(last) : true);
+      (isWordLike === true
+        ? /[^\s-]$/.test(last) && !UNSPACED.test(segment) && !UNSPACED.test(last)
+        : !(/\s$/.test(last) && OPENING.test(segment)));
     if (glued) parts[parts.length - 1] = last + segment;
     else parts.push(segment);
   }
   return parts;
 }
+/** Belongs to the word after it. */
+const OPENING = /^[\p{Ps}\p{Pi}]/u;
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
@@ -108,7 +112,7 @@ export class TextSetter {
       }
     }
     if (line.trim() !== '') lines.push(line.trimEnd());
-    return lines;
+    return isolateLines(lines);
   }
 
   /** The text, or as much of its beginning as fits with an ellipsis. */

@@ -1,33 +1,16 @@
 import { microToDecimal } from '#src/platform/decimal.ts';
 import { methodName } from './describe-rules.ts';
 import { type Cell, drawTable } from './draw-table.ts';
-import { groupDigits, percent } from './exact-figures.ts';
 import { type ReportInput, standingOf } from './report-input.ts';
+import type { ReportWords } from './report-words.ts';
 import { ACCENT, INK, MUTED, PALE, type Sheet, WARNING, WON } from './sheet.ts';
 import { lineHeight } from './text-setter.ts';
 import { outcomeText } from './write-position.ts';
 
-/** `21 November 2026, 08:15 GMT+01:00`, in the event's own time zone. */
-export function dateText(timeMs: number | null, timeZone: string): string {
-  if (timeMs === null) return '–';
-  const format = new Intl.DateTimeFormat('en-GB', {
-    timeZone,
-    day: 'numeric',
-    month: 'long',
-    year: 'numeric',
-    hour: '2-digit',
-    minute: '2-digit',
-    timeZoneName: 'longOffset',
-  });
-  return format.format(timeMs).replace(' at ', ', ');
-}
-
-const weightText = (micro: bigint): string => groupDigits(microToDecimal(micro));
-
 /** Final, provisional or disputed: one must not be taken for another. */
 function drawStamp(sheet: Sheet, input: ReportInput): void {
   const standing = standingOf(input);
-  const text = standing.toUpperCase();
+  const text = sheet.words.cover[standing].toLocaleUpperCase(sheet.words.language);
   const color = standing === 'final' ? WON : WARNING;
   const style = { size: 10, bold: true, color };
   const width = sheet.text.width(text, style) + 20;
@@ -56,26 +39,23 @@ function drawTiles(sheet: Sheet, tiles: readonly { readonly label: string; reado
   sheet.y = top + height + 14;
 }
 
-function factsOf(input: ReportInput): [string, string][] {
+function factsOf(input: ReportInput, { cover, date, digits, percent, position }: ReportWords): [string, string][] {
   const { event, roll } = input;
-  const date = (timeMs: number | null): string => dateText(timeMs, event.timeZone);
-  const secrecy = {
-    secret: 'Secret: nothing stored joins a voter and a ballot',
-    pseudonymous: 'Pseudonymous: ballots carry the visible voter ID',
-    identified: 'Identified: paid ballots can be traced to a payment',
-  }[event.secrecy];
+  const at = (timeMs: number | null): string => date(timeMs, event.timeZone);
   const facts: [string, string][] = [
-    ['Event', `${event.type === 'election' ? 'Election' : 'Poll'} ${event.code}`],
-    ['Opened', date(event.openedAt)],
-    [event.status === 'closed' ? 'Closed' : 'Closes', date(event.closesAt)],
-    ['Counted', date(input.asOf)],
-    ['Time zone', event.timeZone],
-    ['Secrecy', secrecy],
+    [cover.event, `${cover[event.type]} ${event.code}`],
+    [cover.opened, at(event.openedAt)],
+    [event.status === 'closed' ? cover.closed : cover.closes, at(event.closesAt)],
+    [cover.counted, at(input.asOf)],
+    [cover.timeZone, event.timeZone],
+    [cover.secrecy, cover[event.secrecy]],
   ];
   if (roll !== null && !input.unitWeights) {
     const turnout = percent(roll.votedWeightMicro, roll.approvedWeightMicro);
-    const [voted, all] = [weightText(roll.votedWeightMicro), weightText(roll.approvedWeightMicro)];
-    facts.push(['Turnout by weight', `${voted} of ${all} (${turnout})`]);
+    const [voted, all] = [roll.votedWeightMicro, roll.approvedWeightMicro].map((micro) =>
+      digits(microToDecimal(micro)),
+    );
+    facts.push([cover.weightTurnout, position.actualShare(voted ?? '', all ?? '', turnout)]);
   }
   return facts;
 }
@@ -96,66 +76,88 @@ function writeFacts(sheet: Sheet, facts: readonly (readonly [string, string])[])
   sheet.y += 8;
 }
 
-function provisionalText(input: ReportInput): string {
-  if (input.event.status === 'closed') {
-    return 'Provisional: ballots cast before the close may still be confirmed for fifteen minutes after it.';
-  }
-  return input.event.status === 'open'
-    ? 'Provisional: the event is open, and these figures will change.'
-    : 'Provisional: the event has not opened yet.';
+function provisionalText({ event }: ReportInput, { cover }: ReportWords): string {
+  if (event.status === 'closed') return cover.closedProvisional;
+  return event.status === 'open' ? cover.openProvisional : cover.unopened;
+}
+
+/** What has to be known before the figures are read. */
+function writeWarnings(sheet: Sheet, input: ReportInput): void {
+  const { cover } = sheet.words;
+  const left = input.ballotsAfterReversals;
+  const warnings = [
+    ...(input.event.rehearsal ? [cover.rehearsal] : []),
+    ...(left === null ? [] : [cover.reversed(input.ballots - left)]),
+    ...(input.disputed ? [cover.disputedWarning] : []),
+    ...(input.final ? [] : [provisionalText(input, sheet.words)]),
+  ];
+  for (const warning of warnings) sheet.paragraph(warning, { size: 9, bold: true, color: WARNING }, 8);
+}
+
+/** How many took part, group by group. */
+async function writeGroups(sheet: Sheet, { groups }: ReportInput): Promise<void> {
+  if (groups.length === 0) return;
+  const { groups: texts, digits, percent } = sheet.words;
+  sheet.heading(2, texts.title, { size: 12, bold: true });
+  const columns = [
+    { title: texts.group },
+    ...[texts.voters, texts.voted, texts.turnout].map((title) => ({ title, width: 96, align: 'right' as const })),
+  ];
+  const rows = groups.map(({ name, voters, voted }): Cell[] => [
+    name === null ? { text: texts.others, color: MUTED } : { text: name },
+    { text: digits(voters) },
+    { text: digits(voted) },
+    { text: percent(BigInt(voted), BigInt(voters)) },
+  ]);
+  await drawTable(sheet, columns, rows);
+  sheet.paragraph(texts.note, { size: 7.5, color: MUTED }, 8);
 }
 
 /** The first page: what was voted on, when, by how many, and how each position came out. */
 export async function writeCover(sheet: Sheet, input: ReportInput): Promise<void> {
   const { event, roll } = input;
+  const { cover, digits, language, percent } = sheet.words;
   drawStamp(sheet, input);
   sheet.content('P', () => {
-    sheet.text.draw('RESULT REPORT', sheet.left, sheet.y + 4, { size: 9, bold: true, color: ACCENT });
+    const title = cover.title.toLocaleUpperCase(language);
+    sheet.text.draw(title, sheet.left, sheet.y + 4, { size: 9, bold: true, color: ACCENT });
   });
   sheet.y += 32;
-  sheet.heading(1, event.title, { size: event.title.length > 90 ? 16 : 22, bold: true, color: INK }, 120, 6);
-  sheet.doc.outline.addItem('Summary');
+  sheet.heading(1, event.title, { size: event.title.length > 90 ? 16 : 22, bold: true, color: INK }, { gap: 6 });
+  sheet.ensure(120);
+  sheet.doc.outline.addItem(cover.summary);
   sheet.rule();
   sheet.y += 12;
-  const left = input.ballotsAfterReversals;
-  if (left !== null) {
-    const text = `After the final result payments were reversed: ${groupDigits(input.ballots - left)} of the ballots counted here became void. The figures of the result stay those of its close.`;
-    sheet.paragraph(text, { size: 9, bold: true, color: WARNING }, 8);
-  }
-  if (input.disputed) {
-    const text =
-      'Disputed: the ballots or their log are not what was signed. Do not rely on these figures until whoever runs the service has mended it.';
-    sheet.paragraph(text, { size: 9, bold: true, color: WARNING }, 8);
-  }
-  if (!input.final) sheet.paragraph(provisionalText(input), { size: 9, bold: true, color: WARNING }, 8);
-  const tiles = [{ label: 'ballots counted', figure: groupDigits(input.ballots) }];
+  writeWarnings(sheet, input);
+  const tiles = [{ label: cover.ballots, figure: digits(input.ballots) }];
   if (roll !== null) {
-    tiles.push({ label: 'eligible voters', figure: groupDigits(roll.approved) });
-    tiles.push({ label: 'turnout', figure: percent(BigInt(roll.voted), BigInt(roll.approved)) });
+    tiles.push({ label: cover.voters, figure: digits(roll.approved) });
+    tiles.push({ label: cover.turnout, figure: percent(BigInt(roll.voted), BigInt(roll.approved)) });
   }
-  tiles.push({
-    label: input.positions.length === 1 ? 'position' : 'positions',
-    figure: groupDigits(input.positions.length),
-  });
+  tiles.push({ label: cover.positions(input.positions.length), figure: digits(input.positions.length) });
   drawTiles(sheet, tiles);
-  writeFacts(sheet, factsOf(input));
-  if (input.positions.length === 0) {
-    sheet.paragraph('This event has no positions yet.', { size: 9, color: MUTED });
-    return;
-  }
-  sheet.heading(2, 'Summary', { size: 12, bold: true }, 60);
+  writeFacts(sheet, factsOf(input, sheet.words));
+  if (input.positions.length === 0) sheet.paragraph(cover.empty, { size: 9, color: MUTED });
+  else await writeSummary(sheet, input);
+  await writeGroups(sheet, input);
+}
+
+/** How each position came out, a line each. */
+async function writeSummary(sheet: Sheet, input: ReportInput): Promise<void> {
+  const { words } = sheet;
+  sheet.heading(2, words.cover.summary, { size: 12, bold: true });
   const columns = [
     { title: '#', width: 30, align: 'right' as const },
-    { title: 'Position', width: 150 },
-    { title: 'Method', width: 104 },
-    { title: 'Outcome' },
+    { title: words.cover.position, width: 150 },
+    { title: words.cover.method, width: 104 },
+    { title: words.cover.outcome },
   ];
   const rows = input.positions.map((position, index): Cell[] => {
-    const { text, color } = outcomeText(input, position);
+    const { text, color } = outcomeText(input, position, words);
     return [
-      { text: String(index + 1), color: MUTED },
+      { text: words.digits(index + 1), color: MUTED },
       { text: position.result.title },
-      { text: methodName(position.definition) },
+      { text: methodName(position.definition, words) },
       { text, color, bold: true },
     ];
   });

@@ -1,8 +1,9 @@
 import type { PositionResult, Round } from '#src/tally/types.ts';
 import { listNames, tieText } from './describe-rules.ts';
+import { drawFlow, flowHeight } from './draw-flow.ts';
 import { type Cell, type Column, drawTable } from './draw-table.ts';
-import { groupDigits } from './exact-figures.ts';
-import { inOrderOfResult, type ReportPosition } from './report-input.ts';
+import { FEW, inOrderOfResult, type ReportPosition } from './report-input.ts';
+import type { ReportWords } from './report-words.ts';
 import { LOST, MUTED, type Sheet, WARNING, WON } from './sheet.ts';
 import { isolate } from './text-runs.ts';
 
@@ -20,75 +21,84 @@ function blocksOf(rounds: readonly Round[]): readonly Round[][] {
 async function writeTallies(sheet: Sheet, result: PositionResult, rounds: readonly Round[]): Promise<void> {
   const candidates = inOrderOfResult(result);
   sheet.ensure(KEEP_WITH_TABLE);
-  sheet.paragraph('Green: elected in this round. Red: eliminated after it.', { size: 7.5, color: MUTED }, 4);
+  const { words } = sheet;
+  const { digits } = words;
+  sheet.paragraph(words.rounds.legend, { size: 7.5, color: MUTED }, 4);
   for (const block of blocksOf(rounds)) {
     const tallies = block.map(
       (round) => new Map(round.tallies.map(({ candidateId, weightWon }) => [candidateId, weightWon])),
     );
-    const standing = candidates.filter(({ id }) => tallies.some((round) => round.has(id)));
+    const all = candidates.filter(({ id }) => tallies.some((round) => round.has(id)));
+    const voteless = all.filter(({ id }) => tallies.every((round) => (round.get(id) ?? '0') === '0'));
+    const folded = new Set(voteless.length > FEW ? voteless : []);
+    const standing = all.filter((candidate) => !folded.has(candidate));
     const columns: Column[] = [
-      { title: 'Candidate' },
-      ...block.map((round): Column => ({ title: `Round ${round.round}`, width: 72, align: 'right' })),
+      { title: words.position.candidate },
+      ...block.map((round): Column => ({ title: words.rounds.numbered(round.round), width: 72, align: 'right' })),
     ];
     const rows = standing.map(({ id, name }): Cell[] => [
       { text: name },
       ...block.map((round, index): Cell => {
         const figure = tallies[index]?.get(id);
         if (figure === undefined) return { text: '–', color: MUTED };
-        if (round.elected.includes(id)) return { text: groupDigits(figure), bold: true, color: WON };
-        return round.eliminated.includes(id)
-          ? { text: groupDigits(figure), color: LOST }
-          : { text: groupDigits(figure) };
+        if (round.elected.includes(id)) return { text: digits(figure), bold: true, color: WON };
+        return round.eliminated.includes(id) ? { text: digits(figure), color: LOST } : { text: digits(figure) };
       }),
     ]);
     const summary = (title: string, of: (round: Round) => string): Cell[] => [
       { text: title, color: MUTED },
-      ...block.map((round): Cell => ({ text: groupDigits(of(round)), color: MUTED })),
+      ...block.map((round): Cell => ({ text: digits(of(round)), color: MUTED })),
     ];
+    if (folded.size > 0) rows.push(summary(words.rounds.withoutVotes(folded.size), () => '0'));
     if (block.some(({ others }) => others !== null))
-      rows.push(summary('All others', (round) => round.others?.weightWon ?? '0'));
-    rows.push(summary('Exhausted', (round) => round.exhausted));
+      rows.push(summary(words.rounds.others, (round) => round.others?.weightWon ?? '0'));
+    rows.push(summary(words.rounds.exhausted, (round) => round.exhausted));
     if (block.some(({ roundingLoss }) => roundingLoss !== '0'))
-      rows.push(summary('Lost by cutting down', (round) => round.roundingLoss));
-    rows.push(summary('Needed', (round) => round.threshold));
+      rows.push(summary(words.rounds.lost, (round) => round.roundingLoss));
+    rows.push(summary(words.rounds.needed, (round) => round.threshold));
     await drawTable(sheet, columns, rows);
   }
 }
 
 /** `Ada to Bea 12, Cy 3, exhausted 1`, one part for each whose votes pass on. */
-function transferText(round: Round, nameOf: (id: string) => string): string {
+function transferText(round: Round, nameOf: (id: string) => string, words: ReportWords): string {
   const targets = new Map<string, string[]>();
   for (const { from, to, weight } of round.transfers) {
     const own = targets.get(from) ?? [];
-    own.push(`${to === null ? 'exhausted' : isolate(nameOf(to))} ${groupDigits(weight)}`);
+    const votes = words.digits(weight);
+    own.push(to === null ? words.rounds.toNobody(votes) : `${isolate(nameOf(to))} ${votes}`);
     targets.set(from, own);
   }
   return [...targets]
     .map(([from, own]) => {
-      const more = own.length > MAX_TARGETS ? ` and ${own.length - MAX_TARGETS} more` : '';
-      return `From ${isolate(nameOf(from))}: ${own.slice(0, MAX_TARGETS).join(', ')}${more}.`;
+      const shown = own.slice(0, MAX_TARGETS).join(', ');
+      const targets = own.length > MAX_TARGETS ? words.more(shown, own.length - MAX_TARGETS) : shown;
+      return words.rounds.transfers(isolate(nameOf(from)), targets);
     })
     .join(' ');
 }
 
-function decisionOf(round: Round, nameOf: (id: string) => string): Cell {
-  if (round.elected.length > 0) return { text: `Elected: ${listNames(round.elected, nameOf)}`, color: WON, bold: true };
-  if (round.eliminated.length > 0) return { text: `Out: ${listNames(round.eliminated, nameOf)}`, color: LOST };
-  return round.tie === null ? { text: '' } : { text: 'Tied', color: WARNING };
+function decisionOf(round: Round, nameOf: (id: string) => string, words: ReportWords): Cell {
+  if (round.elected.length > 0)
+    return { text: words.rounds.elected(listNames(round.elected, nameOf, words)), color: WON, bold: true };
+  if (round.eliminated.length > 0)
+    return { text: words.rounds.out(listNames(round.eliminated, nameOf, words)), color: LOST };
+  return round.tie === null ? { text: '' } : { text: words.rounds.tied, color: WARNING };
 }
 
 /** What each round decided, and where the votes went. */
 async function writeDecisions(sheet: Sheet, rounds: readonly Round[], nameOf: (id: string) => string): Promise<void> {
+  const { words } = sheet;
   const columns: Column[] = [
-    { title: 'Round', width: 40, align: 'right' },
-    { title: 'Decision', width: 150, indent: 6 },
-    { title: 'Votes pass on' },
+    { title: words.rounds.round, width: 44, align: 'right' },
+    { title: words.rounds.decision, width: 150, indent: 6 },
+    { title: words.rounds.passOn },
   ];
   const rows = rounds.map((round): Cell[] => {
-    const tie = round.tie === null ? [] : [tieText(round.tie, nameOf)];
-    if (round.provisional) tie.push('Provisional: the lot is not drawn yet.');
-    const passed = [transferText(round, nameOf), ...tie].filter((text) => text !== '').join(' ');
-    return [{ text: String(round.round) }, decisionOf(round, nameOf), { text: passed }];
+    const tie = round.tie === null ? [] : [tieText(round.tie, nameOf, words)];
+    if (round.provisional) tie.push(words.rounds.provisional);
+    const passed = [transferText(round, nameOf, words), ...tie].filter((text) => text !== '').join(' ');
+    return [{ text: String(round.round) }, decisionOf(round, nameOf, words), { text: passed }];
   });
   await drawTable(sheet, columns, rows);
 }
@@ -98,6 +108,13 @@ export async function writeRounds(sheet: Sheet, { result }: ReportPosition): Pro
   const rounds = result.rounds ?? [];
   const names = new Map(result.candidates.map(({ id, name }) => [id, name]));
   const nameOf = (id: string): string => names.get(id) ?? id;
+  const picture = flowHeight(result);
+  // The picture stands where there first is room for it: no page stays empty for its sake.
+  const first = sheet.fits(picture);
+  if (first) drawFlow(sheet, result);
   await writeTallies(sheet, result, rounds);
+  const second = !first && sheet.fits(picture);
+  if (second) drawFlow(sheet, result);
   await writeDecisions(sheet, rounds, nameOf);
+  if (!first && !second) drawFlow(sheet, result);
 }

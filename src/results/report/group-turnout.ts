@@ -1,0 +1,33 @@
+import type { EventResults } from '../event-results.ts';
+import type { GroupTurnout } from './report-input.ts';
+
+/** The fewest voters that a line of turnout stands for (completions 5.6). */
+const SMALLEST = 5;
+
+/**
+ * Turnout by group for a page that names the whole turnout, too. What is left for all others could be reckoned from it, so
+ * that line stands for at least five voters as well: where fewer are left, the smallest groups join them.
+ * @param names of the groups in their order; one without a name counts among all others
+ */
+export function groupTurnout(
+  { byGroup, log }: Pick<EventResults, 'byGroup' | 'log'>,
+  names: ReadonlyMap<string, string>,
+): GroupTurnout[] {
+  const { electorate = null, participants = null } = log.close ?? {};
+  if (byGroup === null || electorate === null || participants === null) return [];
+  const order = [...names.keys()];
+  const shown = byGroup
+    .filter(({ groupId, voters }) => voters >= SMALLEST && names.has(groupId))
+    .toSorted((one, other) => one.voters - other.voters);
+  const sum = (what: 'voters' | 'voted'): number => shown.reduce((total, group) => total + group[what], 0);
+  const rest = () => ({ name: null, voters: electorate.heads - sum('voters'), voted: participants - sum('voted') });
+  while (shown.length > 0 && rest().voters !== 0 && rest().voters < SMALLEST) shown.shift();
+  const others = rest();
+  if (shown.length === 0) return [];
+  return [
+    ...shown
+      .toSorted((one, other) => order.indexOf(one.groupId) - order.indexOf(other.groupId))
+      .map(({ groupId, voters, voted }) => ({ name: names.get(groupId) ?? null, voters, voted })),
+    ...(others.voters === 0 ? [] : [others]),
+  ];
+}

@@ -1,0 +1,237 @@
+import { formatsOf } from '../exact-figures.ts';
+import type { ReportWords } from './en.ts';
+
+const formats = formatsOf('de');
+const { digits } = formats;
+const count = (figure: number, one: string, many: string): string => `${digits(figure)} ${figure === 1 ? one : many}`;
+
+export const de: ReportWords = {
+  ...formats,
+  more: (names, others) => `${names} und ${digits(others)} weitere`,
+  yes: 'Ja',
+  no: 'Nein',
+  methods: {
+    plurality: 'Mehrheitswahl',
+    approval: 'Zustimmungswahl',
+    referendum: 'Sachabstimmung',
+    score: 'Bewertungswahl',
+    cumulative: 'Kumulative Wahl',
+    quadratic: 'Quadratische Wahl',
+    instantRunoff: 'Rangfolgewahl (integrierte Stichwahl)',
+    transferable: 'Rangfolgewahl (übertragbare Einzelstimmgebung)',
+  },
+  fraction: ({ inclusive, numerator, denominator }) =>
+    `${inclusive ? 'mindestens' : 'mehr als'} ${numerator}/${denominator}`,
+  selections: (least, most) =>
+    least === most
+      ? `genau ${count(least, 'Kandidatur', 'Kandidaturen')}`
+      : `${digits(least)} bis ${count(most, 'Kandidatur', 'Kandidaturen')}`,
+  rules: {
+    title: 'Angewandte Regeln',
+    plurality: (marks) => `Jeder Stimmzettel wählt ${marks}. Die meisten Stimmen gewinnen.`,
+    approval: (marks) => `Jeder Stimmzettel stimmt ${marks} zu. Die meisten Zustimmungen gewinnen.`,
+    referendum:
+      'Jeder Stimmzettel kreuzt eine Antwort an. Enthaltungen und leere Stimmzettel zählen nicht als Stimmen.',
+    score: (marks, least, most) =>
+      `Jeder Stimmzettel bewertet ${marks} mit ganzen Zahlen von ${digits(least)} bis ${digits(most)}. Die höchste Summe gewinnt.`,
+    cumulative: (marks, points) =>
+      `Jeder Stimmzettel verteilt bis zu ${digits(points)} Punkte auf ${marks}. Die meisten Punkte gewinnen.`,
+    quadratic: (credits, sold) =>
+      `Jeder Stimmzettel hat ${digits(credits)} Guthabenpunkte${sold ? ' und die dazugekauften' : ''}; Stimmen für eine Kandidatur kosten ihr Quadrat. Die meisten Stimmen gewinnen.`,
+    instantRunoff: (marks) =>
+      `Jeder Stimmzettel ordnet ${marks} nach Rang. In jeder Runde scheidet die Kandidatur mit den wenigsten Stimmen aus, und ihre Stimmzettel gehen an die jeweils nächste Wahl über, bis eine mehr als die Hälfte der aktiven Stimmen hat oder zwei übrig sind.`,
+    transferable: (marks) =>
+      `Jeder Stimmzettel ordnet ${marks} nach Rang. Die Quote ist der ganze Teil von gültige Stimmen / (Sitze + 1), plus 1, wenn jedes Gewicht 1 ist; sonst ist gewählt, wer mehr als gültige Stimmen / (Sitze + 1) hat. Ein Überschuss geht anteilig über (gewichtetes inklusives Gregory-Verfahren, auf fünf Dezimalstellen abgeschnitten); erreicht niemand die Quote, scheidet die niedrigste Kandidatur aus.`,
+    bases: { yes_no: 'Ja und Nein', answers: 'Ja, Nein und Enthaltungen', electorate: 'allen Wahlberechtigten' },
+    passes: (share, base) => `Angenommen, wenn das Ja ${share} von ${base} erreicht.`,
+    turnoutQuorum: (share) => `Quorum: ${share} der Wahlberechtigten nehmen teil.`,
+    approvalQuorum: (share) => `Quorum: ${share} der Wahlberechtigten stimmen mit Ja.`,
+    seats: (seats) => (seats === 1 ? 'Ein Sitz.' : `${digits(seats)} Sitze.`),
+    ties: {
+      joint: 'Bei Stimmengleichheit um einen Sitz gelten alle Gleichstehenden gemeinsam als gewählt.',
+      lot: 'Bei Stimmengleichheit um einen Sitz entscheidet das Los: der kleinere Wert SHA-256(Startwert, Wurzel des Protokolls vor dem Schluss, Kennung der Kandidatur) geht vor. Der Hashwert des Startwerts wurde bei der Eröffnung veröffentlicht; der Startwert wird offengelegt, sobald das Ergebnis endgültig ist.',
+      candidate_order:
+        'Bei Stimmengleichheit um einen Sitz geht vor, wer in der Reihenfolge der Kandidaturen zuerst steht.',
+    },
+    eliminationByOrder:
+      'Bei Stimmengleichheit ums Ausscheiden entscheidet die letzte frühere Runde, in der sich die Gleichstehenden unterscheiden, danach die Reihenfolge der Kandidaturen.',
+    eliminationByLot:
+      'Bei Stimmengleichheit ums Ausscheiden entscheidet die letzte frühere Runde, in der sich die Gleichstehenden unterscheiden, danach das Los.',
+    majority: (numerator, denominator) =>
+      `Gewählt ist nur, wer mehr als ${numerator}/${denominator} der Stimmzettel mit einer Antwort hat.`,
+    group: (name) => `Nur für die Gruppe ${name}.`,
+  },
+  ties: {
+    joint: (names) => `Stimmengleichheit um den letzten Sitz: ${names}. Gemeinsam gewertet.`,
+    undrawn: (names) => `Stimmengleichheit: ${names}. Das Los ist noch nicht gezogen.`,
+    lot: (names, seed) => `Stimmengleichheit: ${names}. Entschieden durch das Los, Startwert ${seed}.`,
+    candidate_order: (names) => `Stimmengleichheit: ${names}. Entschieden durch die Reihenfolge der Kandidaturen.`,
+    earlier_round: (names) => `Stimmengleichheit: ${names}. Entschieden durch eine frühere Runde.`,
+  },
+  runnerUp: (name) => `Nach den Sitzen folgt: ${name}.`,
+  tieMargin: 'Es herrschte Stimmengleichheit: Eine Stimme hätte entschieden.',
+  margin: (votes, bound) => {
+    const about = bound === null ? '' : bound === 'lower' ? 'mindestens ' : 'höchstens ';
+    return votes === '1'
+      ? `Mit ${about}${digits(votes)} geänderten Stimme wäre die Wahl anders ausgegangen.`
+      : `Mit ${about}${digits(votes)} geänderten Stimmen wäre die Wahl anders ausgegangen.`;
+  },
+  outcome: {
+    elected: 'Gewählt',
+    won: 'Gewonnen',
+    leading: 'In Führung',
+    of: (won, names) => `${won}: ${names}`,
+    jointly: (won) => `${won} (gemeinsam)`,
+    afterTie: (won) => `${won} (Gleichstand)`,
+    tied: 'Stimmengleichheit',
+    lostTie: 'Im Gleichstand unterlegen',
+    withdrawn: 'Zurückgezogen',
+    passed: 'Angenommen',
+    rejected: 'Abgelehnt',
+    no_quorum: 'Quorum verfehlt',
+    asOfNow: (outcome) => `${outcome} (bisheriger Stand)`,
+    unanswered: 'Kein Stimmzettel enthält hierzu eine Antwort.',
+    vacant: 'Kein Sitz wurde vergeben.',
+  },
+  position: {
+    seats: (seats) => count(seats, 'Sitz', 'Sitze'),
+    ballots: (ballots) => `${digits(ballots)} Stimmzettel`,
+    abstentions: (abstentions) => count(abstentions, 'Enthaltung', 'Enthaltungen'),
+    rule: 'Regel',
+    required: 'Verlangt',
+    actual: 'Erreicht',
+    met: 'Erfüllt',
+    threshold: 'Anteil der Jastimmen',
+    turnout_quorum: 'Beteiligung der Wahlberechtigten',
+    approval_quorum: 'Jastimmen der Wahlberechtigten',
+    actualShare: (part, whole, share) => `${part} von ${whole} (${share})`,
+    needed: (share) => `nötig: ${share}`,
+    candidate: 'Kandidatur',
+    option: 'Antwort',
+    outcome: 'Ergebnis',
+    votes: 'Stimmen',
+    approvals: 'Zustimmungen',
+    score: 'Bewertung',
+    points: 'Punkte',
+    finalVotes: 'Stimmen zuletzt',
+    firstChoices: 'Erste Wahl',
+    heads: (title) => `${title} (Köpfe)`,
+    weighted: 'Gewichtet',
+    share: 'Anteil',
+    ofBallots: 'Anteil der Zettel',
+    mean: 'Mittel',
+    withoutVotes: (names) => `Ohne Stimme: ${names}.`,
+    withoutPoints: (names) => `Mit der Bewertung 0: ${names}.`,
+    moreInExports: (others) => `${digits(others)} weitere Kandidaturen stehen in den Ausgaben als CSV und JSON.`,
+  },
+  charts: {
+    bars: (unit, bars) => `Balkendiagramm (${unit}): ${bars}.`,
+    moreBars: (others) => `und ${digits(others)} weitere in der Tabelle darunter`,
+    shares: (shares, needed) => `Balken der Anteile: ${shares}; ${needed}.`,
+    flow: (first, last) => `Weg der Stimmen von Runde ${first} bis Runde ${last}; alle Zahlen stehen in den Tabellen.`,
+    drawn: (first, last, all) =>
+      `Gezeichnet: Runden ${first} bis ${last} von ${all}. Die Tabelle der Runden enthält alle.`,
+  },
+  rounds: {
+    title: (rounds) => (rounds === 1 ? 'Eine Runde' : `${digits(rounds)} Runden`),
+    omitted: 'Für diesen Bericht sind es zu viele Runden; die Schnittstelle liefert sie seitenweise.',
+    legend: 'Grün: in dieser Runde gewählt. Rot: nach ihr ausgeschieden.',
+    round: 'Runde',
+    numbered: (round) => `Runde ${round}`,
+    others: 'Alle übrigen',
+    withoutVotes: (candidates) => `${digits(candidates)} ohne Stimme`,
+    exhausted: 'Erschöpft',
+    lost: 'Durch Abschneiden verloren',
+    needed: 'Nötig',
+    decision: 'Entscheidung',
+    passOn: 'Stimmen gehen über',
+    transfers: (from, targets) => `Von ${from}: ${targets}.`,
+    toNobody: (votes) => `erschöpft ${votes}`,
+    elected: (names) => `Gewählt: ${names}`,
+    out: (names) => `Ausgeschieden: ${names}`,
+    tied: 'Stimmengleichheit',
+    provisional: 'Vorläufig: Das Los ist noch nicht gezogen.',
+  },
+  cover: {
+    title: 'Ergebnisbericht',
+    documentTitle: (event) => `${event} – Ergebnisse`,
+    subject: (code, standing) => `Ergebnisse von ${code}, ${standing}`,
+    final: 'endgültig',
+    provisional: 'vorläufig',
+    disputed: 'strittig',
+    event: 'Veranstaltung',
+    election: 'Wahl',
+    poll: 'Umfrage',
+    opened: 'Eröffnet',
+    closed: 'Geschlossen',
+    closes: 'Endet',
+    counted: 'Ausgezählt',
+    timeZone: 'Zeitzone',
+    secrecy: 'Wahlgeheimnis',
+    secret: 'Geheim: Nichts Gespeichertes verbindet Person und Stimmzettel',
+    pseudonymous: 'Pseudonym: Stimmzettel tragen die sichtbare Wählerkennung',
+    identified: 'Zuordenbar: Bezahlte Stimmzettel lassen sich zu einer Zahlung zurückverfolgen',
+    weightTurnout: 'Beteiligung nach Gewicht',
+    ballots: 'ausgezählte Stimmzettel',
+    voters: 'Wahlberechtigte',
+    turnout: 'Beteiligung',
+    positions: (positions) => (positions === 1 ? 'Wahlgang' : 'Wahlgänge'),
+    closedProvisional:
+      'Vorläufig: Vor dem Schluss abgegebene Stimmzettel können noch fünfzehn Minuten danach bestätigt werden.',
+    openProvisional: 'Vorläufig: Die Abstimmung läuft, und diese Zahlen ändern sich noch.',
+    unopened: 'Vorläufig: Die Abstimmung ist noch nicht eröffnet.',
+    reversed: (ballots) =>
+      `Nach dem endgültigen Ergebnis wurden Zahlungen zurückgebucht: ${digits(ballots)} der hier gezählten Stimmzettel wurden ungültig. Die Zahlen des Ergebnisses bleiben die des Schlusses.`,
+    disputedWarning:
+      'Strittig: Die Stimmzettel oder ihr Protokoll sind nicht, was unterschrieben wurde. Verlassen Sie sich nicht auf diese Zahlen, bis der Betreiber des Dienstes es in Ordnung gebracht hat.',
+    rehearsal: 'Probe: Diese Stimmen zählen nicht und werden gelöscht.',
+    empty: 'Hier gibt es noch keine Wahlgänge.',
+    summary: 'Übersicht',
+    position: 'Wahlgang',
+    method: 'Verfahren',
+    outcome: 'Ergebnis',
+    foot: (standing, date) => `${standing}, ausgezählt ${date}`,
+    page: (page, pages) => `Seite ${page} von ${pages}`,
+  },
+  groups: {
+    title: 'Beteiligung nach Gruppen',
+    group: 'Gruppe',
+    voters: 'Wahlberechtigte',
+    voted: 'Abgestimmt',
+    turnout: 'Beteiligung',
+    others: 'Alle übrigen',
+    note: 'Gruppen stehen hier ab fünf Wahlberechtigten; kleinere und Wahlberechtigte ohne Gruppe sind als alle übrigen zusammengefasst.',
+  },
+  log: {
+    title: 'Stimmzettelprotokoll und Prüfung',
+    intro:
+      'Jeder bestätigte Stimmzettel wird in einem Merkle-Protokoll versiegelt, das nur wachsen kann (Hashwerte nach RFC 6962). Größe und Wurzel stehen für seinen ganzen Inhalt: Ein geänderter oder entfernter Stimmzettel ergäbe eine andere Wurzel.',
+    what: 'Was',
+    value: 'Wert',
+    size: 'Größe des Protokolls',
+    leaves: (leaves) => count(leaves, 'Blatt', 'Blätter'),
+    rootHash: 'Wurzel (Base64)',
+    seedHash: 'Los, SHA-256 des Startwerts',
+    seedHashLater: 'wird bei der Eröffnung veröffentlicht',
+    seed: 'Los, Startwert',
+    seedLater: 'wird offengelegt, sobald das Ergebnis endgültig ist',
+    root: 'Los, Wurzel vor dem Schluss',
+    eventId: 'Kennung',
+    verify: 'So wird geprüft',
+    inBrowser: (page) =>
+      `1. Im Webbrowser: Öffnen Sie ${page}. Die Seite liest und prüft das ganze Protokoll; mit einem Bestätigungscode findet sie diesen Stimmzettel. Mit einem Beobachtungsschlüssel zählt sie auch die geöffneten Stimmzettel nach und vergleicht sie mit diesem Bericht.`,
+    onMachine: (file, command) =>
+      `2. Auf einem eigenen Rechner: ${file} ist dasselbe Programm in einer Datei: ${command}`,
+    byHand: (checkpoint, key) =>
+      `3. Von Hand: Lesen Sie den unterschriebenen Prüfpunkt unter ${checkpoint} und prüfen Sie seine Unterschrift mit dem Schlüssel unter ${key}. Sind alle Stimmzettel versiegelt, sind Größe und Wurzel die obigen oder eine spätere Fortsetzung davon.`,
+    forPrograms:
+      '4. CSV, JSON und die maschinenlesbaren Stimmzettel (NIST SP 1500-103) enthalten dieselben Zahlen für Programme.',
+  },
+  declaration: {
+    title: 'Erklärung',
+    text: (event) => `Ich erkläre das Ergebnis von ${event}, wie es in diesem Bericht steht.`,
+    name: 'Vor- und Nachname, Amt',
+    signature: 'Unterschrift',
+    date: 'Ort und Datum',
+  },
+};

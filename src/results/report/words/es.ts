@@ -1,0 +1,233 @@
+import { formatsOf } from '../exact-figures.ts';
+import type { ReportWords } from './en.ts';
+
+const formats = formatsOf('es');
+const { digits } = formats;
+const count = (figure: number, one: string, many: string): string => `${digits(figure)} ${figure === 1 ? one : many}`;
+
+export const es: ReportWords = {
+  ...formats,
+  more: (names, others) => `${names} y ${digits(others)} más`,
+  yes: 'Sí',
+  no: 'No',
+  methods: {
+    plurality: 'Mayoría relativa',
+    approval: 'Voto por aprobación',
+    referendum: 'Referéndum',
+    score: 'Voto por puntuación',
+    cumulative: 'Voto acumulativo',
+    quadratic: 'Voto cuadrático',
+    instantRunoff: 'Voto preferencial (segunda vuelta instantánea)',
+    transferable: 'Voto preferencial (voto único transferible)',
+  },
+  fraction: ({ inclusive, numerator, denominator }) =>
+    `${inclusive ? 'al menos' : 'más de'} ${numerator}/${denominator}`,
+  selections: (least, most) =>
+    least === most
+      ? `exactamente ${count(least, 'candidatura', 'candidaturas')}`
+      : `de ${digits(least)} a ${count(most, 'candidatura', 'candidaturas')}`,
+  rules: {
+    title: 'Reglas aplicadas',
+    plurality: (marks) => `Cada papeleta elige ${marks}. Gana quien tiene más votos.`,
+    approval: (marks) => `Cada papeleta aprueba ${marks}. Gana quien tiene más aprobaciones.`,
+    referendum: 'Cada papeleta marca una respuesta. Las abstenciones y las papeletas en blanco no cuentan como votos.',
+    score: (marks, least, most) =>
+      `Cada papeleta puntúa ${marks} con números enteros entre ${digits(least)} y ${digits(most)}. Gana la suma más alta.`,
+    cumulative: (marks, points) =>
+      `Cada papeleta reparte hasta ${digits(points)} puntos entre ${marks}. Gana quien tiene más puntos.`,
+    quadratic: (credits, sold) =>
+      `Cada papeleta tiene ${digits(credits)} créditos${sold ? ' y los comprados' : ''}; los votos por una candidatura cuestan su cuadrado. Gana quien tiene más votos.`,
+    instantRunoff: (marks) =>
+      `Cada papeleta ordena ${marks}. En cada ronda queda eliminada la candidatura con menos votos y sus papeletas pasan a su siguiente preferencia, hasta que una tiene más de la mitad de los votos activos o quedan dos.`,
+    transferable: (marks) =>
+      `Cada papeleta ordena ${marks}. La cuota es la parte entera de votos válidos / (puestos + 1), más 1, si todos los pesos son 1; si no, resulta elegido quien supera votos válidos / (puestos + 1). El excedente pasa en proporción (Gregory inclusivo ponderado, cortado a cinco decimales); si ninguna candidatura alcanza la cuota, queda eliminada la más baja.`,
+    bases: { yes_no: 'síes y noes', answers: 'síes, noes y abstenciones', electorate: 'el censo' },
+    passes: (share, base) => `El sí se aprueba con ${share} de ${base}.`,
+    turnoutQuorum: (share) => `Cuórum: participa ${share} del censo.`,
+    approvalQuorum: (share) => `Cuórum: vota sí ${share} del censo.`,
+    seats: (seats) => (seats === 1 ? 'Un puesto.' : `${digits(seats)} puestos.`),
+    ties: {
+      joint: 'Un empate por un puesto se declara conjunto: todas las candidaturas empatadas figuran como ganadoras.',
+      lot: 'Un empate por un puesto se decide por sorteo: va primero el menor SHA-256(semilla, raíz del registro antes del cierre, identificador de la candidatura). El hash de la semilla se publicó en la apertura; la semilla se revela cuando el resultado es definitivo.',
+      candidate_order: 'Un empate por un puesto se decide por el orden de las candidaturas.',
+    },
+    eliminationByOrder:
+      'Un empate por la eliminación se decide por la última ronda anterior en que difieren las candidaturas empatadas y después por el orden de las candidaturas.',
+    eliminationByLot:
+      'Un empate por la eliminación se decide por la última ronda anterior en que difieren las candidaturas empatadas y después por sorteo.',
+    majority: (numerator, denominator) =>
+      `Para ganar hace falta más de ${numerator}/${denominator} de las papeletas con respuesta.`,
+    group: (name) => `Abierto únicamente al grupo ${name}.`,
+  },
+  ties: {
+    joint: (names) => `Empate por el último puesto: ${names}. Declarado conjunto.`,
+    undrawn: (names) => `Empate: ${names}. El sorteo está pendiente.`,
+    lot: (names, seed) => `Empate: ${names}. Decidido por sorteo, semilla ${seed}.`,
+    candidate_order: (names) => `Empate: ${names}. Decidido por el orden de las candidaturas.`,
+    earlier_round: (names) => `Empate: ${names}. Decidido por una ronda anterior.`,
+  },
+  runnerUp: (name) => `Sigue después de los puestos: ${name}.`,
+  tieMargin: 'Hubo empate: un voto lo habría decidido.',
+  margin: (votes, bound) => {
+    const about = bound === null ? '' : bound === 'lower' ? 'al menos ' : 'como máximo ';
+    return votes === '1'
+      ? `Con ${about}${digits(votes)} voto cambiado el resultado habría sido otro.`
+      : `Con ${about}${digits(votes)} votos cambiados el resultado habría sido otro.`;
+  },
+  outcome: {
+    elected: 'Elegido/a',
+    won: 'Gana',
+    leading: 'En cabeza',
+    of: (won, names) => `${won}: ${names}`,
+    jointly: (won) => `${won} (conjunto)`,
+    afterTie: (won) => `${won} (empate)`,
+    tied: 'Empate',
+    lostTie: 'Pierde el empate',
+    withdrawn: 'Retirada',
+    passed: 'Aprobado',
+    rejected: 'Rechazado',
+    no_quorum: 'Sin cuórum',
+    asOfNow: (outcome) => `${outcome} por ahora`,
+    unanswered: 'Ninguna papeleta respondió a esta votación.',
+    vacant: 'Ningún puesto quedó cubierto.',
+  },
+  position: {
+    seats: (seats) => count(seats, 'puesto', 'puestos'),
+    ballots: (ballots) => count(ballots, 'papeleta', 'papeletas'),
+    abstentions: (abstentions) => count(abstentions, 'abstención', 'abstenciones'),
+    rule: 'Regla',
+    required: 'Exigido',
+    actual: 'Alcanzado',
+    met: 'Cumple',
+    threshold: 'Proporción de síes',
+    turnout_quorum: 'Participación del censo',
+    approval_quorum: 'Síes del censo',
+    actualShare: (part, whole, share) => `${part} de ${whole} (${share})`,
+    needed: (share) => `necesario: ${share}`,
+    candidate: 'Candidatura',
+    option: 'Respuesta',
+    outcome: 'Resultado',
+    votes: 'Votos',
+    approvals: 'Aprobaciones',
+    score: 'Puntuación',
+    points: 'Puntos',
+    finalVotes: 'Votos al final',
+    firstChoices: 'Primera opción',
+    heads: (title) => `${title} (personas)`,
+    weighted: 'Ponderado',
+    share: 'Parte',
+    ofBallots: 'De papeletas',
+    mean: 'Media',
+    withoutVotes: (names) => `Sin ningún voto: ${names}.`,
+    withoutPoints: (names) => `Con puntuación 0: ${names}.`,
+    moreInExports: (others) => `${digits(others)} candidaturas más figuran en los archivos CSV y JSON.`,
+  },
+  charts: {
+    bars: (unit, bars) => `Gráfico de barras (${unit}): ${bars}.`,
+    moreBars: (others) => `y ${digits(others)} más en la tabla siguiente`,
+    shares: (shares, needed) => `Barra de proporciones: ${shares}; ${needed}.`,
+    flow: (first, last) =>
+      `Recorrido de los votos de la ronda ${first} a la ronda ${last}; las tablas dan todas las cifras.`,
+    drawn: (first, last, all) => `Dibujo: rondas ${first} a ${last} de ${all}. La tabla de rondas las contiene todas.`,
+  },
+  rounds: {
+    title: (rounds) => (rounds === 1 ? 'Una ronda' : `${digits(rounds)} rondas`),
+    omitted: 'Las rondas son demasiadas para este informe; la interfaz de programación las da por páginas.',
+    legend: 'Verde: elección en esta ronda. Rojo: eliminación después de ella.',
+    round: 'Ronda',
+    numbered: (round) => `Ronda ${round}`,
+    others: 'Las demás',
+    withoutVotes: (candidates) => `${digits(candidates)} sin ningún voto`,
+    exhausted: 'Agotados',
+    lost: 'Perdido por el corte',
+    needed: 'Necesario',
+    decision: 'Decisión',
+    passOn: 'Traspaso de votos',
+    transfers: (from, targets) => `De ${from}: ${targets}.`,
+    toNobody: (votes) => `agotados ${votes}`,
+    elected: (names) => `Elegido/a: ${names}`,
+    out: (names) => `Eliminación: ${names}`,
+    tied: 'Empate',
+    provisional: 'Provisional: el sorteo está pendiente.',
+  },
+  cover: {
+    title: 'Informe de resultados',
+    documentTitle: (event) => `${event} – resultados`,
+    subject: (code, standing) => `Resultados de ${code}, ${standing}`,
+    final: 'definitivo',
+    provisional: 'provisional',
+    disputed: 'en disputa',
+    event: 'Convocatoria',
+    election: 'Elección',
+    poll: 'Encuesta',
+    opened: 'Apertura',
+    closed: 'Cierre',
+    closes: 'Cierre previsto',
+    counted: 'Recuento',
+    timeZone: 'Zona horaria',
+    secrecy: 'Secreto del voto',
+    secret: 'Secreto: nada de lo guardado une a una persona con su papeleta',
+    pseudonymous: 'Seudónimo: las papeletas llevan el identificador visible de la persona',
+    identified: 'Identificable: las papeletas pagadas se pueden rastrear hasta un pago',
+    weightTurnout: 'Participación por peso',
+    ballots: 'papeletas contadas',
+    voters: 'personas con derecho a voto',
+    turnout: 'participación',
+    positions: (positions) => (positions === 1 ? 'votación' : 'votaciones'),
+    closedProvisional:
+      'Provisional: las papeletas emitidas antes del cierre se pueden confirmar todavía durante quince minutos.',
+    openProvisional: 'Provisional: la votación está abierta y estas cifras cambiarán.',
+    unopened: 'Provisional: la votación está por abrir.',
+    reversed: (ballots) =>
+      `Después del resultado definitivo se revirtieron pagos: ${digits(ballots)} de las papeletas contadas aquí quedaron anuladas. Las cifras del resultado siguen siendo las de su cierre.`,
+    disputedWarning:
+      'En disputa: las papeletas o su registro difieren de lo firmado. No se fíe de estas cifras hasta que el responsable del servicio lo haya arreglado.',
+    rehearsal: 'Ensayo: estos votos no cuentan y se borrarán.',
+    empty: 'Todavía no hay votaciones.',
+    summary: 'Resumen',
+    position: 'Votación',
+    method: 'Método',
+    outcome: 'Resultado',
+    foot: (standing, date) => `${standing}, recuento: ${date}`,
+    page: (page, pages) => `Página ${page} de ${pages}`,
+  },
+  groups: {
+    title: 'Participación por grupos',
+    group: 'Grupo',
+    voters: 'Con derecho a voto',
+    voted: 'Han votado',
+    turnout: 'Participación',
+    others: 'Los demás',
+    note: 'Figuran los grupos de cinco personas o más; los menores y quienes no tienen grupo se suman en los demás.',
+  },
+  log: {
+    title: 'Registro de papeletas y verificación',
+    intro:
+      'Cada papeleta confirmada se sella en un registro de Merkle que únicamente puede crecer (hashes según RFC 6962). El tamaño y el hash raíz representan todo su contenido: una papeleta cambiada o eliminada daría otra raíz.',
+    what: 'Dato',
+    value: 'Valor',
+    size: 'Tamaño del registro',
+    leaves: (leaves) => count(leaves, 'hoja', 'hojas'),
+    rootHash: 'Hash raíz (Base64)',
+    seedHash: 'Sorteo, SHA-256 de la semilla',
+    seedHashLater: 'se publica en la apertura',
+    seed: 'Sorteo, semilla',
+    seedLater: 'se revela cuando el resultado es definitivo',
+    root: 'Sorteo, raíz antes del cierre',
+    eventId: 'Identificador',
+    verify: 'Cómo verificar',
+    inBrowser: (page) =>
+      `1. En un navegador: abra ${page}. La página lee y comprueba todo el registro; con un código de confirmación encuentra esa papeleta. Con una clave de observación también vuelve a contar las papeletas abiertas y las compara con este informe.`,
+    onMachine: (file, command) => `2. En su propio equipo: ${file} es el mismo programa en un archivo: ${command}`,
+    byHand: (checkpoint, key) =>
+      `3. A mano: lea el punto de control firmado en ${checkpoint} y compruebe su firma con la clave en ${key}. Una vez selladas todas las papeletas, el tamaño y el hash raíz son los de arriba o una extensión posterior.`,
+    forPrograms: '4. CSV, JSON y los registros de votos (NIST SP 1500-103) contienen las mismas cifras para programas.',
+  },
+  declaration: {
+    title: 'Declaración',
+    text: (event) => `Declaro el resultado de ${event} tal como figura en este informe.`,
+    name: 'Nombre y cargo',
+    signature: 'Firma',
+    date: 'Lugar y fecha',
+  },
+};
