@@ -60,22 +60,22 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 559,
   accounts: 983,
   webhooks: 2577,
-  'voting-events': 5268,
-  'ballot-definition': 4150,
-  voters: 5990,
+  'voting-events': 5266,
+  'ballot-definition': 4156,
+  voters: 5987,
   payments: 4457,
   credits: 745,
   ballots: 3321,
   'ballot-log': 4884,
   'service-log': 724,
   tally: 2902,
-  results: 5560,
+  results: 6701,
   console: 1251,
   demo: 488,
   commands: 4781,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 66_255;
+const LINES_OF_ALL = 67_397;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 48;
 
