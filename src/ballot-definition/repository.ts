@@ -314,5 +314,12 @@ export async function removeDeleted(
   eventId: string,
 ): Promise<void> {
   const table = { positions, candidates, groups }[kind];
-  await executor.execute(sql`DELETE FROM ${table} WHERE voting_event_id = ${eventId} AND deleted_at IS NOT NULL`);
+  // The service deletes no group that a position asks for.
+  const isFree =
+    kind === 'groups'
+      ? sql`AND id NOT IN (SELECT p.group_id FROM positions p WHERE p.voting_event_id = ${eventId} AND p.group_id IS NOT NULL AND p.deleted_at IS NULL)`
+      : sql``;
+  await executor.execute(
+    sql`DELETE FROM ${table} WHERE voting_event_id = ${eventId} AND deleted_at IS NOT NULL ${isFree}`,
+  );
 }

@@ -185,6 +185,9 @@ export async function listTimedEvents(executor: Executor): Promise<string[]> {
     SELECT id FROM voting_events WHERE starts_at <= now_ms() AND opened_at IS NULL AND closed_at IS NULL AND NOT ready
       AND rehearsal_since IS NULL AND deleted_at IS NULL
     UNION
+    SELECT id FROM voting_events WHERE starts_at > now_ms() AND opened_at IS NULL AND closed_at IS NULL AND NOT ready
+      AND missing @> '[{"reason": "no_open_position"}]' AND rehearsal_since IS NULL AND deleted_at IS NULL
+    UNION
     SELECT id FROM voting_events WHERE missed_start_at IS NOT NULL AND announced_status IS DISTINCT FROM 'not_opened'
       AND deleted_at IS NULL
     UNION
