@@ -276,8 +276,8 @@ describe('confirms that come together', () => {
       const rows = [
         full.confirmRow(201),
         ...[202, 203, 204, 205].map((ballot) => full.confirmRow(ballot)),
-        { ...full.confirmRow(206), endsAt: 9_000 },
-        { ...full.confirmRow(207), rehearsal: 3 },
+        { ...full.confirmRow(206), ends: '9000 0' },
+        { ...full.confirmRow(207), ends: 'rehearsal 3' },
         { ...full.confirmRow(208), eventId: 'evt_none' },
         full.confirmRow(voters * 0.7),
         full.confirmRow(voters),
@@ -291,7 +291,7 @@ describe('confirms that come together', () => {
       for (const row of rows) alone.push(...(await confirmBallots(on, [row])));
       expect(together).toEqual(alone);
       expect(together.map(({ verdict }) => verdict)).toEqual([
-        ...['confirmed', 'voter_rejected', 'voter_pending', 'voter_key_invalid', 'unknown', 'end_moved', 'changed'],
+        ...['confirmed', 'voter_rejected', 'voter_pending', 'voter_key_invalid', 'unknown', 'end_moved', 'end_moved'],
         ...['event_gone', 'confirmed_before', 'confirmed_before', 'unknown', 'confirmed'],
       ]);
     });
