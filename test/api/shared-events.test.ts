@@ -28,6 +28,8 @@ const OWNER_ONLY: ReadonlySet<string> = new Set([
   'DELETE /voting-events/{idOrCode}',
   'PUT /voting-events/{idOrCode}/payment-business',
   'DELETE /voting-events/{idOrCode}/payment-business',
+  'POST /voting-events/{idOrCode}/payments/{id}/refund',
+  'POST /voting-events/{idOrCode}/payments/{id}/settle',
   'POST /voting-events/{idOrCode}/invites',
   'DELETE /voting-events/{idOrCode}/invites/{id}',
 ]);
