@@ -60,8 +60,8 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 559,
   accounts: 983,
   webhooks: 2577,
-  'voting-events': 5266,
-  'ballot-definition': 4156,
+  'voting-events': 5269,
+  'ballot-definition': 4163,
   voters: 5987,
   payments: 4457,
   credits: 745,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4781,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_397;
+const LINES_OF_ALL = 67_407;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 48;
 
