@@ -30,7 +30,7 @@ beforeAll(async () => {
   attackers = await largePolls(hostile, LARGE, 3);
   quiet = await largePolls(other, SMALL, 1);
   closing = await largePolls(other, SMALL, 1);
-}, 240_000);
+});
 
 const read = (account: TestAccount, path: string): Promise<TestAnswer> => account.get(`/voting-events/${path}`);
 

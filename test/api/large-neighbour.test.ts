@@ -98,7 +98,7 @@ test('a roll beside a large one is filled, changed, copied, mailed and rehearsed
   await eventually(async () => {
     const { rowCount } = await client.query('SELECT 1 FROM graphile_worker.jobs WHERE run_at <= now() LIMIT 1');
     return rowCount === 0 ? true : undefined;
-  }, 30_000);
+  });
   await readAll(election);
   expect(await readWhole()).toEqual(NOTHING);
 });

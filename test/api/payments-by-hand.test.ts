@@ -123,7 +123,7 @@ describe.each(PROVIDERS)('through %s an organizer gives back', (provider) => {
       [one],
     );
     expect(trail[0].after.note).toBe('Paid back in cash');
-  }, 60_000);
+  });
 
   test('another amount that a person gave back at the provider is a refund of the whole, and leaves the list', async () => {
     const event = await poll(provider);
@@ -134,7 +134,7 @@ describe.each(PROVIDERS)('through %s an organizer gives back', (provider) => {
     const back = await event.until(attempt, ({ refundedAt }) => refundedAt !== null);
     expect(back).toMatchObject({ status: 'failed', attention: false, refund: { status: 'refunded' } });
     expect(await owed(event)).toEqual([]);
-  }, 60_000);
+  });
 
   test('a refund that takes more than 72 hours asks for attention, once', async () => {
     const event = await poll(provider);

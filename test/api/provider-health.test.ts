@@ -103,7 +103,7 @@ describe.each(PROVIDERS)('through %s', (provider) => {
       expect([refuseStatus, failing()]).toEqual([refuseStatus, alarms]);
     }
     await untilTrue(() => mailedTo(event, 'could not be held against the lists'));
-  }, 60_000);
+  });
 });
 
 test('a page that provider_a answers 404 for ends with its time', async () => {

@@ -76,7 +76,7 @@ describe('the package that the service serves', () => {
   });
 
   test('installs offline from its file, compiles strictly with two compilers, and runs on two versions of Node', {
-    timeout: 150_000,
+    timeout: 300_000,
   }, async () => {
     const archive = path.join(folder, `offline-${FILE}`);
     writeFileSync(archive, await download());

@@ -7,7 +7,7 @@ import type { TestAccount } from '#test/harness/test-service.ts';
 import { findViolations } from './axe.ts';
 import { hasBrowser, useBrowser } from './chromium.ts';
 
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 300_000 };
 const VIEWS = [
   { viewport: { width: 1_280, height: 900 }, colorScheme: 'light' },
   { viewport: { width: 1_280, height: 900 }, colorScheme: 'dark' },

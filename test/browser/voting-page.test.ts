@@ -11,7 +11,7 @@ import { hasBrowser, useBrowser } from './chromium.ts';
 
 const VERA = 'vera@club.example';
 /** Each test goes a voter's whole way, in a browser beside a database. */
-const LIMIT = { timeout: 60_000 };
+const LIMIT = { timeout: 300_000 };
 
 const paid = await usePaidService();
 const browser = await useBrowser();

@@ -236,7 +236,7 @@ describe.skipIf(!hasPostgresTools)('backup and restore', () => {
     expect(
       await query(rehearsal.url, "SELECT name FROM pg_settings WHERE name = 'archive_mode' AND setting <> 'off'"),
     ).toEqual([]);
-  }, 240_000);
+  });
 
   test('refuse a moment that the archive does not hold, one before the backup, and a log with a gap', async () => {
     const data = path.join(folder, 'refused');

@@ -63,7 +63,6 @@ describe.skipIf(!hasFaketime)('a process whose clock', () => {
       await eventually(async () => ((await workerOf(one)) === 'ok' ? true : undefined), 10_000);
       expect(await one.service.stop()).toBe(0);
     },
-    60_000,
   );
 
   test('is 4 s off from the next one’s, or steps back by that, refuses nobody and sends its webhooks', async () => {

@@ -82,7 +82,7 @@ WORLD('jobs go on after the end of one could not be written down', async ({ worl
 
 WORLD(
   'jobs begin once the database answers that did not when they were started',
-  { timeout: 120_000 },
+  { timeout: 300_000 },
   async ({ world }) => {
     const { db, run, lock } = world;
     const ran: string[] = [];

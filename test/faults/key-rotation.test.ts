@@ -191,64 +191,60 @@ describe('a rotation in two steps, while votes go on', () => {
     ['the old key alone', 'the new one listed behind it', OLD, `${OLD},${NEW}`],
     ['the new one listed behind the old', 'the new one in front', `${OLD},${NEW}`, `${NEW},${OLD}`],
     ['the new one in front', 'the new key alone', `${NEW},${OLD}`, NEW],
-  ])(
-    'works on each of two processes, one with %s, one with %s',
-    async (_one, _other, left, right) => {
-      const one = await startTestService({ secretKey: left });
-      const other = await one.under(right);
-      try {
-        const owner = await one.account();
-        const guest = await one.account();
-        const event = await createTestEvent(one, owner);
-        const election = await createTestEvent(one, owner, { type: 'election' });
-        const base = `/public/voting-events/${event.id}/ballot`;
-        for (const [here, there] of [[one, other] as const, [other, one] as const]) {
-          const headers = { 'Idempotency-Key': visitor() };
-          const body = { visitorId: visitor(), votes: votesFor(event) };
-          const cast = await post(here, `${base}/cast`, body, owner.vote, headers);
-          const again = await post(there, `${base}/cast`, body, owner.vote, headers);
-          expect([again.status, again.body]).toEqual([201, cast.body]);
-          const confirm = { confirmationCode: cast.body.data.confirmationCode };
-          demand(await post(there, `${base}/confirm`, confirm, owner.vote, { 'Idempotency-Key': visitor() }), 200);
-          demand(await post(here, `${base}/confirm`, confirm, owner.vote), 200);
-          const email = `${visitor()}@club.example`;
-          demand(await post(here, `/voting-events/${election.id}/voters`, { name: 'Vera', email }, owner.write), 201);
-          const voting = `/public/voting-events/${election.id}`;
-          const voterKey = await mailedVoterKey(one, () =>
-            post(here, `${voting}/voter-key/request`, { email }, owner.vote),
-          );
-          const ballot = { voterKey, email, votes: votesFor(election) };
-          const { confirmationCode } = demand(await post(there, `${voting}/ballot/cast`, ballot, owner.vote), 201);
-          demand(await post(here, `${voting}/ballot/confirm`, { confirmationCode }, owner.vote), 200);
-          const otto = { name: 'Otto', voterId: visitor() };
-          demand(await post(here, `/voting-events/${election.id}/voters`, otto, owner.write), 201);
-          expect((await secondPage(here, there, election, owner.read)).status).toBe(200);
-          expect((await download(here, there, event, owner.read)).status).toBe(200);
-          const shared = await createTestEvent(here, owner, {}, [], false);
-          const before = one.mails().length;
-          const invite = { email: 'guest@club.example', role: 'viewer' };
-          demand(await post(here, `/voting-events/${shared.id}/invites`, invite, owner.write), 201);
-          const token = await eventually(() => /vit_[0-9a-z]+/.exec(one.mails(before).join('\n'))?.[0]);
-          demand(await post(there, '/invites/accept', { token }, guest.write), 200);
-        }
-        for (let round = 0; round < 40; round += 1) {
-          const headers = { 'Idempotency-Key': visitor() };
-          const title = `Once ${round}`;
-          const both = await Promise.all(
-            [one, other].map((on) => post(on, '/voting-events', { title, type: 'poll' }, owner.write, headers)),
-          );
-          expect(both.map(({ status }) => status).filter((status) => status !== 201 && status !== 409)).toEqual([]);
-          const rows = await one.query('SELECT 1 FROM voting_events WHERE title = $1 AND account_id = $2', [
-            title,
-            owner.id,
-          ]);
-          expect(rows.length).toBe(1);
-        }
-      } finally {
-        await other.stop();
-        await one.stop();
+  ])('works on each of two processes, one with %s, one with %s', async (_one, _other, left, right) => {
+    const one = await startTestService({ secretKey: left });
+    const other = await one.under(right);
+    try {
+      const owner = await one.account();
+      const guest = await one.account();
+      const event = await createTestEvent(one, owner);
+      const election = await createTestEvent(one, owner, { type: 'election' });
+      const base = `/public/voting-events/${event.id}/ballot`;
+      for (const [here, there] of [[one, other] as const, [other, one] as const]) {
+        const headers = { 'Idempotency-Key': visitor() };
+        const body = { visitorId: visitor(), votes: votesFor(event) };
+        const cast = await post(here, `${base}/cast`, body, owner.vote, headers);
+        const again = await post(there, `${base}/cast`, body, owner.vote, headers);
+        expect([again.status, again.body]).toEqual([201, cast.body]);
+        const confirm = { confirmationCode: cast.body.data.confirmationCode };
+        demand(await post(there, `${base}/confirm`, confirm, owner.vote, { 'Idempotency-Key': visitor() }), 200);
+        demand(await post(here, `${base}/confirm`, confirm, owner.vote), 200);
+        const email = `${visitor()}@club.example`;
+        demand(await post(here, `/voting-events/${election.id}/voters`, { name: 'Vera', email }, owner.write), 201);
+        const voting = `/public/voting-events/${election.id}`;
+        const voterKey = await mailedVoterKey(one, () =>
+          post(here, `${voting}/voter-key/request`, { email }, owner.vote),
+        );
+        const ballot = { voterKey, email, votes: votesFor(election) };
+        const { confirmationCode } = demand(await post(there, `${voting}/ballot/cast`, ballot, owner.vote), 201);
+        demand(await post(here, `${voting}/ballot/confirm`, { confirmationCode }, owner.vote), 200);
+        const otto = { name: 'Otto', voterId: visitor() };
+        demand(await post(here, `/voting-events/${election.id}/voters`, otto, owner.write), 201);
+        expect((await secondPage(here, there, election, owner.read)).status).toBe(200);
+        expect((await download(here, there, event, owner.read)).status).toBe(200);
+        const shared = await createTestEvent(here, owner, {}, [], false);
+        const before = one.mails().length;
+        const invite = { email: 'guest@club.example', role: 'viewer' };
+        demand(await post(here, `/voting-events/${shared.id}/invites`, invite, owner.write), 201);
+        const token = await eventually(() => /vit_[0-9a-z]+/.exec(one.mails(before).join('\n'))?.[0]);
+        demand(await post(there, '/invites/accept', { token }, guest.write), 200);
       }
-    },
-    60_000,
-  );
+      for (let round = 0; round < 40; round += 1) {
+        const headers = { 'Idempotency-Key': visitor() };
+        const title = `Once ${round}`;
+        const both = await Promise.all(
+          [one, other].map((on) => post(on, '/voting-events', { title, type: 'poll' }, owner.write, headers)),
+        );
+        expect(both.map(({ status }) => status).filter((status) => status !== 201 && status !== 409)).toEqual([]);
+        const rows = await one.query('SELECT 1 FROM voting_events WHERE title = $1 AND account_id = $2', [
+          title,
+          owner.id,
+        ]);
+        expect(rows.length).toBe(1);
+      }
+    } finally {
+      await other.stop();
+      await one.stop();
+    }
+  });
 });

@@ -22,9 +22,12 @@ const ended = (account: TestAccount, roll: Roll, id: string) =>
     return shown.finishedAt === null ? undefined : shown;
   });
 
-test('kill -9 in the middle of mails to many voters loses none and doubles at most those under way, each with its key and name', {
-  timeout: 150_000,
-}, async ({ service, account, mails, work }) => {
+test('kill -9 in the middle of mails to many voters loses none and doubles at most those under way, each with its key and name', async ({
+  service,
+  account,
+  mails,
+  work,
+}) => {
   mails.answerWith(async () => {
     await pause(100);
     return undefined;

@@ -25,7 +25,7 @@ describe('a process that is told to stop', () => {
     expect([answer.status, answer.headers.get('connection')]).toEqual([200, 'close']);
     expect(await stopped).toBe(0);
     await expect(ask(one.port, 'GET', '/health')).rejects.toThrow();
-  }, 30_000);
+  });
 });
 
 describe('after kill -9', () => {

@@ -154,5 +154,5 @@ describe.skipIf(!hasPostgresTools)('deploy/roles.sql', () => {
 
     const taken = await runCommand(['backup', '--to', path.join(folder, 'backup')], settings(urlOf('voting_backup')));
     expect(taken, taken.stderr).toMatchObject({ code: 0 });
-  }, 240_000);
+  });
 });

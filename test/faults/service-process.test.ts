@@ -183,7 +183,7 @@ describe('the service as a process', () => {
     await eventually(async () => {
       const metrics = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text();
       return counted.test(metrics) ? true : undefined;
-    }, 30_000);
+    });
     expect(await fetch(`http://127.0.0.1:${started.port}/metrics`).then(({ status }) => status)).toBe(404);
     // The one that is new was given what came before it.
     await showsAll();

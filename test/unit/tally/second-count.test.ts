@@ -10,7 +10,7 @@ const ELECTIONS_TO_CATCH = 20_000;
 
 describe('the count', () => {
   test(`agrees with a second, plain one in every figure, winner, tie and round of ${ELECTIONS} random elections`, {
-    timeout: 120_000,
+    timeout: 300_000,
   }, () => {
     let ballots = 0;
     const methods = new Set<string>();
