@@ -340,18 +340,20 @@ test('parallel ballots never spend more credits than there are, and the ledger a
   const payments = { payToVote: PRICE.provider_a, repeatVotes: true };
   const event = await createPaidEvent(service, 'provider_a', { payments }, [plan]);
   const visitorId = visitor();
-  // Two ballots of 36 credits: nobody pays for a third one, whose credits are not there.
+  // Two ballots of 36 credits at a time: a page that begins later may take over the credits of an earlier one, which is closed.
   const begun = await Promise.allSettled(Array.from({ length: 8 }, () => begin(event, visitorId, 6)));
   const attempts = begun.flatMap((one) => (one.status === 'fulfilled' ? [one.value] : []));
-  expect(attempts).toHaveLength(2);
-  await Promise.all(attempts.map(({ url }) => decide(url, 'pay')));
-  const taken = await Promise.all(
+  await Promise.allSettled(attempts.map(({ url }) => decide(url, 'pay')));
+  const answers = await Promise.all(
     attempts.map(async ({ attempt }, index) => {
-      await untilIs(event, attempt, 'succeeded');
+      await eventually(async () =>
+        ['created', 'pending'].includes(await statusOf(event, attempt)) ? undefined : true,
+      );
       return cast(either(index), event, attempt);
     }),
   );
-  expect(taken.map(({ status }) => status)).toEqual([201, 201]);
+  const taken = answers.filter(({ status }) => status === 201);
+  expect([1, 2]).toContain(taken.length);
   await Promise.all(
     taken.flatMap(({ body }) =>
       [0, 1].map((index) =>
@@ -369,7 +371,10 @@ test('parallel ballots never spend more credits than there are, and the ledger a
     [event.id],
   );
   expect(rows).toEqual([
-    { base: 100, purchased: 0, held: 0, spent: 72, granted: '100', held_by_ledger: '0', spent_by_ledger: '72' },
+    {
+      ...{ base: 100, purchased: 0, held: 0, spent: 36 * taken.length, granted: '100', held_by_ledger: '0' },
+      spent_by_ledger: String(36 * taken.length),
+    },
   ]);
 });
 
