@@ -75,7 +75,7 @@ export async function judgeQueued(
   return { genuine, forged };
 }
 
-/** Puts rows back into the queue. @param marked those that the service did not write, which nothing takes from there */
+/** Puts rows back into the queue. @param marked whether they are set back: the sequencer does not take them again */
 export async function putBack(
   tx: Transaction,
   eventId: string,

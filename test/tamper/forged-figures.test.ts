@@ -9,7 +9,7 @@ import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
-// Figures, marks and names beside the rows that decide: whoever writes them changes no result, has no ballot sealed alone, keeps no key
+// Figures, marks and names beside the rows that decide: SQL that writes them changes no result, has no ballot sealed alone, keeps no key
 // from being destroyed and no other event from being tended (completions 6.7).
 
 const keys = useFolder('figures-test-keys-');
