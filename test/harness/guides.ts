@@ -33,7 +33,7 @@ export interface GuideCode {
   readonly files: ReadonlyMap<string, string>;
 }
 
-/** All code of a guide. @throws Error for a block that is neither lines of a shell, an answer below some, nor a named file */
+/** All code of a guide, without pictures made of text. @throws Error for a block that is neither lines of a shell, an answer below some, nor a named file */
 export function readGuideCode(name: string): GuideCode {
   const blocks: { lines: string; answer: unknown }[] = [];
   const files = new Map<string, string>();
@@ -41,6 +41,7 @@ export function readGuideCode(name: string): GuideCode {
     if (token.type !== 'code') continue;
     const [language, file] = String(token['lang']).split(' ');
     const last = blocks.at(-1);
+    if (language === 'text') continue;
     if (language === 'sh') blocks.push({ lines: token['text'], answer: undefined });
     else if (language === 'json' && last !== undefined && last.answer === undefined)
       last.answer = JSON.parse(token['text']);

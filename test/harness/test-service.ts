@@ -268,13 +268,13 @@ export const createTestAccount = (service: TestService, plan?: PlanName): Promis
 export const useService = (options: TestServiceOptions = {}): Promise<TestService> => use(startTestService(options));
 
 /**
- * Asks again where the service has too much to do, as clients are asked to: 429, or 500 with `Retry-After`. For bursts of
+ * Asks again where the service has too much to do, as clients are asked to: 429, 500 or 409 with `Retry-After`. For bursts of
  * requests whose outcome counts, on a machine that may be slow. @param ask one that may be repeated
  */
 export async function patiently(ask: () => Promise<TestAnswer>): Promise<TestAnswer> {
   for (let tries = 0; ; tries += 1) {
     const answer = await ask();
-    const isBusy = answer.status === 429 || answer.status === 500;
+    const isBusy = [409, 429, 500].includes(answer.status);
     const seconds = Number(answer.headers.get('Retry-After') ?? 0);
     if (!isBusy || seconds === 0 || tries === 20) return answer;
     await new Promise((resolve) => setTimeout(resolve, seconds * 1_000));
