@@ -2,6 +2,7 @@ import { and, asc, desc, eq, gt, type SQL } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
+import { OPERATOR } from '#src/http/caller.ts';
 import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
@@ -47,7 +48,7 @@ export async function recordChange(
     id: deps.ids.sortable('aud'),
     accountId: change.accountId,
     votingEventId: change.votingEventId,
-    keyId: change.keyId,
+    keyId: change.keyId === OPERATOR ? null : change.keyId,
     action: change.action,
     resource: change.resource,
     before: shortened(change.before),

@@ -8,7 +8,6 @@ import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { endsOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
-import { nameKeyOf } from './group.ts';
 import { listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
 import type { Candidate, Group, Position, Sponsor } from './types.ts';
 
@@ -193,11 +192,6 @@ export async function listGroupIds(executor: Executor, eventId: string): Promise
 export async function listKeptGroupIds(executor: Executor, eventId: string): Promise<string[]> {
   const asked = (await listPositions(executor, eventId)).flatMap(({ groupId }) => groupId ?? []);
   return [...(await listGroupIds(executor, eventId)), ...asked];
-}
-
-/** The IDs of an event's groups by the key of their names, for rows that people wrote. */
-export async function listGroupIdsByName(executor: Executor, eventId: string): Promise<Map<string, string>> {
-  return new Map((await listGroups(executor, eventId)).map(({ id, name }) => [nameKeyOf(name), id]));
 }
 
 /** Every price that an event and its positions ask for. */

@@ -23,6 +23,15 @@ export interface Answer {
   readonly refused?: boolean;
 }
 
+/**
+ * Clients of a service: the second one waits two minutes for one that does not answer, for what is under way.
+ * @param isReplayed whether the last answer was the stored one of an earlier request
+ */
+type Clients = [client: VotingService, patient: VotingService, isReplayed: () => boolean];
+
+/** Refuses where an event has no room for so many more voters. @throws ApiError 422 `plan_limit` */
+export type RequireRoom = (count: number) => Promise<void>;
+
 /** What every group of commands is given to add itself. */
 export interface Cli {
   readonly program: Command;
@@ -46,11 +55,14 @@ export interface Cli {
   withPrograms(work: (programs: ProgramFolders) => Promise<Answer>): Promise<void>;
   /**
    * Gives a client of a running service, with the key of an account from the environment: for commands of organizers, which need no
-   * database.
-   * @param work its second parameter waits two minutes for a service that does not answer: for what is under way
-   * @throws ConfigError where there is no key
+   * database. @throws ConfigError where there is no key
    */
-  withApi(work: (client: VotingService, patient: VotingService) => Promise<Answer>): Promise<void>;
+  withApi(work: (...clients: Clients) => Promise<Answer>): Promise<void>;
+  /** Gives clients of a service that runs for this command alone, on the operator's own database, for the account of an event. */
+  withOwnService(
+    event: string,
+    work: (...own: [...Clients, requireRoom: RequireRoom]) => Promise<Answer>,
+  ): Promise<void>;
   /** Whether the environment holds such a key. */
   hasApiKey(): Promise<boolean>;
   /** Whether a program reads the answer: then nothing but one JSON value is printed. */

@@ -66,8 +66,8 @@ export function addOrganizerCommands({ program, command, group, withApi, json }:
     .option('--once', 'look once')
     .addHelpText('after', WATCH_HELP)
     .action((options: { event: string; every: number; once?: boolean }) =>
-      withApi(async (...clients) =>
-        (await import('./watch-turnout.ts')).watchTurnout(clients, {
+      withApi(async (client, patient) =>
+        (await import('./watch-turnout.ts')).watchTurnout([client, patient], {
           ...options,
           once: options.once === true || json(),
         }),

@@ -31,8 +31,8 @@ import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-c
 import { COPY_RUNNING } from '#src/voting-events/opening.ts';
 import { findEventById, lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
-import { insertVoters, newVoter, recordVoters, type VoterDeps } from './create-voters.ts';
 import { rollCopies, voters } from './tables.ts';
+import { insertVoters, newVoter, recordVoters, type VoterDeps } from './take-rows.ts';
 import { takeRoomForVoters } from './voter-places.ts';
 import { isGenuine } from './voter-tag.ts';
 

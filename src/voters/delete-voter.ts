@@ -12,10 +12,10 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
-import type { VoterDeps } from './create-voters.ts';
 import { requireVoters } from './reject-voters.ts';
 import { findVoter, hasBallot, removeDeletedVoters, updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
+import type { VoterDeps } from './take-rows.ts';
 import type { Voter } from './voter.ts';
 import { giveVotersBack, placeOf } from './voter-places.ts';
 

@@ -22,7 +22,6 @@ import { requireMailable } from '#src/voting-events/life.ts';
 import { keepsBack } from '#src/voting-events/lifecycle.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import type { VoterDeps } from './create-voters.ts';
 import {
   countAudience,
   findNotification,
@@ -36,6 +35,7 @@ import {
   viewNotification,
 } from './notification.ts';
 import { LIST_NOTIFIED, type ListNotified } from './notify-voters.ts';
+import type { VoterDeps } from './take-rows.ts';
 
 /**
  * Has keys or reminders mailed to many voters (completions 10.2). The mails are jobs: this only counts whom they go to.

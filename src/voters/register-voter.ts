@@ -12,9 +12,9 @@ import { lifeRefusal } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { addVoters, singleField, type VoterDeps } from './create-voters.ts';
 import { MAIL_REGISTRATION } from './mail-registration.ts';
 import { storeVoter } from './repository.ts';
+import { addVoters, singleField, type VoterDeps } from './take-rows.ts';
 import type { registerVoterBody, Voter } from './voter.ts';
 import { takeRoomForVoters } from './voter-places.ts';
 
@@ -96,8 +96,9 @@ export async function registerVoter(
     const { rehearsalSince } = await holdWorld(tx, event);
     const beforeRehearsal = rehearsalSince === null ? null : ({ new: true } as const);
     const source = { source: 'registration', status: 'pending' } as const;
-    const [voter] = await addVoters(tx, deps, event, [body], source, singleField);
-    if (voter === undefined) throw new Error('one voter was added and none came back');
+    const [added] = await addVoters(tx, deps, event, [body], source, { atomic: singleField });
+    if (added?.voter === undefined) throw new Error('one voter was added and none came back');
+    const { voter } = added;
     if (beforeRehearsal !== null) await storeVoter(tx, event.id, voter.id, { beforeRehearsal });
     await recordChange(tx, deps, {
       accountId: event.accountId,

@@ -18,12 +18,13 @@ import { csvCell, csvLine } from '#src/platform/csv.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { strangerIssues } from '#src/voting-events/guard-change.ts';
-import { addCreateVoters, ROLL_REFUSALS, type VoterDeps } from './create-voters.ts';
+import { addCreateVoters, ROLL_REFUSALS } from './create-voters.ts';
 import { deleteVoter, deleteVoters } from './delete-voter.ts';
 import { importPart, importWhole, readRows } from './import-roll.ts';
 import { rejectVoters } from './reject-voters.ts';
 import { findVoter, listVoters, listVotersByIds } from './repository.ts';
 import { mailVoterKeyAgain } from './request-voter-key.ts';
+import type { VoterDeps } from './take-rows.ts';
 import { judgeChangeParts, updateVoter } from './update-voter.ts';
 import {
   changeVotersBody,
