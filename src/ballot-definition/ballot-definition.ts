@@ -1,9 +1,8 @@
 import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { findTarget } from '#src/http/find-target.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
-import type { Log } from '#src/platform/log.ts';
-import { type EventCache, requireVoteCaller } from '#src/voting-events/access.ts';
+import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { endsOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
@@ -169,13 +168,7 @@ export async function requireBallotDefinition(
 }
 
 /** 404 and 403 of an operation for a vote key, with the ballot of the event. */
-export const loadPublicBallotDefinition = (deps: {
-  events: EventCache;
-  definitions: BallotDefinitionCache;
-  clock: Clock;
-  db: Database;
-  log: Log;
-}) =>
+export const loadPublicBallotDefinition = (deps: Pick<Deps, 'events' | 'definitions' | 'clock' | 'db' | 'log'>) =>
   findTarget(async (c) => {
     const caller = await requireVoteCaller(deps, c);
     const definition = await requireBallotDefinition(deps.definitions, caller.event);

@@ -2,6 +2,7 @@ import { and, eq, inArray, sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
+import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -17,7 +18,7 @@ import { takeRows, type VoterAuthor, type VoterDeps } from './take-rows.ts';
 import { createVoterBody, type importRollBody, type RejectedRow, type VoterInput } from './voter.ts';
 
 type Body = z.output<typeof importRollBody>;
-type ImportDeps = VoterDeps & { readonly db: Database };
+type ImportDeps = VoterDeps & Pick<Deps, 'db'>;
 
 /** Rejected rows that an answer lists (completions 10.3). */
 const MAX_LISTED = 1_000;

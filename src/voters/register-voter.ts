@@ -2,7 +2,8 @@ import { Resolver } from 'node:dns/promises';
 import type { z } from 'zod';
 import { recordChange } from '#src/accounts/changes.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { enqueue } from '#src/jobs/queue.ts';
@@ -47,10 +48,7 @@ export const canReceiveMail: DomainCheck = async (address) => {
 /** For settings without the look-up. */
 export const acceptEveryDomain: DomainCheck = async () => true;
 
-interface RegistrationDeps extends VoterDeps {
-  readonly db: Database;
-  readonly domainCheck: DomainCheck;
-}
+type RegistrationDeps = VoterDeps & Pick<Deps, 'db' | 'domainCheck'>;
 
 function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): void {
   if (!event.voterSelfRegistration || event.type === 'poll') throw refuse('registration_closed');

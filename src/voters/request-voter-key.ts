@@ -112,7 +112,7 @@ export async function requestVoterKey(
 /** The organizer has a key e-mailed again. @throws ApiError 404; 409 for a voter without an e-mail address */
 export async function mailVoterKeyAgain(
   tx: Transaction,
-  deps: VoterDeps & { readonly secrets: Secrets },
+  deps: VoterDeps,
   organizer: Organizer,
   id: string,
   { beforeOpening }: z.output<typeof mailVoterKeyBody>,

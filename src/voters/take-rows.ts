@@ -1,19 +1,15 @@
 import { and, eq, inArray, or, sql } from 'drizzle-orm';
 import { recordChange } from '#src/accounts/changes.ts';
-import type { Plans } from '#src/accounts/plans.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { type Issue, notFound, validationError } from '#src/platform/errors.ts';
-import type { Ids } from '#src/platform/ids.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import type { NewVoter } from './repository.ts';
@@ -24,13 +20,7 @@ import { identityIssues } from './voter-identity.ts';
 import { requireRoomForVoters, takeRoomForVoters } from './voter-places.ts';
 import { tagOfVoter } from './voter-tag.ts';
 
-export interface VoterDeps {
-  readonly ids: Ids;
-  readonly clock: Clock;
-  readonly plans: Plans;
-  readonly secrets: Secrets;
-  readonly ballotKeys: Pick<BallotKeys, 'requirePlaces'>;
-}
+export type VoterDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'secrets' | 'ballotKeys'>;
 
 /** How a field of row `index` is called in an answer: `voters[3].email` in a batch, `email` alone. */
 export type FieldName = (index: number, field: string) => string;

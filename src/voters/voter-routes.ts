@@ -306,7 +306,7 @@ interface Asked {
  * each such try stands in the audit trail (completions 5.6).
  */
 async function tracingRefusals<T>(
-  deps: VoterDeps & { readonly db: Database },
+  deps: VoterDeps & Pick<Deps, 'db'>,
   { event, caller }: Organizer,
   { voterIds, what }: Asked,
   change: () => Promise<T>,

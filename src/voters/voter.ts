@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Deps } from '#src/deps.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { cursorField, limitField } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -11,9 +12,7 @@ import {
   uniqueIdsField,
   voterIdField,
 } from '#src/http/fields.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import { microToNumber, numberToMicro } from '#src/platform/decimal.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { voters } from './tables.ts';
@@ -219,11 +218,7 @@ export const importedRollView = z
   });
 
 /** The same as it is read: with a mark where the row is not the one that the service wrote, as long as something depends on it. */
-export function viewStoredVoter(
-  deps: { readonly secrets: Secrets; readonly clock: Clock },
-  event: VotingEvent,
-  voter: Voter,
-): VoterView {
+export function viewStoredVoter(deps: Pick<Deps, 'secrets' | 'clock'>, event: VotingEvent, voter: Voter): VoterView {
   const trusted = isFinalAt(event, deps.clock.now()) || isChangeable(deps.secrets, event, voter);
   return { ...viewVoter(voter), ...(trusted ? {} : { disputed: true as const }) };
 }

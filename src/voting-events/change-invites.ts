@@ -3,19 +3,19 @@ import { z } from 'zod';
 import { recordChange } from '#src/accounts/changes.ts';
 import { planLimit } from '#src/accounts/plans.ts';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
-import type { Database, Transaction } from '#src/database/client.ts';
+import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { defineJob, enqueue, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
-import type { Mail, Mailer } from '#src/mail/mailer.ts';
-import { type Clock, DAY_MS } from '#src/platform/clock.ts';
+import type { Mail } from '#src/mail/mailer.ts';
+import { DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
-import { base32, type Ids } from '#src/platform/ids.ts';
-import type { Log } from '#src/platform/log.ts';
-import { type SealedPlace, type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { base32 } from '#src/platform/ids.ts';
+import { type SealedPlace, sha256 } from '#src/platform/secrets.ts';
 import type { Organizer } from './access.ts';
 import { eventMail } from './event-mail.ts';
 import { isGenuineEvent, isGenuineInvite, tagOfInvite } from './event-tag.ts';
@@ -41,13 +41,7 @@ import {
 import { findEventById, type LockedEvent, noteInEvent } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-interface InviteDeps {
-  readonly ids: Ids;
-  readonly clock: Clock;
-  readonly secrets: Secrets;
-  readonly db: Database;
-  readonly log: Log;
-}
+type InviteDeps = Pick<Deps, 'ids' | 'clock' | 'secrets' | 'db' | 'log'>;
 
 /** Invites of one event, accepted ones included. */
 const INVITES_PER_EVENT = 100;
@@ -185,15 +179,7 @@ const payload = z.strictObject({ eventId: z.string(), inviteId: z.string() });
 type SendInvite = z.output<typeof payload>;
 const SEND_INVITE = { name: 'send_invite', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
 
-interface SendInviteDeps {
-  readonly db: Database;
-  readonly clock: Clock;
-  readonly secrets: Secrets;
-  readonly log: Log;
-  readonly mailer: Mailer;
-  /** Where the API is reached, for the line to paste. */
-  readonly config: { readonly baseUrl: string };
-}
+type SendInviteDeps = Pick<Deps, 'db' | 'clock' | 'secrets' | 'log' | 'mailer' | 'config'>;
 
 function sealedTokenPlace(eventId: string, inviteId: string): SealedPlace {
   return { table: 'event_invites', column: 'sealed_token', row: `${eventId}/${inviteId}` };
