@@ -9,7 +9,6 @@ import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
 /** What a command shows: a row of names and values. */
 export type Row = Record<string, unknown>;
 
-/** What a command answers. */
 export interface Answer {
   /** For programs: the one JSON value that `--json` prints. */
   readonly value: Row | readonly Row[];
@@ -37,7 +36,6 @@ export interface Cli {
   readonly program: Command;
   /** A command that takes `--json` wherever it stands. @param example the words after `cli --` that its help shows */
   command(parent: Command, name: string, description: string, ...examples: readonly string[]): Command;
-  /** A group of commands. */
   group(name: string, description: string): Command;
   /** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
   withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void>;
@@ -71,7 +69,6 @@ export interface Cli {
   paymentCredentials(): Promise<Partial<ProviderCredentials>>;
   /** The API key that a command reads the service with: `--key`, better the environment's VOTING_KEY. */
   votingKey(given: string | undefined): Promise<string | undefined>;
-  /** What the verifier runs with: this environment, and the key where one was given. */
   verifierEnvironment(votingKey: string | undefined): Promise<Readonly<Record<string, string | undefined>>>;
 }
 

@@ -2,7 +2,6 @@ import { InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
 import { parseChoice, parseEvent } from './options.ts';
 
-/** What commands of organizers need, in their help. */
 const ACCESS_HELP = `
 Needs VOTING_API_KEY in the environment: a key of your account. VOTING_API is the address of the service; without it, the one
 on this machine. No database is needed.`;

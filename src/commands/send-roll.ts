@@ -15,7 +15,6 @@ import { listenForStop } from './stop-signal.ts';
 
 type Body = Input<'post', '/voting-events/{idOrCode}/voters/import'>['body'];
 
-/** What one run works with. */
 interface Run {
   readonly client: VotingService;
   readonly eventId: string;

@@ -83,7 +83,6 @@ export async function requireSchemaNumber(client: Client): Promise<void> {
   if (found === undefined || found.migrating || !isOwn(found)) throw new SchemaRefused(whyNotServed(found));
 }
 
-/** The refusal that caused a fault. */
 export function findSchemaRefusal(fault: unknown): SchemaRefused | undefined {
   for (let error: unknown = fault; error instanceof Error; error = error.cause)
     if (error instanceof SchemaRefused) return error;

@@ -25,9 +25,7 @@ export interface Demo {
   readonly writeKey: string;
   readonly readKey: string;
   readonly voteKey: string;
-  /** Code of the election. */
   readonly event: string;
-  /** Code of the poll. */
   readonly poll: string;
   readonly voterEmail: string;
   readonly electionEntry: Entry;

@@ -35,7 +35,6 @@ import { insertVoters, newVoter, recordVoters, type VoterDeps } from './take-row
 import { takeRoomForVoters } from './voter-places.ts';
 import { isGenuine } from './voter-tag.ts';
 
-/** A copy of an event. */
 const copyEventBody = z.strictObject({
   title: nameField(),
   withVoters: z.boolean().describe('Whether its voters are copied, too.'),

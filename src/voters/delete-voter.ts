@@ -110,7 +110,6 @@ async function takeOffRoll(
   await publishDeleted(tx, deps, event, ids);
 }
 
-/** Publishes that voters are off the roll. */
 export async function publishDeleted(
   tx: Transaction,
   deps: RecordDeps,

@@ -135,7 +135,6 @@ export const notifications = pgTable(
     skipped: integer().notNull().default(0),
     /** For an audience of those who have not voted: voters who had voted by the time of the mail. */
     voted: integer().notNull().default(0),
-    /** Voters up to this ID are listed. */
     listedTo: text('listed_to').notNull().default(''),
     /** Voters whose IDs come behind it were added later, and are none of the audience. */
     listUntil: text('list_until').notNull(),
@@ -208,7 +207,6 @@ export const rollCopies = pgTable('roll_copies', {
   /** Pairs of a group there and its copy here. */
   groups: jsonb().$type<readonly (readonly [string, string])[]>().notNull(),
   copiedTo: text('copied_to').notNull().default(''),
-  /** The key that asked for the copy. */
   keyId: text('key_id').notNull(),
   /** What binds the order to the service's keys, and to what its event says of it: SQL orders no copy, and none again. */
   tag: bytes().notNull(),

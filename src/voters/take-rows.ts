@@ -238,7 +238,6 @@ export async function addVoters(
   return judged;
 }
 
-/** Publishes voters that were just inserted. */
 async function publishVoters(
   tx: Transaction,
   deps: VoterDeps,

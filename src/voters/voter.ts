@@ -54,7 +54,6 @@ export interface RejectedRow {
   readonly message: string;
 }
 
-/** The message for an e-mail or voter ID that another voter has. */
 export const TAKEN = 'is already used by another voter of this event';
 
 const MAX_WEIGHT = 1_000_000_000;
@@ -107,7 +106,6 @@ export const IMPORT_BOUNDS = {
 
 export const updateVoterBody = z.strictObject(voterFields.partial().shape).refine(...changesSomething);
 
-/** A change of many voters at once. */
 export const changeVotersBody = z.strictObject({
   action: z.enum(['reject', 'delete']),
   voterIds: uniqueIdsField('voter').describe('1 to 1,000, each once.'),
