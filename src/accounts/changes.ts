@@ -23,6 +23,20 @@ export interface Change {
   readonly after?: Record<string, unknown>;
 }
 
+/** A change of an event, or of what it holds, that a caller asked for. */
+export const changeBy = (
+  {
+    event,
+    caller,
+  }: {
+    readonly event: { readonly id: string; readonly accountId: string };
+    readonly caller: { readonly keyId: string };
+  },
+  action: string,
+  resource: string,
+  sides: Pick<Change, 'before' | 'after'> = {},
+): Change => ({ accountId: event.accountId, votingEventId: event.id, keyId: caller.keyId, action, resource, ...sides });
+
 /** Longer values are stored as length and hash: enough to see a change, and to compare a text that somebody kept. */
 const MAX_VALUE_LENGTH = 320;
 

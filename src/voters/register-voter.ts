@@ -1,6 +1,6 @@
 import { Resolver } from 'node:dns/promises';
 import type { z } from 'zod';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
@@ -98,14 +98,9 @@ export async function registerVoter(
     if (added?.voter === undefined) throw new Error('one voter was added and none came back');
     const { voter } = added;
     if (beforeRehearsal !== null) await storeVoter(tx, event.id, voter.id, { beforeRehearsal });
-    await recordChange(tx, deps, {
-      accountId: event.accountId,
-      votingEventId: event.id,
-      keyId: caller.keyId,
-      action: 'voter.registered',
-      resource: voter.id,
-      after: { name: voter.name, email: voter.email, voterId: voter.voterId, groupId: voter.groupId },
-    });
+    const { name, email, voterId, groupId } = voter;
+    const after = { name, email, voterId, groupId };
+    await recordChange(tx, deps, changeBy({ event, caller }, 'voter.registered', voter.id, { after }));
     await enqueue(tx, MAIL_REGISTRATION, { eventId: event.id, voterId: voter.id });
     await store(tx, voter);
     await takeRoomForVoters(tx, deps, event, ownerPlan, 'registration', 1);

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { z } from 'zod';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { MAILS_AN_HOUR } from '#src/accounts/take-mail.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -127,11 +127,5 @@ export async function mailVoterKeyAgain(
   const requests = await countKeyRequest(tx, event.id, counted);
   if (requests > MAILS_AN_HOUR) return;
   await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter.id));
-  await recordChange(tx, deps, {
-    accountId: event.accountId,
-    votingEventId: event.id,
-    keyId: organizer.caller.keyId,
-    action: 'voter_key.mailed',
-    resource: voter.id,
-  });
+  await recordChange(tx, deps, changeBy(organizer, 'voter_key.mailed', voter.id));
 }

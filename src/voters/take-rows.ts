@@ -1,5 +1,5 @@
 import { and, eq, inArray, or, sql } from 'drizzle-orm';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
@@ -294,14 +294,9 @@ async function recordCreation(
   author: VoterAuthor,
   voters: readonly Voter[],
 ): Promise<void> {
-  await recordChange(tx, deps, {
-    accountId: author.event.accountId,
-    votingEventId: author.event.id,
-    keyId: author.caller.keyId,
-    action: voters.length === 1 ? 'voter.created' : 'voters.created',
-    resource: voters[0]?.id ?? author.event.id,
-    after: summaryOf(voters),
-  });
+  const action = voters.length === 1 ? 'voter.created' : 'voters.created';
+  const resource = voters[0]?.id ?? author.event.id;
+  await recordChange(tx, deps, changeBy(author, action, resource, { after: summaryOf(voters) }));
 }
 
 /** Publishes and audits the organizer's voters that were just inserted. */

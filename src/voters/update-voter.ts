@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { differenceOf } from '#src/accounts/changes.ts';
+import { changeBy, differenceOf } from '#src/accounts/changes.ts';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type Database, type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
@@ -166,14 +166,12 @@ export async function updateVoter(
   await recordEvent(tx, deps, {
     type: 'voter.updated',
     data: viewVoter(after),
-    change: {
-      accountId: event.accountId,
-      votingEventId: event.id,
-      keyId: organizer.caller.keyId,
-      action: identity ? 'voter.identity_changed' : 'voter.updated',
-      resource: id,
-      ...differenceOf(viewVoter(before), viewVoter(after)),
-    },
+    change: changeBy(
+      organizer,
+      identity ? 'voter.identity_changed' : 'voter.updated',
+      id,
+      differenceOf(viewVoter(before), viewVoter(after)),
+    ),
   });
   return after;
 }

@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { type Database, inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { csv, list, ok, queued } from '#src/http/answer.ts';
@@ -307,7 +307,7 @@ interface Asked {
  */
 async function tracingRefusals<T>(
   deps: VoterDeps & Pick<Deps, 'db'>,
-  { event, caller }: Organizer,
+  organizer: Organizer,
   { voterIds, what }: Asked,
   change: () => Promise<T>,
 ): Promise<T> {
@@ -317,17 +317,11 @@ async function tracingRefusals<T>(
     if (fault instanceof ApiError && fault.details?.['reason'] === 'event_has_ballots') {
       const [only, ...others] = voterIds;
       const one = others.length === 0 ? only : undefined;
+      const action = one === undefined ? 'voters.change_refused' : 'voter.change_refused';
+      const after = { asked: what, reason: 'event_has_ballots', ...(one === undefined ? { voterIds } : {}) };
+      const refused = changeBy(organizer, action, one ?? organizer.event.id, { after });
       // The change's own transaction is undone.
-      await inTransaction(deps.db, (tx) =>
-        recordChange(tx, deps, {
-          accountId: event.accountId,
-          votingEventId: event.id,
-          keyId: caller.keyId,
-          action: one === undefined ? 'voters.change_refused' : 'voter.change_refused',
-          resource: one ?? event.id,
-          after: { asked: what, reason: 'event_has_ballots', ...(one === undefined ? { voterIds } : {}) },
-        }),
-      );
+      await inTransaction(deps.db, (tx) => recordChange(tx, deps, refused));
     }
     throw fault;
   }

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { planLimit } from '#src/accounts/plans.ts';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import type { Transaction } from '#src/database/client.ts';
@@ -83,7 +83,7 @@ export async function createInvite(
   });
   if (!fresh) throw refuse('invite_exists', { field: 'email' });
   await enqueue(tx, SEND_INVITE, { eventId: event.id, inviteId: id });
-  await record(tx, deps, organizer, 'invite.created', id, { after: { email, role } });
+  await recordChange(tx, deps, changeBy(organizer, 'invite.created', id, { after: { email, role } }));
   return requireInvite(tx, event.id, id);
 }
 
@@ -113,7 +113,7 @@ export async function withdrawInvite(
   const { email, role, accountId } = await requireInvite(tx, event.id, id);
   await deleteInvite(tx, event.id, id);
   await renewInvites(tx, deps, event);
-  await record(tx, deps, organizer, 'invite.deleted', id, { before: { email, role, accountId } });
+  await recordChange(tx, deps, changeBy(organizer, 'invite.deleted', id, { before: { email, role, accountId } }));
 }
 
 /**
@@ -144,9 +144,13 @@ export async function acceptWithToken(
   const accepted = { ...found, accountId: caller.accountId };
   const renewed = await renewInvites(tx, deps, event);
   await acceptInvite(tx, accepted, tagOfInvite(deps.secrets, accepted, renewed), nowMs);
-  await record(tx, deps, { event, caller }, 'invite.accepted', invite.id, {
-    after: { role: invite.role, accountId: caller.accountId },
-  });
+  await recordChange(
+    tx,
+    deps,
+    changeBy({ event, caller }, 'invite.accepted', invite.id, {
+      after: { role: invite.role, accountId: caller.accountId },
+    }),
+  );
   return requireInvite(tx, event.id, invite.id);
 }
 
@@ -161,18 +165,6 @@ async function requireInvite(tx: Transaction, eventId: string, id: string): Prom
   const invite = await findInvite(tx, eventId, id);
   if (invite === undefined) throw notFound();
   return invite;
-}
-
-async function record(
-  tx: Transaction,
-  deps: InviteDeps,
-  { event, caller }: Pick<Organizer, 'event' | 'caller'>,
-  action: string,
-  resource: string,
-  change: { readonly before?: Record<string, unknown>; readonly after?: Record<string, unknown> },
-): Promise<void> {
-  const { id: votingEventId, accountId } = event;
-  await recordChange(tx, deps, { accountId, votingEventId, keyId: caller.keyId, action, resource, ...change });
 }
 
 const payload = z.strictObject({ eventId: z.string(), inviteId: z.string() });

@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { z } from 'zod';
+import { changeBy } from '#src/accounts/changes.ts';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import { hasRoomForEvent, takeEventFromPlan } from '#src/accounts/repository.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
@@ -129,14 +130,9 @@ export async function createEvent(
   await recordEvent(tx, deps, {
     type: 'voting_event.created',
     data: viewEvent(event, nowMs),
-    change: {
-      accountId: caller.accountId,
-      votingEventId: id,
-      keyId: caller.keyId,
-      action: 'voting_event.created',
-      resource: id,
+    change: changeBy({ event, caller }, 'voting_event.created', id, {
       after: { title: event.title, type: event.type, code: event.code },
-    },
+    }),
   });
   await schedulePublishing(tx, event);
   await scheduleClosing(tx, undefined, event, nowMs);

@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { differenceOf } from '#src/accounts/changes.ts';
+import { changeBy, differenceOf } from '#src/accounts/changes.ts';
 import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -106,14 +106,7 @@ export async function updateVotingEvent(
   await recordEvent(tx, deps, {
     type: 'voting_event.updated',
     data: viewEvent(after, nowMs),
-    change: {
-      accountId: before.accountId,
-      votingEventId: before.id,
-      keyId: organizer.caller.keyId,
-      action: 'voting_event.updated',
-      resource: before.id,
-      ...differenceOf(before, after),
-    },
+    change: changeBy(organizer, 'voting_event.updated', before.id, differenceOf(before, after)),
   });
   if (closeTime(after) !== closeTime(before)) await deps.endRecorder.record(tx, after);
   await schedulePublishing(tx, after);
