@@ -51,18 +51,18 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 1774,
   'payment-providers': 2095,
-  database: 1921,
+  database: 1926,
   'embedded-postgres': 1084,
   http: 4202,
   server: 793,
   reference: 2916,
   jobs: 626,
   mail: 559,
-  accounts: 984,
+  accounts: 998,
   webhooks: 2577,
-  'voting-events': 5269,
-  'ballot-definition': 4157,
-  voters: 5801,
+  'voting-events': 5159,
+  'ballot-definition': 4150,
+  voters: 5654,
   payments: 4457,
   credits: 745,
   ballots: 3321,
@@ -70,12 +70,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'service-log': 724,
   tally: 2902,
   results: 6701,
-  console: 1251,
-  demo: 488,
-  commands: 4596,
+  console: 1237,
+  demo: 486,
+  commands: 4484,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_097;
+const LINES_OF_ALL = 66_728;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 46;
 
