@@ -2,7 +2,7 @@ import type { CreatedApiKey } from '#src/accounts/create-api-key.ts';
 import { PLAN_NAMES, type PlanName } from '#src/accounts/plan-names.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Scope } from '#src/http/caller.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { type Answer, type Cli, commandLine, type Row } from './cli.ts';
 import { parseChoice, parseEmail, parseName, parseScopes, parseWhole } from './options.ts';
 
@@ -39,8 +39,7 @@ export function addAccountCommands({ command, group, withDeps }: Cli): void {
     .action((options: { account: string; plan: PlanName }) =>
       withDeps(async (deps) => {
         const { updatePlan } = await import('#src/accounts/repository.ts');
-        const row = await updatePlan(deps.db, options.account, options.plan);
-        if (row === undefined) throw notFound();
+        const row = orNotFound(await updatePlan(deps.db, options.account, options.plan));
         return { value: { id: row.id, name: row.name, plan: row.plan } };
       }),
     );
@@ -109,8 +108,9 @@ export function addKeyCommands({ command, group, withDeps }: Cli): void {
       withDeps(async (deps) => {
         const { revokeApiKey } = await import('#src/accounts/repository.ts');
         const { inTransaction } = await import('#src/database/client.ts');
-        const row = await inTransaction(deps.db, (tx) => revokeApiKey(tx, id ?? options.key ?? '', deps.clock.now()));
-        if (row === undefined) throw notFound();
+        const row = orNotFound(
+          await inTransaction(deps.db, (tx) => revokeApiKey(tx, id ?? options.key ?? '', deps.clock.now())),
+        );
         return { value: { id: row.id, name: row.name, revokedAt: row.revokedAt } };
       }),
     );

@@ -16,7 +16,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { requireMailable } from '#src/voting-events/life.ts';
 import { keepsBack } from '#src/voting-events/lifecycle.ts';
@@ -47,8 +47,7 @@ async function notifyVoters(
   organizer: Organizer,
   { audience, kind, beforeOpening }: z.output<typeof notifyVotersBody>,
 ): Promise<{ readonly id: string; readonly queued: number }> {
-  const event = await holdEvent(tx, organizer.event.id);
-  if (event === undefined) throw notFound();
+  const event = orNotFound(await holdEvent(tx, organizer.event.id));
   if (event.type === 'poll') throw refuse('poll_without_keys');
   const nowMs = deps.clock.now();
   requireMailable(event, nowMs, beforeOpening === true);
