@@ -14,7 +14,7 @@ import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { csvCell, csvLine } from '#src/platform/csv.ts';
+import { csvById } from '#src/platform/csv.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { strangerIssues } from '#src/voting-events/guard-change.ts';
@@ -45,7 +45,6 @@ const COLUMNS = [
   ...(['id', 'name', 'email', 'voterId', 'groupId', 'weight', 'status', 'hasVoted'] as const),
   ...(['source', 'keyStatus', 'createdAt', 'updatedAt'] as const),
 ] satisfies readonly (keyof VoterView)[];
-const ROWS_AT_ONCE = 500;
 const EVERYBODY = {
   search: undefined,
   status: undefined,
@@ -59,18 +58,15 @@ const cellOf = (column: (typeof COLUMNS)[number], view: VoterView) =>
   column === 'createdAt' || column === 'updatedAt' ? new Date(view[column]).toISOString() : view[column];
 
 /** The roll of an event as a table: what the list of voters shows, who took part as far as that is disclosed. */
-async function* writeVotersCsv(db: Database, eventId: string): AsyncGenerator<string> {
-  yield `\ufeff${csvLine([...COLUMNS])}`;
-  for (let after: string | undefined; ; ) {
-    const page = await listVoters(db, eventId, { ...EVERYBODY, after }, ROWS_AT_ONCE);
-    for (const voter of page.voters) {
+const writeVotersCsv = (db: Database, eventId: string): AsyncGenerator<string> =>
+  csvById(
+    COLUMNS,
+    async (after, limit) => (await listVoters(db, eventId, { ...EVERYBODY, after }, limit)).voters,
+    (voter) => {
       const view = viewVoter(voter);
-      yield csvLine(COLUMNS.map((column) => csvCell(cellOf(column, view))));
-    }
-    if (page.after === null) return;
-    after = page.after;
-  }
-}
+      return COLUMNS.map((column) => cellOf(column, view));
+    },
+  );
 
 /** The voters of an event. The order is that of the API reference, and paths with a name stand before `/:id`. */
 export function voterRouter(deps: Deps): Hono<Env> {
