@@ -3,7 +3,7 @@ import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
-import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { defineJob, type Job } from '#src/jobs/queue.ts';
 import { MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mail } from '#src/mail/mailer.ts';
 import { eventMail } from '#src/voting-events/event-mail.ts';
@@ -29,40 +29,32 @@ export const MAIL_REGISTRATION = {
 type MailRegistrationDeps = ExpiryDeps & Pick<Deps, 'mailer' | 'config'>;
 
 /** Mails the link by which somebody who registered confirms the address. */
-export function mailRegistrationJob(deps: MailRegistrationDeps): Job<z.output<typeof payload>> {
-  return defineJob({
+export const mailRegistrationJob = (deps: MailRegistrationDeps): Job<z.output<typeof payload>> =>
+  defineJob({
     ...MAIL_REGISTRATION,
-    work: ({ eventId, voterId }, run) => mailRegistration(deps, eventId, voterId, run),
+    async work({ eventId, voterId }, run) {
+      const event = await findEventById(deps.db, eventId);
+      const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, voterId);
+      if (event === undefined || voter === undefined || voter.email === null || voter.status !== 'pending') return;
+      if (statusAt(event, await readNow(deps.db)) === 'closed') return;
+      if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voterId);
+      const { email } = voter;
+      // A registration that got no mail never expires.
+      if (!(await takeMailOnce(deps, run, event, email))) return;
+      const link = `${deps.config.baseUrl}/confirm-address/${sealConfirmation(deps.secrets, event.id, voterId, email)}`;
+      // Before the mail: a link that is used at once must find its registration waiting for it.
+      const expires = event.voterApproval === 'automatic';
+      if (expires) await change(deps, eventId, startConfirmation, voterId);
+      try {
+        const words = registrationMail(event, email, link);
+        const outcome = await deliverVoterMail(deps, run, event, voter, { ...words, holdsKey: false });
+        if (outcome === 'recipient_refused') await expireRefused(deps, event, voterId);
+      } catch (fault) {
+        if (expires) await change(deps, eventId, stopConfirmation, voterId);
+        throw fault;
+      }
+    },
   });
-}
-
-async function mailRegistration(
-  deps: MailRegistrationDeps,
-  eventId: string,
-  voterId: string,
-  run: JobRun,
-): Promise<void> {
-  const event = await findEventById(deps.db, eventId);
-  const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, voterId);
-  if (event === undefined || voter === undefined || voter.email === null || voter.status !== 'pending') return;
-  if (statusAt(event, await readNow(deps.db)) === 'closed') return;
-  if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voterId);
-  const { email } = voter;
-  // A registration that got no mail never expires.
-  if (!(await takeMailOnce(deps, run, event, email))) return;
-  const link = `${deps.config.baseUrl}/confirm-address/${sealConfirmation(deps.secrets, event.id, voterId, email)}`;
-  // Before the mail: a link that is used at once must find its registration waiting for it.
-  const expires = event.voterApproval === 'automatic';
-  if (expires) await change(deps, eventId, startConfirmation, voterId);
-  try {
-    const words = registrationMail(event, email, link);
-    const outcome = await deliverVoterMail(deps, run, event, voter, { ...words, holdsKey: false });
-    if (outcome === 'recipient_refused') await expireRefused(deps, event, voterId);
-  } catch (fault) {
-    if (expires) await change(deps, eventId, stopConfirmation, voterId);
-    throw fault;
-  }
-}
 
 /** Changes the row under the event's lock, because a job may be rewriting the roll at the same time. */
 function change(

@@ -83,35 +83,35 @@ const MAIL_NOTIFIED = {
 } as const;
 
 /** One mail of a notification. Each attempt at it carries the same key and Message-ID; its end is counted once. */
-export function mailNotifiedVoterJob(deps: SendVoterKeyDeps): Job<MailNotified> {
-  return defineJob({ ...MAIL_NOTIFIED, work: (request, run) => mailNotifiedVoter(deps, request, run) });
-}
+export const mailNotifiedVoterJob = (deps: SendVoterKeyDeps): Job<MailNotified> =>
+  defineJob({
+    ...MAIL_NOTIFIED,
+    async work(request, run) {
+      const event = await findEventById(deps.db, request.eventId);
+      const notification = await findNotification(deps.db, request.eventId, request.notificationId);
+      if (event === undefined || notification === undefined) return;
+      if (!(await isWaitingMail(deps.db, notification, request.voterId))) return;
+      const end = (how: MailEnd): Promise<void> => endNotifiedMail(deps, notification, request.voterId, how);
+      const voter = await findVoter(deps.db, event.id, request.voterId);
+      const nowMs = await readNow(deps.db);
+      if (voter === undefined || voter.email === null || voter.status !== 'approved') return end('skipped');
+      const status = statusAt(event, nowMs);
+      if (status === 'closed' || status === 'draft') return end('skipped');
+      if (!mayBeMailed(deps.secrets, event, voter)) {
+        await reportForged(deps, event.id, voter.id);
+        return end('skipped');
+      }
+      const limit = await findMailLimit(deps, run, event, voter.email);
+      if (limit !== undefined) return putOff(deps, notification, request, limit);
+      return end(await deliver(deps, { event, notification, voter, email: voter.email }, nowMs, run, end));
+    },
+  });
 
 interface Addressed {
   readonly event: VotingEvent;
   readonly notification: Notification;
   readonly voter: Voter;
   readonly email: string;
-}
-
-async function mailNotifiedVoter(deps: SendVoterKeyDeps, request: MailNotified, run: JobRun): Promise<void> {
-  const event = await findEventById(deps.db, request.eventId);
-  const notification = await findNotification(deps.db, request.eventId, request.notificationId);
-  if (event === undefined || notification === undefined) return;
-  if (!(await isWaitingMail(deps.db, notification, request.voterId))) return;
-  const end = (how: MailEnd): Promise<void> => endNotifiedMail(deps, notification, request.voterId, how);
-  const voter = await findVoter(deps.db, event.id, request.voterId);
-  const nowMs = await readNow(deps.db);
-  if (voter === undefined || voter.email === null || voter.status !== 'approved') return end('skipped');
-  const status = statusAt(event, nowMs);
-  if (status === 'closed' || status === 'draft') return end('skipped');
-  if (!mayBeMailed(deps.secrets, event, voter)) {
-    await reportForged(deps, event.id, voter.id);
-    return end('skipped');
-  }
-  const limit = await findMailLimit(deps, run, event, voter.email);
-  if (limit !== undefined) return putOff(deps, notification, request, limit);
-  return end(await deliver(deps, { event, notification, voter, email: voter.email }, nowMs, run, end));
 }
 
 /** Sends a mail later that a limit keeps back: it goes out when the limit is over, as long as the event takes votes. */

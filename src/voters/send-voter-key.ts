@@ -92,28 +92,28 @@ export function voterKeyMail(
 }
 
 /** The key is made here, when the mail is written: it stands in no job, and only its hash stands in the database. */
-export function sendVoterKeyJob(deps: SendVoterKeyDeps): Job<SendVoterKey> {
-  return defineJob({ ...SEND_VOTER_KEY, work: (request, run) => sendVoterKey(deps, request, run) });
-}
-
-async function sendVoterKey(deps: SendVoterKeyDeps, request: SendVoterKey, run: JobRun): Promise<void> {
-  if (request.voterId === null) return;
-  const event = await findEventById(deps.db, request.eventId);
-  const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
-  if (event === undefined || voter === undefined || voter.email === null) return;
-  if (event.rehearsalSince !== request.rehearsalSince) return;
-  if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voter.id);
-  const nowMs = await readNow(deps.db);
-  if (statusAt(event, nowMs) === 'closed') return;
-  if (!(await takeMailOnce(deps, run, event, voter.email))) return;
-  if (voter.status === 'rejected' || (voter.status === 'pending' && event.voterApproval === 'manual')) {
-    const words = waitingMail(event, voter.email, voter.status);
-    await deliverVoterMail(deps, run, event, voter, { ...words, holdsKey: false });
-    return;
-  }
-  const key = makeVoterKey(deps.secrets, voter, request.seed);
-  await mailKey(deps, event, voter, { kind: 'key', to: voter.email, key, nowMs }, run);
-}
+export const sendVoterKeyJob = (deps: SendVoterKeyDeps): Job<SendVoterKey> =>
+  defineJob({
+    ...SEND_VOTER_KEY,
+    async work(request, run) {
+      if (request.voterId === null) return;
+      const event = await findEventById(deps.db, request.eventId);
+      const voter = event === undefined ? undefined : await findVoter(deps.db, event.id, request.voterId);
+      if (event === undefined || voter === undefined || voter.email === null) return;
+      if (event.rehearsalSince !== request.rehearsalSince) return;
+      if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voter.id);
+      const nowMs = await readNow(deps.db);
+      if (statusAt(event, nowMs) === 'closed') return;
+      if (!(await takeMailOnce(deps, run, event, voter.email))) return;
+      if (voter.status === 'rejected' || (voter.status === 'pending' && event.voterApproval === 'manual')) {
+        const words = waitingMail(event, voter.email, voter.status);
+        await deliverVoterMail(deps, run, event, voter, { ...words, holdsKey: false });
+        return;
+      }
+      const key = makeVoterKey(deps.secrets, voter, request.seed);
+      await mailKey(deps, event, voter, { kind: 'key', to: voter.email, key, nowMs }, run);
+    },
+  });
 
 async function mailKey(
   deps: SendVoterKeyDeps,

@@ -8,7 +8,7 @@ import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { defineJob, enqueue, type Job, type JobRun } from '#src/jobs/queue.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mail } from '#src/mail/mailer.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
@@ -173,26 +173,26 @@ function sealedTokenPlace(eventId: string, inviteId: string): SealedPlace {
 }
 
 /** The token is opened here and forgotten once its mail is on the way; a retry sends the same one. */
-export function sendInviteJob(deps: SendInviteDeps): Job<SendInvite> {
-  return defineJob({ ...SEND_INVITE, work: (request, run) => sendInvite(deps, request, run) });
-}
-
-async function sendInvite(deps: SendInviteDeps, { eventId, inviteId }: SendInvite, run: JobRun): Promise<void> {
-  const event = await findEventById(deps.db, eventId);
-  const invite = await findInvite(deps.db, eventId, inviteId);
-  const sealed = await findSealedToken(deps.db, eventId, inviteId);
-  if (event === undefined || invite === undefined || sealed === undefined) return;
-  if (inviteStatusAt(invite, await readNow(deps.db)) !== 'pending') return;
-  const [row] = (await listInviteRows(deps.db, eventId)).filter(({ id }) => id === inviteId);
-  const isGenuine =
-    row !== undefined && isGenuineEvent(deps.secrets, event) && isGenuineInvite(deps.secrets, row, event);
-  // The token goes to no address that SQL put in.
-  if (!isGenuine) return reportForged(deps, eventId);
-  const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
-  if (await takeMailOnce(deps, run, event, invite.email))
-    await deliverMail(deps, run, inviteMail(event, invite, token, deps.config.baseUrl));
-  await forgetToken(deps.db, eventId, inviteId);
-}
+export const sendInviteJob = (deps: SendInviteDeps): Job<SendInvite> =>
+  defineJob({
+    ...SEND_INVITE,
+    async work({ eventId, inviteId }, run) {
+      const event = await findEventById(deps.db, eventId);
+      const invite = await findInvite(deps.db, eventId, inviteId);
+      const sealed = await findSealedToken(deps.db, eventId, inviteId);
+      if (event === undefined || invite === undefined || sealed === undefined) return;
+      if (inviteStatusAt(invite, await readNow(deps.db)) !== 'pending') return;
+      const [row] = (await listInviteRows(deps.db, eventId)).filter(({ id }) => id === inviteId);
+      const isGenuine =
+        row !== undefined && isGenuineEvent(deps.secrets, event) && isGenuineInvite(deps.secrets, row, event);
+      // The token goes to no address that SQL put in.
+      if (!isGenuine) return reportForged(deps, eventId);
+      const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
+      if (await takeMailOnce(deps, run, event, invite.email))
+        await deliverMail(deps, run, inviteMail(event, invite, token, deps.config.baseUrl));
+      await forgetToken(deps.db, eventId, inviteId);
+    },
+  });
 
 function inviteMail(event: VotingEvent, invite: Invite, token: string, baseUrl: string): Omit<Mail, 'id'> {
   const request = [
