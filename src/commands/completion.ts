@@ -1,8 +1,9 @@
 import { type Command, InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
+import { parseChoice } from './options.ts';
 
-type Shell = 'bash' | 'zsh' | 'fish';
-const SHELLS: readonly Shell[] = ['bash', 'zsh', 'fish'];
+const SHELLS = ['bash', 'zsh', 'fish'] as const;
+type Shell = (typeof SHELLS)[number];
 
 /** A word that may follow, and what it is for. */
 interface Word {
@@ -110,12 +111,6 @@ const SCRIPTS: Readonly<Record<Shell, (name: string, places: readonly Place[]) =
   fish: fishScript,
 };
 
-function parseShell(text: string): Shell {
-  const shell = SHELLS.find((one) => one === text);
-  if (shell === undefined) throw new InvalidArgumentError(`must be one of ${SHELLS.join(', ')}`);
-  return shell;
-}
-
 function parseCommandName(text: string): string {
   if (/^[A-Za-z][\w-]{0,40}$/.test(text)) return text;
   throw new InvalidArgumentError('must be a word of letters, digits, - and _');
@@ -129,7 +124,7 @@ The commands are completed under a name of your own:
 
 export function addCompletionCommand({ program, command }: Cli): void {
   command(program, 'completion', 'print a script that has a shell complete these commands', 'completion bash')
-    .argument('<shell>', SHELLS.join(', '), parseShell)
+    .argument('<shell>', SHELLS.join(', '), parseChoice(SHELLS))
     .option('--name <word>', 'what the command is called in your shell', parseCommandName, 'voting')
     .addHelpText('after', HELP)
     .action((shell: Shell, { name }: { name: string }) => {

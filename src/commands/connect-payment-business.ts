@@ -77,12 +77,10 @@ export async function connect(cli: Cli, deps: Deps, options: ConnectOptions): Pr
 export async function list(deps: Deps, accountId: string | undefined): Promise<Answer> {
   const businesses = await listBusinesses(deps.db, accountId);
   return {
-    value: businesses.map((business) => ({
-      ...viewBusiness(business),
-      accountId: business.accountId,
-      sandbox: business.sandbox,
-      livemode: business.livemode,
-    })),
+    value: businesses.map((business) => {
+      const { accountId: account, sandbox, livemode } = business;
+      return { ...viewBusiness(business), accountId: account, sandbox, livemode };
+    }),
   };
 }
 

@@ -6,18 +6,13 @@ import type { Answer, Cli } from './cli.ts';
 
 const VERIFIER = path.resolve(import.meta.dirname, '../../verifier/main.ts');
 
-interface VerifyOptions {
-  readonly baseUrl: string;
-  readonly event: string;
+/** What the verifier is asked for: it goes on as it was given, but for the key. */
+interface VerifyOptions extends Readonly<Record<string, unknown>> {
   readonly key?: string;
-  readonly since?: string;
-  readonly save?: string;
-  readonly logKey?: string;
-  readonly promise?: string;
-  readonly code?: string;
   readonly witness?: string[];
-  readonly quorum?: string;
 }
+
+const optionOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
 /** `log verify`: runs the outside verifier, which shares no code with the service and reads it over HTTP only. */
 export function addLogCommands({ command, group, json, withDatabase, verifierEnvironment }: Cli): void {
@@ -86,19 +81,12 @@ export function addLogCommands({ command, group, json, withDatabase, verifierEnv
       'after',
       '\nExit status: 0 everything is right, 1 something is wrong, 2 wrong usage, 3 what was checked is right and something could not be checked.',
     )
-    .action(async ({ key, ...options }: VerifyOptions) => {
+    .action(async ({ key, witness = [], ...options }: VerifyOptions) => {
       const printing = json() ? ['--json'] : [];
-      const named = Object.entries({
-        'base-url': options.baseUrl,
-        event: options.event,
-        since: options.since,
-        save: options.save,
-        'log-key': options.logKey,
-        promise: options.promise,
-        code: options.code,
-        quorum: options.quorum,
-      }).flatMap(([name, value]) => (value === undefined ? [] : [`--${name}=${value}`]));
-      const witnesses = (options.witness ?? []).map((witness) => `--witness=${witness}`);
+      const named = Object.entries(options).flatMap(([name, value]) =>
+        typeof value === 'string' ? [`${optionOf(name)}=${value}`] : [],
+      );
+      const witnesses = witness.map((one) => `--witness=${one}`);
       // A key that stands in an argument is seen by everybody on the machine: it is passed on in the environment.
       const child = spawn(process.execPath, [VERIFIER, ...named, ...witnesses, ...printing], {
         stdio: 'inherit',

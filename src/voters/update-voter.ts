@@ -2,12 +2,12 @@ import { z } from 'zod';
 import { changeBy, differenceOf } from '#src/accounts/changes.ts';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
-import { type Database, type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
-import type { Mailer } from '#src/mail/mailer.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { type Issue, orNotFound, validationError } from '#src/platform/errors.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
@@ -196,11 +196,7 @@ async function mailOldAddress(
   await enqueue(tx, MAIL_OLD_ADDRESS, { eventId, voterId, sealedAddress });
 }
 
-export function mailOldAddressJob(deps: {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly mailer: Mailer;
-}): Job<z.output<typeof payload>> {
+export function mailOldAddressJob(deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>): Job<z.output<typeof payload>> {
   return defineJob({
     ...MAIL_OLD_ADDRESS,
     async work({ eventId, voterId, sealedAddress }, run) {
