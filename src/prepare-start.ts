@@ -4,14 +4,7 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { checkIdentity, storeIdentity, withLogIdentity } from '#src/ballot-log/service-identity.ts';
 import type { Config } from '#src/config.ts';
-import {
-  checkServer,
-  connectOnce,
-  type Finding,
-  failed,
-  StartRefused,
-  withConnection,
-} from '#src/database/check-server.ts';
+import { checkServer, type Finding, failed, lookAt, StartRefused, withConnection } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate, requireMigrated } from '#src/database/migrate.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
@@ -28,12 +21,11 @@ export async function checkStart(config: Config, url: string, now: () => number)
     const folders = await checkKeyFolders(config);
     if (server.some(({ status }) => status === 'failed')) return [...server, ...folders];
     // Also where the start is to migrate, and the schema number is not this build's yet.
-    const client = await connectOnce(url);
-    try {
-      return [...server, ...folders, ...(await checkIdentity(config, client)), ...(await checkPlaces(config, client))];
-    } finally {
-      await client.end();
-    }
+    const stored = await lookAt(url, async (client) => [
+      ...(await checkIdentity(config, client)),
+      ...(await checkPlaces(config, client)),
+    ]);
+    return [...server, ...folders, ...stored];
   } catch (fault) {
     const reason = explainDatabaseFault(fault);
     if (reason === undefined) throw fault;

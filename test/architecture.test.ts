@@ -49,10 +49,10 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1774,
+  platform: 1780,
   'payment-providers': 2095,
-  database: 1926,
-  'embedded-postgres': 1084,
+  database: 1915,
+  'embedded-postgres': 1040,
   http: 4202,
   server: 793,
   reference: 2916,
@@ -60,9 +60,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 559,
   accounts: 998,
   webhooks: 2577,
-  'voting-events': 5159,
+  'voting-events': 5060,
   'ballot-definition': 4150,
-  voters: 5654,
+  voters: 5594,
   payments: 4457,
   credits: 745,
   ballots: 3321,
@@ -72,10 +72,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   results: 6701,
   console: 1237,
   demo: 486,
-  commands: 4484,
+  commands: 4417,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 66_728;
+const LINES_OF_ALL = 66_445;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 46;
 

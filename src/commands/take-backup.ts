@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
 import { z } from 'zod';
 import type { Config } from '#src/config.ts';
-import { connectOnce } from '#src/database/check-server.ts';
+import { lookAt } from '#src/database/check-server.ts';
 import { findPrograms, type ProgramFolders, type Programs } from '#src/database/postgres-programs.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
@@ -176,8 +176,7 @@ async function databaseTime(client: pg.Client): Promise<number> {
  */
 export async function takeBackup(source: BackupSource, to: string): Promise<Answer> {
   const folder = path.resolve(to);
-  const client = await connectOnce(source.url);
-  try {
+  return lookAt(source.url, async (client) => {
     const server = await describeServer(client);
     requireArchiving(server, await readArchiver(client));
     const programs = findPrograms(source.programs, NAMES, server.major, true);
@@ -207,7 +206,5 @@ export async function takeBackup(source: BackupSource, to: string): Promise<Answ
         `Try it: ${commandLine(`restore --backup ${folder} --archive … --to …`)}`,
       ],
     };
-  } finally {
-    await client.end();
-  }
+  });
 }

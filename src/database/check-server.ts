@@ -1,5 +1,6 @@
-import pg from 'pg';
+import type pg from 'pg';
 import { MOST_CLOCK_DIFFERENCE_MS } from '#src/platform/clock-drift.ts';
+import { withClient } from './client.ts';
 import { readSchemaState, whatIsLacking } from './migrate.ts';
 import { mayReplace, requireSchemaNumber, SCHEMA } from './schema-number.ts';
 
@@ -35,30 +36,25 @@ export const failed = (name: string, detail: string, cure: string): Finding => (
 const OLDEST_POSTGRES = 15;
 const CONNECT_MS = 5_000;
 
-export async function connectOnce(url: string): Promise<pg.Client> {
-  const client = new pg.Client({
-    connectionString: url,
-    application_name: 'check of voting-service',
-    connectionTimeoutMillis: CONNECT_MS,
-    statement_timeout: CONNECT_MS,
-    query_timeout: CONNECT_MS,
-  });
-  // A connection that is lost fails the query that waits on it.
-  client.on('error', () => undefined);
-  await client.connect();
-  return client;
-}
+/** Looks at a database that may not be as this build needs it. */
+export const lookAt = <T>(url: string, look: (client: pg.Client) => Promise<T>): Promise<T> =>
+  withClient(
+    {
+      connectionString: url,
+      application_name: 'check of voting-service',
+      connectionTimeoutMillis: CONNECT_MS,
+      statement_timeout: CONNECT_MS,
+      query_timeout: CONNECT_MS,
+    },
+    look,
+  );
 
 /** Does something on a connection of its own. @throws SchemaRefused where the database is not this build's */
-export async function withConnection<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = await connectOnce(url);
-  try {
+export const withConnection = <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> =>
+  lookAt(url, async (client) => {
     await requireSchemaNumber(client);
-    return await work(client);
-  } finally {
-    await client.end();
-  }
-}
+    return work(client);
+  });
 
 async function checkVersion(client: pg.Client): Promise<Finding> {
   const { rows } = await client.query<{ number: string; text: string }>(
@@ -111,9 +107,8 @@ const pidOf = async (client: pg.Client): Promise<number | undefined> =>
  * A pooler in transaction mode lends a server connection for a transaction. Two connections that stay open then meet the
  * same server process, or one of them meets two; a server and a pooler in session mode never show that.
  */
-async function checkPooler(first: pg.Client, url: string): Promise<Finding> {
-  const second = await connectOnce(url);
-  try {
+const checkPooler = (first: pg.Client, url: string): Promise<Finding> =>
+  lookAt(url, async (second) => {
     const before = await pidOf(first);
     await second.query('BEGIN');
     const other = await pidOf(second);
@@ -125,10 +120,7 @@ async function checkPooler(first: pg.Client, url: string): Promise<Finding> {
       'DATABASE_URL leads to a pooler in transaction mode, where LISTEN, advisory locks and named statements do not last',
       'Name the server itself, or a pooler in session mode. Pause this one before `migrate`, and until it is done.',
     );
-  } finally {
-    await second.end();
-  }
-}
+  });
 
 /** A pooler may drop the settings that every connection asks for. */
 async function checkSettingsKept(client: pg.Client): Promise<Finding> {
@@ -168,9 +160,8 @@ async function checkSchema(client: pg.Client): Promise<Finding> {
  * @param now this machine's clock, Unix milliseconds
  * @throws what a database that cannot be reached throws
  */
-export async function checkServer(url: string, now: () => number): Promise<Finding[]> {
-  const client = await connectOnce(url);
-  try {
+export const checkServer = (url: string, now: () => number): Promise<Finding[]> =>
+  lookAt(url, async (client) => {
     const findings: Finding[] = [];
     // In this order, ended by what makes the rest meaningless: an old server may not know what is asked for next.
     for (const check of [
@@ -187,7 +178,4 @@ export async function checkServer(url: string, now: () => number): Promise<Findi
       if (finding.status === 'failed' && finding.name === 'version') break;
     }
     return findings;
-  } finally {
-    await client.end();
-  }
-}
+  });

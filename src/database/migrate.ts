@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { applyFunctions, dropGoneFunctions, listDiffering } from './apply-functions.ts';
-import { databaseErrorCode } from './client.ts';
+import { databaseErrorCode, withClient } from './client.ts';
 import { endOtherProcesses } from './end-other-processes.ts';
 import { explainDatabaseFault } from './explain-database-fault.ts';
 import { readFunctionSources } from './function-sources.ts';
@@ -171,11 +171,8 @@ interface MigrateOptions {
  */
 export async function migrate(databaseUrl: string, options: MigrateOptions = {}): Promise<void> {
   const { insists = false, say = () => undefined } = options;
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'migration of voting-service' });
-  // A connection that is lost fails the query that waits on it.
-  client.on('error', () => undefined);
-  await client.connect();
-  try {
+  const config = { connectionString: databaseUrl, application_name: 'migration of voting-service' };
+  await withClient(config, async (client) => {
     await takeTurn(client, say);
     const state = await readSchemaState(client);
     const lacking = whatIsLacking(state);
@@ -190,20 +187,11 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
     const apply = () => whileLocked(client, applyOnce, say);
     if (state.schema === undefined || whyNotServed(state.schema) === undefined) await apply();
     else await replaceBuild(client, apply, say);
-  } finally {
-    await client.end();
-  }
+  });
 }
 
-async function readStateOf(databaseUrl: string): Promise<SchemaState> {
-  const client = new pg.Client({ connectionString: databaseUrl, application_name: 'check of voting-service' });
-  await client.connect();
-  try {
-    return await readSchemaState(client);
-  } finally {
-    await client.end();
-  }
-}
+const readStateOf = (databaseUrl: string): Promise<SchemaState> =>
+  withClient({ connectionString: databaseUrl, application_name: 'check of voting-service' }, readSchemaState);
 
 /**
  * What an operator's `migrate` would do: the schema numbers, what is lacking in one line, and the names of the migrations and

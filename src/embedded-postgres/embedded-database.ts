@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import pg from 'pg';
+import { databaseErrorCode, withClient } from '#src/database/client.ts';
 import { prepareBinaries } from './binaries.ts';
 import { type Cluster, clusterUrl, DATABASE_NAME, prepareCluster, readPassword } from './cluster.ts';
 import { openHome, serverUserOf } from './home.ts';
@@ -91,22 +91,14 @@ function superviseServer(
 }
 
 async function ensureDatabase(cluster: Cluster, port: number): Promise<void> {
-  const client = new pg.Client({ connectionString: clusterUrl(port, cluster.password) });
-  try {
-    await client.connect();
-    return;
-  } catch (fault) {
-    if (!(fault instanceof pg.DatabaseError) || fault.code !== UNKNOWN_DATABASE) throw fault;
-  } finally {
-    await client.end();
-  }
-  const maintenance = new pg.Client({ connectionString: clusterUrl(port, cluster.password, 'postgres') });
-  await maintenance.connect();
-  try {
-    await maintenance.query(`CREATE DATABASE ${DATABASE_NAME}`);
-  } finally {
-    await maintenance.end();
-  }
+  const connecting = withClient({ connectionString: clusterUrl(port, cluster.password) }, async () => true);
+  const isThere = await connecting.catch((fault: unknown) => {
+    if (databaseErrorCode(fault) !== UNKNOWN_DATABASE) throw fault;
+    return false;
+  });
+  if (isThere) return;
+  const maintenance = { connectionString: clusterUrl(port, cluster.password, 'postgres') };
+  await withClient(maintenance, (client) => client.query(`CREATE DATABASE ${DATABASE_NAME}`));
 }
 
 async function startLocked(
