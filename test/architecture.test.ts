@@ -60,9 +60,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 559,
   accounts: 998,
   webhooks: 2577,
-  'voting-events': 5060,
+  'voting-events': 5056,
   'ballot-definition': 4150,
-  voters: 5594,
+  voters: 5582,
   payments: 4457,
   credits: 745,
   ballots: 3321,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4417,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 66_445;
+const LINES_OF_ALL = 66_429;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 46;
 

@@ -1,9 +1,10 @@
 import { and, asc, eq, getTableColumns, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
+import type { z } from 'zod';
 import { type Executor, isTrue, type Transaction, valuesOf } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import { voters } from './tables.ts';
-import type { KeyStatus, Voter, VoterStatus } from './voter.ts';
+import type { listVotersQuery, Voter } from './voter.ts';
 import type { Identity } from './voter-identity.ts';
 
 export type NewVoter = typeof voters.$inferInsert;
@@ -70,14 +71,10 @@ export async function findVoterByIdentity(
   return voter;
 }
 
-interface VoterFilter {
-  readonly search: string | undefined;
-  readonly status: VoterStatus | undefined;
-  readonly groupId: string | undefined;
-  readonly voted: boolean | undefined;
-  readonly keyStatus: KeyStatus | undefined;
+type VoterFilter = Pick<z.output<typeof listVotersQuery>, 'search' | 'status' | 'groupId' | 'keyStatus'> & {
+  readonly voted?: boolean | undefined;
   readonly after: string | undefined;
-}
+};
 
 /** Rows that a filtered page reads at most, so that its cost does not grow with the roll. */
 const LOOKED_AT = 1_000;

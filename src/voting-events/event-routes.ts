@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { Hono } from 'hono';
-import type { Executor } from '#src/database/client.ts';
+import { type Executor, valuesOf } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
@@ -32,10 +32,11 @@ async function countIn(executor: Executor, events: readonly VotingEvent[]): Prom
   for (const { id, rehearsalSince } of events) {
     if (rehearsalSince === null) continue;
     // One by one, by the ID as a value: for a row of the statement the planner reads the boxes of all events.
-    const { rows: counted } = await executor.execute<{ ballots: number }>(sql`
+    const statement = sql`
       SELECT (SELECT count(*)::int FROM ballot_queue WHERE voting_event_id = ${id})
-        + (SELECT coalesce(sum(ballots), 0)::int FROM ballot_blocks WHERE voting_event_id = ${id}) AS ballots`);
-    counts.set(id, { waiting: counts.get(id)?.waiting === true, ballots: counted[0]?.ballots ?? 0 });
+        + (SELECT coalesce(sum(ballots), 0)::int FROM ballot_blocks WHERE voting_event_id = ${id})`;
+    const [ballots = 0] = await valuesOf<number>(executor, statement);
+    counts.set(id, { waiting: counts.get(id)?.waiting === true, ballots });
   }
   return counts;
 }
@@ -61,22 +62,18 @@ export function eventRouter(deps: Deps): Hono<Env> {
     }),
     async (c) => {
       const { limit, cursor, ...filter } = c.get('query');
-      const name = canonicalJson(['voting-events', c.get('caller').accountId, filter]);
+      const { accountId } = c.get('caller');
+      const name = canonicalJson(['voting-events', accountId, filter]);
       const after = decodeCursor(deps.secrets, name, cursor);
       const nowMs = deps.clock.now();
-      const { search, status, type } = filter;
-      const rows = await listEvents(
-        deps.db,
-        { accountId: c.get('caller').accountId, search, status, type, after, nowMs },
-        limit,
-      );
+      const rows = await listEvents(deps.db, { ...filter, accountId, after, nowMs }, limit);
       const { page: found, nextCursor } = cutPage(
         rows,
         limit,
         (row) => row.id,
         (key) => encodeCursor(deps.secrets, name, key),
       );
-      const page = await withoutForgedShares(deps, c.get('caller').accountId, found);
+      const page = await withoutForgedShares(deps, accountId, found);
       const counts = await countIn(deps.db, page);
       return answer(
         c,

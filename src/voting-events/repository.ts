@@ -1,5 +1,6 @@
 import { and, asc, eq, getTableColumns, gt, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { unionAll } from 'drizzle-orm/pg-core';
+import type { z } from 'zod';
 import { type Executor, isTrue, type Transaction, valuesOf, violatedConstraint } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { holdsText } from '#src/database/search.ts';
@@ -7,6 +8,7 @@ import type { TaggedRows } from '#src/database/tagged-rows.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import type { listEventsQuery } from './event-body.ts';
 import { type DECIDING_COLUMNS, isGenuineEvent, rowOfEvent, rowOfInvite, tagOfEvent, UNSET } from './event-tag.ts';
 import { missedStart } from './lifecycle.ts';
 import { NO_POSITION, type OpeningFacts } from './opening.ts';
@@ -294,11 +296,8 @@ export const hasConfirmedBallots = (executor: Executor, eventId: string): Promis
            EXISTS (SELECT 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}) AS found`,
   );
 
-interface EventFilter {
+interface EventFilter extends Pick<z.output<typeof listEventsQuery>, 'search' | 'status' | 'type'> {
   readonly accountId: string;
-  readonly search: string | undefined;
-  readonly status: ShownStatus | undefined;
-  readonly type: EventType | undefined;
   readonly after: string | undefined;
   readonly nowMs: number;
 }
