@@ -10,6 +10,7 @@ import { createPaidEvent, type PaidEvent, PROVIDERS, usePaidService } from '#tes
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { HABITS, type Habit } from './habits.ts';
 import { type Begun, Merchant } from './merchant.ts';
+import { readProvider, type There } from './read-provider.ts';
 
 const SEED = Number(process.env['MONEY_SEED'] ?? 1);
 const PAYMENTS = Number(process.env['MONEY_PAYMENTS'] ?? 40);
@@ -22,70 +23,6 @@ const write = (line: string): void => {
   if (typeof alarm === 'string' && typeof attempt === 'string') told.push({ attempt, alarm });
 };
 const paid = await usePaidService({ log: createLog('error', { write }) });
-
-/** A payment at its provider. */
-interface There {
-  readonly amountMinor: number;
-  /** What refunds and lost disputes took of it; a payer's own fees left out. */
-  readonly backMinor: number;
-}
-
-type Raw = Readonly<Record<string, unknown>>;
-
-/** Every row of a list, as the provider gives it: no adapter of the service reads the other side of the books. */
-async function readRaw({ secretKey }: PaidEvent, path: string): Promise<Raw[]> {
-  const rows: Raw[] = [];
-  for (let page = 1; ; page += 1) {
-    const after = rows.at(-1)?.['id'];
-    const from = path.startsWith('/v1/')
-      ? after === undefined
-        ? ''
-        : `&starting_after=${String(after)}`
-      : `&page=${page}`;
-    const url = `${paid.sandbox.url}${path}?${path.startsWith('/v1/') ? 'limit' : 'perPage'}=100${from}`;
-    const answer = await fetch(url, { headers: { authorization: `Bearer ${secretKey}` } });
-    const { data } = (await answer.json()) as { data: Raw[] };
-    rows.push(...data);
-    if (data.length < 100) return rows;
-  }
-}
-
-const inside = (row: Raw, name: string): Raw => (row[name] ?? {}) as Raw;
-
-/** Where the money of each payment is, by the provider's raw objects. */
-async function readProvider(event: PaidEvent): Promise<Map<string, There>> {
-  const payments = new Map<string, There>();
-  const back = new Map<string, number>();
-  const takeBack = (id: unknown, amount: unknown) => back.set(String(id), (back.get(String(id)) ?? 0) + Number(amount));
-  const keep = (attempt: unknown, id: unknown, amountMinor: number) =>
-    payments.set(String(attempt ?? ''), { amountMinor, backMinor: Math.min(amountMinor, back.get(String(id)) ?? 0) });
-  if (event.provider === 'provider_a') {
-    for (const one of await readRaw(event, '/v1/refunds'))
-      if (one['status'] === 'succeeded') takeBack(one['payment_intent'], one['amount']);
-    for (const one of await readRaw(event, '/v1/disputes'))
-      if (one['status'] === 'lost') takeBack(one['payment_intent'], one['amount']);
-    for (const one of await readRaw(event, '/v1/charges'))
-      if (one['status'] === 'succeeded')
-        keep(inside(one, 'metadata')['paymentAttemptId'], one['payment_intent'], Number(one['amount']));
-    return payments;
-  }
-  const paymentOf = (one: Raw): unknown =>
-    typeof one['transaction'] === 'object' ? inside(one, 'transaction')['id'] : one['transaction'];
-  for (const one of await readRaw(event, '/refund'))
-    if (one['status'] === 'processed') takeBack(paymentOf(one), one['amount']);
-  for (const one of await readRaw(event, '/dispute'))
-    if (one['status'] === 'resolved' && one['resolution'] !== 'declined')
-      takeBack(paymentOf(one), one['refund_amount']);
-  for (const one of await readRaw(event, '/transaction')) {
-    if (one['status'] !== 'success' && one['status'] !== 'reversed') continue;
-    const attempt = `pay_${/^pay-(\w+)\.\d+$/.exec(String(one['reference']))?.[1]}`;
-    // Fees that the payer bore come on top of the price.
-    const surplus = Number(one['amount']) - Number(one['requested_amount'] ?? one['amount']);
-    const isFee = surplus > 0 && surplus <= Number(one['fees'] ?? 0);
-    keep(attempt, one['id'], Number(one['amount']) - (isFee ? surplus : 0));
-  }
-  return payments;
-}
 
 type Row = Readonly<Record<string, unknown>> & { readonly refund: { status: string; amountMinor: number } | null };
 const isKept = ({ status, refundedAt, reversedAt }: Row): boolean =>
@@ -197,7 +134,7 @@ test(`a year of ${PAYMENTS} payments of seed ${SEED} leaves each one's money whe
     const key = { key: event.account.read };
     const base = `/voting-events/${event.id}`;
     const rows: Row[] = demand(await paid.service.call('GET', `${base}/payments`, undefined, key), 200);
-    const there = await readProvider(event);
+    const there = await readProvider(paid.sandbox.url, event);
     const listed = await listOwed(paid.service.deps.db, event.businessId);
     const owed = new Set(listed.map(({ attemptId }) => attemptId));
     // Beside these, payers whom the provider refused while the account was restricted.
