@@ -1,4 +1,4 @@
-import { visitor, votesFor } from '#test/harness/elections.ts';
+import { demand, visitor, votesFor } from '#test/harness/elections.ts';
 import { type PaidEvent, type PaidTestService, PRICE, type TestProvider } from '#test/harness/payments.ts';
 
 export const PURPOSES = ['vote', 'quadratic_credits', 'candidate_registration'] as const;
@@ -45,3 +45,38 @@ export const BUYERS: Readonly<Record<Purpose, Buyer>> = {
     body: ({ positions }) => ({ name: visitor(), positionIds: [positions[0]?.id] }),
   },
 };
+
+/** An event that sells one thing. */
+export interface Shop extends PaidEvent {
+  readonly purpose: Purpose;
+}
+
+/** A shop with a business of its own. @param settings more of the event; an open one unless said otherwise */
+export async function openShop(
+  { poll }: PaidTestService,
+  purpose: Purpose,
+  provider: TestProvider,
+  settings: Readonly<Record<string, unknown>> = {},
+  open = true,
+): Promise<Shop> {
+  const [own, plans] = BUYERS[purpose].plan(provider);
+  return { ...(await poll(provider, { ...own, ...settings }, plans, open)), purpose };
+}
+
+/** How much stands in the event of what payments bought: ballots in its result, credits bought by some of them, candidates. */
+export async function countGiven(
+  { service }: PaidTestService,
+  { purpose, id, account }: Shop,
+  attempts: readonly string[],
+): Promise<number> {
+  if (purpose === 'vote') {
+    const { stats, afterReversals } = demand(await account.get(`/voting-events/${id}/results`), 200);
+    return afterReversals?.ballots ?? stats.ballots;
+  }
+  const text =
+    purpose === 'quadratic_credits'
+      ? `SELECT count(*)::int AS given FROM credit_entries WHERE voting_event_id = $1 AND kind = 'purchase' AND reason = ANY ($2)`
+      : 'SELECT count(*)::int AS given FROM candidates WHERE voting_event_id = $1 AND payment_attempt_id = ANY ($2)';
+  const [row] = await service.query<{ given: number }>(text, [id, attempts]);
+  return row?.given ?? 0;
+}

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { type DatabaseProxy, startDatabaseProxy } from '#test/harness/database-proxy.ts';
-import { demand, finishEvent } from '#test/harness/elections.ts';
-import { decide, type PaidEvent, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
+import { finishEvent } from '#test/harness/elections.ts';
+import { decide, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import { eventually, patiently, type TestAnswer } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 import { startWorkerProcess, type WorkerProcess } from '#test/harness/worker-process.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
-import { BUYERS, PURPOSES, type Purpose } from './buyers.ts';
+import { BUYERS, countGiven, openShop, PURPOSES, type Shop } from './buyers.ts';
 import { Merchant } from './merchant.ts';
 import { readProvider } from './read-provider.ts';
 
@@ -25,8 +25,7 @@ type Act = (typeof ACTS)[number];
 const MOST_STEPS = 60;
 
 interface Plan {
-  readonly purpose: Purpose;
-  readonly event: PaidEvent;
+  readonly event: Shop;
   readonly act: Act;
   readonly step: number;
   readonly side: 'before' | 'after';
@@ -87,7 +86,7 @@ type Ask = (path: string, body: object) => Promise<TestAnswer | undefined>;
 
 /** What the payer sends, and learns from the answer. */
 async function act(plan: Plan, payer: Payer, ask: Ask, body: object): Promise<void> {
-  const { path } = BUYERS[plan.purpose];
+  const { path } = BUYERS[plan.event.purpose];
   if (plan.act === 'first call') {
     const answer = await ask(path, { email: 'payer@mail.example', returnUrl: RETURN_URL, ...body });
     const data = answer?.body.data;
@@ -96,7 +95,7 @@ async function act(plan: Plan, payer: Payer, ask: Ask, body: object): Promise<vo
   }
   if (plan.act === 'second call') {
     const answer = await ask(path, { paymentAttemptId: payer.attempt });
-    if (plan.purpose === 'vote') payer.code = answer?.body.data?.confirmationCode;
+    if (plan.event.purpose === 'vote') payer.code = answer?.body.data?.confirmationCode;
   }
   if (plan.act === 'confirm') await ask('ballot/confirm', { confirmationCode: payer.code });
 }
@@ -141,22 +140,22 @@ async function isDone({ act }: Plan, { attempt }: Payer): Promise<boolean> {
 }
 
 /** As if four days had passed since the payment. */
-async function age(event: PaidEvent): Promise<void> {
+async function age(event: Shop): Promise<void> {
   const aged = `UPDATE payment_attempts SET paid_at = paid_at - 345600000::bigint, succeeded_at = succeeded_at - 345600000::bigint,
     expires_at = least(expires_at, 1), check_at = least(check_at, 1), asking_until = NULL, asking_by = NULL WHERE voting_event_id = $1 AND status IN ('created', 'pending', 'succeeded')`;
   await merchant.query(aged, [event.id]);
 }
 
-function sendMessagesTo({ secretKey, provider, businessId }: PaidEvent, port: number): void {
+function sendMessagesTo({ secretKey, provider, businessId }: Shop, port: number): void {
   sandbox.registerWebhook(secretKey, `http://127.0.0.1:${port}/provider-webhooks/${provider}/${businessId}`);
 }
 
 /** One payment up to the act, the act with its kill, and a repeat where the payer is one who repeats. @returns whether the kill came */
 async function play(plan: Plan): Promise<boolean> {
   victim ??= await startVictim();
-  const { event, purpose } = plan;
+  const { event } = plan;
   const payer: Payer = {};
-  const body = BUYERS[purpose].body(event);
+  const body = BUYERS[event.purpose].body(event);
   for (const before of ACTS.slice(0, ACTS.indexOf(plan.act))) {
     if (before === 'message') {
       await decide(payer.url ?? '', 'pay');
@@ -185,7 +184,7 @@ async function play(plan: Plan): Promise<boolean> {
 }
 
 /** Time passes, and jobs run: no payer and no organizer calls. */
-async function endAll(events: readonly PaidEvent[]): Promise<void> {
+async function endAll(events: readonly Shop[]): Promise<void> {
   for (let round = 0; round < 3; round += 1) {
     for (const event of events) await age(event);
     await merchant.look(
@@ -196,18 +195,17 @@ async function endAll(events: readonly PaidEvent[]): Promise<void> {
 }
 
 test(`a process killed at ${KILLS} steps of payments of seed ${SEED} leaves one effect of each, and each ends by itself`, async () => {
-  const scenes: { purpose: Purpose; event: PaidEvent }[] = [];
-  for (const purpose of PURPOSES)
-    for (const one of PROVIDERS) scenes.push({ purpose, event: await paid.poll(one, ...BUYERS[purpose].plan(one)) });
-  const plans = scenes.flatMap((scene) =>
-    ACTS.filter((name) => name !== 'confirm' || scene.purpose === 'vote').map((name) => ({ ...scene, act: name })),
+  const shops: Shop[] = [];
+  for (const purpose of PURPOSES) for (const one of PROVIDERS) shops.push(await openShop(paid, purpose, one));
+  const plans = shops.flatMap((event) =>
+    ACTS.filter((name) => name !== 'confirm' || event.purpose === 'vote').map((name) => ({ event, act: name })),
   );
   const killed = new Map<string, number>();
   let kills = 0;
   const kill = async (plan: Plan): Promise<boolean> => {
     const came = await play(plan);
     kills += came ? 1 : 0;
-    const name = `${plan.purpose}, ${plan.act}`;
+    const name = `${plan.event.purpose}, ${plan.act}`;
     if (came) killed.set(name, Math.max(killed.get(name) ?? 0, plan.step));
     return came;
   };
@@ -224,11 +222,11 @@ test(`a process killed at ${KILLS} steps of payments of seed ${SEED} leaves one 
     }
   }
   await victim?.kill();
-  const events = scenes.map(({ event }) => event);
-  await endAll(events);
+  await endAll(shops);
 
   const amiss: string[] = [];
-  for (const { purpose, event } of scenes) {
+  for (const event of shops) {
+    const { purpose } = event;
     if (purpose === 'vote') {
       // A ballot that was cast and never confirmed is dropped with its event.
       await event.change({ status: 'closed' });
@@ -237,11 +235,11 @@ test(`a process killed at ${KILLS} steps of payments of seed ${SEED} leaves one 
     }
     const there = await readProvider(sandbox.url, event);
     const { rows } = await merchant.query('SELECT * FROM payment_attempts WHERE voting_event_id = $1', [event.id]);
-    let kept = 0;
+    const kept: string[] = [];
     for (const row of rows) {
       const money = there.get(row.id);
       const isKept = row.status === 'fulfilled' && row.refunded_at === null;
-      kept += isKept ? 1 : 0;
+      if (isKept) kept.push(row.id);
       const said = `${purpose} through ${event.provider}, ${row.id}: ${row.status}, ${JSON.stringify(money)}`;
       if (!['fulfilled', 'cancelled', 'failed'].includes(row.status)) amiss.push(`has not ended: ${said}`);
       if (isKept && (money === undefined || money.backMinor !== 0)) amiss.push(`given, and not paid: ${said}`);
@@ -249,19 +247,9 @@ test(`a process killed at ${KILLS} steps of payments of seed ${SEED} leaves one 
         amiss.push(`paid for nothing: ${said}`);
     }
     expect([...there.keys()].filter((id) => !rows.some((row) => row.id === id))).toEqual([]);
-    expect([event.provider, purpose, await countGiven(purpose, event)]).toEqual([event.provider, purpose, kept]);
+    const given = await countGiven(paid, event, kept);
+    expect([event.provider, purpose, given]).toEqual([event.provider, purpose, kept.length]);
   }
   expect(amiss).toEqual([]);
   console.info([...killed].map(([name, step]) => `${name}: to step ${step}`).join('; '));
 }, 7_200_000);
-
-/** What stands in the event of what payments bought: counted ballots, purchases of credits, candidates. */
-async function countGiven(purpose: Purpose, event: PaidEvent): Promise<number> {
-  if (purpose === 'vote')
-    return demand(await event.account.get(`/voting-events/${event.id}/results`), 200).stats.ballots;
-  const text =
-    purpose === 'quadratic_credits'
-      ? `SELECT count(*)::int AS given FROM credit_entries WHERE voting_event_id = $1 AND kind = 'purchase'`
-      : 'SELECT count(*)::int AS given FROM candidates WHERE voting_event_id = $1 AND payment_attempt_id IS NOT NULL';
-  return (await merchant.query(text, [event.id])).rows[0].given;
-}
