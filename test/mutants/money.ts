@@ -29,16 +29,10 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       '',
     ],
     [
-      ['paysAnotherAmount', 'paysAnotherAmountAndHasItBack'],
+      ['paysAnotherAmount'],
       'any amount buys',
       '  if (mismatch !== null) return alarm(tx, deps, attempt, payment, mismatch);\n',
       '',
-    ],
-    [
-      ['paysAnotherAmountAndHasItBack'],
-      'a mismatch that was paid back stays on the list',
-      "if (attempt.endReason === 'amount_mismatch' && attempt.providerPaymentId === providerPaymentId) {",
-      'if (attempt === undefined) {',
     ],
     [
       ['merchantPaysBack', 'bankTakesBack', 'merchantPaysBackInParts', 'disputeIsLost'],
