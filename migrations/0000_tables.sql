@@ -441,19 +441,6 @@ CREATE TABLE "roll_imports" (
 	CONSTRAINT "roll_imports_voting_event_id_request_key_pk" PRIMARY KEY("voting_event_id","request_key")
 );
 
-CREATE TABLE "voter_imports" (
-	"voting_event_id" text NOT NULL,
-	"file_hash" "bytea" NOT NULL,
-	"lines_done" bigint NOT NULL,
-	"accepted" bigint NOT NULL,
-	"rejected" bigint NOT NULL,
-	"existing" bigint NOT NULL,
-	"report_bytes" bigint NOT NULL,
-	"started_at" bigint NOT NULL,
-	"finished_at" bigint,
-	CONSTRAINT "voter_imports_voting_event_id_file_hash_pk" PRIMARY KEY("voting_event_id","file_hash")
-);
-
 CREATE TABLE "voter_keys" (
 	"voting_event_id" text NOT NULL,
 	"voter_id" text NOT NULL,
@@ -648,7 +635,6 @@ ALTER TABLE "notifications" ADD CONSTRAINT "notifications_voting_event_id_voting
 ALTER TABLE "participation" ADD CONSTRAINT "participation_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "roll_sums" ADD CONSTRAINT "roll_sums_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "roll_copies" ADD CONSTRAINT "roll_copies_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
-ALTER TABLE "voter_imports" ADD CONSTRAINT "voter_imports_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "voters" ADD CONSTRAINT "voters_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "event_invites" ADD CONSTRAINT "event_invites_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "event_invites" ADD CONSTRAINT "event_invites_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "accounts"("id");

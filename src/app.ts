@@ -16,7 +16,7 @@ import { guardConsole } from '#src/console/guard-console.ts';
 import { consoleRouter } from '#src/console/routes.ts';
 import { publicCreditRouter } from '#src/credits/public-routes.ts';
 import { admitKeyless } from '#src/http/admit-keyless.ts';
-import { authenticate } from '#src/http/authenticate.ts';
+import { type Authentication, authenticate } from '#src/http/authenticate.ts';
 import { checkHeaders } from '#src/http/check-headers.ts';
 import { checkScope } from '#src/http/check-scope.ts';
 import type { Env } from '#src/http/env.ts';
@@ -69,6 +69,7 @@ export function createApp(
   rateLimiter: RateLimiter,
   readHealth: () => Promise<Health>,
   observe: (request: TraceableRequest) => void,
+  authenticator: Authentication = deps.authenticator,
 ): Hono<Env> {
   const { config } = deps;
   const app = new Hono<Env>();
@@ -78,7 +79,7 @@ export function createApp(
   app.use('/console/*', guardConsole); // 404
   app.use(findOperation(app, () => operations)); // 404, 400
   app.use(shedLoad(deps.load)); // 500
-  app.use(authenticate({ authenticator: deps.authenticator, rateLimiter, trustProxy: config.trustProxy })); // 401
+  app.use(authenticate({ authenticator, rateLimiter, trustProxy: config.trustProxy })); // 401
   app.use(limitRate(rateLimiter)); // 429
   app.use(admitKeyless((idOrCode) => requireOpenLog(deps, idOrCode))); // 401
   app.use(checkScope); // 403

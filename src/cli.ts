@@ -68,6 +68,7 @@ const cli: Cli = {
     isRemote = true;
     return (await import('#src/run-remote.ts')).withApi(work, isJson());
   },
+  withOwnService: async (event, work) => (await import('#src/run-command.ts')).withOwnService(event, work, isJson()),
   hasApiKey: async () => (await import('#src/run-remote.ts')).isRemote(),
   json: isJson,
   paymentCredentials: async () => (await import('#src/config.ts')).readPaymentCredentials(),

@@ -5,7 +5,7 @@ import type { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import type { NoteSigner } from '#src/ballot-log/signed-note.ts';
 import type { BallotWriter } from '#src/ballots/repository.ts';
 import type { ConsoleFeed } from '#src/console/console-feed.ts';
-import type { Database } from '#src/database/client.ts';
+import type { Database, Transaction } from '#src/database/client.ts';
 import type { DatabaseClock } from '#src/database/database-clock.ts';
 import type { IdempotencyStore } from '#src/http/idempotency.ts';
 import type { Load } from '#src/http/load.ts';
@@ -20,11 +20,11 @@ import type { ThreadPool } from '#src/platform/thread-pool.ts';
 import type { Counting } from '#src/results/counting.ts';
 import type { ServiceLogKey } from '#src/service-log/sequence-service-log.ts';
 import type { DomainCheck } from '#src/voters/register-voter.ts';
-import type { EventCache } from '#src/voting-events/access.ts';
+import type { EventCache, Organizer } from '#src/voting-events/access.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import type { EndRecorder, EventDeps } from '#src/voting-events/create-event.ts';
+import type { EndRecorder } from '#src/voting-events/create-event.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
-import type { RehearsalDeps } from '#src/voting-events/rehearsal.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { OwnInbox } from '#src/webhooks/own-inbox.ts';
 import type { Config } from './config.ts';
 
@@ -61,8 +61,10 @@ export interface Deps {
   readonly ballotKeys: BallotKeys;
   /** Records the ends of events in their logs. */
   readonly endRecorder: EndRecorder;
-  readonly takeApprovalsBack: RehearsalDeps['takeApprovalsBack'];
-  readonly giveOptions: EventDeps['giveOptions'];
+  /** Lets voters wait again whom a key approved in the rehearsal; the room of the voters writes their tags. */
+  readonly takeApprovalsBack: (tx: Transaction, event: VotingEvent) => Promise<void>;
+  /** Gives Yes, No and Abstain to each referendum without candidates. */
+  readonly giveOptions: (tx: Transaction, organizer: Organizer) => Promise<void>;
   /** Signs the checkpoints of ballot logs, and the promises to voters. */
   readonly logKey: NoteSigner;
   /** Remembers outside of the database what was signed last. */

@@ -1,7 +1,12 @@
+import { randomBytes } from 'node:crypto';
 import { readSandboxAddress } from '#sandbox/sandbox-address.ts';
+import { VotingServiceError } from '#sdk/index.ts';
+import { unauthorized } from '#src/accounts/authenticate.ts';
+import { findAccount } from '#src/accounts/repository.ts';
+import { createApp } from '#src/app.ts';
 import type { Answer, Cli } from '#src/commands/cli.ts';
 import { print } from '#src/commands/print.ts';
-import { RollRefused } from '#src/commands/read-lines.ts';
+import { FileRefused } from '#src/commands/read-lines.ts';
 import { ConfigError, loadEnvironmentFile, readConfig, readProgramFolders } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
@@ -10,19 +15,25 @@ import { findSchemaRefusal } from '#src/database/schema-number.ts';
 import type { Deps } from '#src/deps.ts';
 import { connectEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
 import { EmbeddedDatabaseInUse } from '#src/embedded-postgres/lock.ts';
+import type { Authentication } from '#src/http/authenticate.ts';
+import { type Caller, OPERATOR } from '#src/http/caller.ts';
+import { RateLimiter } from '#src/http/rate-limit.ts';
 import { PaymentProviderRefused, PaymentProviderUnavailable } from '#src/payment-providers/provider.ts';
 import { systemClock } from '#src/platform/clock.ts';
-import { ApiError, conflict, type Issue } from '#src/platform/errors.ts';
+import { ApiError, conflict, type Issue, notFound } from '#src/platform/errors.ts';
 import { explainFileFault } from '#src/platform/explain-file-fault.ts';
 import { FolderUnusable } from '#src/platform/key-folders.ts';
 import { createLog } from '#src/platform/log.ts';
 import { checkStart, joinRunning, withSecretKey } from '#src/prepare-start.ts';
+import { openClients } from '#src/run-remote.ts';
+import { listen } from '#src/server/listen.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
+import { requireRoomForVoters } from '#src/voters/voter-places.ts';
+import { findAnyEvent } from '#src/voting-events/access.ts';
 
 // What commands do their work with. Loaded when one does: help and completion need nothing of it.
 
 const REFUSED = 1;
-
 /** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
 export async function withDeps(work: (deps: Deps) => Promise<Answer>, json: boolean): Promise<void> {
   loadEnvironmentFile();
@@ -47,6 +58,42 @@ export async function withDeps(work: (deps: Deps) => Promise<Answer>, json: bool
   } finally {
     await database?.stop();
   }
+}
+
+/** Serves the API to this process alone while a command works with it, as the account of an event: the operator needs no key of it. */
+export async function withOwnService(
+  reference: string,
+  work: Parameters<Cli['withOwnService']>[1],
+  json: boolean,
+): Promise<void> {
+  await withDeps(async (deps) => {
+    const event = await findAnyEvent(deps.db, reference);
+    const account = await findAccount(deps.db, event.accountId);
+    if (account === undefined) throw notFound();
+    // Everybody on this machine can reach the port: the key is of this run alone.
+    const key = randomBytes(32).toString('hex');
+    const caller: Caller = {
+      ...{ keyId: OPERATOR, keyName: OPERATOR, keyHint: '', keyExpiresAt: null, keyCreatedAt: 0 },
+      ...{ accountId: account.id, accountName: account.name, plan: account.plan, votingEventId: null },
+      scopes: ['read', 'write'],
+      requestsPerMinute: 1_000_000,
+    };
+    const authenticator: Authentication = {
+      async authenticate(authorization) {
+        if (authorization !== `Bearer ${key}`) throw unauthorized();
+        return caller;
+      },
+    };
+    const noHealth = () => Promise.reject(new Error('a command has no health'));
+    const app = createApp(deps, new RateLimiter(), noHealth, () => undefined, authenticator);
+    const listener = await listen({ fetch: (request, env) => app.fetch(request, env), port: 0, host: '127.0.0.1' });
+    try {
+      const clients = openClients({ baseUrl: `http://127.0.0.1:${listener.port}`, key });
+      return await work(...clients, (count) => requireRoomForVoters(deps.db, deps, event.id, account.plan, count));
+    } finally {
+      await listener.close(0);
+    }
+  }, json);
 }
 
 /** Gives the settings, with the address of the embedded database where there is no other; nothing is migrated or checked. */
@@ -87,7 +134,7 @@ export async function withPrograms(work: Parameters<Cli['withPrograms']>[0], jso
   show(await work(readProgramFolders()), json);
 }
 
-function wordsOfRefusal(fault: ApiError): string {
+function wordsOfRefusal(fault: ApiError | VotingServiceError): string {
   if (fault.code === 'not_found') return 'there is nothing with this ID or code.';
   const issues = (fault.details?.['issues'] ?? []) as readonly Issue[];
   return issues.length > 1 ? issues.map(({ field, message }) => `\n  ${field}: ${message}`).join('') : fault.message;
@@ -96,9 +143,9 @@ function wordsOfRefusal(fault: ApiError): string {
 /** What was wrong, for the person who typed the command; undefined for a fault of our own, which keeps its stack. */
 export function wordsOf(fault: unknown): string | undefined {
   if (fault instanceof ConfigError || fault instanceof EmbeddedDatabaseInUse) return fault.message;
-  if (fault instanceof RollRefused) return `Refused: ${fault.message}`;
+  if (fault instanceof FileRefused) return `Refused: ${fault.message}`;
   if (fault instanceof FolderUnusable) return `Refused: ${fault.message}.`;
-  if (fault instanceof ApiError) return `Refused: ${wordsOfRefusal(fault)}`;
+  if (fault instanceof ApiError || fault instanceof VotingServiceError) return `Refused: ${wordsOfRefusal(fault)}`;
   if (fault instanceof PaymentProviderUnavailable || fault instanceof PaymentProviderRefused)
     return `Refused: ${fault.message}. Check the credentials, and that the provider can be reached.`;
   const refusal = fault instanceof StartRefused ? fault : findSchemaRefusal(fault);

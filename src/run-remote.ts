@@ -24,11 +24,25 @@ export function isRemote(): boolean {
 /** Does the work with a client of the service, and prints. @throws ConfigError without a key */
 export async function withApi(work: Parameters<Cli['withApi']>[0], json: boolean): Promise<void> {
   loadEnvironmentFile();
-  const { baseUrl, key } = readApiAccess();
-  const clientOf = (maxRetries: number) => new VotingService({ baseUrl, key, maxRetries, timeoutMs: TIMEOUT_MS });
-  const answer: Answer = await work(clientOf(MAX_RETRIES), clientOf(PATIENT_RETRIES));
+  const answer: Answer = await work(...openClients(readApiAccess()));
   print(answer, json);
   if (answer.refused === true) process.exitCode = REFUSED;
+}
+
+/** A client, one that is patient, and whether the last answer to them was the stored one of an earlier request. */
+export function openClients({
+  baseUrl,
+  key,
+}: ReturnType<typeof readApiAccess>): Parameters<Parameters<Cli['withApi']>[0]> {
+  let isReplayed = false;
+  const noting: typeof fetch = async (url, init) => {
+    const response = await fetch(url, init);
+    isReplayed = response.headers.has('Idempotent-Replayed');
+    return response;
+  };
+  const clientOf = (maxRetries: number) =>
+    new VotingService({ baseUrl, key, maxRetries, timeoutMs: TIMEOUT_MS, fetch: noting });
+  return [clientOf(MAX_RETRIES), clientOf(PATIENT_RETRIES), () => isReplayed];
 }
 
 /** What a service refused, for programs. */

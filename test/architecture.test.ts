@@ -53,16 +53,16 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2095,
   database: 1921,
   'embedded-postgres': 1084,
-  http: 4199,
+  http: 4202,
   server: 793,
   reference: 2916,
   jobs: 626,
   mail: 559,
-  accounts: 983,
+  accounts: 984,
   webhooks: 2577,
   'voting-events': 5269,
-  'ballot-definition': 4163,
-  voters: 5987,
+  'ballot-definition': 4157,
+  voters: 5801,
   payments: 4457,
   credits: 745,
   ballots: 3321,
@@ -72,12 +72,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   results: 6701,
   console: 1251,
   demo: 488,
-  commands: 4781,
+  commands: 4596,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_407;
+const LINES_OF_ALL = 67_097;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 48;
+const SMALL_FILES = 46;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

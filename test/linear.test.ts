@@ -147,7 +147,7 @@ const OTHERS: Readonly<Record<string, readonly ((called: Called, text: string) =
   'src/commands/read-roll.ts readRoll': [
     async (read, text) => {
       writeFileSync(ROLL, `name,email\n${text}\n`);
-      return Array.fromAsync(read(await scanRoll(ROLL, 'csv'), 0, new Map()) as AsyncIterable<unknown>);
+      return Array.fromAsync(read(await scanRoll(ROLL, 'csv'), new Map()) as AsyncIterable<unknown>);
     },
   ],
   'verifier/json.ts sortedJson': [(write, text) => write({ [text]: [...text] })],

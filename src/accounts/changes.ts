@@ -2,6 +2,7 @@ import { and, asc, desc, eq, gt, type SQL } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
+import { OPERATOR } from '#src/http/caller.ts';
 import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
@@ -21,6 +22,20 @@ export interface Change {
   readonly before?: Record<string, unknown>;
   readonly after?: Record<string, unknown>;
 }
+
+/** A change of an event, or of what it holds, that a caller asked for. */
+export const changeBy = (
+  {
+    event,
+    caller,
+  }: {
+    readonly event: { readonly id: string; readonly accountId: string };
+    readonly caller: { readonly keyId: string };
+  },
+  action: string,
+  resource: string,
+  sides: Pick<Change, 'before' | 'after'> = {},
+): Change => ({ accountId: event.accountId, votingEventId: event.id, keyId: caller.keyId, action, resource, ...sides });
 
 /** Longer values are stored as length and hash: enough to see a change, and to compare a text that somebody kept. */
 const MAX_VALUE_LENGTH = 320;
@@ -47,7 +62,7 @@ export async function recordChange(
     id: deps.ids.sortable('aud'),
     accountId: change.accountId,
     votingEventId: change.votingEventId,
-    keyId: change.keyId,
+    keyId: change.keyId === OPERATOR ? null : change.keyId,
     action: change.action,
     resource: change.resource,
     before: shortened(change.before),

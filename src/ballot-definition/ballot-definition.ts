@@ -1,14 +1,12 @@
 import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { findTarget } from '#src/http/find-target.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
-import type { Log } from '#src/platform/log.ts';
-import { type EventCache, requireVoteCaller } from '#src/voting-events/access.ts';
+import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { endsOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';
-import { nameKeyOf } from './group.ts';
 import { listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
 import type { Candidate, Group, Position, Sponsor } from './types.ts';
 
@@ -170,13 +168,7 @@ export async function requireBallotDefinition(
 }
 
 /** 404 and 403 of an operation for a vote key, with the ballot of the event. */
-export const loadPublicBallotDefinition = (deps: {
-  events: EventCache;
-  definitions: BallotDefinitionCache;
-  clock: Clock;
-  db: Database;
-  log: Log;
-}) =>
+export const loadPublicBallotDefinition = (deps: Pick<Deps, 'events' | 'definitions' | 'clock' | 'db' | 'log'>) =>
   findTarget(async (c) => {
     const caller = await requireVoteCaller(deps, c);
     const definition = await requireBallotDefinition(deps.definitions, caller.event);
@@ -193,11 +185,6 @@ export async function listGroupIds(executor: Executor, eventId: string): Promise
 export async function listKeptGroupIds(executor: Executor, eventId: string): Promise<string[]> {
   const asked = (await listPositions(executor, eventId)).flatMap(({ groupId }) => groupId ?? []);
   return [...(await listGroupIds(executor, eventId)), ...asked];
-}
-
-/** The IDs of an event's groups by the key of their names, for rows that people wrote. */
-export async function listGroupIdsByName(executor: Executor, eventId: string): Promise<Map<string, string>> {
-  return new Map((await listGroups(executor, eventId)).map(({ id, name }) => [nameKeyOf(name), id]));
 }
 
 /** Every price that an event and its positions ask for. */

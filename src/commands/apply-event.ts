@@ -83,7 +83,6 @@ type Difference = Resources['DefinitionDifference'];
 const bodyOf = (file: DefinitionFile): Body => file as unknown as Body;
 const storedOf = (definition: Resources['Definition']): DefinitionFile => definition as unknown as DefinitionFile;
 
-/** The event's ID or code by which the file is applied. */
 function referenceOf({ file, event }: ApplyOptions, definition: DefinitionFile): string {
   const code = definition.event['code'];
   if (event !== undefined) return event;
@@ -127,7 +126,6 @@ const changesOf = ({ before, after, action }: Difference): string =>
         .map((name) => `${name}: ${shortly(before?.[name])} → ${shortly(after?.[name])}`)
         .join('; ');
 
-/** What a row is called, by its ID. */
 function namesOf(...files: readonly DefinitionFile[]): ReadonlyMap<unknown, string> {
   const rows = files.flatMap((file) => KINDS.flatMap((kind): readonly FileRow[] => file[kind]));
   return new Map(rows.map((row) => [row.id, titleOf(row)]));
@@ -179,7 +177,6 @@ function answerOf({ options, code, votingEventId, action, changes, shown, missin
   };
 }
 
-/** Every row of a file that makes an event. */
 const createdRows = (definition: DefinitionFile): Row[] => [
   { kind: 'event', action: 'created', name: titleOf(definition.event), changes: '' },
   ...KINDS.flatMap((kind) =>

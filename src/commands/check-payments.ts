@@ -5,7 +5,6 @@ import { findBusinessEver, openCredentials } from '#src/payments/business-reposi
 import { notFound } from '#src/platform/errors.ts';
 import type { Answer } from './cli.ts';
 
-/** What became of a payment here. */
 type Outcome =
   | 'not known here'
   | 'not of this service'

@@ -9,7 +9,6 @@ import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
 /** What a command shows: a row of names and values. */
 export type Row = Record<string, unknown>;
 
-/** What a command answers. */
 export interface Answer {
   /** For programs: the one JSON value that `--json` prints. */
   readonly value: Row | readonly Row[];
@@ -23,12 +22,20 @@ export interface Answer {
   readonly refused?: boolean;
 }
 
+/**
+ * Clients of a service: the second one waits two minutes for one that does not answer, for what is under way.
+ * @param isReplayed whether the last answer was the stored one of an earlier request
+ */
+type Clients = [client: VotingService, patient: VotingService, isReplayed: () => boolean];
+
+/** Refuses where an event has no room for so many more voters. @throws ApiError 422 `plan_limit` */
+export type RequireRoom = (count: number) => Promise<void>;
+
 /** What every group of commands is given to add itself. */
 export interface Cli {
   readonly program: Command;
   /** A command that takes `--json` wherever it stands. @param example the words after `cli --` that its help shows */
   command(parent: Command, name: string, description: string, ...examples: readonly string[]): Command;
-  /** A group of commands. */
   group(name: string, description: string): Command;
   /** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
   withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void>;
@@ -46,11 +53,14 @@ export interface Cli {
   withPrograms(work: (programs: ProgramFolders) => Promise<Answer>): Promise<void>;
   /**
    * Gives a client of a running service, with the key of an account from the environment: for commands of organizers, which need no
-   * database.
-   * @param work its second parameter waits two minutes for a service that does not answer: for what is under way
-   * @throws ConfigError where there is no key
+   * database. @throws ConfigError where there is no key
    */
-  withApi(work: (client: VotingService, patient: VotingService) => Promise<Answer>): Promise<void>;
+  withApi(work: (...clients: Clients) => Promise<Answer>): Promise<void>;
+  /** Gives clients of a service that runs for this command alone, on the operator's own database, for the account of an event. */
+  withOwnService(
+    event: string,
+    work: (...own: [...Clients, requireRoom: RequireRoom]) => Promise<Answer>,
+  ): Promise<void>;
   /** Whether the environment holds such a key. */
   hasApiKey(): Promise<boolean>;
   /** Whether a program reads the answer: then nothing but one JSON value is printed. */
@@ -59,7 +69,6 @@ export interface Cli {
   paymentCredentials(): Promise<Partial<ProviderCredentials>>;
   /** The API key that a command reads the service with: `--key`, better the environment's VOTING_KEY. */
   votingKey(given: string | undefined): Promise<string | undefined>;
-  /** What the verifier runs with: this environment, and the key where one was given. */
   verifierEnvironment(votingKey: string | undefined): Promise<Readonly<Record<string, string | undefined>>>;
 }
 

@@ -127,7 +127,6 @@ The commands are completed under a name of your own:
   $ source <(voting completion bash)          # bash, in ~/.bashrc; zsh likewise, after compinit
   $ voting completion fish | source           # fish, in ~/.config/fish/config.fish`;
 
-/** `completion`: prints what a shell needs to complete the commands and their options. */
 export function addCompletionCommand({ program, command }: Cli): void {
   command(program, 'completion', 'print a script that has a shell complete these commands', 'completion bash')
     .argument('<shell>', SHELLS.join(', '), parseShell)

@@ -13,7 +13,6 @@ import { conflict, notFound } from '#src/platform/errors.ts';
 import { type Answer, type Cli, commandLine, type Row } from './cli.ts';
 import { CREDENTIALS_HELP } from './payment-businesses.ts';
 
-/** What `payment-businesses connect` is asked for. */
 export interface ConnectOptions {
   readonly account: string;
   readonly provider: string;
@@ -75,7 +74,6 @@ export async function connect(cli: Cli, deps: Deps, options: ConnectOptions): Pr
   };
 }
 
-/** The connected businesses, of one account or of all. */
 export async function list(deps: Deps, accountId: string | undefined): Promise<Answer> {
   const businesses = await listBusinesses(deps.db, accountId);
   return {

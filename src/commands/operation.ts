@@ -28,7 +28,6 @@ function parseRequestId(text: string): string {
   return text;
 }
 
-/** Commands for the operator of the service. */
 export function addOperationCommands({ program, command, group, json, withDeps, withDatabase }: Cli): void {
   command(program, 'migrate', 'bring the database to the newest schema', 'migrate', 'migrate --check')
     .option('--check', 'only say what is to be applied; exit status 1 where something is')

@@ -55,7 +55,6 @@ export function parseServerMoment(text: string): string {
   return `${date} ${time}${zone === 'Z' ? '+00' : zone}`;
 }
 
-/** Reads an option that is one of some words. */
 export const parseChoice =
   <Word extends string>(words: readonly Word[]) =>
   (text: string): Word => {

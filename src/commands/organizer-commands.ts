@@ -2,7 +2,6 @@ import { InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
 import { parseChoice, parseEvent } from './options.ts';
 
-/** What commands of organizers need, in their help. */
 const ACCESS_HELP = `
 Needs VOTING_API_KEY in the environment: a key of your account. VOTING_API is the address of the service; without it, the one
 on this machine. No database is needed.`;
@@ -66,8 +65,8 @@ export function addOrganizerCommands({ program, command, group, withApi, json }:
     .option('--once', 'look once')
     .addHelpText('after', WATCH_HELP)
     .action((options: { event: string; every: number; once?: boolean }) =>
-      withApi(async (...clients) =>
-        (await import('./watch-turnout.ts')).watchTurnout(clients, {
+      withApi(async (client, patient) =>
+        (await import('./watch-turnout.ts')).watchTurnout([client, patient], {
           ...options,
           once: options.once === true || json(),
         }),

@@ -35,7 +35,6 @@ function graphemeWidth(grapheme: string): number {
   return WIDE.some(([from, to]) => from <= first && first <= to) ? 2 : 1;
 }
 
-/** Columns of a terminal that a text takes. */
 export function textWidth(text: string): number {
   // Most texts are ASCII: a column each.
   if (/^[\x20-\x7e]*$/.test(text)) return text.length;

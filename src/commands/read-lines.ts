@@ -11,9 +11,6 @@ export class FileRefused extends Error {
   }
 }
 
-/** A file of voters that cannot be read at all. The message says what would be right. */
-export class RollRefused extends FileRefused {}
-
 export interface FileLine {
   /** Counted from 1. */
   readonly line: number;
@@ -26,13 +23,9 @@ export const MAX_LINE_LENGTH = 65_536;
 
 /**
  * The lines of a UTF-8 file, as many together as were read at once, so that memory does not grow with the file.
- * @param onBytes is given the bytes as they were read
- * @throws RollRefused when the file is not UTF-8
+ * @throws FileRefused when the file is not UTF-8
  */
-export async function* readLines(
-  file: string,
-  onBytes: (bytes: Buffer) => void = () => undefined,
-): AsyncGenerator<FileLine[]> {
+export async function* readLines(file: string): AsyncGenerator<FileLine[]> {
   const decoder = new TextDecoder('utf-8', { fatal: true });
   let line = 0;
   let rest = '';
@@ -41,7 +34,7 @@ export async function* readLines(
     try {
       return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
     } catch {
-      throw new RollRefused(
+      throw new FileRefused(
         `${file} is not UTF-8 (behind line ${line}). Save it as “CSV UTF-8”, or convert it: iconv -f WINDOWS-1252 -t UTF-8`,
       );
     }
@@ -53,7 +46,6 @@ export async function* readLines(
     return { line, text: whole ? text.replace(/\r$/, '') : undefined };
   };
   for await (const bytes of createReadStream(file) as AsyncIterable<Buffer>) {
-    onBytes(bytes);
     const pieces = (rest + decode(bytes)).split('\n');
     rest = pieces.pop() ?? '';
     const lines = pieces.map(take);

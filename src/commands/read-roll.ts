@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import { stat } from 'node:fs/promises';
 import { CsvError } from 'csv-parse';
 import { parse } from 'csv-parse/sync';
@@ -9,7 +8,7 @@ import { guardFormulas } from '#src/platform/csv.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { normaliseText, rawTextFault } from '#src/platform/text.ts';
 import { createVoterBody, type VoterInput } from '#src/voters/voter.ts';
-import { type FileLine, MAX_LINE_LENGTH, RollRefused, readLines } from './read-lines.ts';
+import { type FileLine, FileRefused, MAX_LINE_LENGTH, readLines } from './read-lines.ts';
 
 /** What a column of a roll may be called, in any case and with spaces, dashes or underscores between the words. */
 const COLUMNS = ['name', 'email', 'voterId', 'groupId', 'group', 'weight', 'status'] as const;
@@ -44,14 +43,14 @@ export interface RollReading {
   readonly ignoreColumns?: boolean;
 }
 
-/** What `--map` says, by the heading in the file. @throws RollRefused */
+/** What `--map` says, by the heading in the file. @throws FileRefused */
 function readMap(map: readonly string[]): ReadonlyMap<string, RollColumn> {
   return new Map(
     map.map((pair) => {
       const at = pair.lastIndexOf('=');
       const column = COLUMNS.find((name) => name.toLowerCase() === folded(pair.slice(at + 1)));
       if (at < 1 || column === undefined)
-        throw new RollRefused(
+        throw new FileRefused(
           `--map takes "Heading=column", such as "E-Mail=email"; columns are ${COLUMNS.join(', ')}`,
         );
       return [folded(pair.slice(0, at)), column];
@@ -139,8 +138,6 @@ export type RollFormat = 'csv' | 'jsonl';
 export interface Roll {
   readonly file: string;
   readonly format: RollFormat;
-  /** SHA-256 of its bytes: the same file is the same import. */
-  readonly hash: Buffer;
   /** Lines, the head of a CSV file and empty ones included. */
   readonly lines: number;
   /** CSV: what its first line names. */
@@ -176,34 +173,33 @@ function readCsvHead(file: string, text: string, reading: RollReading): Pick<Rol
   try {
     headCells = splitLine(text, delimiter);
   } catch {
-    throw new RollRefused(`${file}: the first line, which names the columns, has a quotation mark that is not closed`);
+    throw new FileRefused(`${file}: the first line, which names the columns, has a quotation mark that is not closed`);
   }
   const head = readHead(headCells, reading);
-  if (typeof head === 'string') throw new RollRefused(`${file}: ${head}`);
+  if (typeof head === 'string') throw new FileRefused(`${file}: ${head}`);
   return { head, headCells, delimiter };
 }
 
 /** Reads a file once from end to end: whether it can be read, what it is and how long. Nothing of it is kept. */
 export async function scanRoll(file: string, asked: RollFormat | undefined, reading: RollReading = {}): Promise<Roll> {
   const found = await stat(file).catch(() => undefined);
-  if (found?.isFile() !== true) throw new RollRefused(`there is no file ${file}`);
+  if (found?.isFile() !== true) throw new FileRefused(`there is no file ${file}`);
   const format = asked ?? (/\.(jsonl|ndjson)$/i.test(file) ? 'jsonl' : 'csv');
-  const hash = createHash('sha256');
   let lines = 0;
   let first: FileLine | undefined;
-  for await (const some of readLines(file, (bytes) => hash.update(bytes))) {
+  for await (const some of readLines(file)) {
     first ??= some[0];
     lines = some.at(-1)?.line ?? lines;
   }
-  if (first === undefined) throw new RollRefused(`${file} is empty`);
+  if (first === undefined) throw new FileRefused(`${file} is empty`);
   const head =
     format === 'csv'
       ? readCsvHead(file, first.text ?? '', reading)
       : { head: undefined, headCells: [], delimiter: ',' };
-  return { file, format, hash: hash.digest(), lines, ...head };
+  return { file, format, lines, ...head };
 }
 
-/** Lines that are dealt with in one transaction: enough to share a commit, few enough to hold nothing up. */
+/** Lines that one request sends: what a partial import commits together. */
 const BATCH = 500;
 
 export interface RollBatch {
@@ -212,12 +208,12 @@ export interface RollBatch {
   readonly lines: readonly RollLine[];
 }
 
-/** The lines of a roll behind a line, in batches. Blank lines are passed over. */
-export async function* readRoll(roll: Roll, afterLine: number, groups: Groups): AsyncGenerator<RollBatch> {
-  const from = Math.max(afterLine, roll.head === undefined ? 0 : 1);
+/** The voters' lines of a roll, in batches. Blank lines are passed over. */
+export async function* readRoll(roll: Roll, groups: Groups): AsyncGenerator<RollBatch> {
+  const from = roll.head === undefined ? 0 : 1;
   let waiting: FileLine[] = [];
   for await (const some of readLines(roll.file)) {
-    waiting.push(...(some[0] !== undefined && some[0].line > from ? some : some.filter(({ line }) => line > from)));
+    waiting.push(...some.filter(({ line }) => line > from));
     while (waiting.length >= BATCH) {
       const batch = waiting.slice(0, BATCH);
       waiting = waiting.slice(BATCH);

@@ -31,7 +31,6 @@ export interface Recovered {
   readonly livingKeys: readonly LivingKey[];
 }
 
-/** How a replay ended. */
 type ReplayEnd =
   | { readonly kind: 'recovered'; readonly recovered: Recovered }
   | { readonly kind: 'ended'; readonly log: string };

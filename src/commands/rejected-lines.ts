@@ -1,4 +1,4 @@
-import { type FileHandle, open, rm, stat } from 'node:fs/promises';
+import { type FileHandle, open, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { guardFormulas } from '#src/platform/csv.ts';
 import type { Issue } from '#src/platform/errors.ts';
@@ -21,42 +21,28 @@ export function reportFileOf({ file, format }: Pick<Roll, 'file' | 'format'>): s
 
 /**
  * The report of rejected lines: what stood there, the line and the reason, in the format of the file, so that it can be
- * mended and imported as it is. Written at a position that the import's progress knows: what a killed run wrote behind it is
- * written again, once.
+ * mended and imported as it is. Made at the first line; without one, that of an earlier run goes.
  */
 export class RejectedLines {
   readonly #roll: Roll;
   readonly #file: string;
   #handle: FileHandle | undefined;
-  #open: Promise<FileHandle> | undefined;
 
   constructor(roll: Roll, file: string) {
     this.#roll = roll;
     this.#file = file;
   }
 
-  /** Where the report goes on: at its beginning when what it held is gone. */
-  async resumeAt(position: number): Promise<number> {
-    const size = (await stat(this.#file).catch(() => undefined))?.size ?? 0;
-    return size >= position ? position : 0;
+  async write(lines: readonly RejectedLine[]): Promise<void> {
+    if (lines.length === 0) return;
+    const head = this.#handle === undefined ? this.#head() : '';
+    this.#handle ??= await open(this.#file, 'w');
+    await this.#handle.write(head + lines.map((line) => this.#line(line)).join(''));
   }
 
-  /** Writes rejected lines and returns the position behind them. Doing it again at the same position changes nothing. */
-  async write(lines: readonly RejectedLine[], position: number): Promise<number> {
-    if (lines.length === 0) return position;
-    const head = position === 0 ? this.#head() : '';
-    const bytes = Buffer.from(head + lines.map((line) => this.#line(line)).join(''));
-    this.#open ??= open(this.#file, position === 0 ? 'w' : 'r+');
-    this.#handle = await this.#open;
-    await this.#handle.write(bytes, 0, bytes.length, position);
-    return position + bytes.length;
-  }
-
-  /** @param position behind the last line that counts; whatever an earlier run left behind it goes */
-  async close(position: number): Promise<void> {
-    await this.#handle?.truncate(position);
-    await this.#handle?.close();
-    if (position === 0) await rm(this.#file, { force: true });
+  async close(): Promise<void> {
+    if (this.#handle === undefined) await rm(this.#file, { force: true });
+    else await this.#handle.close();
   }
 
   #cells(cells: readonly string[], line: string, reason: string): string {

@@ -61,7 +61,6 @@ async function compareKeys(folder: string | undefined, living: readonly LivingKe
   return { lacking, next: [...hint, ...named] };
 }
 
-/** What `restore` is asked for. */
 export interface RestoreOptions {
   readonly backup: string;
   readonly archive: string;

@@ -1,11 +1,11 @@
 import { createHash, randomUUID } from 'node:crypto';
 import path from 'node:path';
-import type { Input, VotingService } from '#sdk/index.ts';
+import { type Input, type VotingService, VotingServiceError } from '#sdk/index.ts';
 import { nameKeyOf } from '#src/ballot-definition/group.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { TAKEN } from '#src/voters/voter.ts';
-import type { Answer, Cli } from './cli.ts';
+import type { Answer, Cli, RequireRoom } from './cli.ts';
 import { answerOf, type ImportFigures, type ImportOptions, SHOWN } from './import-report.ts';
 import { NO_PROGRESS, type Progress, showProgress } from './progress.ts';
 import { FileRefused } from './read-lines.ts';
@@ -15,7 +15,6 @@ import { listenForStop } from './stop-signal.ts';
 
 type Body = Input<'post', '/voting-events/{idOrCode}/voters/import'>['body'];
 
-/** What one run works with. */
 interface Run {
   readonly client: VotingService;
   readonly eventId: string;
@@ -24,12 +23,18 @@ interface Run {
   readonly runId: string;
   /** Identities that earlier lines of a dry run bring: the service has stored none of them. */
   readonly named: Set<string>;
+  /** Whether the last answer was the stored one of an earlier request. */
+  readonly isReplayed: () => boolean;
+  /** The operator's own command: it shows what an earlier run has done as done. */
+  readonly requireRoom: RequireRoom | undefined;
 }
 
 interface Outcome {
   readonly accepted: number;
   readonly existing: number;
   readonly rejected: readonly RejectedLine[];
+  /** An earlier run was answered so: nothing was done now. */
+  readonly isReplayed: boolean;
 }
 
 /** A line that can be sent. */
@@ -55,8 +60,24 @@ function nameOf({ eventId, runId }: Run, lastLine: number, body: Body): string {
   return ['roll', eventId, lastLine, hash, ...(runId === '' ? [] : [runId])].join('-');
 }
 
+/**
+ * Sends lines under their name. A refusal is kept under it too, and keeps its lines out of no later run: that has the next name.
+ * @param name of none in a dry run: what that says is of its moment
+ */
+async function post({ client, eventId, isReplayed }: Run, body: Body, name: string | undefined) {
+  for (let tries = 1; ; tries += 1) {
+    const idempotencyKey = tries === 1 ? name : `${name}-${tries}`;
+    try {
+      const input = { path: { idOrCode: eventId }, body, ...(idempotencyKey === undefined ? {} : { idempotencyKey }) };
+      return await client.post('/voting-events/{idOrCode}/voters/import', input);
+    } catch (fault) {
+      if (!(fault instanceof VotingServiceError && name !== undefined && isReplayed())) throw fault;
+    }
+  }
+}
+
 async function sendBatch(run: Run, { lines, lastLine }: RollBatch): Promise<Outcome> {
-  const { client, eventId, options, named } = run;
+  const { options, named } = run;
   const dryRun = options.dryRun === true;
   const own = lines.filter(isSound).map((line) => ({ line, taken: dryRun ? takenIssues(line, named) : [] }));
   const sent = own.filter(({ taken }) => taken.length === 0).map(({ line }) => line);
@@ -68,12 +89,7 @@ async function sendBatch(run: Run, { lines, lastLine }: RollBatch): Promise<Outc
   if (sent.length > 0) {
     const voters = sent.map(({ values }) => values) as Body['voters'];
     const body: Body = { mode: 'partial', voters, ...(dryRun ? { dryRun } : {}) };
-    const { data } = await client.post('/voting-events/{idOrCode}/voters/import', {
-      path: { idOrCode: eventId },
-      body,
-      // What a dry run says is of its moment.
-      ...(dryRun ? {} : { idempotencyKey: nameOf(run, lastLine, body) }),
-    });
+    const { data } = await post(run, body, dryRun ? undefined : nameOf(run, lastLine, body));
     accepted = data.accepted;
     const places = new Map(data.rejected.map(({ index, field, message }) => [index, { field, message }]));
     for (const [index, from] of sent.entries()) {
@@ -88,6 +104,7 @@ async function sendBatch(run: Run, { lines, lastLine }: RollBatch): Promise<Outc
     accepted,
     existing: refused.length - rejected.length,
     rejected: rejected.sort((one, other) => one.from.line - other.from.line),
+    isReplayed: sent.length > 0 && run.requireRoom !== undefined && run.isReplayed(),
   };
 }
 
@@ -109,6 +126,7 @@ async function readGroups(client: VotingService, idOrCode: string): Promise<Read
 }
 
 interface Sent {
+  readonly begun: Pick<ImportFigures, 'linesDone' | 'finishedAt'>;
   readonly progress: ImportFigures;
   readonly shown: { readonly line: number; readonly reason: string }[];
 }
@@ -116,20 +134,15 @@ interface Sent {
 async function sendAll(run: Run, roll: Roll, report: RejectedLines, bar: Progress): Promise<Sent> {
   const stop = listenForStop();
   const shown: { line: number; reason: string }[] = [];
-  let progress: ImportFigures = {
-    votingEventId: run.eventId,
-    linesDone: 0,
-    accepted: 0,
-    rejected: 0,
-    existing: 0,
-    finishedAt: null,
-  };
-  let reportBytes = 0;
+  const none = { linesDone: 0, accepted: 0, rejected: 0, existing: 0, finishedAt: null };
+  let progress: ImportFigures = { votingEventId: run.eventId, ...none };
+  /** What an earlier run has done. */
+  let doneBefore = 0;
   try {
-    for await (const batch of readRoll(roll, 0, await readGroups(run.client, run.eventId))) {
-      if (stop.stopped) return { progress, shown };
-      const { accepted, existing, rejected } = await sendBatch(run, batch);
-      reportBytes = await report.write(rejected, reportBytes);
+    for await (const batch of readRoll(roll, await readGroups(run.client, run.eventId))) {
+      if (stop.stopped) return { begun: { linesDone: doneBefore, finishedAt: null }, progress, shown };
+      const { accepted, existing, rejected, isReplayed } = await sendBatch(run, batch);
+      await report.write(rejected);
       progress = {
         ...progress,
         linesDone: batch.lastLine,
@@ -137,12 +150,17 @@ async function sendAll(run: Run, roll: Roll, report: RejectedLines, bar: Progres
         existing: progress.existing + existing,
         rejected: progress.rejected + rejected.length,
       };
-      for (const { from, issues } of rejected.slice(0, SHOWN - shown.length))
-        shown.push({ line: from.line, reason: lineReason(issues) });
+      if (isReplayed) doneBefore = batch.lastLine;
+      else
+        for (const { from, issues } of rejected.slice(0, SHOWN - shown.length))
+          shown.push({ line: from.line, reason: lineReason(issues) });
       bar.update(progress.linesDone, progress.rejected === 0 ? '' : `${progress.rejected} rejected`);
     }
+    if (run.options.dryRun === true) await run.requireRoom?.(progress.accepted);
+    const isDoneBefore = doneBefore > 0 && doneBefore === progress.linesDone;
     // When it ended is of no interest here: that it did is.
-    return { progress: { ...progress, linesDone: roll.lines, finishedAt: 0 }, shown };
+    progress = { ...progress, linesDone: roll.lines, finishedAt: 0 };
+    return { begun: isDoneBefore ? progress : { linesDone: doneBefore, finishedAt: null }, progress, shown };
   } catch (fault) {
     bar.stop();
     if (bar !== NO_PROGRESS && run.options.dryRun !== true)
@@ -151,18 +169,20 @@ async function sendAll(run: Run, roll: Roll, report: RejectedLines, bar: Progres
   } finally {
     stop.release();
     bar.stop();
-    await report.close(reportBytes);
+    await report.close();
   }
 }
 
 /**
  * Sends a roll to a service, 500 lines at a time, or asks what would become of it (completions 10.3). A cut connection is waited
- * for; a run that was cut off is repeated within a day without a second effect. @throws FileRefused, VotingServiceError
+ * for; a run that was cut off is repeated within a day without a second effect.
+ * @param requireRoom of the operator's own command. @throws FileRefused, VotingServiceError
  */
 export async function sendRoll(
   cli: Pick<Cli, 'json'>,
-  [client, patient]: readonly [VotingService, VotingService],
+  [client, patient, isReplayed = () => false]: readonly [VotingService, VotingService, (() => boolean)?],
   options: ImportOptions,
+  requireRoom?: RequireRoom,
 ): Promise<Answer> {
   const roll = await scanRoll(options.file, options.format, options);
   const reportFile = reportPathOf(roll, options);
@@ -173,8 +193,10 @@ export async function sendRoll(
     eventId: event.id,
     named: new Set<string>(),
     runId: options.again === true ? randomUUID() : '',
+    isReplayed,
+    requireRoom,
   };
   const bar = cli.json() ? NO_PROGRESS : showProgress(roll.lines, 0);
-  const { progress, shown } = await sendAll(run, roll, new RejectedLines(roll, reportFile), bar);
-  return answerOf({ roll, options, reportFile, begun: { linesDone: 0, finishedAt: null }, progress, shown });
+  const sent = await sendAll(run, roll, new RejectedLines(roll, reportFile), bar);
+  return answerOf({ roll, options, reportFile, ...sent });
 }

@@ -19,7 +19,6 @@ const NAMES = ['pg_basebackup', 'pg_verifybackup', 'pg_controldata'];
 const ARCHIVE_MS = 60_000;
 const LOOK_AGAIN_MS = 250;
 
-/** What a backup is taken with. */
 interface BackupSource {
   readonly config: Config;
   readonly url: string;

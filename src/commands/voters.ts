@@ -28,8 +28,8 @@ POST …/voters/batch, whose rules are applied. UTF-8.
 Lines that are not right are left out, shown, and written beside the file with the reason, ready to be mended and imported.
 A run that was cut off goes on where it was when the same file is imported again: nothing twice, nothing lost.
 
-With VOTING_API_KEY the file goes to the service at VOTING_API over HTTP, and no database is needed: a run that was cut off
-is then taken up within a day. Without it, the database of the operator's own service is written to.`;
+A run that was cut off is taken up within a day. With VOTING_API_KEY the file goes to the service at VOTING_API over HTTP,
+and no database is needed. Without it, the database of the operator's own service is written to.`;
 
 const NOTIFY_HELP = `
 Needs VOTING_API_KEY, and VOTING_API where the service is not on this machine. Nobody gets two mails of one kind within 24
@@ -64,9 +64,12 @@ export function addVoterCommands(cli: Cli): void {
     .action(async (named: string | undefined, { file = named, ...rest }: ImportArguments) => {
       if (file === undefined) return importing.error("error: missing argument 'file'", { exitCode: 1 });
       const options: ImportOptions = { ...rest, file };
-      if (await cli.hasApiKey())
-        await cli.withApi(async (...clients) => (await import('./send-roll.ts')).sendRoll(cli, clients, options));
-      else await cli.withDeps(async (deps) => (await import('./import-voters.ts')).importRoll(cli, deps, options));
+      const { sendRoll } = await import('./send-roll.ts');
+      await ((await cli.hasApiKey())
+        ? cli.withApi((...clients) => sendRoll(cli, clients, options))
+        : cli.withOwnService(options.event, (client, patient, isReplayed, requireRoom) =>
+            sendRoll(cli, [client, patient, isReplayed], options, requireRoom),
+          ));
     });
 
   cli
@@ -88,6 +91,8 @@ export function addVoterCommands(cli: Cli): void {
     .option('--no-wait', 'do not wait until all mails are sent')
     .addHelpText('after', NOTIFY_HELP)
     .action((options: { event: string; kind: Kind; audience?: Audience; beforeOpening?: true; wait: boolean }) =>
-      cli.withApi(async (...clients) => (await import('./notify-voters.ts')).notifyVoters(cli, clients, options)),
+      cli.withApi(async (client, patient) =>
+        (await import('./notify-voters.ts')).notifyVoters(cli, [client, patient], options),
+      ),
     );
 }

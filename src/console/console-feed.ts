@@ -42,7 +42,6 @@ class Ring<Item extends { readonly id: string }> {
 export const KEPT = { mails: 200, requests: 500, messages: 100 } as const;
 const TOKEN_BYTES = 32;
 
-/** A mail as it was sent. */
 export interface SentMail extends Pick<Mail, 'to' | 'subject' | 'text'> {
   readonly id: string;
   /** Unix ms, as everywhere here. */
@@ -54,7 +53,6 @@ export interface ShownRequest extends RequestTrace {
   readonly id: string;
 }
 
-/** What came into the inbox. */
 export interface ReceivedMessage extends InboxVerdict {
   readonly id: string;
   readonly at: number;

@@ -4,7 +4,6 @@ import { type Html, html, Html as Markup } from '#src/reference/html.ts';
 import { PAGE_STYLE } from '#src/reference/page-style.ts';
 import type { Start } from './console-feed.ts';
 
-/** What the console adds to the style of the reference. */
 const CONSOLE_STYLE = `
 [hidden]{display:none!important}
 header strong{flex:none}
@@ -129,7 +128,6 @@ const PARTS: readonly Part[] = [
   },
 ];
 
-/** The page of the console, and the policy that it is sent with. */
 export function renderConsolePage(serviceName: string, { runId, token }: Start): { text: string; policy: string } {
   const links = PARTS.map(
     ({ id, title }) => html`<li><a href="#${id}">${title} <span class="count" id="${id}-count"></span></a></li>`,

@@ -3,7 +3,7 @@ import { Hono } from 'hono';
 import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
 import { gone } from '#src/http/answer.ts';
-import { answersNothing, answersText } from '#src/http/answer-shapes.ts';
+import { type AnswerShapes, answersNothing, answersText } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import type { ObservedRequest } from '#src/http/log-request.ts';
@@ -21,8 +21,19 @@ import { streamLive } from './live-stream.ts';
 import { MAIL_POLICY, mailPage, renderConsolePage } from './render-console-page.ts';
 import { advanceClock, decidePayment, OUTCOMES, pageIdField } from './sandbox-payments.ts';
 
-/** They stand in no list and no document, ask for no key, and are never refused for how often they are asked. */
-const OF_CONSOLE = { undocumented: true, untraced: true, unlimited: true } as const;
+/** Operations that stand in no list and no document, ask for no key, and are never refused for how often they are asked. */
+const ofConsole = <Path extends string>(
+  operationId: string,
+  summary: string,
+  method: 'GET' | 'POST',
+  path: Path,
+  answers: AnswerShapes,
+  more: { readonly bytes?: true } = {},
+) =>
+  operation({
+    ...{ operationId, summary, method, path, scope: 'none', answers, ...more },
+    ...{ undocumented: true, untraced: true, unlimited: true },
+  });
 
 /** Whether a request was one of the console itself, which does not show those. */
 export const isOfConsole = ({ route }: Pick<ObservedRequest, 'route'>): boolean => /^\/console(?:\/|$)/.test(route);
@@ -65,15 +76,7 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
   };
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      ...OF_CONSOLE,
-      operationId: 'getConsole',
-      summary: 'The console of a developer',
-      method: 'GET',
-      path: '/',
-      scope: 'none',
-      answers: answersText('text/html', 'The page.'),
-    }),
+    ...ofConsole('getConsole', 'The console of a developer', 'GET', '/', answersText('text/html', 'The page.')),
     async (c) => {
       const { text, policy } = renderConsolePage(deps.config.companyName, feed.start);
       const headers = { ...PRIVATE, 'Content-Security-Policy': policy };
@@ -81,15 +84,13 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      ...OF_CONSOLE,
-      operationId: 'streamConsole',
-      summary: 'What the console shows, as it happens',
-      method: 'GET',
-      path: '/live',
-      scope: 'none',
-      answers: answersText('text/event-stream', 'Server-sent events.'),
-    }),
+    ...ofConsole(
+      'streamConsole',
+      'What the console shows, as it happens',
+      'GET',
+      '/live',
+      answersText('text/event-stream', 'Server-sent events.'),
+    ),
     async (c) => {
       const life = c.get('life');
       await life.take(deps.leases.consoleStreams, NO_ACCOUNT);
@@ -103,15 +104,13 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      ...OF_CONSOLE,
-      operationId: 'getConsoleMail',
-      summary: 'A mail as mail programs show it',
-      method: 'GET',
-      path: '/mails/:id',
-      scope: 'none',
-      answers: answersText('text/html', 'The mail.'),
-    }),
+    ...ofConsole(
+      'getConsoleMail',
+      'A mail as mail programs show it',
+      'GET',
+      '/mails/:id',
+      answersText('text/html', 'The mail.'),
+    ),
     async (c) => {
       const mail = feed.findMail(c.req.param('id'));
       if (mail === undefined || mail.html === null) throw notFound();
@@ -120,16 +119,14 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      ...OF_CONSOLE,
-      operationId: 'receiveInConsole',
-      summary: 'Receive a message of a webhook endpoint',
-      method: 'POST',
-      path: `/inbox/:name{${INBOX_NAME.source.slice(1, -1)}}`,
-      scope: 'none',
-      bytes: true,
-      answers: answersNothing('It is shown in the console.'),
-    }),
+    ...ofConsole(
+      'receiveInConsole',
+      'Receive a message of a webhook endpoint',
+      'POST',
+      `/inbox/:name{${INBOX_NAME.source.slice(1, -1)}}`,
+      answersNothing('It is shown in the console.'),
+      { bytes: true },
+    ),
     async (c) => {
       const text = Buffer.from(await readRequestBody(c.env.incoming, MAX_MESSAGE_BYTES)).toString('utf8');
       const inbox = c.req.param('name');
@@ -141,15 +138,13 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      ...OF_CONSOLE,
-      operationId: 'replayInConsole',
-      summary: 'Send a message to its endpoint again',
-      method: 'POST',
-      path: '/replays',
-      scope: 'none',
-      answers: answersNothing('It is sent within a second.'),
-    }),
+    ...ofConsole(
+      'replayInConsole',
+      'Send a message to its endpoint again',
+      'POST',
+      '/replays',
+      answersNothing('It is sent within a second.'),
+    ),
     token,
     body(replayBody),
     async (c) => {
@@ -160,15 +155,13 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      ...OF_CONSOLE,
-      operationId: 'decideInConsole',
-      summary: 'Pay, decline or cancel on a page of the sandbox',
-      method: 'POST',
-      path: '/payments',
-      scope: 'none',
-      answers: answersNothing('The sandbox has done so.'),
-    }),
+    ...ofConsole(
+      'decideInConsole',
+      'Pay, decline or cancel on a page of the sandbox',
+      'POST',
+      '/payments',
+      answersNothing('The sandbox has done so.'),
+    ),
     token,
     body(decideBody),
     async (c) => {
@@ -179,15 +172,13 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      ...OF_CONSOLE,
-      operationId: 'advanceInConsole',
-      summary: 'Make the open pages of the sandbox older',
-      method: 'POST',
-      path: '/clock',
-      scope: 'none',
-      answers: answersNothing('They are.'),
-    }),
+    ...ofConsole(
+      'advanceInConsole',
+      'Make the open pages of the sandbox older',
+      'POST',
+      '/clock',
+      answersNothing('They are.'),
+    ),
     token,
     body(advanceBody),
     async (c) => {

@@ -14,7 +14,6 @@ const pageSchema = z.object({
   pageId: z.string(),
   url: z.string(),
   provider: z.string(),
-  /** The payment attempt. */
   reference: z.string(),
   title: z.string(),
   amount: z.string(),

@@ -3,7 +3,6 @@ import type { FunctionSource } from './function-sources.ts';
 
 type Client = Pick<pg.Client, 'query'>;
 
-/** A function of the database. */
 interface Installed {
   readonly oid: number;
   readonly name: string;

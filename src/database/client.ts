@@ -1,4 +1,5 @@
 import { Duplex } from 'node:stream';
+import type { SQL } from 'drizzle-orm';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import type { PgTransactionConfig } from 'drizzle-orm/pg-core';
 import pg from 'pg';
@@ -130,6 +131,16 @@ export async function inTransaction<T>(
     }
   }
 }
+
+/** The values of a statement whose rows have one column. */
+export async function valuesOf<Value>(executor: Executor, statement: SQL): Promise<Value[]> {
+  const { rows } = await executor.execute<Record<string, Value>>(statement);
+  return rows.flatMap((row) => Object.values(row).slice(0, 1));
+}
+
+/** Whether a statement answers `true`. */
+export const isTrue = async (executor: Executor, statement: SQL): Promise<boolean> =>
+  (await valuesOf<boolean>(executor, statement))[0] === true;
 
 /** Reads that belong together, all as of one moment. */
 export const atOneMoment = <T>(db: Database, read: (tx: Transaction) => Promise<T>): Promise<T> =>

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { type Clock, monotonicMs, systemClock } from '#src/platform/clock.ts';
-import type { Executor } from './client.ts';
+import { type Executor, valuesOf } from './client.ts';
 
 /** What two sound clocks drift apart at most: 100 parts in a million, so a better look is replaced by one 6 ms worse after a minute. */
 const DRIFT = 1e-4;
@@ -43,7 +43,5 @@ export class DatabaseClock implements Clock {
 }
 
 /** The database's time in this very moment, Unix ms: for every decision about a window, in the transaction that it is for. */
-export async function readNow(executor: Executor): Promise<number> {
-  const { rows } = await executor.execute<{ now: string }>(sql`SELECT now_ms() AS now`);
-  return Number(rows[0]?.now);
-}
+export const readNow = async (executor: Executor): Promise<number> =>
+  Number((await valuesOf<string>(executor, sql`SELECT now_ms()`))[0]);

@@ -5,7 +5,6 @@ import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { requireSchemaNumber, type SchemaNumber, SchemaRefused, whyNotServed } from './schema-number.ts';
 
-/** What the database answered, and when. */
 interface Beat {
   /** The database's time, Unix ms. */
   readonly databaseMs: number;
@@ -19,7 +18,6 @@ interface HeartbeatOptions {
   readonly log: Log;
   /** Names this process among all that share the database, 16 bytes. */
   readonly processId: Buffer;
-  /** Hears every answer. */
   readonly onBeat: (beat: Beat) => void;
   /** Hears that the database gives no answer, again and again for as long as it gives none. */
   readonly onSilence: () => void;

@@ -12,7 +12,7 @@ import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { connectBusiness } from '#src/payments/connect-business.ts';
 import { linkBusiness } from '#src/payments/link-business.ts';
-import { batchField, createVoters } from '#src/voters/create-voters.ts';
+import { batchField, createVoters } from '#src/voters/take-rows.ts';
 import type { Voter } from '#src/voters/voter.ts';
 import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
 import { createEvent } from '#src/voting-events/create-event.ts';
@@ -25,9 +25,7 @@ export interface Demo {
   readonly writeKey: string;
   readonly readKey: string;
   readonly voteKey: string;
-  /** Code of the election. */
   readonly event: string;
-  /** Code of the poll. */
   readonly poll: string;
   readonly voterEmail: string;
   readonly electionEntry: Entry;

@@ -19,5 +19,8 @@ export interface Caller {
   readonly requestsPerMinute: number;
 }
 
+/** In place of a key, where the operator's own commands ask: the audit trail then names no key. */
+export const OPERATOR = 'operator';
+
 /** Whether a request came without a key, to an operation that takes none or may take none. */
 export const isKeyless = ({ keyId }: Caller): boolean => keyId === '';

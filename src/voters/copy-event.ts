@@ -6,7 +6,7 @@ import { type PlanName, type Plans, planLimit } from '#src/accounts/plans.ts';
 import { findAccount } from '#src/accounts/repository.ts';
 import { listGroupIds, listPrices } from '#src/ballot-definition/ballot-definition.ts';
 import { copyBallotDefinition } from '#src/ballot-definition/copy-ballot-definition.ts';
-import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
@@ -19,7 +19,6 @@ import { refuse } from '#src/http/refusals.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { ApiError } from '#src/platform/errors.ts';
-import type { Log } from '#src/platform/log.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
@@ -31,12 +30,11 @@ import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-c
 import { COPY_RUNNING } from '#src/voting-events/opening.ts';
 import { findEventById, lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
-import { insertVoters, newVoter, recordVoters, type VoterDeps } from './create-voters.ts';
 import { rollCopies, voters } from './tables.ts';
+import { insertVoters, newVoter, recordVoters, type VoterDeps } from './take-rows.ts';
 import { takeRoomForVoters } from './voter-places.ts';
 import { isGenuine } from './voter-tag.ts';
 
-/** A copy of an event. */
 const copyEventBody = z.strictObject({
   title: nameField(),
   withVoters: z.boolean().describe('Whether its voters are copied, too.'),
@@ -204,7 +202,7 @@ const rowOfCopy = (order: Order, { copyUntil }: Until): DecidingRow => [
 export const tagOfCopy = (secrets: Secrets, order: Order, event: Until): Buffer =>
   tagOfRow(secrets, rowOfCopy(order, event));
 
-type CopyDeps = VoterDeps & { readonly db: Database; readonly log: Log };
+type CopyDeps = VoterDeps & Pick<Deps, 'db' | 'log'>;
 
 /** Copies the voters of an event into its copy, chunk by chunk: cut off at any point, it goes on where it was. */
 export function copyRollJob(deps: CopyDeps): Job<z.output<typeof payload>> {

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { inChunks } from '#src/database/in-chunks.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
@@ -12,10 +12,10 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
-import type { VoterDeps } from './create-voters.ts';
 import { requireVoters } from './reject-voters.ts';
 import { findVoter, hasBallot, removeDeletedVoters, updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
+import type { VoterDeps } from './take-rows.ts';
 import type { Voter } from './voter.ts';
 import { giveVotersBack, placeOf } from './voter-places.ts';
 
@@ -54,14 +54,8 @@ export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: O
   if (voter === undefined) throw notFound();
   await takeOffRoll(tx, deps, event, [voter]);
   const erased = phaseAt(event, event.lockedAt) === 'final';
-  await recordChange(tx, deps, {
-    accountId: event.accountId,
-    votingEventId: event.id,
-    keyId: organizer.caller.keyId,
-    action: 'voter.deleted',
-    resource: id,
-    ...(erased ? {} : { before: { name: voter.name, email: voter.email, voterId: voter.voterId } }),
-  });
+  const before = { name: voter.name, email: voter.email, voterId: voter.voterId };
+  await recordChange(tx, deps, changeBy(organizer, 'voter.deleted', id, erased ? {} : { before }));
 }
 
 /** Deletes voters, all or none. @throws ApiError as `deleteVoter` does, where one of them is refused; 422 naming each unknown ID */
@@ -74,14 +68,8 @@ export async function deleteVoters(
   const event = await lockForChange(tx, organizer.event.id);
   const rows = await requireVoters(tx, event.id, ids);
   await takeOffRoll(tx, deps, event, rows);
-  await recordChange(tx, deps, {
-    accountId: event.accountId,
-    votingEventId: event.id,
-    keyId: organizer.caller.keyId,
-    action: 'voters.deleted',
-    resource: event.id,
-    before: { count: rows.length, voterIds: rows.map(({ id }) => id) },
-  });
+  const before = { count: rows.length, voterIds: rows.map(({ id }) => id) };
+  await recordChange(tx, deps, changeBy(organizer, 'voters.deleted', event.id, { before }));
   return rows.length;
 }
 
@@ -110,7 +98,6 @@ async function takeOffRoll(
   await publishDeleted(tx, deps, event, ids);
 }
 
-/** Publishes that voters are off the roll. */
 export async function publishDeleted(
   tx: Transaction,
   deps: RecordDeps,

@@ -1,8 +1,8 @@
-import { type Database, inPatientTransaction, type Transaction } from '#src/database/client.ts';
+import { inPatientTransaction, type Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { GivenUp, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, type MailOutcome } from '#src/mail/deliver-mail.ts';
-import type { Mail, Mailer } from '#src/mail/mailer.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import type { Mail } from '#src/mail/mailer.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
@@ -10,11 +10,7 @@ import { findVoter } from './repository.ts';
 import { type Voter, viewVoter } from './voter.ts';
 import { noteBeforeRehearsal, storeKeyMailEnd } from './voter-key-repository.ts';
 
-interface VoterMailDeps extends RecordDeps {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly mailer: Mailer;
-}
+type VoterMailDeps = Pick<Deps, 'db' | 'ids' | 'clock' | 'secrets' | 'mailer'>;
 
 /** A mail, and whether its end is the voter's `keyStatus`. */
 type VoterMail = Omit<Mail, 'id'> & { readonly holdsKey: boolean };

@@ -1,10 +1,11 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type Database, inTransaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
-import { type Log, summariseFault } from '#src/platform/log.ts';
+import { summariseFault } from '#src/platform/log.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import { listVotersByIds } from './repository.ts';
 import { viewVoter } from './voter.ts';
 
@@ -14,7 +15,7 @@ const PUBLISH_APPROVED = { name: 'announce_approved_voters', maxAttempts: 25, pa
 const APPROVED_TOGETHER = 500;
 
 /** Publishes `voter.updated` for voters whose approval by their first key is shown from now on. */
-export function publishApprovedJob(deps: RecordDeps & { readonly db: Database }): Job<z.output<typeof payload>> {
+export function publishApprovedJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job<z.output<typeof payload>> {
   return defineJob({
     ...PUBLISH_APPROVED,
     async work({ eventId, voterIds }) {
@@ -45,7 +46,7 @@ export async function discloseVoters(db: Database, eventId: string): Promise<voi
 }
 
 /** Makes the steps that are due in all events. */
-export async function discloseAllVoters({ db, log }: { readonly db: Database; readonly log: Log }): Promise<void> {
+export async function discloseAllVoters({ db, log }: Pick<Deps, 'db' | 'log'>): Promise<void> {
   const { rows } = await db.execute<{ id: string }>(sql`
     SELECT e.id FROM voting_events e WHERE e.deleted_at IS NULL AND e.type = 'election' AND e.id IN (
       SELECT u.voting_event_id FROM undisclosed_voters u UNION SELECT v.voting_event_id FROM voters v WHERE v.approved_by_key)`);

@@ -1,10 +1,7 @@
 import { recordChange } from '#src/accounts/changes.ts';
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import type { Clock } from '#src/platform/clock.ts';
-import type { Ids } from '#src/platform/ids.ts';
-import type { Log } from '#src/platform/log.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
@@ -13,13 +10,7 @@ import { publishDeleted, REMOVE_DELETED_VOTERS } from './delete-voter.ts';
 import { listEventsWithExpired, type Taken, takeExpired, takeRefused } from './registration-repository.ts';
 import { giveVotersBack } from './voter-places.ts';
 
-export interface ExpiryDeps {
-  readonly db: Database;
-  readonly ids: Ids;
-  readonly clock: Clock;
-  readonly secrets: Secrets;
-  readonly log: Log;
-}
+export type ExpiryDeps = Pick<Deps, 'db' | 'ids' | 'clock' | 'secrets' | 'log'>;
 
 /** Sends the webhook and writes the audit record of registrations that were just marked as deleted. No key did it. */
 async function recordExpiry(

@@ -1,19 +1,15 @@
 import { sql } from 'drizzle-orm';
-import type { Executor } from '#src/database/client.ts';
+import { type Executor, isTrue } from '#src/database/client.ts';
 
 /**
  * Whether a participant of a poll, by any of its identities, has a confirmed ballot or a paid one that waits for its
  * confirmation. The one rule for casts, paid casts, credits and the eligibility check; the database holds it (`has_voted`).
  * @param repeatVotes where one participant may vote any number of times: then no one has
  */
-export async function hasVoted(
+export const hasVoted = (
   executor: Executor,
   eventId: string,
   participants: readonly string[],
   repeatVotes: boolean,
-): Promise<boolean> {
-  const { rows } = await executor.execute<{ voted: boolean }>(
-    sql`SELECT voted FROM has_voted(${eventId}, ${sql.param(participants)}::text[], ${repeatVotes})`,
-  );
-  return rows[0]?.voted === true;
-}
+): Promise<boolean> =>
+  isTrue(executor, sql`SELECT voted FROM has_voted(${eventId}, ${sql.param(participants)}::text[], ${repeatVotes})`);

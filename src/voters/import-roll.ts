@@ -1,27 +1,24 @@
 import { and, eq, inArray, sql } from 'drizzle-orm';
 import type { z } from 'zod';
-import { planLimit } from '#src/accounts/plans.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
+import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { issuesOf } from '#src/http/validation.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
-import { emailKey } from '#src/platform/email-address.ts';
 import { notFound, validationError } from '#src/platform/errors.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { isAllowed, lifeRefusal } from '#src/voting-events/life.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { findTaken, groupsFor, rowIssues, type VoterDeps } from './create-voters.ts';
-import { importVoters } from './import-voters.ts';
 import { rollImports } from './tables.ts';
-import { createVoterBody, type importRollBody, type RejectedRow, TAKEN, type VoterInput } from './voter.ts';
-import { countOrganizersVoters } from './voter-places.ts';
+import { takeRows, type VoterAuthor, type VoterDeps } from './take-rows.ts';
+import { createVoterBody, type importRollBody, type RejectedRow, type VoterInput } from './voter.ts';
 
 type Body = z.output<typeof importRollBody>;
-type ImportDeps = VoterDeps & { readonly db: Database };
+type ImportDeps = VoterDeps & Pick<Deps, 'db'>;
 
 /** Rejected rows that an answer lists (completions 10.3). */
 const MAX_LISTED = 1_000;
@@ -56,39 +53,31 @@ const rejectedAt = (index: number, issue = { field: '', message: 'must be an obj
   message: issue.message,
 });
 
-const sound = (rows: readonly ReadRow[]) => rows.flatMap((row) => ('input' in row ? [row] : []));
-const shapeless = (rows: readonly ReadRow[]) => rows.flatMap((row) => ('rejected' in row ? [row.rejected] : []));
 const byIndex = (one: RejectedRow, other: RejectedRow): number => one.index - other.index;
 
-/** Says of every row whether the event would take it, and writes nothing. @throws ApiError 422 `plan_limit` where there is no room for all of them */
-async function judgeRows(tx: Transaction, deps: VoterDeps, organizer: Organizer, rows: readonly ReadRow[]) {
-  const { event, ownerPlan } = organizer;
-  const given = sound(rows);
-  const inputs = given.map(({ input }) => input);
-  const groupIds = await groupsFor(tx, event, inputs);
-  const emails = inputs.flatMap(({ email }) => (email == null ? [] : [emailKey(email)]));
-  const voterIds = inputs.flatMap(({ voterId }) => (voterId == null ? [] : [voterId]));
-  const taken = await findTaken(tx, event.id, emails, voterIds);
-  const accepted: VoterInput[] = [];
-  const rejected: RejectedRow[] = [...shapeless(rows)];
-  for (const { index, input } of given) {
-    const [email, voterId] = [input.email == null ? null : emailKey(input.email), input.voterId ?? null];
-    const [issue] = [
-      ...rowIssues(event, input, groupIds, (field) => field),
-      ...(email !== null && taken.emails.has(email) ? [{ field: 'email', message: TAKEN }] : []),
-      ...(voterId !== null && taken.voterIds.has(voterId) ? [{ field: 'voterId', message: TAKEN }] : []),
-    ];
-    if (issue !== undefined) {
-      rejected.push(rejectedAt(index, issue));
-      continue;
-    }
-    accepted.push(input);
-    if (email !== null) taken.emails.add(email);
-    if (voterId !== null) taken.voterIds.add(voterId);
-  }
-  const limit = deps.plans[ownerPlan].votersPerEvent;
-  if ((await countOrganizersVoters(tx, event.id)) + accepted.length > limit) throw planLimit('voters_per_event', limit);
-  return { accepted, rejected: rejected.sort(byIndex) };
+/** Takes the rows that can be taken, or judges them alone. @throws ApiError as `takeRows` */
+async function takeRead(
+  tx: Transaction,
+  deps: VoterDeps,
+  organizer: VoterAuthor,
+  rows: readonly ReadRow[],
+  dryRun = false,
+): Promise<{ accepted: number; rejected: RejectedRow[] }> {
+  const sound = rows.flatMap((row) => ('input' in row ? [row] : []));
+  const judged = await takeRows(
+    tx,
+    deps,
+    organizer,
+    sound.map(({ input }) => input),
+    { dryRun },
+  );
+  const rejected = [
+    ...rows.flatMap((row) => ('rejected' in row ? [row.rejected] : [])),
+    ...sound.flatMap(({ index }, place) =>
+      (judged[place]?.issues ?? []).slice(0, 1).map((one) => rejectedAt(index, one)),
+    ),
+  ];
+  return { accepted: rows.length - rejected.length, rejected: rejected.sort(byIndex) };
 }
 
 const resultOf = (accepted: number, rejected: readonly RejectedRow[]): ImportedRoll => ({
@@ -111,9 +100,9 @@ export async function importWhole(
   rows: readonly ReadRow[],
 ): Promise<ImportedRoll> {
   requireOpenRoll(deps, organizer);
-  const { accepted, rejected } = await judgeRows(tx, deps, organizer, rows);
+  const { accepted, rejected } = await takeRead(tx, deps, organizer, rows, true);
   const isRefused = rejected.length > 0 && mode === 'all';
-  if (dryRun === true) return resultOf(isRefused ? 0 : accepted.length, rejected);
+  if (dryRun === true) return resultOf(isRefused ? 0 : accepted, rejected);
   if (isRefused) {
     const issues = rejected.map(({ index, field, message }) => ({
       field: field === '' ? `voters[${index}]` : `voters[${index}].${field}`,
@@ -121,10 +110,10 @@ export async function importWhole(
     }));
     throw validationError(issues, { ...resultOf(0, rejected) });
   }
-  const { refused } = await importVoters(deps, organizer)(tx, accepted);
+  const taken = await takeRead(tx, deps, organizer, rows);
   // Another request that began earlier has committed one of them in between.
-  if (refused.length > 0) throw refuse('voter_just_added');
-  return resultOf(accepted.length, rejected);
+  if (taken.rejected.length > 0) throw refuse('voter_just_added');
+  return resultOf(accepted, rejected);
 }
 
 /**
@@ -146,7 +135,7 @@ export async function importPart(
     if (begun !== undefined) return begun;
     if ((await findEventById(tx, eventId)) === undefined) throw notFound();
     // Nothing is begun where the plan has no room for all of it.
-    await judgeRows(tx, deps, organizer, rows);
+    await takeRead(tx, deps, organizer, rows, true);
     if (claim !== undefined) await beginImport(tx, eventId, requestKeys, NOTHING_DONE, deps.clock.now());
     return NOTHING_DONE;
   });
@@ -189,15 +178,7 @@ async function importChunk(
 ): Promise<ImportProgress> {
   const { rowsDone } = done;
   const rows = all.slice(rowsDone, rowsDone + CHUNK_ROWS);
-  const given = sound(rows);
-  const { accepted, refused } = await importVoters(deps, organizer)(
-    tx,
-    given.map(({ input }) => input),
-  );
-  const rejected = [
-    ...shapeless(rows),
-    ...refused.map(({ index, issues: [issue] }) => rejectedAt(given[index]?.index ?? 0, issue)),
-  ].sort(byIndex);
+  const { accepted, rejected } = await takeRead(tx, deps, organizer, rows);
   return {
     rowsDone: rowsDone + rows.length,
     accepted: done.accepted + accepted,

@@ -1,11 +1,11 @@
 import { z } from 'zod';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
-import { type Database, inTransaction } from '#src/database/client.ts';
+import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
-import type { Mail, Mailer } from '#src/mail/mailer.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import type { Mail } from '#src/mail/mailer.ts';
 import { eventMail } from '#src/voting-events/event-mail.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
@@ -26,13 +26,7 @@ export const MAIL_REGISTRATION = {
   payload,
 } as const;
 
-interface MailRegistrationDeps extends ExpiryDeps {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly mailer: Mailer;
-  /** Where the link leads. */
-  readonly config: { readonly baseUrl: string };
-}
+type MailRegistrationDeps = ExpiryDeps & Pick<Deps, 'mailer' | 'config'>;
 
 /** Mails the link by which somebody who registered confirms the address. */
 export function mailRegistrationJob(deps: MailRegistrationDeps): Job<z.output<typeof payload>> {

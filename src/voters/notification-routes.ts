@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { MAILS_A_DAY } from '#src/accounts/take-mail.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
@@ -22,7 +22,6 @@ import { requireMailable } from '#src/voting-events/life.ts';
 import { keepsBack } from '#src/voting-events/lifecycle.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import type { VoterDeps } from './create-voters.ts';
 import {
   countAudience,
   findNotification,
@@ -36,6 +35,7 @@ import {
   viewNotification,
 } from './notification.ts';
 import { LIST_NOTIFIED, type ListNotified } from './notify-voters.ts';
+import type { VoterDeps } from './take-rows.ts';
 
 /**
  * Has keys or reminders mailed to many voters (completions 10.2). The mails are jobs: this only counts whom they go to.
@@ -58,14 +58,7 @@ async function notifyVoters(
   const row = { votingEventId: event.id, id: deps.ids.sortable('ntf'), kind, audience, total, listUntil };
   const { id } = await insertNotification(tx, { ...row, rehearsal: event.rehearsalSince !== null, createdAt: nowMs });
   await enqueue<ListNotified>(tx, LIST_NOTIFIED, { eventId: event.id, notificationId: id }, { key: id });
-  await recordChange(tx, deps, {
-    accountId: event.accountId,
-    votingEventId: event.id,
-    keyId: organizer.caller.keyId,
-    action: 'voters.notified',
-    resource: id,
-    after: { audience, kind, total },
-  });
+  await recordChange(tx, deps, changeBy(organizer, 'voters.notified', id, { after: { audience, kind, total } }));
   return { id, queued: due };
 }
 

@@ -297,7 +297,6 @@ export async function listNextVoters(
   return { voterIds, isLast };
 }
 
-/** How a mail of a notification ended. */
 export type MailEnd = 'sent' | 'failed' | 'skipped' | 'voted';
 
 /** Whether a mail has not come to an end. */

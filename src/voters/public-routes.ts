@@ -1,6 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { Hono } from 'hono';
-import type { Database } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, ok } from '#src/http/answer.ts';
 import { change, claimFirst } from '#src/http/answer-once.ts';
@@ -10,8 +9,6 @@ import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import type { Log } from '#src/platform/log.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { loadAnyPublicEvent, loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
@@ -33,12 +30,6 @@ import { checkElectionBody, checkPollBody, countWrongKey, identityOf, participan
 import { approveByKey } from './voter-key-repository.ts';
 import { judgeTagged } from './voter-tag.ts';
 
-interface EligibilityDeps {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly log: Log;
-}
-
 type Eligibility = { readonly eligible: true } | { readonly eligible: false; readonly reason: string };
 
 /** Wrong keys for one identity that are answered at once; the next ones take longer and longer, with the same answer. */
@@ -48,7 +39,7 @@ const MAX_PAUSE_MS = 2_000;
 
 /** Whether a voter could cast now (contract, "voter/check"): never an error for ineligibility, not after any number of wrong keys. */
 export async function checkVoter(
-  deps: EligibilityDeps,
+  deps: Pick<Deps, 'db' | 'secrets' | 'log'>,
   { caller, event, isForged }: VoteCaller,
   sent: {
     readonly voterKey?: string | undefined;

@@ -1,8 +1,9 @@
 import { Resolver } from 'node:dns/promises';
 import type { z } from 'zod';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { enqueue } from '#src/jobs/queue.ts';
@@ -12,9 +13,9 @@ import { lifeRefusal } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { addVoters, singleField, type VoterDeps } from './create-voters.ts';
 import { MAIL_REGISTRATION } from './mail-registration.ts';
 import { storeVoter } from './repository.ts';
+import { addVoters, singleField, type VoterDeps } from './take-rows.ts';
 import type { registerVoterBody, Voter } from './voter.ts';
 import { takeRoomForVoters } from './voter-places.ts';
 
@@ -47,10 +48,7 @@ export const canReceiveMail: DomainCheck = async (address) => {
 /** For settings without the look-up. */
 export const acceptEveryDomain: DomainCheck = async () => true;
 
-interface RegistrationDeps extends VoterDeps {
-  readonly db: Database;
-  readonly domainCheck: DomainCheck;
-}
+type RegistrationDeps = VoterDeps & Pick<Deps, 'db' | 'domainCheck'>;
 
 function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): void {
   if (!event.voterSelfRegistration || event.type === 'poll') throw refuse('registration_closed');
@@ -96,17 +94,13 @@ export async function registerVoter(
     const { rehearsalSince } = await holdWorld(tx, event);
     const beforeRehearsal = rehearsalSince === null ? null : ({ new: true } as const);
     const source = { source: 'registration', status: 'pending' } as const;
-    const [voter] = await addVoters(tx, deps, event, [body], source, singleField);
-    if (voter === undefined) throw new Error('one voter was added and none came back');
+    const [added] = await addVoters(tx, deps, event, [body], source, { atomic: singleField });
+    if (added?.voter === undefined) throw new Error('one voter was added and none came back');
+    const { voter } = added;
     if (beforeRehearsal !== null) await storeVoter(tx, event.id, voter.id, { beforeRehearsal });
-    await recordChange(tx, deps, {
-      accountId: event.accountId,
-      votingEventId: event.id,
-      keyId: caller.keyId,
-      action: 'voter.registered',
-      resource: voter.id,
-      after: { name: voter.name, email: voter.email, voterId: voter.voterId, groupId: voter.groupId },
-    });
+    const { name, email, voterId, groupId } = voter;
+    const after = { name, email, voterId, groupId };
+    await recordChange(tx, deps, changeBy({ event, caller }, 'voter.registered', voter.id, { after }));
     await enqueue(tx, MAIL_REGISTRATION, { eventId: event.id, voterId: voter.id });
     await store(tx, voter);
     await takeRoomForVoters(tx, deps, event, ownerPlan, 'registration', 1);

@@ -1,4 +1,4 @@
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { validationError } from '#src/platform/errors.ts';
@@ -8,9 +8,9 @@ import { requirePhase } from '#src/voting-events/life.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges } from '#src/voting-events/repository.ts';
 import { publish } from '#src/webhooks/record-event.ts';
-import type { VoterDeps } from './create-voters.ts';
 import { listVotersByIds, storeStandings, updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
+import type { VoterDeps } from './take-rows.ts';
 import { type Voter, viewVoter } from './voter.ts';
 import { endKeys } from './voter-key-repository.ts';
 import { keepRejected, placeOf } from './voter-places.ts';
@@ -60,14 +60,9 @@ export async function rejectVoters(
   const status = statusAt(event, event.lockedAt);
   if (status === 'open' || status === 'closed') await countRollChanges(tx, deps.secrets, event, { roll: rows.length });
   const about = { accountId: event.accountId, votingEventId: event.id };
-  const after = rows.map((row) => viewVoter({ ...row, ...change }));
-  await publish(tx, deps, about, 'voter.updated', after);
-  await recordChange(tx, deps, {
-    ...about,
-    keyId: organizer.caller.keyId,
-    action: 'voters.rejected',
-    resource: event.id,
-    after: { count: rows.length, voterIds: changed },
-  });
+  const rejected = rows.map((row) => viewVoter({ ...row, ...change }));
+  await publish(tx, deps, about, 'voter.updated', rejected);
+  const after = { count: rows.length, voterIds: changed };
+  await recordChange(tx, deps, changeBy(organizer, 'voters.rejected', event.id, { after }));
   return rows.length;
 }

@@ -1,5 +1,5 @@
-import { and, asc, eq, gt, inArray, isNull, lte, sql } from 'drizzle-orm';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { and, asc, eq, getTableColumns, gt, inArray, isNull, lte, type SQL, sql } from 'drizzle-orm';
+import { type Executor, isTrue, type Transaction, valuesOf } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import { voters } from './tables.ts';
@@ -24,27 +24,14 @@ const vote = sql<'waits' | 'shown' | null>`(CASE WHEN voters.source = 'poll' THE
 /** Whether the event keeps back who voted: asked once a statement. */
 const keepsBack = (eventId: string) => sql<boolean>`(SELECT keeps_back(${eventId}))`;
 
-const columnsIn = (eventId: string) => ({
-  id: voters.id,
-  votingEventId: voters.votingEventId,
-  name: voters.name,
-  email: voters.email,
-  emailKey: voters.emailKey,
-  voterId: voters.voterId,
-  voterIdKey: voters.voterIdKey,
-  groupId: voters.groupId,
-  weightMicro: voters.weightMicro,
-  status: voters.status,
-  source: voters.source,
-  keyStatus: voters.keyStatus,
-  approvedByKey: voters.approvedByKey,
-  keyGeneration: voters.keyGeneration,
-  tag: voters.tag,
-  createdAt: voters.createdAt,
-  updatedAt: voters.updatedAt,
-  vote,
-  keepsBack: keepsBack(eventId),
-});
+const {
+  confirmBy: _confirmBy,
+  beforeRehearsal: _beforeRehearsal,
+  deletedAt: _deletedAt,
+  erasedAt: _erasedAt,
+  ...shown
+} = getTableColumns(voters);
+const columnsIn = (eventId: string) => ({ ...shown, vote, keepsBack: keepsBack(eventId) });
 
 type VoterRow = Omit<Voter, 'hasVoted' | 'disclosed'> & {
   readonly vote: 'waits' | 'shown' | null;
@@ -57,51 +44,30 @@ const toVoter = ({ vote: stands, keepsBack: secret, ...row }: VoterRow): Voter =
   disclosed: !secret || stands === 'shown',
 });
 
-export async function findVoter(executor: Executor, eventId: string, id: string): Promise<Voter | undefined> {
-  const [row] = await executor
-    .select(columnsIn(eventId))
-    .from(voters)
-    .where(
-      and(eq(voters.votingEventId, eventId), eq(voters.id, id), isNull(voters.deletedAt), isNull(voters.erasedAt)),
-    );
-  return row && toVoter(row);
-}
-
-/** The voters of these IDs that the event has, in the order of their creation. */
-export async function listVotersByIds(executor: Executor, eventId: string, ids: readonly string[]): Promise<Voter[]> {
+/** The voters on the roll that meet a condition, in the order of their creation. */
+async function listWhere(executor: Executor, eventId: string, condition: SQL): Promise<Voter[]> {
   const rows = await executor
     .select(columnsIn(eventId))
     .from(voters)
-    .where(
-      and(
-        eq(voters.votingEventId, eventId),
-        inArray(voters.id, [...ids]),
-        isNull(voters.deletedAt),
-        isNull(voters.erasedAt),
-      ),
-    )
+    .where(and(eq(voters.votingEventId, eventId), condition, isNull(voters.deletedAt), isNull(voters.erasedAt)))
     .orderBy(asc(voters.id));
   return rows.map(toVoter);
 }
 
+export const findVoter = async (executor: Executor, eventId: string, id: string): Promise<Voter | undefined> =>
+  (await listWhere(executor, eventId, eq(voters.id, id)))[0];
+
+/** The voters of these IDs that the event has, in the order of their creation. */
+export const listVotersByIds = (executor: Executor, eventId: string, ids: readonly string[]): Promise<Voter[]> =>
+  listWhere(executor, eventId, inArray(voters.id, [...ids]));
+
 export async function findVoterByIdentity(
   executor: Executor,
   eventId: string,
-  identity: Identity,
+  { kind, key }: Identity,
 ): Promise<Voter | undefined> {
-  const column = identity.kind === 'email' ? voters.emailKey : voters.voterIdKey;
-  const [row] = await executor
-    .select(columnsIn(eventId))
-    .from(voters)
-    .where(
-      and(
-        eq(voters.votingEventId, eventId),
-        eq(column, identity.key),
-        isNull(voters.deletedAt),
-        isNull(voters.erasedAt),
-      ),
-    );
-  return row && toVoter(row);
+  const [voter] = await listWhere(executor, eventId, eq(kind === 'email' ? voters.emailKey : voters.voterIdKey, key));
+  return voter;
 }
 
 interface VoterFilter {
@@ -196,36 +162,32 @@ export async function storeStandings(
 }
 
 /** @throws a unique violation of `voters_email` or `voters_voter_id` */
-export async function storeVoter(
-  tx: Transaction,
-  eventId: string,
-  id: string,
-  changes: Partial<NewVoter>,
-): Promise<void> {
-  await tx
-    .update(voters)
-    .set(changes)
-    .where(and(eq(voters.votingEventId, eventId), eq(voters.id, id)));
-}
+export const storeVoter = (tx: Transaction, eventId: string, id: string, changes: Partial<NewVoter>): Promise<void> =>
+  updateVoters(tx, eventId, [id], changes);
 
 /** Whether any of these voters has a ballot, pending or confirmed, that depends on its weight and group. Takes no lock: call with the event locked. */
 export async function hasBallot(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<boolean> {
   const ids = sql`${sql.param([...voterIds])}::text[]`;
-  const { rows } = await tx.execute<{ found: boolean }>(sql`
+  return isTrue(
+    tx,
+    sql`
     SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId} AND participant = ANY (${ids})) OR
            EXISTS (SELECT 1 FROM participation WHERE voting_event_id = ${eventId} AND participant = ANY (${ids})) OR
-           EXISTS (SELECT 1 FROM voters WHERE voting_event_id = ${eventId} AND id = ANY (${ids}) AND source = 'poll') AS found`);
-  return rows[0]?.found === true;
+           EXISTS (SELECT 1 FROM voters WHERE voting_event_id = ${eventId} AND id = ANY (${ids}) AND source = 'poll')`,
+  );
 }
 
 /** Removes up to so many voters whose deletion was queued, and their keys; returns how many. Doing it again changes nothing. */
 export async function removeDeletedVoters(tx: Transaction, eventId: string, maxRows: number): Promise<number> {
   // A row that is being rewritten at this moment would be missed.
   await holdEvent(tx, eventId);
-  const { rows } = await tx.execute<{ count: number }>(sql`
+  const [count = 0] = await valuesOf<number>(
+    tx,
+    sql`
     WITH gone AS (DELETE FROM voters WHERE voting_event_id = ${eventId} AND ctid = ANY (ARRAY(
         SELECT ctid FROM voters WHERE voting_event_id = ${eventId} AND deleted_at IS NOT NULL LIMIT ${maxRows})) RETURNING id),
       keys AS (DELETE FROM voter_keys k USING gone WHERE k.voting_event_id = ${eventId} AND k.voter_id = gone.id)
-    SELECT count(*)::int AS count FROM gone`);
-  return rows[0]?.count ?? 0;
+    SELECT count(*)::int FROM gone`,
+  );
+  return count;
 }

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import type { z } from 'zod';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { MAILS_AN_HOUR } from '#src/accounts/take-mail.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -13,9 +13,9 @@ import type { Organizer, VoteCaller } from '#src/voting-events/access.ts';
 import { requireMailable } from '#src/voting-events/life.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import type { VoterDeps } from './create-voters.ts';
 import { findVoter, findVoterByIdentity } from './repository.ts';
 import { SEND_VOTER_KEY, voterKeyMail } from './send-voter-key.ts';
+import type { VoterDeps } from './take-rows.ts';
 import type { mailVoterKeyBody, requestVoterKeyBody } from './voter.ts';
 import { type Identity, identityHash, identityIssues, identityOf } from './voter-identity.ts';
 import { countKeyRequest } from './voter-key-repository.ts';
@@ -112,7 +112,7 @@ export async function requestVoterKey(
 /** The organizer has a key e-mailed again. @throws ApiError 404; 409 for a voter without an e-mail address */
 export async function mailVoterKeyAgain(
   tx: Transaction,
-  deps: VoterDeps & { readonly secrets: Secrets },
+  deps: VoterDeps,
   organizer: Organizer,
   id: string,
   { beforeOpening }: z.output<typeof mailVoterKeyBody>,
@@ -127,11 +127,5 @@ export async function mailVoterKeyAgain(
   const requests = await countKeyRequest(tx, event.id, counted);
   if (requests > MAILS_AN_HOUR) return;
   await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter.id));
-  await recordChange(tx, deps, {
-    accountId: event.accountId,
-    votingEventId: event.id,
-    keyId: organizer.caller.keyId,
-    action: 'voter_key.mailed',
-    resource: voter.id,
-  });
+  await recordChange(tx, deps, changeBy(organizer, 'voter_key.mailed', voter.id));
 }

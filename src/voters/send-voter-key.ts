@@ -2,13 +2,12 @@ import { z } from 'zod';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
 import type { MailPart } from '#src/mail/compose-mail.ts';
 import { MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { MailWords } from '#src/mail/mail-words.ts';
-import type { Mail, Mailer } from '#src/mail/mailer.ts';
-import type { Log } from '#src/platform/log.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import type { Mail } from '#src/mail/mailer.ts';
 import { eventMail, votingTimes } from '#src/voting-events/event-mail.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
@@ -82,11 +81,7 @@ const payload = z.strictObject({
 type SendVoterKey = z.output<typeof payload>;
 export const SEND_VOTER_KEY = { name: 'send_voter_key', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
 
-export interface SendVoterKeyDeps extends ExpiryDeps {
-  readonly secrets: Secrets;
-  readonly mailer: Mailer;
-  readonly log: Log;
-}
+export type SendVoterKeyDeps = ExpiryDeps & Pick<Deps, 'mailer'>;
 
 /** What to enqueue for a key of a voter, or of an unknown person. */
 export function voterKeyMail(

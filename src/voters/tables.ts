@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { bigint, boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
+import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { Audience, NotificationKind } from './notification.ts';
@@ -118,32 +118,6 @@ export const participation = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.participant] })],
 );
 
-/**
- * How far the import of a file has come. Written in the transaction of the voters it speaks of, so that an import that was
- * cut off goes on behind its last line: nothing twice, nothing lost.
- */
-export const voterImports = pgTable(
-  'voter_imports',
-  {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
-    /** SHA-256 of the file: another content is another import. */
-    fileHash: bytes('file_hash').notNull(),
-    /** Lines of the file that were dealt with, its head included. */
-    linesDone: bigint('lines_done', { mode: 'number' }).notNull(),
-    accepted: bigint({ mode: 'number' }).notNull(),
-    rejected: bigint({ mode: 'number' }).notNull(),
-    /** Voters that the event had already, where the operator passes over them. */
-    existing: bigint({ mode: 'number' }).notNull(),
-    /** Bytes of the report of rejected lines that belong to `linesDone`. */
-    reportBytes: bigint('report_bytes', { mode: 'number' }).notNull(),
-    startedAt: timeMs('started_at').notNull(),
-    finishedAt: timeMs('finished_at'),
-  },
-  (table) => [primaryKey({ columns: [table.votingEventId, table.fileHash] })],
-);
-
 /** Mails to many voters that an organizer asked for, and how far they have come. */
 export const notifications = pgTable(
   'notifications',
@@ -161,7 +135,6 @@ export const notifications = pgTable(
     skipped: integer().notNull().default(0),
     /** For an audience of those who have not voted: voters who had voted by the time of the mail. */
     voted: integer().notNull().default(0),
-    /** Voters up to this ID are listed. */
     listedTo: text('listed_to').notNull().default(''),
     /** Voters whose IDs come behind it were added later, and are none of the audience. */
     listUntil: text('list_until').notNull(),
@@ -234,7 +207,6 @@ export const rollCopies = pgTable('roll_copies', {
   /** Pairs of a group there and its copy here. */
   groups: jsonb().$type<readonly (readonly [string, string])[]>().notNull(),
   copiedTo: text('copied_to').notNull().default(''),
-  /** The key that asked for the copy. */
   keyId: text('key_id').notNull(),
   /** What binds the order to the service's keys, and to what its event says of it: SQL orders no copy, and none again. */
   tag: bytes().notNull(),

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { differenceOf } from '#src/accounts/changes.ts';
+import { changeBy, differenceOf } from '#src/accounts/changes.ts';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type Database, type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
@@ -19,9 +19,9 @@ import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges, findEventById, type LockedEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
-import type { VoterDeps } from './create-voters.ts';
 import { findVoter, hasBallot, storeVoter } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
+import type { VoterDeps } from './take-rows.ts';
 import { shownStatusOf, type updateVoterBody, type Voter, viewVoter } from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
 import { dropUnconfirmed, endKeys } from './voter-key-repository.ts';
@@ -166,14 +166,12 @@ export async function updateVoter(
   await recordEvent(tx, deps, {
     type: 'voter.updated',
     data: viewVoter(after),
-    change: {
-      accountId: event.accountId,
-      votingEventId: event.id,
-      keyId: organizer.caller.keyId,
-      action: identity ? 'voter.identity_changed' : 'voter.updated',
-      resource: id,
-      ...differenceOf(viewVoter(before), viewVoter(after)),
-    },
+    change: changeBy(
+      organizer,
+      identity ? 'voter.identity_changed' : 'voter.updated',
+      id,
+      differenceOf(viewVoter(before), viewVoter(after)),
+    ),
   });
   return after;
 }

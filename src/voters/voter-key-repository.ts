@@ -1,5 +1,6 @@
 import { and, eq, inArray, ne, sql } from 'drizzle-orm';
-import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
@@ -65,7 +66,7 @@ export async function noteBeforeRehearsal(tx: Transaction, eventId: string, vote
  * @param read the event as the key was judged by it @param before the voter as it was judged
  */
 export async function approveByKey(
-  { db, secrets }: { readonly db: Database; readonly secrets: Secrets },
+  { db, secrets }: Pick<Deps, 'db' | 'secrets'>,
   read: VotingEvent,
   before: TaggedVoter,
 ): Promise<void> {

@@ -5,7 +5,7 @@ import { notFound } from '#src/platform/errors.ts';
 import { lifeRefusal } from '#src/voting-events/life.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import type { VoterDeps } from './create-voters.ts';
+import type { VoterDeps } from './take-rows.ts';
 import type { Voter } from './voter.ts';
 
 /** Voters of an event by how they count: what the organizer added, registrations that hold a place, and rejected ones, which hold none. */
@@ -71,13 +71,20 @@ export async function takeRoomForVoters(
   throw planLimit(place === 'registration' ? 'voter_registrations_per_event' : 'voters_per_event', limit);
 }
 
-/** How many voters of the organizer's own an event has. */
-export async function countOrganizersVoters(executor: Executor, eventId: string): Promise<number> {
+/** Whether the plan has room for more voters of the organizer's own; nothing is taken. @throws ApiError 422 `plan_limit` */
+export async function requireRoomForVoters(
+  executor: Executor,
+  { plans }: Pick<VoterDeps, 'plans'>,
+  eventId: string,
+  plan: PlanName,
+  count: number,
+): Promise<void> {
   const [row] = await executor
-    .select({ count: sql<number>`${organizersOwn}` })
+    .select({ present: sql<number>`${organizersOwn}` })
     .from(votingEvents)
     .where(eq(votingEvents.id, eventId));
-  return row?.count ?? 0;
+  const limit = plans[plan].votersPerEvent;
+  if ((row?.present ?? 0) + count > limit) throw planLimit('voters_per_event', limit);
 }
 
 /** Gives places back, when voters are deleted or change their place. */

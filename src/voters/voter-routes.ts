@@ -1,5 +1,5 @@
 import { Hono } from 'hono';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { type Database, inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { csv, list, ok, queued } from '#src/http/answer.ts';
@@ -18,12 +18,13 @@ import { csvCell, csvLine } from '#src/platform/csv.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { strangerIssues } from '#src/voting-events/guard-change.ts';
-import { addCreateVoters, ROLL_REFUSALS, type VoterDeps } from './create-voters.ts';
+import { addCreateVoters, ROLL_REFUSALS } from './create-voters.ts';
 import { deleteVoter, deleteVoters } from './delete-voter.ts';
 import { importPart, importWhole, readRows } from './import-roll.ts';
 import { rejectVoters } from './reject-voters.ts';
 import { findVoter, listVoters, listVotersByIds } from './repository.ts';
 import { mailVoterKeyAgain } from './request-voter-key.ts';
+import type { VoterDeps } from './take-rows.ts';
 import { judgeChangeParts, updateVoter } from './update-voter.ts';
 import {
   changeVotersBody,
@@ -305,8 +306,8 @@ interface Asked {
  * each such try stands in the audit trail (completions 5.6).
  */
 async function tracingRefusals<T>(
-  deps: VoterDeps & { readonly db: Database },
-  { event, caller }: Organizer,
+  deps: VoterDeps & Pick<Deps, 'db'>,
+  organizer: Organizer,
   { voterIds, what }: Asked,
   change: () => Promise<T>,
 ): Promise<T> {
@@ -316,17 +317,11 @@ async function tracingRefusals<T>(
     if (fault instanceof ApiError && fault.details?.['reason'] === 'event_has_ballots') {
       const [only, ...others] = voterIds;
       const one = others.length === 0 ? only : undefined;
+      const action = one === undefined ? 'voters.change_refused' : 'voter.change_refused';
+      const after = { asked: what, reason: 'event_has_ballots', ...(one === undefined ? { voterIds } : {}) };
+      const refused = changeBy(organizer, action, one ?? organizer.event.id, { after });
       // The change's own transaction is undone.
-      await inTransaction(deps.db, (tx) =>
-        recordChange(tx, deps, {
-          accountId: event.accountId,
-          votingEventId: event.id,
-          keyId: caller.keyId,
-          action: one === undefined ? 'voters.change_refused' : 'voter.change_refused',
-          resource: one ?? event.id,
-          after: { asked: what, reason: 'event_has_ballots', ...(one === undefined ? { voterIds } : {}) },
-        }),
-      );
+      await inTransaction(deps.db, (tx) => recordChange(tx, deps, refused));
     }
     throw fault;
   }

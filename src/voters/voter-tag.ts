@@ -29,7 +29,6 @@ export type DecidingColumns = Readonly<
 
 export type TaggedVoter = DecidingColumns & Pick<typeof voters.$inferSelect, 'tag'>;
 
-/** What `tagged_voter` gives of a row. */
 export type TaggedArray = readonly [
   id: string,
   name: string,

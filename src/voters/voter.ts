@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { Deps } from '#src/deps.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { cursorField, limitField } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -11,9 +12,7 @@ import {
   uniqueIdsField,
   voterIdField,
 } from '#src/http/fields.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import { microToNumber, numberToMicro } from '#src/platform/decimal.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { voters } from './tables.ts';
@@ -55,7 +54,6 @@ export interface RejectedRow {
   readonly message: string;
 }
 
-/** The message for an e-mail or voter ID that another voter has. */
 export const TAKEN = 'is already used by another voter of this event';
 
 const MAX_WEIGHT = 1_000_000_000;
@@ -108,7 +106,6 @@ export const IMPORT_BOUNDS = {
 
 export const updateVoterBody = z.strictObject(voterFields.partial().shape).refine(...changesSomething);
 
-/** A change of many voters at once. */
 export const changeVotersBody = z.strictObject({
   action: z.enum(['reject', 'delete']),
   voterIds: uniqueIdsField('voter').describe('1 to 1,000, each once.'),
@@ -219,11 +216,7 @@ export const importedRollView = z
   });
 
 /** The same as it is read: with a mark where the row is not the one that the service wrote, as long as something depends on it. */
-export function viewStoredVoter(
-  deps: { readonly secrets: Secrets; readonly clock: Clock },
-  event: VotingEvent,
-  voter: Voter,
-): VoterView {
+export function viewStoredVoter(deps: Pick<Deps, 'secrets' | 'clock'>, event: VotingEvent, voter: Voter): VoterView {
   const trusted = isFinalAt(event, deps.clock.now()) || isChangeable(deps.secrets, event, voter);
   return { ...viewVoter(voter), ...(trusted ? {} : { disputed: true as const }) };
 }

@@ -1,15 +1,14 @@
 import { and, eq, inArray, isNotNull, isNull, or, sql } from 'drizzle-orm';
 import { unauthorized } from '#src/accounts/authenticate.ts';
-import { type PlanFeature, type PlanName, type Plans, requireFeature } from '#src/accounts/plans.ts';
+import { type PlanFeature, type PlanName, requireFeature } from '#src/accounts/plans.ts';
 import type { Database, Executor } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { type Caller, isKeyless } from '#src/http/caller.ts';
 import type { RequestContext } from '#src/http/env.ts';
 import { findTarget } from '#src/http/find-target.ts';
 import type { Role } from '#src/http/role.ts';
-import { type Clock, SECOND_MS } from '#src/platform/clock.ts';
+import { SECOND_MS } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
-import type { Log } from '#src/platform/log.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { isGenuineEvent, isGenuineInvite } from './event-tag.ts';
 import { refuseForged, reportForged } from './forged-rows.ts';
 import { statusAt } from './lifecycle.ts';
@@ -41,15 +40,9 @@ export function voteCallerOf(caller: Caller, event: VotingEvent): VoteCaller {
   return { caller, event, role: 'owner', ownerPlan: caller.plan as PlanName, isForged: false };
 }
 
-interface GuardDeps {
-  readonly db: Database;
-  readonly log: Log;
-}
+type GuardDeps = Pick<Deps, 'db' | 'log'>;
 
-interface AccessDeps extends GuardDeps {
-  readonly secrets: Secrets;
-  readonly clock: Clock;
-}
+type AccessDeps = Pick<Deps, 'db' | 'log' | 'secrets' | 'clock'>;
 
 /**
  * Reads that no setting admits go on, and show the event as disputed. Others see an event by its generation of invites, or by its open log.
@@ -76,10 +69,7 @@ async function requireOrganizer(deps: AccessDeps, c: RequestContext): Promise<Or
   return { caller, ...found, isOrganizer: true };
 }
 
-interface VoteAccessDeps {
-  readonly events: EventCache;
-  readonly clock: Clock;
-}
+type VoteAccessDeps = Pick<Deps, 'events' | 'clock'>;
 
 /**
  * The event that the path names, for a vote, observe or log key; it may be a second old (`EventCache`). A draft is not there
@@ -118,7 +108,7 @@ export async function requireObserver(deps: AccessDeps, c: RequestContext): Prom
 export const loadEvent = (deps: AccessDeps) => findTarget((c) => requireOrganizer(deps, c));
 
 /** The same where the plan of the event's account must have a feature. */
-export const loadEventWith = (feature: PlanFeature, deps: AccessDeps & { readonly plans: Plans }) =>
+export const loadEventWith = (feature: PlanFeature, deps: AccessDeps & Pick<Deps, 'plans'>) =>
   findTarget(async (c) => {
     const organizer = await requireOrganizer(deps, c);
     requireFeature(deps.plans[organizer.ownerPlan], feature);
@@ -236,10 +226,7 @@ export async function findAccess(
   return { event, ownerPlan, isForged, role: invite.role };
 }
 
-interface ReadDeps {
-  readonly db: Database;
-  readonly secrets: Secrets;
-}
+type ReadDeps = Pick<Deps, 'db' | 'secrets'>;
 
 /** The event that an ID or code names, of whichever account, if its log answers without a key. */
 async function findOpenAccess({ db, secrets }: ReadDeps, named: string): Promise<EventAccess | undefined> {

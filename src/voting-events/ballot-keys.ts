@@ -1,8 +1,9 @@
 import type { Database, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import type { SecretKeeping } from '#src/http/idempotency.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { type Clock, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
+import { MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
@@ -342,7 +343,7 @@ export class BallotKeys {
 
 /** How claims of requests about an event are kept. Those of a secret event end with its key: `never` then. */
 export const keepingOf =
-  ({ ballotKeys, clock }: { readonly ballotKeys: BallotKeys; readonly clock: Clock }) =>
+  ({ ballotKeys, clock }: Pick<Deps, 'ballotKeys' | 'clock'>) =>
   async ({ event }: { readonly event: VotingEvent }): Promise<SecretKeeping | undefined | 'never'> => {
     if (event.type === 'poll') return undefined;
     const secrets = isFinalAt(event, clock.now()) ? undefined : await ballotKeys.find(event);

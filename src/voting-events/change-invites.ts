@@ -1,21 +1,21 @@
 import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { planLimit } from '#src/accounts/plans.ts';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
-import type { Database, Transaction } from '#src/database/client.ts';
+import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { defineJob, enqueue, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
-import type { Mail, Mailer } from '#src/mail/mailer.ts';
-import { type Clock, DAY_MS } from '#src/platform/clock.ts';
+import type { Mail } from '#src/mail/mailer.ts';
+import { DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';
-import { base32, type Ids } from '#src/platform/ids.ts';
-import type { Log } from '#src/platform/log.ts';
-import { type SealedPlace, type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { base32 } from '#src/platform/ids.ts';
+import { type SealedPlace, sha256 } from '#src/platform/secrets.ts';
 import type { Organizer } from './access.ts';
 import { eventMail } from './event-mail.ts';
 import { isGenuineEvent, isGenuineInvite, tagOfInvite } from './event-tag.ts';
@@ -41,13 +41,7 @@ import {
 import { findEventById, type LockedEvent, noteInEvent } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-interface InviteDeps {
-  readonly ids: Ids;
-  readonly clock: Clock;
-  readonly secrets: Secrets;
-  readonly db: Database;
-  readonly log: Log;
-}
+type InviteDeps = Pick<Deps, 'ids' | 'clock' | 'secrets' | 'db' | 'log'>;
 
 /** Invites of one event, accepted ones included. */
 const INVITES_PER_EVENT = 100;
@@ -89,7 +83,7 @@ export async function createInvite(
   });
   if (!fresh) throw refuse('invite_exists', { field: 'email' });
   await enqueue(tx, SEND_INVITE, { eventId: event.id, inviteId: id });
-  await record(tx, deps, organizer, 'invite.created', id, { after: { email, role } });
+  await recordChange(tx, deps, changeBy(organizer, 'invite.created', id, { after: { email, role } }));
   return requireInvite(tx, event.id, id);
 }
 
@@ -119,7 +113,7 @@ export async function withdrawInvite(
   const { email, role, accountId } = await requireInvite(tx, event.id, id);
   await deleteInvite(tx, event.id, id);
   await renewInvites(tx, deps, event);
-  await record(tx, deps, organizer, 'invite.deleted', id, { before: { email, role, accountId } });
+  await recordChange(tx, deps, changeBy(organizer, 'invite.deleted', id, { before: { email, role, accountId } }));
 }
 
 /**
@@ -150,9 +144,13 @@ export async function acceptWithToken(
   const accepted = { ...found, accountId: caller.accountId };
   const renewed = await renewInvites(tx, deps, event);
   await acceptInvite(tx, accepted, tagOfInvite(deps.secrets, accepted, renewed), nowMs);
-  await record(tx, deps, { event, caller }, 'invite.accepted', invite.id, {
-    after: { role: invite.role, accountId: caller.accountId },
-  });
+  await recordChange(
+    tx,
+    deps,
+    changeBy({ event, caller }, 'invite.accepted', invite.id, {
+      after: { role: invite.role, accountId: caller.accountId },
+    }),
+  );
   return requireInvite(tx, event.id, invite.id);
 }
 
@@ -169,31 +167,11 @@ async function requireInvite(tx: Transaction, eventId: string, id: string): Prom
   return invite;
 }
 
-async function record(
-  tx: Transaction,
-  deps: InviteDeps,
-  { event, caller }: Pick<Organizer, 'event' | 'caller'>,
-  action: string,
-  resource: string,
-  change: { readonly before?: Record<string, unknown>; readonly after?: Record<string, unknown> },
-): Promise<void> {
-  const { id: votingEventId, accountId } = event;
-  await recordChange(tx, deps, { accountId, votingEventId, keyId: caller.keyId, action, resource, ...change });
-}
-
 const payload = z.strictObject({ eventId: z.string(), inviteId: z.string() });
 type SendInvite = z.output<typeof payload>;
 const SEND_INVITE = { name: 'send_invite', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
 
-interface SendInviteDeps {
-  readonly db: Database;
-  readonly clock: Clock;
-  readonly secrets: Secrets;
-  readonly log: Log;
-  readonly mailer: Mailer;
-  /** Where the API is reached, for the line to paste. */
-  readonly config: { readonly baseUrl: string };
-}
+type SendInviteDeps = Pick<Deps, 'db' | 'clock' | 'secrets' | 'log' | 'mailer' | 'config'>;
 
 function sealedTokenPlace(eventId: string, inviteId: string): SealedPlace {
   return { table: 'event_invites', column: 'sealed_token', row: `${eventId}/${inviteId}` };

@@ -74,7 +74,6 @@ export async function checkPlaces(settings: KeySettings, client: pg.Client): Pro
 
 /** The key of an event that takes ballots, or will. */
 export interface LivingKey extends KeyName {
-  /** The event's code. */
   readonly code: string;
   /** The key sealed under the secret key, where it stands in the database. */
   readonly wrapped: string | null;

@@ -1,19 +1,17 @@
 import { randomBytes } from 'node:crypto';
 import type { z } from 'zod';
+import { changeBy } from '#src/accounts/changes.ts';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import { hasRoomForEvent, takeEventFromPlan } from '#src/accounts/repository.ts';
-import type { Config } from '#src/config.ts';
-import { type Database, type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
-import type { Clock } from '#src/platform/clock.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';
-import { base32, type Ids } from '#src/platform/ids.ts';
+import { base32 } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
-import type { Organizer } from './access.ts';
-import type { BallotKeys } from './ballot-keys.ts';
 import {
   columnsOf,
   missedIssues,
@@ -23,7 +21,7 @@ import {
   withoutFaulty,
 } from './change-fields.ts';
 import type { createEventBody } from './event-body.ts';
-import { type Pricing, priceIssues, requirePricing } from './pricing.ts';
+import { priceIssues, requirePricing } from './pricing.ts';
 import { scheduleClosing } from './publish-closing.ts';
 import { schedulePublishing } from './publish-status.ts';
 import type { RehearsalDeps } from './rehearsal.ts';
@@ -41,19 +39,8 @@ export interface EndRecorder {
   record(tx: Transaction, event: VotingEvent): Promise<void>;
 }
 
-export interface EventDeps {
-  readonly ids: Ids;
-  readonly clock: Clock;
-  readonly secrets: Secrets;
-  readonly plans: Plans;
-  readonly pricing: Pricing;
-  readonly config: Pick<Config, 'databaseUrl'>;
-  readonly ballotKeys: BallotKeys;
-  readonly endRecorder: EndRecorder;
-  readonly takeApprovalsBack: RehearsalDeps['takeApprovalsBack'];
-  /** Gives Yes, No and Abstain to each referendum without candidates. */
-  readonly giveOptions: (tx: Transaction, organizer: Organizer) => Promise<void>;
-}
+export type EventDeps = RehearsalDeps &
+  Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing' | 'config' | 'endRecorder' | 'giveOptions'>;
 
 /** Whether this is somebody's own machine, with the database that comes along. */
 export const isEmbedded = ({ config }: Pick<EventDeps, 'config'>): boolean => config.databaseUrl === undefined;
@@ -88,7 +75,7 @@ async function creationIssues(
 
 /** Also judges the values of a new event whose shape was refused, so that one answer names all faults. */
 export const judgeEventParts = (
-  deps: Pick<EventDeps, 'pricing' | 'config' | 'clock'> & { readonly db: Database },
+  deps: Pick<Deps, 'pricing' | 'config' | 'clock' | 'db'>,
   caller: Caller,
   sent: SoundParts<Body>,
   isFaulty: IsFaulty,
@@ -143,14 +130,9 @@ export async function createEvent(
   await recordEvent(tx, deps, {
     type: 'voting_event.created',
     data: viewEvent(event, nowMs),
-    change: {
-      accountId: caller.accountId,
-      votingEventId: id,
-      keyId: caller.keyId,
-      action: 'voting_event.created',
-      resource: id,
+    change: changeBy({ event, caller }, 'voting_event.created', id, {
       after: { title: event.title, type: event.type, code: event.code },
-    },
+    }),
   });
   await schedulePublishing(tx, event);
   await scheduleClosing(tx, undefined, event, nowMs);

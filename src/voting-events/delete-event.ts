@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { changeBy } from '#src/accounts/changes.ts';
 import { giveEventBack } from '#src/accounts/repository.ts';
 import type { Database, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
@@ -76,13 +77,6 @@ export async function deleteVotingEvent(
   await recordEvent(tx, deps, {
     type: 'voting_event.deleted',
     data: { id, code, title },
-    change: {
-      accountId: event.accountId,
-      votingEventId: id,
-      keyId: organizer.caller.keyId,
-      action: 'voting_event.deleted',
-      resource: id,
-      before: { title, code },
-    },
+    change: changeBy(organizer, 'voting_event.deleted', id, { before: { title, code } }),
   });
 }

@@ -1,9 +1,8 @@
 import { z } from 'zod';
-import type { Database } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import type { ApiError } from '#src/platform/errors.ts';
-import type { Log } from '#src/platform/log.ts';
 
 const payload = z.strictObject({ eventId: z.string() });
 /** Marks an event as disputed (`ballot-log/restore-end.ts`). */
@@ -11,7 +10,7 @@ export const NOTE_FORGED_ROWS = { name: 'note_forged_rows', maxAttempts: 25, pay
 
 /** Raises the alarm for rows of an election that the service did not write as they stand (completions 1.6, `rows_disagree`). */
 export async function reportForged(
-  { db, log }: { readonly db: Database; readonly log: Log },
+  { db, log }: Pick<Deps, 'db' | 'log'>,
   eventId: string,
   voterId?: string,
 ): Promise<void> {

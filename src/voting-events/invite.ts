@@ -144,7 +144,6 @@ export async function findInvite(executor: Executor, eventId: string, id: string
   return row;
 }
 
-/** The invite of a token, as it is stored. */
 export async function findInviteByToken(
   executor: Executor,
   tokenHash: Buffer,
@@ -178,7 +177,6 @@ export async function deleteExpiredInvites(tx: Transaction, eventId: string, now
   return (rowCount ?? 0) > 0;
 }
 
-/** The invites of an event as they are stored. */
 export const listInviteRows = (executor: Executor, eventId: string): Promise<(typeof eventInvites.$inferSelect)[]> =>
   executor.select().from(eventInvites).where(eq(eventInvites.votingEventId, eventId));
 
@@ -194,7 +192,6 @@ export async function deleteInvite(tx: Transaction, eventId: string, id: string)
   await tx.delete(eventInvites).where(named(eventId, id));
 }
 
-/** Whether an event is shared with an account by an invite that it accepted. */
 export async function hasAccepted(tx: Transaction, eventId: string, accountId: string): Promise<boolean> {
   const rows = await tx
     .select({ id: eventInvites.id })

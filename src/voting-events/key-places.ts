@@ -23,7 +23,6 @@ const NEW = 'new ';
 const ID_CHARACTERS = 16;
 const KEY_FILE = /^(evt_[0-9a-z]+)\.([0-9a-f]{16})\.key$/i;
 
-/** What names a key. */
 export interface KeyName {
   readonly eventId: string;
   readonly id: string;
@@ -44,7 +43,6 @@ export const idOf = (key: Uint8Array): string =>
 export const isKeyOf = ({ id }: KeyName, content: Uint8Array): boolean =>
   content.length === SECRET_KEY_BYTES && idOf(content) === id;
 
-/** Whether one of the folders holds a key. */
 export async function holdsKey(folders: KeyFolders, key: KeyName): Promise<boolean> {
   const content = await folders.read(keyFileOf(key), (read) => isKeyOf(key, read));
   content?.fill(0);

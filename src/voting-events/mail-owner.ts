@@ -1,12 +1,10 @@
 import { z } from 'zod';
 import { findAccount } from '#src/accounts/repository.ts';
 import { takeMailOnce } from '#src/accounts/take-mail.ts';
-import type { Database } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
-import type { Mailer } from '#src/mail/mailer.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { type Lifecycle, statusAt } from './lifecycle.ts';
 import { findEventById } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
@@ -30,11 +28,7 @@ export function isClosing(event: VotingEvent, endsAt: number, nowMs: number): bo
   return event.endsAt === endsAt && (status === 'open' || status === 'scheduled');
 }
 
-interface OwnerMailDeps {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly mailer: Mailer;
-}
+type OwnerMailDeps = Pick<Deps, 'db' | 'secrets' | 'mailer'>;
 
 interface OwnerMail {
   readonly subject: string;

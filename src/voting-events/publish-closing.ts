@@ -1,8 +1,9 @@
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
-import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
 import { type Closing, closing, isClosing, MAIL_CLOSING, realStatusAt } from './mail-owner.ts';
 import { holdEvent } from './repository.ts';
 import { type VotingEvent, viewEvent } from './voting-event.ts';
@@ -32,9 +33,7 @@ export async function scheduleClosing(
   await enqueue(tx, PUBLISH_CLOSING, { eventId, endsAt }, options);
 }
 
-interface ClosingDeps extends RecordDeps {
-  readonly db: Database;
-}
+type ClosingDeps = Pick<Deps, 'db' | 'ids' | 'clock'>;
 
 export function publishClosingJob(deps: ClosingDeps): Job<Closing> {
   return defineJob({

@@ -1,6 +1,7 @@
 import { z } from 'zod';
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { renewBallotDefinition } from './guard-change.ts';
@@ -32,9 +33,7 @@ export async function schedulePublishing(tx: Transaction, event: VotingEvent): P
   }
 }
 
-interface PublishDeps extends RecordDeps, RehearsalDeps {
-  readonly db: Database;
-}
+type PublishDeps = RehearsalDeps & Pick<Deps, 'db' | 'ids' | 'clock'>;
 
 export function publishStatusJob(deps: PublishDeps): Job<z.output<typeof payload>> {
   return defineJob({ ...PUBLISH_STATUS, work: ({ eventId }) => publishOne(deps, eventId) });

@@ -1,9 +1,8 @@
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { ApiError, notFound, validationError } from '#src/platform/errors.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
-import type { BallotKeys } from './ballot-keys.ts';
 import { reopeningIssue } from './change-fields.ts';
 import { guardChange, lockForChange, renewBallotDefinition } from './guard-change.ts';
 import { isRehearsalOver } from './lifecycle.ts';
@@ -82,12 +81,7 @@ export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent
   return lockForChange(tx, read.id);
 }
 
-export interface RehearsalDeps {
-  readonly secrets: Secrets;
-  readonly ballotKeys: BallotKeys;
-  /** Lets voters wait again whom a key approved in the rehearsal; the room of the voters writes their tags. */
-  readonly takeApprovalsBack: (tx: Transaction, event: VotingEvent) => Promise<void>;
-}
+export type RehearsalDeps = Pick<Deps, 'secrets' | 'ballotKeys' | 'takeApprovalsBack'>;
 
 /**
  * Ends the rehearsal of an event (completions 10.5): its key goes with it. Call with the event locked by `lockForEnd`; where
@@ -114,10 +108,7 @@ export async function endRehearsal(
 }
 
 /** Ends the rehearsal of an event whose start has come: the clock opens the event behind it, if it is ready. */
-export async function endOverdueRehearsal(
-  deps: RehearsalDeps & { readonly db: Database },
-  eventId: string,
-): Promise<void> {
+export async function endOverdueRehearsal(deps: RehearsalDeps & Pick<Deps, 'db'>, eventId: string): Promise<void> {
   const { db, ballotKeys } = deps;
   const read = await findEventById(db, eventId);
   if (read === undefined || !isRehearsalOver(read, await readNow(db))) return;

@@ -1,6 +1,7 @@
 import { and, asc, eq, getTableColumns, gt, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { unionAll } from 'drizzle-orm/pg-core';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, isTrue, type Transaction, valuesOf } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
 import { holdsText } from '#src/database/search.ts';
 import type { TaggedRows } from '#src/database/tagged-rows.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -12,7 +13,6 @@ import { NO_POSITION, type OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { EventType, ShownStatus, VotingEvent } from './voting-event.ts';
 
-/** An event without its tag. */
 export type NewEventRow = Omit<typeof votingEvents.$inferInsert, 'tag'>;
 /** What changes without a new tag. */
 type OtherColumns = Partial<Omit<NewEventRow, (typeof DECIDING_COLUMNS)[number]>>;
@@ -20,9 +20,7 @@ type OtherColumns = Partial<Omit<NewEventRow, (typeof DECIDING_COLUMNS)[number]>
 /** Whether a reference can be a code at all: letters and digits only, so that it is compared without surprises. */
 const CODE = /^[A-Za-z0-9]{6,12}$/;
 
-export function isCode(reference: string): boolean {
-  return CODE.test(reference);
-}
+export const isCode = (reference: string): boolean => CODE.test(reference);
 
 function byReference(reference: string): SQL | undefined {
   return isCode(reference) ? eq(votingEvents.codeKey, reference.toLowerCase()) : eq(votingEvents.id, reference);
@@ -53,8 +51,7 @@ export async function lockEvent(tx: Transaction, id: string): Promise<LockedEven
   const [row] = await tx.select().from(votingEvents).where(present(id)).for('update');
   if (row === undefined) return undefined;
   // Asked for after the lock was got: a statement that waits for one has read the clock before.
-  const { rows } = await tx.execute<{ now: string }>(sql`SELECT now_ms() AS now`);
-  const lockedAt = Number(rows[0]?.now);
+  const lockedAt = await readNow(tx);
   const missedStartAt = missedStart(row, lockedAt);
   if (missedStartAt === null) return { ...row, lockedAt };
   // Decided by what was stored when the start came: what this change makes ready waits for the organizer's word.
@@ -96,14 +93,12 @@ export const updateEvent = (tx: Transaction, id: string, changes: OtherColumns):
   saveEvent(tx, id, changes);
 
 /** The same for any column. @param before the event under its lock. @throws ApiError 500 `rows_disagree` where SQL changed it */
-export async function updateTaggedEvent(
+export const updateTaggedEvent = async (
   tx: Transaction,
   secrets: Secrets,
   before: VotingEvent,
   changes: Partial<NewEventRow>,
-): Promise<VotingEvent> {
-  return saveEvent(tx, before.id, { ...changes, tag: changedTag(secrets, before, changes) });
-}
+): Promise<VotingEvent> => saveEvent(tx, before.id, { ...changes, tag: changedTag(secrets, before, changes) });
 
 /** The tag of an event with a change. @throws ApiError 500 `rows_disagree` where SQL changed it */
 function changedTag(secrets: Secrets, before: VotingEvent, changes: Partial<NewEventRow>): Buffer {
@@ -116,7 +111,7 @@ export async function noteInEvent(
   tx: Transaction,
   secrets: Secrets,
   before: VotingEvent,
-  changes: Partial<Pick<VotingEvent, 'inviteGeneration' | 'identityChanges' | 'rollChanges'>>,
+  changes: Partial<Pick<VotingEvent, 'inviteGeneration' | 'identityChanges' | 'rollChanges' | 'finalAt'>>,
 ): Promise<void> {
   const tag = changedTag(secrets, before, changes);
   await tx
@@ -165,17 +160,14 @@ export async function markResultsAnnounced(tx: Transaction, id: string): Promise
 }
 
 /** Notes when the result became final: when its log was closed. @throws ApiError 500 `rows_disagree` where SQL changed the event */
-export async function markFinal(tx: Transaction, secrets: Secrets, event: VotingEvent, finalAt: number): Promise<void> {
-  if (!isGenuineEvent(secrets, event)) throw refuse('rows_disagree');
-  await tx
-    .update(votingEvents)
-    .set({ finalAt, tag: tagOfEvent(secrets, { ...event, finalAt }) })
-    .where(eq(votingEvents.id, event.id));
-}
+export const markFinal = (tx: Transaction, secrets: Secrets, event: VotingEvent, finalAt: number): Promise<void> =>
+  noteInEvent(tx, secrets, event, { finalAt });
 
 /** Events that the clock has opened or closed, or whose results it made public, without a message to their receivers. */
-export async function listTimedEvents(executor: Executor): Promise<string[]> {
-  const { rows } = await executor.execute<{ id: string }>(sql`
+export const listTimedEvents = (executor: Executor): Promise<string[]> =>
+  valuesOf(
+    executor,
+    sql`
     SELECT id FROM voting_events WHERE rehearsal_since IS NOT NULL AND starts_at <= now_ms() AND deleted_at IS NULL
     UNION
     SELECT id FROM voting_events WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL) AND deleted_at IS NULL AND rehearsal_since IS NULL
@@ -193,9 +185,8 @@ export async function listTimedEvents(executor: Executor): Promise<string[]> {
     UNION
     SELECT id FROM voting_events WHERE results_visibility = 'published' AND NOT results_announced AND deleted_at IS NULL
       AND is_final(voting_events, now_ms())
-    LIMIT 1000`);
-  return rows.map(({ id }) => id);
-}
+    LIMIT 1000`,
+  );
 
 /**
  * Deletes an event for everybody at once. Its row stays until all that refers to it is removed; its code is free, and it is
@@ -212,32 +203,30 @@ export async function markDeleted(tx: Transaction, id: string): Promise<void> {
 const COPYING_HOURS = 24;
 
 /** Whether a copy of a deleted event still takes its voters: they stay until it has them all. */
-export async function isRollBeingCopied(executor: Executor, id: string): Promise<boolean> {
-  const { rows } = await executor.execute<{ copied: boolean }>(sql`
+export const isRollBeingCopied = (executor: Executor, id: string): Promise<boolean> =>
+  isTrue(
+    executor,
+    sql`
     SELECT EXISTS (SELECT 1 FROM roll_copies c JOIN voting_events e ON e.id = c.source_id
-      WHERE c.source_id = ${id} AND e.deleted_at > now_ms() - ${COPYING_HOURS * HOUR_MS}::bigint) AS copied`);
-  return rows[0]?.copied === true;
-}
+      WHERE c.source_id = ${id} AND e.deleted_at > now_ms() - ${COPYING_HOURS * HOUR_MS}::bigint) AS copied`,
+  );
 
 /** Removes rows of a deleted event, its own row last. Returns how many: fewer than asked for when all are gone. */
-export async function removeEventRows(executor: Executor, id: string, maxRows: number): Promise<number> {
-  const { rows } = await executor.execute<{ removed: number }>(
-    sql`SELECT delete_event_rows(${id}, ${maxRows}) AS removed`,
-  );
-  return rows[0]?.removed ?? 0;
-}
+export const removeEventRows = async (executor: Executor, id: string, maxRows: number): Promise<number> =>
+  (await valuesOf<number>(executor, sql`SELECT delete_event_rows(${id}, ${maxRows})`))[0] ?? 0;
 
 /** Whether a ballot was cast (pending, queued or in the box), credits were given, or somebody pays or has paid for either. */
-export async function hasBallots(executor: Executor, eventId: string): Promise<boolean> {
-  const { rows } = await executor.execute<{ found: boolean }>(sql`
+export const hasBallots = (executor: Executor, eventId: string): Promise<boolean> =>
+  isTrue(
+    executor,
+    sql`
     SELECT EXISTS (SELECT 1 FROM pending_ballots WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM credit_balances WHERE voting_event_id = ${eventId}) OR
            EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId}
-             AND purpose IN ('vote', 'quadratic_credits') AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`);
-  return rows[0]?.found === true;
-}
+             AND purpose IN ('vote', 'quadratic_credits') AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`,
+  );
 
 /** Writes down that the clock has opened an event, if it has: from then on it is opened whatever becomes of its readiness. */
 export async function keepOpening(tx: Transaction, eventId: string): Promise<void> {
@@ -267,28 +256,24 @@ export async function dropUnpaidBallots(tx: Transaction, eventId: string): Promi
 }
 
 /** Whether somebody has begun to pay for a vote. */
-export async function hasPaidVotes(tx: Transaction, eventId: string): Promise<boolean> {
-  const { rows } = await tx.execute<{ found: boolean }>(
+export const hasPaidVotes = (tx: Transaction, eventId: string): Promise<boolean> =>
+  isTrue(
+    tx,
     sql`SELECT EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId} AND purpose = 'vote') AS found`,
   );
-  return rows[0]?.found === true;
-}
 
 /** Whether a payment is under way, or has bought something that would be lost with the event. */
-export async function hasPayments(tx: Transaction, eventId: string): Promise<boolean> {
-  const { rows } = await tx.execute<{ found: boolean }>(sql`
+export const hasPayments = (tx: Transaction, eventId: string): Promise<boolean> =>
+  isTrue(
+    tx,
+    sql`
     SELECT EXISTS (SELECT 1 FROM payment_attempts WHERE voting_event_id = ${eventId}
-      AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`);
-  return rows[0]?.found === true;
-}
+      AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`,
+  );
 
 /** Whether the event has a log: it was open, even where it is a draft again. */
-export async function hasLog(tx: Transaction, eventId: string): Promise<boolean> {
-  const { rows } = await tx.execute<{ found: boolean }>(
-    sql`SELECT EXISTS (SELECT 1 FROM ballot_logs WHERE voting_event_id = ${eventId}) AS found`,
-  );
-  return rows[0]?.found === true;
-}
+export const hasLog = (tx: Transaction, eventId: string): Promise<boolean> =>
+  isTrue(tx, sql`SELECT EXISTS (SELECT 1 FROM ballot_logs WHERE voting_event_id = ${eventId}) AS found`);
 
 /**
  * Waits for payments of a rehearsal that are being settled: they lock their attempt first and their event then, and what
@@ -305,21 +290,16 @@ const WIPED_TOGETHER = 5_000;
 
 /** Wipes the rehearsal of an event in the caller's transaction, whole or not at all. Throws outside of a rehearsal. */
 export async function wipeRehearsal(tx: Transaction, eventId: string): Promise<void> {
-  for (let done = false; !done; ) {
-    const { rows } = await tx.execute<{ done: boolean }>(
-      sql`SELECT end_rehearsal(${eventId}, ${WIPED_TOGETHER}) AS done`,
-    );
-    done = rows[0]?.done === true;
-  }
+  for (let done = false; !done; ) done = await isTrue(tx, sql`SELECT end_rehearsal(${eventId}, ${WIPED_TOGETHER})`);
 }
 
-/** Whether any ballot was confirmed. */
-export async function hasConfirmedBallots(executor: Executor, eventId: string): Promise<boolean> {
-  const { rows } = await executor.execute<{ found: boolean }>(sql`
+export const hasConfirmedBallots = (executor: Executor, eventId: string): Promise<boolean> =>
+  isTrue(
+    executor,
+    sql`
     SELECT EXISTS (SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId}) OR
-           EXISTS (SELECT 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}) AS found`);
-  return rows[0]?.found === true;
-}
+           EXISTS (SELECT 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}) AS found`,
+  );
 
 interface EventFilter {
   readonly accountId: string;

@@ -74,7 +74,6 @@ export const votingEvents = pgTable(
     votingPageUrl: text('voting_page_url'),
     /** How voters reach the organizer. */
     contactEmail: text('contact_email'),
-    /** The language of its mails. */
     language: text().$type<Language>().notNull().default('en'),
     /** A picture that mails show. Never fetched by the service. */
     logoUrl: text('logo_url'),
@@ -181,7 +180,6 @@ export const eventInvites = pgTable(
     tokenHash: bytes('token_hash').notNull(),
     /** The token itself, encrypted, until its mail is sent. */
     sealedToken: text('sealed_token'),
-    /** The account that accepted. */
     accountId: text('account_id').references(() => accounts.id),
     acceptedAt: timeMs('accepted_at'),
     /** What binds the row to the service's keys (`event-tag.ts`). */

@@ -1,6 +1,7 @@
 import type { z } from 'zod';
-import { differenceOf } from '#src/accounts/changes.ts';
-import { type Database, type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { changeBy, differenceOf } from '#src/accounts/changes.ts';
+import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';
@@ -105,14 +106,7 @@ export async function updateVotingEvent(
   await recordEvent(tx, deps, {
     type: 'voting_event.updated',
     data: viewEvent(after, nowMs),
-    change: {
-      accountId: before.accountId,
-      votingEventId: before.id,
-      keyId: organizer.caller.keyId,
-      action: 'voting_event.updated',
-      resource: before.id,
-      ...differenceOf(before, after),
-    },
+    change: changeBy(organizer, 'voting_event.updated', before.id, differenceOf(before, after)),
   });
   if (closeTime(after) !== closeTime(before)) await deps.endRecorder.record(tx, after);
   await schedulePublishing(tx, after);
@@ -150,7 +144,7 @@ async function changeIssues(
 
 /** Also judges the values of a change whose shape was refused, so that one answer names all faults. */
 export const judgeChangeParts = (
-  deps: Pick<EventDeps, 'pricing' | 'config' | 'clock'> & { readonly db: Database },
+  deps: Pick<Deps, 'pricing' | 'config' | 'clock' | 'db'>,
   { event }: Organizer,
   { status, ...sent }: SoundParts<Body>,
   isFaulty: IsFaulty,

@@ -227,13 +227,13 @@ describe('voters import', () => {
       /column 2 .*--map "E-Mail-Adresse=column".*--ignore-columns/,
     );
     const reading = { map: ['E-Mail-Adresse=email'], ignoreColumns: true };
-    const [batch] = await Array.fromAsync(readRoll(await scanRoll(club, undefined, reading), 0, new Map()));
+    const [batch] = await Array.fromAsync(readRoll(await scanRoll(club, undefined, reading), new Map()));
     expect(batch?.lines.map(({ input, issues }) => [input?.email, input?.weight, issues])).toEqual([
       ['vera@club.example', 2_500_000n, []],
       ['otto@club.example', 1_500_000n, []],
     ]);
     const comma = fileOf('comma.csv', 'name,email,weight\nVera,vera@club.example,"2,5"\n');
-    const [refused] = await Array.fromAsync(readRoll(await scanRoll(comma, undefined), 0, new Map()));
+    const [refused] = await Array.fromAsync(readRoll(await scanRoll(comma, undefined), new Map()));
     expect(refused?.lines[0]?.issues).toMatchObject([{ field: 'weight' }]);
     for (const map of [['Heading'], ['Ort=town'], ['Nowhere=email']])
       await expect(scanRoll(club, undefined, { map, ignoreColumns: true })).rejects.toThrow(/--map/);

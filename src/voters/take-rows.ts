@@ -1,0 +1,322 @@
+import { and, eq, inArray, or, sql } from 'drizzle-orm';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
+import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
+import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
+import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
+import { MICRO } from '#src/platform/decimal.ts';
+import { emailKey } from '#src/platform/email-address.ts';
+import { type Issue, notFound, validationError } from '#src/platform/errors.ts';
+import type { Organizer } from '#src/voting-events/access.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { publish } from '#src/webhooks/record-event.ts';
+import type { NewVoter } from './repository.ts';
+import { noteRoll } from './roll-sum.ts';
+import { voters } from './tables.ts';
+import { TAKEN, type Voter, type VoterInput, viewVoter } from './voter.ts';
+import { identityIssues } from './voter-identity.ts';
+import { requireRoomForVoters, takeRoomForVoters } from './voter-places.ts';
+import { tagOfVoter } from './voter-tag.ts';
+
+export type VoterDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'secrets' | 'ballotKeys'>;
+
+/** How a field of row `index` is called in an answer: `voters[3].email` in a batch, `email` alone. */
+export type FieldName = (index: number, field: string) => string;
+
+export const batchField: FieldName = (index, field) => `voters[${index}].${field}`;
+export const singleField: FieldName = (_index, field) => field;
+
+/** What is wrong with a row beyond its shape. @param isFaulty names what was sent in a wrong form: it is not missing */
+export function rowIssues(
+  event: VotingEvent,
+  row: SoundParts<VoterInput>,
+  groupIds: ReadonlySet<string>,
+  name: (field: string) => string,
+  isFaulty = NOTHING_FAULTY,
+): Issue[] {
+  const given = { voterId: row.voterId ?? undefined, email: row.email ?? undefined };
+  const isFieldFaulty: IsFaulty = (field) => isFaulty(name(field));
+  const issues = identityIssues(event, given, isFieldFaulty).map((issue) => ({ ...issue, field: name(issue.field) }));
+  if (row.groupId != null && !groupIds.has(row.groupId))
+    issues.push({ field: name('groupId'), message: 'is not a group of this event' });
+  return issues;
+}
+
+/** The groups that rows may name; looked up only where one names a group. */
+export async function groupsFor(
+  executor: Executor,
+  event: VotingEvent,
+  rows: readonly SoundParts<VoterInput>[],
+): Promise<ReadonlySet<string>> {
+  return rows.some((row) => row.groupId != null) ? await listGroupIds(executor, event.id) : new Set();
+}
+
+/** The voter that a row becomes. */
+export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput, { source, status }: NewVoterSource) {
+  const nowMs = deps.clock.now();
+  const row = {
+    votingEventId: event.id,
+    id: deps.ids.sortable('vtr'),
+    name: input.name,
+    email: input.email ?? null,
+    emailKey: input.email == null ? null : emailKey(input.email),
+    voterId: input.voterId ?? null,
+    voterIdKey: input.voterId ?? null,
+    groupId: input.groupId ?? null,
+    weightMicro: input.weight ?? MICRO,
+    status: input.status ?? status,
+    source,
+    keyStatus: 'none',
+    keyGeneration: 0,
+    createdAt: nowMs,
+    updatedAt: nowMs,
+  } satisfies NewVoter;
+  return { ...row, tag: tagOfVoter(deps.secrets, row), hasVoted: false, approvedByKey: false, disclosed: true };
+}
+
+/**
+ * Inserts voters, leaving out those whose e-mail or voter ID is taken. Returns the IDs that were inserted.
+ * One array a column: a parameter a value would cost several times as much for each row.
+ * @throws ApiError 404 where the event was deleted meanwhile, 500 `ballot_key_unavailable`
+ */
+export async function insertVoters(
+  tx: Transaction,
+  deps: VoterDeps,
+  event: VotingEvent,
+  rows: readonly ReturnType<typeof newVoter>[],
+) {
+  if (event.type === 'election') await deps.ballotKeys.requirePlaces();
+  const column = (type: ElementType, value: (row: NewVoter) => ArrayElement | undefined) =>
+    sql`${sql.param(
+      binaryArray(
+        type,
+        rows.map((row) => value(row) ?? null),
+      ),
+    )}::${sql.raw(type)}[]`;
+  const texts = (value: (row: NewVoter) => string | null | undefined) => column('text', value);
+  const numbers = (value: (row: NewVoter) => number | bigint) => column('bigint', value);
+  const inserting = tx.execute<{ id: string }>(sql`
+    INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, group_id, weight_micro, status,
+      source, key_status, created_at, updated_at, tag)
+    SELECT * FROM unnest(${texts((row) => row.votingEventId)}, ${texts((row) => row.id)}, ${texts((row) => row.name)},
+      ${texts((row) => row.email)}, ${texts((row) => row.emailKey)}, ${texts((row) => row.voterId)},
+      ${texts((row) => row.voterIdKey)}, ${texts((row) => row.groupId)}, ${numbers((row) => row.weightMicro)},
+      ${texts((row) => row.status)}, ${texts((row) => row.source)}, ${texts((row) => row.keyStatus)},
+      ${numbers((row) => row.createdAt)}, ${numbers((row) => row.updatedAt)}, ${column('bytea', (row) => row.tag)})
+    ON CONFLICT DO NOTHING RETURNING id`);
+  const { rows: inserted } = await inserting.catch((fault: unknown) => {
+    throw violatedConstraint(fault) === 'voters_voting_event_id_voting_events_id_fk' ? notFound() : fault;
+  });
+  const ids = new Set(inserted.map((row) => row.id));
+  // A registration of a rehearsal goes with it.
+  const isRehearsed = (row: NewVoter): boolean => event.rehearsalSince !== null && row.source === 'registration';
+  const noted = rows.filter((row) => ids.has(row.id) && !isRehearsed(row));
+  await noteRoll(tx, deps.secrets, event.id, noted, []);
+  return ids;
+}
+
+/** Which of these e-mails and voter IDs the event already has. */
+export async function findTaken(tx: Executor, eventId: string, emails: string[], voterIds: string[]) {
+  const rows = await tx
+    .select({ emailKey: voters.emailKey, voterIdKey: voters.voterIdKey })
+    .from(voters)
+    .where(
+      and(
+        eq(voters.votingEventId, eventId),
+        or(
+          inArray(voters.emailKey, emails.length > 0 ? emails : ['']),
+          inArray(voters.voterIdKey, voterIds.length > 0 ? voterIds : ['']),
+        ),
+      ),
+    );
+  return { emails: new Set(rows.map((row) => row.emailKey)), voterIds: new Set(rows.map((row) => row.voterIdKey)) };
+}
+
+interface NewVoterSource {
+  readonly source: 'organizer' | 'registration';
+  readonly status: 'approved' | 'pending';
+}
+
+/** The organizer's own voters: approved at once unless said otherwise. */
+const BY_ORGANIZER: NewVoterSource = { source: 'organizer', status: 'approved' };
+
+interface Taking {
+  /** All rows or none: how the refusal names the fields of a row. */
+  readonly atomic?: FieldName;
+  /** Says what would become of the rows, and writes nothing. */
+  readonly dryRun?: boolean;
+}
+
+/** A row, and what is wrong with it. `voter` is what it became: nothing where it was refused, and in a dry run. */
+interface JudgedRow {
+  readonly input: VoterInput;
+  readonly emailKey: string | null;
+  readonly voterId: string | null;
+  readonly issues: Issue[];
+  voter?: Voter;
+}
+
+const isRight = ({ issues }: JudgedRow): boolean => issues.length === 0;
+
+/**
+ * Says of rows that were not inserted whose e-mail or voter ID stands in their way: one of the event, or one of an earlier row
+ * that is taken.
+ */
+async function judgeIdentities(tx: Transaction, eventId: string, rows: readonly JudgedRow[]): Promise<void> {
+  const waiting = rows.filter(({ voter }) => voter === undefined);
+  if (waiting.length === 0) return;
+  const present = (keys: readonly (string | null)[]) => keys.filter((key) => key !== null);
+  const taken = await findTaken(
+    tx,
+    eventId,
+    present(waiting.map(({ emailKey: key }) => key)),
+    present(waiting.map(({ voterId }) => voterId)),
+  );
+  for (const { voter, emailKey: key, voterId } of rows) {
+    if (voter === undefined) continue;
+    taken.emails.delete(key);
+    taken.voterIds.delete(voterId);
+  }
+  for (const row of rows) {
+    const { voter, emailKey: key, voterId, issues } = row;
+    if (voter === undefined) {
+      if (key !== null && taken.emails.has(key)) issues.push({ field: 'email', message: TAKEN });
+      if (voterId !== null && taken.voterIds.has(voterId)) issues.push({ field: 'voterId', message: TAKEN });
+      if (!isRight(row)) continue;
+    }
+    taken.emails.add(key);
+    taken.voterIds.add(voterId);
+  }
+}
+
+/**
+ * Judges rows and adds those that can be taken, by the one rule for every way into the roll (completions 3, "Voters").
+ * Room for them is taken by the caller, at the end.
+ * @throws ApiError 404 where the event is gone; with `atomic` 422 naming each bad row, 409 naming each duplicate
+ */
+export async function addVoters(
+  tx: Transaction,
+  deps: VoterDeps,
+  event: VotingEvent,
+  inputs: readonly VoterInput[],
+  source: NewVoterSource,
+  { atomic, dryRun = false }: Taking,
+): Promise<JudgedRow[]> {
+  const groupIds = await groupsFor(tx, event, inputs);
+  const judged = inputs.map(
+    (input): JudgedRow => ({
+      input,
+      emailKey: input.email == null ? null : emailKey(input.email),
+      voterId: input.voterId ?? null,
+      issues: rowIssues(event, input, groupIds, (field) => field),
+    }),
+  );
+  const issuesBy = (name: FieldName): Issue[] =>
+    judged.flatMap(({ issues }, index) => issues.map(({ field, message }) => ({ field: name(index, field), message })));
+  if (atomic !== undefined && !judged.every(isRight)) throw validationError(issuesBy(atomic));
+  const sound = judged.filter(isRight);
+  const made = dryRun ? [] : sound.map((row) => ({ row, voter: newVoter(deps, event, row.input, source) }));
+  if (made.length > 0) {
+    const news = made.map(({ voter }) => voter);
+    const inserted = await insertVoters(tx, deps, event, news);
+    for (const { row, voter } of made) if (inserted.has(voter.id)) row.voter = voter;
+  }
+  await judgeIdentities(tx, event.id, sound);
+  const missed = dryRun ? [] : sound.filter(({ voter }) => voter === undefined);
+  if (atomic !== undefined && missed.length > 0) {
+    const issues = issuesBy(atomic);
+    const [first] = issues;
+    if (first === undefined) throw refuse('voter_just_added', { issues });
+    throw refuse('voter_exists', { field: first.field, issues: issues.slice(0, 50) });
+  }
+  // The voter in its way was deleted between the two statements.
+  for (const row of missed.filter(isRight))
+    row.issues.push({ field: row.emailKey === null ? 'voterId' : 'email', message: TAKEN });
+  await publishVoters(tx, deps, event, votersOf(sound));
+  return judged;
+}
+
+async function publishVoters(
+  tx: Transaction,
+  deps: VoterDeps,
+  event: VotingEvent,
+  added: readonly Voter[],
+): Promise<void> {
+  const about = { accountId: event.accountId, votingEventId: event.id };
+  if (added.length > 0) await publish(tx, deps, about, 'voter.created', added.map(viewVoter));
+}
+
+export type VoterAuthor = Pick<Organizer, 'event' | 'ownerPlan'> & { readonly caller: { readonly keyId: string } };
+
+/**
+ * Judges the organizer's rows and takes those that can be taken, or only says what would become of them. The way of a single
+ * voter, a batch and an import.
+ * @throws ApiError as `addVoters`; 409 `event_closed`, 422 `plan_limit` where there is no room for all of them
+ */
+export async function takeRows(
+  tx: Transaction,
+  deps: VoterDeps,
+  author: VoterAuthor,
+  inputs: readonly VoterInput[],
+  how: Taking = {},
+): Promise<JudgedRow[]> {
+  const { event, ownerPlan } = author;
+  const judged = await addVoters(tx, deps, event, inputs, BY_ORGANIZER, how);
+  if (how.dryRun === true) {
+    await requireRoomForVoters(tx, deps, event.id, ownerPlan, judged.filter(isRight).length);
+    return judged;
+  }
+  const voters = votersOf(judged);
+  if (voters.length > 0) {
+    await recordCreation(tx, deps, author, voters);
+    // Last, because it holds the event: registrations and changes wait from here to the commit.
+    await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer', voters.length);
+  }
+  return judged;
+}
+
+const votersOf = (judged: readonly JudgedRow[]): Voter[] => judged.flatMap(({ voter }) => voter ?? []);
+
+/** Adds the organizer's own voters, all or none. @throws ApiError as `takeRows` */
+export const createVoters = async (
+  tx: Transaction,
+  deps: VoterDeps,
+  author: VoterAuthor,
+  inputs: readonly VoterInput[],
+  name: FieldName,
+): Promise<Voter[]> => votersOf(await takeRows(tx, deps, author, inputs, { atomic: name }));
+
+async function recordCreation(
+  tx: Transaction,
+  deps: VoterDeps,
+  author: VoterAuthor,
+  voters: readonly Voter[],
+): Promise<void> {
+  const action = voters.length === 1 ? 'voter.created' : 'voters.created';
+  const resource = voters[0]?.id ?? author.event.id;
+  await recordChange(tx, deps, changeBy(author, action, resource, { after: summaryOf(voters) }));
+}
+
+/** Publishes and audits the organizer's voters that were just inserted. */
+export async function recordVoters(
+  tx: Transaction,
+  deps: VoterDeps,
+  author: VoterAuthor,
+  added: readonly Voter[],
+): Promise<void> {
+  if (added.length === 0) return;
+  await publishVoters(tx, deps, author.event, added);
+  await recordCreation(tx, deps, author, added);
+}
+
+/** One voter as it is; of many, how many and the first and last: their IDs sort by creation. */
+function summaryOf(voters: readonly Voter[]): Record<string, unknown> {
+  const [first] = voters;
+  if (first === undefined || voters.length > 1) {
+    return { count: voters.length, first: first?.id ?? null, last: voters.at(-1)?.id ?? null };
+  }
+  const { name, email, voterId, groupId, weight, status } = viewVoter(first);
+  return { name, email, voterId, groupId, weight, status };
+}
