@@ -55,7 +55,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'embedded-postgres': 1084,
   http: 4199,
   server: 793,
-  reference: 2916,
+  reference: 2929,
   jobs: 626,
   mail: 559,
   accounts: 983,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4781,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_407;
+const LINES_OF_ALL = 67_420;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 48;
 
