@@ -55,7 +55,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'embedded-postgres': 1084,
   http: 4202,
   server: 793,
-  reference: 2916,
+  reference: 2929,
   jobs: 626,
   mail: 559,
   accounts: 984,

@@ -130,7 +130,7 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
         ...checkout.document.refusals,
       ],
       bodies: {
-        RegisterCandidateBody: {
+        RegisterCandidateInput: {
           summary: 'A candidate; the first call where registration is paid',
           schema: registerCandidateBody(embedded),
           example: {
@@ -140,7 +140,7 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
             returnUrl: 'https://club.example/paid',
           },
         },
-        FinishPaymentBody: FINISH_PAYMENT,
+        FinishPaymentInput: FINISH_PAYMENT,
       },
     }),
     event,

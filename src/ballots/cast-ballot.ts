@@ -93,17 +93,17 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
         ...SECOND_CALL_REFUSALS,
       ],
       bodies: {
-        CastElectionBallotBody: {
+        CastElectionBallotInput: {
           summary: 'In an election',
           schema: castElectionBody,
           example: { voterKey: EXAMPLE.voterKey, email: 'vera@club.example', votes: EXAMPLE_VOTES },
         },
-        CastPollBallotBody: {
+        CastPollBallotInput: {
           summary: 'In a poll; the first call where voting is paid',
           schema: castPollBody(embedded),
           example: { visitorId: EXAMPLE.visitor, votes: EXAMPLE_VOTES, returnUrl: 'https://club.example/paid' },
         },
-        FinishPaymentBody: FINISH_PAYMENT,
+        FinishPaymentInput: FINISH_PAYMENT,
       },
     }),
     loadPublicEvent(deps),

@@ -104,7 +104,7 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
       answers: { ...answersOne(balanceView, 'The new balance.'), ...PAYMENT_REQUIRED },
       refusals: ['event_not_open', 'event_closed', 'already_voted', ...SECOND_CALL_REFUSALS],
       bodies: {
-        BuyCreditsBody: {
+        BuyCreditsInput: {
           summary: 'The first call',
           schema: creditCheckoutBody({ embedded, needs: [] }),
           example: {
@@ -114,7 +114,7 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
             returnUrl: 'https://club.example/paid',
           },
         },
-        FinishPaymentBody: FINISH_PAYMENT,
+        FinishPaymentInput: FINISH_PAYMENT,
       },
     }),
     event,

@@ -143,12 +143,12 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       answers: answersOne(eligibilityView, 'Whether a cast would be accepted now.'),
       refusals: ['ballot_key_unavailable'],
       bodies: {
-        CheckElectionVoterBody: {
+        CheckElectionVoterInput: {
           summary: 'In an election',
           schema: checkElectionBody,
           example: { voterKey: EXAMPLE.voterKey, email: 'vera@club.example' },
         },
-        CheckPollVisitorBody: { summary: 'In a poll', schema: checkPollBody, example: { visitorId: EXAMPLE.visitor } },
+        CheckPollVisitorInput: { summary: 'In a poll', schema: checkPollBody, example: { visitorId: EXAMPLE.visitor } },
       },
     }),
     anyEvent,

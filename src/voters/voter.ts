@@ -93,7 +93,7 @@ export const importRollBody = z.strictObject({
   mode: z.enum(['all', 'partial']).describe('`all`: every row or none. `partial`: every row that can be taken.'),
   dryRun: z.boolean().optional().describe('Only says what would become of the rows.'),
   voters: z
-    .array(z.unknown().meta({ shownAs: { $ref: '#/components/schemas/CreateVoterBody' } }))
+    .array(z.unknown().meta({ shownAs: { $ref: '#/components/schemas/CreateVoterInput' } }))
     .min(1, 'must hold at least one voter')
     .max(5_000, 'must hold at most 5000 voters'),
 });

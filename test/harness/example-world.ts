@@ -21,7 +21,7 @@ export interface WorldPlan {
 export function planOf(name: string, path: string): WorldPlan {
   const election = /Election|VoterKey|registerVoter/.test(name);
   const quadratic = /Credit/.test(name);
-  const pays = /FinishPayment|CastPoll|RegisterCandidateBody|getPayment|getPublicPayment/.test(name);
+  const pays = /FinishPayment|CastPoll|RegisterCandidateInput|getPayment|getPublicPayment/.test(name);
   return {
     type: election || /voters|notifications/.test(path) ? 'election' : 'poll',
     paid: pays && !quadratic,
