@@ -32,6 +32,7 @@ const ROOMS = [
   'service-log',
   'tally',
   'results',
+  'letters',
   'console',
   'demo',
   'commands',
@@ -49,33 +50,34 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1774,
+  platform: 1775,
   'payment-providers': 2095,
   database: 1921,
   'embedded-postgres': 1084,
-  http: 4199,
+  http: 4214,
   server: 793,
-  reference: 2916,
+  reference: 2922,
   jobs: 626,
-  mail: 559,
+  mail: 600,
   accounts: 983,
   webhooks: 2577,
-  'voting-events': 5269,
+  'voting-events': 5293,
   'ballot-definition': 4163,
-  voters: 5987,
+  voters: 6143,
   payments: 4457,
   credits: 745,
   ballots: 3321,
-  'ballot-log': 4884,
+  'ballot-log': 4947,
   'service-log': 724,
   tally: 2902,
-  results: 6701,
+  results: 6734,
+  letters: 1034,
   console: 1251,
   demo: 488,
-  commands: 4781,
+  commands: 4920,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_407;
+const LINES_OF_ALL = 68_925;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 48;
 

@@ -173,6 +173,7 @@ export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput,
     source,
     keyStatus: 'none',
     keyGeneration: 0,
+    letters: null,
     createdAt: nowMs,
     updatedAt: nowMs,
   } satisfies NewVoter;
@@ -311,7 +312,13 @@ async function publishVoters(
   event: VotingEvent,
   rows: readonly ReturnType<typeof newVoter>[],
 ): Promise<Voter[]> {
-  const voters = rows.map((row) => ({ ...row, hasVoted: false, approvedByKey: false, disclosed: true }));
+  const voters = rows.map((row) => ({
+    ...row,
+    keyUsed: false,
+    hasVoted: false,
+    approvedByKey: false,
+    disclosed: true,
+  }));
   const about = { accountId: event.accountId, votingEventId: event.id };
   await publish(tx, deps, about, 'voter.created', voters.map(viewVoter));
   return voters;

@@ -1,4 +1,4 @@
-import { and, eq, inArray, ne, sql } from 'drizzle-orm';
+import { and, eq, inArray, sql } from 'drizzle-orm';
 import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -42,7 +42,7 @@ export async function insertVoterKey(
   return true;
 }
 
-/** Stores how the mail with a key ended. A key may be used before its mail is noted as sent: that one stays used. */
+/** Stores how a key went out last. */
 export async function storeKeyMailEnd(
   tx: Transaction,
   eventId: string,
@@ -52,7 +52,7 @@ export async function storeKeyMailEnd(
   await tx
     .update(voters)
     .set({ keyStatus })
-    .where(and(eq(voters.votingEventId, eventId), eq(voters.id, voterId), ne(voters.keyStatus, 'used')));
+    .where(and(eq(voters.votingEventId, eventId), eq(voters.id, voterId)));
 }
 
 /** Notes how a voter stands before a mail or a link changes it in a rehearsal. Call with the event held. */

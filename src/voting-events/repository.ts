@@ -116,7 +116,9 @@ export async function noteInEvent(
   tx: Transaction,
   secrets: Secrets,
   before: VotingEvent,
-  changes: Partial<Pick<VotingEvent, 'inviteGeneration' | 'identityChanges' | 'rollChanges'>>,
+  changes: Partial<
+    Pick<VotingEvent, 'inviteGeneration' | 'identityChanges' | 'rollChanges' | 'lettersPrinted' | 'rehearsalLetters'>
+  >,
 ): Promise<void> {
   const tag = changedTag(secrets, before, changes);
   await tx
