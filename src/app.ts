@@ -28,6 +28,7 @@ import { type Operation, operationsOf } from '#src/http/operation.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { shedLoad } from '#src/http/shed-load.ts';
 import { startRequest } from '#src/http/start-request.ts';
+import { letterRouter } from '#src/letters/letter-routes.ts';
 import { paymentRouter } from '#src/payments/organizer-routes.ts';
 import { publicPaymentRouter } from '#src/payments/public-routes.ts';
 import { rehearsedPaymentRouter } from '#src/payments/rehearsal-routes.ts';
@@ -100,6 +101,7 @@ export function createApp(
   app.route(`${EVENT}/groups`, groupRouter(deps));
   app.route(`${EVENT}/sponsors`, sponsorRouter(deps));
   app.route('/', notificationRouter(deps));
+  app.route('/', letterRouter(deps));
   app.route(`${EVENT}/voters`, voterRouter(deps));
   app.route('/', paymentRouter(deps, payments));
   app.route('/', resultRouter(deps));

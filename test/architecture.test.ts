@@ -32,6 +32,7 @@ const ROOMS = [
   'service-log',
   'tally',
   'results',
+  'letters',
   'console',
   'demo',
   'commands',
@@ -49,33 +50,34 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1774,
-  'payment-providers': 2095,
-  database: 1921,
+  platform: 1775,
+  'payment-providers': 2097,
+  database: 1926,
   'embedded-postgres': 1084,
-  http: 4202,
+  http: 4217,
   server: 793,
-  reference: 2929,
+  reference: 2935,
   jobs: 626,
-  mail: 559,
-  accounts: 984,
+  mail: 600,
+  accounts: 998,
   webhooks: 2577,
-  'voting-events': 5269,
-  'ballot-definition': 4157,
-  voters: 5801,
-  payments: 4457,
+  'voting-events': 5186,
+  'ballot-definition': 4150,
+  voters: 5809,
+  payments: 4460,
   credits: 745,
   ballots: 3321,
-  'ballot-log': 4884,
+  'ballot-log': 4947,
   'service-log': 724,
   tally: 2902,
-  results: 6701,
-  console: 1251,
-  demo: 488,
-  commands: 4596,
+  results: 6734,
+  letters: 1034,
+  console: 1237,
+  demo: 486,
+  commands: 4719,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_097;
+const LINES_OF_ALL = 68_360;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 46;
 

@@ -1,5 +1,6 @@
 import type { Resources, VotingService } from '#sdk/index.ts';
 import type { Answer } from './cli.ts';
+import { unreachableWords } from './notify-voters.ts';
 import { listenForStop } from './stop-signal.ts';
 
 interface WatchOptions {
@@ -41,6 +42,7 @@ function answerOf(stats: Stats, { id, code, title, type, endsAt }: Event): Answe
     ...(byGroup.length === 0
       ? {}
       : { also: byGroup.map(({ name, voters: heads, voted }) => ({ group: name, voters: heads, voted })) }),
+    next: unreachableWords(stats, code),
   };
 }
 

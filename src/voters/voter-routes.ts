@@ -45,6 +45,13 @@ const COLUMNS = [
   ...(['id', 'name', 'email', 'voterId', 'groupId', 'weight', 'status', 'hasVoted'] as const),
   ...(['source', 'keyStatus', 'createdAt', 'updatedAt'] as const),
 ] satisfies readonly (keyof VoterView)[];
+/** How the last key came to its voter, whether it was used or not. */
+const REACHED_BY: Readonly<Record<Voter['keyStatus'], string>> = {
+  none: '',
+  failed: '',
+  sent: 'email',
+  printed: 'letter',
+};
 const ROWS_AT_ONCE = 500;
 const EVERYBODY = {
   search: undefined,
@@ -60,12 +67,13 @@ const cellOf = (column: (typeof COLUMNS)[number], view: VoterView) =>
 
 /** The roll of an event as a table: what the list of voters shows, who took part as far as that is disclosed. */
 async function* writeVotersCsv(db: Database, eventId: string): AsyncGenerator<string> {
-  yield `\ufeff${csvLine([...COLUMNS])}`;
+  yield `\ufeff${csvLine([...COLUMNS, 'reachedBy'])}`;
   for (let after: string | undefined; ; ) {
     const page = await listVoters(db, eventId, { ...EVERYBODY, after }, ROWS_AT_ONCE);
     for (const voter of page.voters) {
       const view = viewVoter(voter);
-      yield csvLine(COLUMNS.map((column) => csvCell(cellOf(column, view))));
+      const cells = COLUMNS.map((column) => csvCell(cellOf(column, view)));
+      yield csvLine([...cells, csvCell(REACHED_BY[voter.keyStatus])]);
     }
     if (page.after === null) return;
     after = page.after;

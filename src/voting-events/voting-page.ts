@@ -8,7 +8,7 @@ const PLACEHOLDERS = ['{voterKey}', '{voterId}', '{email}'] as const;
 interface VoterPlace {
   readonly voterKey: string;
   readonly voterId: string | null;
-  readonly email: string;
+  readonly email: string | null;
 }
 
 /**
@@ -48,7 +48,7 @@ export function pageIssues(
 /** The address of the voting page for one voter; null where the event has none. */
 export function voterPageUrl(votingPageUrl: string | null, voter: VoterPlace): string | null {
   if (votingPageUrl === null) return null;
-  const values = { '{voterKey}': voter.voterKey, '{voterId}': voter.voterId ?? '', '{email}': voter.email };
+  const values = { '{voterKey}': voter.voterKey, '{voterId}': voter.voterId ?? '', '{email}': voter.email ?? '' };
   return votingPageUrl.replaceAll(/\{(?:voterKey|voterId|email)\}/g, (name) =>
     encodeURIComponent(values[name as keyof typeof values]),
   );
