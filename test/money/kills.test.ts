@@ -218,7 +218,7 @@ test(`a process killed at ${KILLS} steps of payments of seed ${SEED} leaves one 
     for (let turn = 0; kills < KILLS; turn += 1) {
       const plan = plans[(turn + dice(plans.length)) % plans.length];
       if (plan === undefined) throw new Error('no plan');
-      await kill({ ...plan, side: dice(2) === 0 ? 'before' : 'after', step: 1 + dice(8), repeats: dice(2) === 0 });
+      await kill({ ...plan, side: dice(2) === 0 ? 'before' : 'after', step: 1 + dice(20), repeats: dice(2) === 0 });
     }
   }
   await victim?.kill();
