@@ -54,7 +54,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2097,
   database: 1926,
   'embedded-postgres': 1084,
-  http: 4217,
+  http: 4202,
   server: 793,
   reference: 2935,
   jobs: 626,
@@ -71,15 +71,15 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'service-log': 724,
   tally: 2902,
   results: 6734,
-  letters: 1034,
+  letters: 1033,
   console: 1237,
   demo: 486,
   commands: 4719,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_360;
+const LINES_OF_ALL = 68_346;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 46;
+const SMALL_FILES = 40;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [
