@@ -4,13 +4,15 @@ import { addAccountCommands, addKeyCommands } from '#src/commands/accounts.ts';
 import { addBackupCommands } from '#src/commands/backup-commands.ts';
 import { type Cli, commandLine } from '#src/commands/cli.ts';
 import { addCompletionCommand } from '#src/commands/completion.ts';
-import { addDoctorCommand } from '#src/commands/doctor-command.ts';
-import { addOperationCommands } from '#src/commands/operation.ts';
+import {
+  addDoctorCommand,
+  addOperationCommands,
+  addRecountCommand,
+  addSetBackCommands,
+} from '#src/commands/operation.ts';
 import { addOrganizerCommands } from '#src/commands/organizer-commands.ts';
 import { addPaymentBusinessCommands } from '#src/commands/payment-businesses.ts';
-import { addRecountCommand } from '#src/commands/recount-command.ts';
 import { addSecretCommands } from '#src/commands/secrets.ts';
-import { addSetBackCommands } from '#src/commands/set-back-commands.ts';
 import { addLogCommands } from '#src/commands/verify-log.ts';
 import { addVoterCommands } from '#src/commands/voters.ts';
 import { readVersion } from '#src/platform/version.ts';

@@ -50,10 +50,10 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1775,
+  platform: 1781,
   'payment-providers': 2097,
   database: 1926,
-  'embedded-postgres': 1084,
+  'embedded-postgres': 1048,
   http: 4202,
   server: 793,
   reference: 2935,
@@ -61,9 +61,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 600,
   accounts: 998,
   webhooks: 2577,
-  'voting-events': 5186,
+  'voting-events': 5087,
   'ballot-definition': 4150,
-  voters: 5809,
+  voters: 5760,
   payments: 4460,
   credits: 745,
   ballots: 3321,
@@ -74,10 +74,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1033,
   console: 1237,
   demo: 486,
-  commands: 4719,
+  commands: 4580,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_346;
+const LINES_OF_ALL = 68_031;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

@@ -2,9 +2,9 @@ import type { CreatedApiKey } from '#src/accounts/create-api-key.ts';
 import { PLAN_NAMES, type PlanName } from '#src/accounts/plan-names.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Scope } from '#src/http/caller.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { type Answer, type Cli, commandLine, type Row } from './cli.ts';
-import { parseChoice, parseDays, parseEmail, parseName, parseScopes } from './options.ts';
+import { parseChoice, parseEmail, parseName, parseScopes, parseWhole } from './options.ts';
 
 export function addAccountCommands({ command, group, withDeps }: Cli): void {
   const accounts = group('accounts', 'accounts of organizers');
@@ -39,8 +39,7 @@ export function addAccountCommands({ command, group, withDeps }: Cli): void {
     .action((options: { account: string; plan: PlanName }) =>
       withDeps(async (deps) => {
         const { updatePlan } = await import('#src/accounts/repository.ts');
-        const row = await updatePlan(deps.db, options.account, options.plan);
-        if (row === undefined) throw notFound();
+        const row = orNotFound(await updatePlan(deps.db, options.account, options.plan));
         return { value: { id: row.id, name: row.name, plan: row.plan } };
       }),
     );
@@ -80,7 +79,7 @@ export function addKeyCommands({ command, group, withDeps }: Cli): void {
     .requiredOption('--name <name>', 'what the key is for', parseName)
     .requiredOption('--scopes <scopes>', 'read,write or vote or observe or log', parseScopes)
     .option('--event <idOrCode>', 'the event that an observe or log key reads')
-    .option('--expires-in-days <days>', 'when it ends', parseDays)
+    .option('--expires-in-days <days>', 'when it ends', parseWhole(5, 'of days'))
     .action(({ account: accountId, name, scopes, event, expiresInDays }: CreateKeyOptions) =>
       withDeps(async (deps) => {
         const { createApiKey } = await import('#src/accounts/create-api-key.ts');
@@ -109,8 +108,9 @@ export function addKeyCommands({ command, group, withDeps }: Cli): void {
       withDeps(async (deps) => {
         const { revokeApiKey } = await import('#src/accounts/repository.ts');
         const { inTransaction } = await import('#src/database/client.ts');
-        const row = await inTransaction(deps.db, (tx) => revokeApiKey(tx, id ?? options.key ?? '', deps.clock.now()));
-        if (row === undefined) throw notFound();
+        const row = orNotFound(
+          await inTransaction(deps.db, (tx) => revokeApiKey(tx, id ?? options.key ?? '', deps.clock.now())),
+        );
         return { value: { id: row.id, name: row.name, revokedAt: row.revokedAt } };
       }),
     );
@@ -119,28 +119,11 @@ export function addKeyCommands({ command, group, withDeps }: Cli): void {
 async function listKeys(deps: Deps, accountId: string | undefined): Promise<Answer> {
   const { listApiKeys } = await import('#src/accounts/repository.ts');
   const keys = await listApiKeys(deps.db, accountId);
-  const value = keys.map(({ id, accountId, name, hint, scopes, expiresAt, revokedAt, lastUsedAt, createdAt }) => ({
-    id,
-    accountId,
-    name,
-    hint,
-    scopes,
-    expiresAt,
-    revokedAt,
-    lastUsedAt,
-    createdAt,
-  }));
+  const value = keys.map(({ id, accountId: account, name, hint, scopes, createdAt, ...key }) => {
+    const { expiresAt, revokedAt, lastUsedAt } = key;
+    return { id, accountId: account, name, hint, scopes, expiresAt, revokedAt, lastUsedAt, createdAt };
+  });
   // On a terminal there is room for what distinguishes keys, and for what ended them.
-  const shown = value.map(
-    ({ id, name, hint, scopes, expiresAt, revokedAt, lastUsedAt }): Row => ({
-      id,
-      name,
-      hint,
-      scopes,
-      expiresAt,
-      revokedAt,
-      lastUsedAt,
-    }),
-  );
+  const shown = value.map(({ accountId: _account, createdAt: _createdAt, ...row }): Row => row);
   return { value, shown };
 }

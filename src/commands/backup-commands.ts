@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
-import { parseServerMoment } from './options.ts';
+import { parseServerMoment, parseWhole } from './options.ts';
 import type { RestoreOptions } from './restore-backup.ts';
 
 function parsePoint(text: string): string {
@@ -8,14 +8,8 @@ function parsePoint(text: string): string {
   throw new InvalidArgumentError('must be the name that pg_create_restore_point was given');
 }
 
-function parseNumber(text: string): number {
-  const number = Number(text);
-  if (!/^\d{1,9}$/.test(text) || number < 1) throw new InvalidArgumentError('must be a whole number from 1');
-  return number;
-}
-
 function parsePort(text: string): number {
-  const port = parseNumber(text);
+  const port = parseWhole(9)(text);
   if (port > 65_535) throw new InvalidArgumentError('must be a port number');
   return port;
 }
@@ -69,7 +63,7 @@ export function addBackupCommands({ program, command, withServer, withDatabase, 
     .requiredOption('--to <folder>', 'a new folder for the database')
     .option('--at <time>', 'the last moment that is to be there, with its time zone', parseServerMoment)
     .option('--point <name>', 'the named moment that is to be there (pg_create_restore_point)', parsePoint)
-    .option('--timeline <number>', 'of production, where the archive holds several', parseNumber)
+    .option('--timeline <number>', 'of production, where the archive holds several', parseWhole(9))
     .option('--keys <folder>', 'the keys of elections, as `backup --keys` wrote them')
     .option('--port <port>', 'where the restored server listens', parsePort, 5433)
     .addHelpText('after', RESTORE_HELP)

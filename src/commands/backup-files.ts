@@ -1,4 +1,4 @@
-import { readdir, readFile, writeFile } from 'node:fs/promises';
+import { readdir, readFile, rmdir, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { z } from 'zod';
 import { conflict } from '#src/platform/errors.ts';
@@ -24,6 +24,14 @@ const manifestShape = z.object({
   secretKeyIds: z.array(z.string()),
 });
 export type BackupManifest = z.output<typeof manifestShape>;
+
+/** A folder that is not there yet, or is empty: that one may have been made for it, and goes. @throws ApiError 409 `folder_in_use` */
+export async function requireNewFolder(folder: string): Promise<void> {
+  if ((await stat(folder).catch(() => undefined)) === undefined) return;
+  await rmdir(folder).catch(() => {
+    throw conflict('folder_in_use', `${folder} is there already, and not empty: name a new folder.`);
+  });
+}
 
 export const dataFolder = (backup: string): string => path.join(backup, 'data');
 const manifestFile = (backup: string): string => path.join(backup, 'backup.json');
@@ -90,7 +98,6 @@ interface Timeline {
 }
 
 interface Archive {
-  readonly folder: string;
   readonly timelines: readonly Timeline[];
   readonly segments: readonly Segment[];
 }
@@ -109,7 +116,7 @@ export async function readArchive(folder: string, segmentBytes: number): Promise
     histories.set(id, parseHistory(await readFile(path.join(folder, name), 'utf8')));
   }
   const timelines = [...ids].toSorted((a, b) => a - b).map((id) => ({ id, before: histories.get(id) ?? [] }));
-  return { folder, timelines, segments };
+  return { timelines, segments };
 }
 
 function parseHistory(text: string): Timeline['before'] {

@@ -10,7 +10,7 @@ import { providerKind } from '#src/payment-providers/registered.ts';
 import { findBusiness, openCredentials } from '#src/payments/business-repository.ts';
 import type { PaymentBusiness } from '#src/payments/payment.ts';
 import { findNewestEvent } from '#src/payments/receive-provider-event.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { type Answer, commandLine } from './cli.ts';
 
 interface Finding {
@@ -25,8 +25,7 @@ interface Finding {
  * @throws ApiError 404 for an unknown business
  */
 export async function checkBusiness(deps: Deps, businessId: string): Promise<Answer> {
-  const business = await findBusiness(deps.db, undefined, businessId);
-  if (business === undefined) throw notFound();
+  const business = orNotFound(await findBusiness(deps.db, undefined, businessId));
   const provider = deps.payments.of(business);
   const credentials = openCredentials(deps.secrets, business);
   const findings = [

@@ -2,7 +2,7 @@ import type { Deps } from '#src/deps.ts';
 import { isAttemptId, type ListedPayment } from '#src/payment-providers/provider.ts';
 import { findAttemptById } from '#src/payments/attempt-repository.ts';
 import { findBusinessEver, openCredentials } from '#src/payments/business-repository.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import type { Answer } from './cli.ts';
 
 type Outcome =
@@ -33,8 +33,7 @@ async function outcomeOf(deps: Deps, businessId: string, { attemptId }: ListedPa
  * @throws ApiError 404 for an unknown business
  */
 export async function checkPayments(deps: Deps, businessId: string, sinceMs: number): Promise<Answer> {
-  const business = await findBusinessEver(deps.db, businessId);
-  if (business === undefined) throw notFound();
+  const business = orNotFound(await findBusinessEver(deps.db, businessId));
   const provider = deps.payments.of(business);
   const rows: Record<string, unknown>[] = [];
   let unknown = 0;

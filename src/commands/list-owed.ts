@@ -4,7 +4,7 @@ import { findAttemptById } from '#src/payments/attempt-repository.ts';
 import { findBusinessEver } from '#src/payments/business-repository.ts';
 import { listOwed, type OwedPayment } from '#src/payments/list-owed.ts';
 import { settleBody, settleByHand } from '#src/payments/manage-payment.ts';
-import { invalidField, notFound } from '#src/platform/errors.ts';
+import { invalidField, notFound, orNotFound } from '#src/platform/errors.ts';
 import type { Answer } from './cli.ts';
 
 const WHAT_TO_DO: Readonly<Record<NonNullable<OwedPayment['refund']> | 'mismatch' | 'stale', string>> = {
@@ -45,8 +45,7 @@ export async function showOwed(deps: Deps, businessId: string): Promise<Answer> 
 export async function settle(deps: Deps, paymentId: string, note: string): Promise<Answer> {
   const { data: sent } = settleBody.safeParse({ note });
   if (sent === undefined) throw invalidField('note', 'must be 1 to 500 characters');
-  const attempt = await findAttemptById(deps.db, paymentId);
-  if (attempt === undefined) throw notFound();
+  const attempt = orNotFound(await findAttemptById(deps.db, paymentId));
   await inTransaction(deps.db, (tx) => settleByHand(tx, deps, attempt, sent.note, { keyId: null }));
   return { value: { payment: paymentId, settled: true } };
 }

@@ -5,7 +5,7 @@ import { listenForStop } from './stop-signal.ts';
 
 export type Notification = Resources['Notification'];
 
-interface NotifyOptions {
+export interface NotifyOptions {
   readonly event: string;
   readonly kind: Notification['kind'];
   readonly audience?: Notification['audience'];

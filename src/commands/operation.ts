@@ -2,17 +2,11 @@ import { InvalidArgumentError } from 'commander';
 import type { JobState } from '#src/jobs/inspect.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { type Answer, type Cli, commandLine } from './cli.ts';
-import { parseChoice } from './options.ts';
+import { parseChoice, parseEvent, parseWhole } from './options.ts';
 
 const STATES: readonly JobState[] = ['waiting', 'running', 'retrying', 'failed'];
 
 const parseState = parseChoice(STATES);
-
-function parseCount(text: string): number {
-  const count = Number(text);
-  if (!/^\d{1,6}$/.test(text) || count < 1) throw new InvalidArgumentError('must be a whole number from 1');
-  return count;
-}
 
 /** A job's ID: the queue counts them. */
 function parseJobId(text: string): string {
@@ -50,7 +44,7 @@ export function addOperationCommands({ program, command, group, json, withDeps, 
   const requests = group('requests', 'requests that were refused or took more than a second: the last 10,000');
 
   command(requests, 'list', 'list them, the newest first', 'requests list --limit 20')
-    .option('--limit <count>', 'at most so many', parseCount, 100)
+    .option('--limit <count>', 'at most so many', parseWhole(6), 100)
     .action(({ limit }: { limit: number }) =>
       withDeps(async (deps): Promise<Answer> => {
         const { readTraces } = await import('#src/http/read-traces.ts');
@@ -80,7 +74,7 @@ export function addOperationCommands({ program, command, group, json, withDeps, 
   command(jobs, 'list', 'list jobs that wait, run or have failed', 'jobs list --state failed')
     .option('--state <state>', STATES.join(', '), parseState)
     .option('--task <name>', 'of one kind')
-    .option('--limit <count>', 'at most so many, oldest first', parseCount, 1_000)
+    .option('--limit <count>', 'at most so many, oldest first', parseWhole(6), 1_000)
     .action((options: { state?: JobState; task?: string; limit: number }) =>
       withDeps(async (deps): Promise<Answer> => {
         const { listJobs } = await import('#src/jobs/inspect.ts');
@@ -107,4 +101,121 @@ export function addOperationCommands({ program, command, group, json, withDeps, 
         return { value: job, next: [`${commandLine('jobs list')} shows whether it comes through`] };
       });
     });
+}
+
+interface RecountOptions {
+  readonly event: string;
+  readonly baseUrl?: string;
+  readonly key?: string;
+}
+
+function parseUrl(text: string): string {
+  if (!/^https?:\/\//.test(text) || !URL.canParse(text))
+    throw new InvalidArgumentError('must be an address such as https://vote.example.org');
+  return /^.*[^/]/s.exec(text)?.[0] ?? '';
+}
+
+const RECOUNT_HELP = `
+The count is held against the roll (who voted), the signed log with each ballot's leaf, and after the end against the
+result that the log bears. With --base-url it is compared with what the running service answers at the same moment; the
+key comes from the environment as VOTING_KEY.
+
+Exit status: 0 everything agrees, 1 something differs (the last table says what), 2 wrong usage.`;
+
+/** `recount`: counts from the first ballot on, and compares (completions 9.3; trust I9). */
+export function addRecountCommand(cli: Cli): void {
+  cli
+    .command(
+      cli.program,
+      'recount',
+      'count the box of an event from the first ballot on, and compare',
+      'recount --event CODE',
+      'recount --event CODE --base-url https://vote.example.org',
+    )
+    .requiredOption('--event <idOrCode>', 'the event')
+    .option('--base-url <url>', 'address of the running service to compare with', parseUrl)
+    .option('--key <key>', 'a read key of the event’s account; better in the environment as VOTING_KEY')
+    .addHelpText('after', RECOUNT_HELP)
+    .action((options: RecountOptions) =>
+      cli.withDeps(async (deps) => {
+        const { recount } = await import('./recount.ts');
+        const { baseUrl } = options;
+        if (baseUrl === undefined) return recount(deps, options, undefined);
+        const key = await cli.votingKey(options.key);
+        if (key === undefined) throw conflict('no_key', 'set VOTING_KEY to a read key of the event’s account.');
+        return recount(deps, options, { baseUrl, key });
+      }),
+    );
+}
+
+const SET_BACK_HELP = `
+A waiting ballot is set back where its row is not as the service wrote it: somebody else wrote to the database. It counts nowhere, and
+its event is disputed and not final as long as it is there. Find out first who wrote, and whether a backup holds the row as it was.`;
+
+/** `ballots set-back list|drop` (completions 6.7, 9.3). */
+export function addSetBackCommands({ command, group, withDeps }: Cli): void {
+  const setBack = group('ballots', 'confirmed ballots on their way to the log')
+    .command('set-back')
+    .description('waiting ballots whose rows the service did not write')
+    .exitOverride();
+
+  command(setBack, 'list', 'list them, at most 1,000', 'ballots set-back list --event CODE')
+    .requiredOption('--event <idOrCode>', 'the event', parseEvent)
+    .addHelpText('after', SET_BACK_HELP)
+    .action(({ event: reference }: { event: string }) =>
+      withDeps(async ({ db }): Promise<Answer> => {
+        const { listSetBack } = await import('#src/ballot-log/set-back.ts');
+        const { findAnyEvent } = await import('#src/voting-events/access.ts');
+        const event = await findAnyEvent(db, reference);
+        const ballots = (await listSetBack(db, event.id)).map((id) => ({ ballot: id }));
+        return {
+          value: { votingEventId: event.id, ballots },
+          shown: ballots,
+          next: ballots.length === 0 ? [] : [commandLine(`ballots set-back drop --event ${event.code}`)],
+        };
+      }),
+    );
+
+  command(setBack, 'drop', 'drop them for good; the log says how many', 'ballots set-back drop --event CODE')
+    .requiredOption('--event <idOrCode>', 'the event', parseEvent)
+    .addHelpText('after', SET_BACK_HELP)
+    .action(({ event: reference }: { event: string }) =>
+      withDeps(async (deps): Promise<Answer> => {
+        const { dropSetBack } = await import('#src/ballot-log/set-back.ts');
+        const { findAnyEvent } = await import('#src/voting-events/access.ts');
+        const event = await findAnyEvent(deps.db, reference);
+        const dropped = await dropSetBack(deps, event.id);
+        if (dropped === undefined) throw conflict('no_log', 'the event has no log yet, and no ballot waits.');
+        const verify = commandLine(`log verify --base-url https://vote.example.org --event ${event.code}`);
+        return { value: { votingEventId: event.id, ...dropped }, next: [verify] };
+      }),
+    );
+}
+
+const MARKS = { ok: '✓', warning: '!', failed: '✗' } as const;
+
+export function addDoctorCommand({ program, command, withDatabase }: Cli): void {
+  command(
+    program,
+    'doctor',
+    'check settings, keys, database, mail server, address and disk; nothing is changed',
+    'doctor',
+  ).action(() =>
+    withDatabase(async (config, check, url): Promise<Answer> => {
+      const { checkSurroundings } = await import('./doctor.ts');
+      const { checkLivingKeys } = await import('#src/voting-events/check-ballot-keys.ts');
+      const start = await check();
+      const isUnusable = start.some(({ name, status }) => /^(?:database|schema)$/.test(name) && status === 'failed');
+      const keys = isUnusable ? [] : await checkLivingKeys(config, url);
+      const findings = [...start, ...keys, ...(await checkSurroundings(config))];
+      return {
+        value: findings.map(({ name, status, detail, cure }) => ({ name, status, detail, cure })),
+        shown: findings.map(({ name, status, detail }) => ({ ' ': MARKS[status], check: name, found: detail })),
+        next: findings
+          .filter(({ cure, status }) => status !== 'ok' && cure !== '')
+          .map(({ name, cure }) => `${name}: ${cure}`),
+        refused: findings.some(({ status }) => status === 'failed'),
+      };
+    }),
+  );
 }

@@ -31,11 +31,14 @@ export function parseScopes(text: string): Scope[] {
   });
 }
 
-export function parseDays(text: string): number {
-  const days = Number(text);
-  if (!/^\d{1,5}$/.test(text) || days < 1) throw new InvalidArgumentError('must be a whole number of days');
-  return days;
-}
+/** Reads a whole number from 1, of so many digits at most. */
+export const parseWhole =
+  (digits: number, unit = 'from 1') =>
+  (text: string): number => {
+    if (!/^0*[1-9]\d*$/.test(text) || text.length > digits)
+      throw new InvalidArgumentError(`must be a whole number ${unit}`);
+    return Number(text);
+  };
 
 const MOMENT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) ?(Z|[+-]\d\d(?::?\d\d)?)$/;
 

@@ -1,6 +1,6 @@
-import { InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
-import { parseChoice, parseEvent } from './options.ts';
+import { parseChoice, parseEvent, parseWhole } from './options.ts';
+import type { SaveOptions } from './save-results.ts';
 
 const ACCESS_HELP = `
 Needs VOTING_API_KEY in the environment: a key of your account. VOTING_API is the address of the service; without it, the one
@@ -20,25 +20,7 @@ With --json it reads once.
 ${ACCESS_HELP}`;
 
 const PAPERS = ['a4', 'letter'] as const;
-type Paper = (typeof PAPERS)[number];
 const LAYOUTS = ['figures', 'table'] as const;
-type Layout = (typeof LAYOUTS)[number];
-
-const parsePaper = parseChoice(PAPERS);
-
-const parseLayout = parseChoice(LAYOUTS);
-
-function parseSeconds(text: string): number {
-  const seconds = Number(text);
-  if (!/^\d{1,4}$/.test(text) || seconds < 1)
-    throw new InvalidArgumentError('must be a whole number of seconds from 1');
-  return seconds;
-}
-
-const OUTPUT = [
-  '--output <file>',
-  'where it is written; CODE-results and its ending in this folder unless set',
-] as const;
 
 /** Commands of organizers, which work over HTTP with a key of their account (completions 10). */
 export function addOrganizerCommands({ program, command, group, withApi, json }: Cli): void {
@@ -61,7 +43,7 @@ export function addOrganizerCommands({ program, command, group, withApi, json }:
 
   command(program, 'watch', 'show the turnout while votes come in', 'watch --event CODE')
     .requiredOption('--event <idOrCode>', 'the event', parseEvent)
-    .option('--every <seconds>', 'between two looks', parseSeconds, 5)
+    .option('--every <seconds>', 'between two looks', parseWhole(4, 'of seconds from 1'), 5)
     .option('--once', 'look once')
     .addHelpText('after', WATCH_HELP)
     .action((options: { event: string; every: number; once?: boolean }) =>
@@ -74,27 +56,26 @@ export function addOrganizerCommands({ program, command, group, withApi, json }:
     );
 
   const results = group('results', 'results as files');
-  command(results, 'pdf', 'save the report of the results', 'results pdf --event CODE')
-    .requiredOption('--event <idOrCode>', 'the event', parseEvent)
-    .option(...OUTPUT)
-    .option('--paper <size>', PAPERS.join(' or '), parsePaper, 'a4')
-    .addHelpText('after', ACCESS_HELP)
-    .action((options: { event: string; output?: string; paper: Paper }) =>
-      withApi(async (client) => (await import('./save-results.ts')).saveResults(client, { kind: 'pdf', ...options })),
-    );
-  command(results, 'csv', 'save the results as a table', 'results csv --event CODE --layout table')
-    .requiredOption('--event <idOrCode>', 'the event', parseEvent)
-    .option(...OUTPUT)
-    .option('--layout <layout>', 'figures: one figure a row; table: one candidate a row', parseLayout, 'figures')
-    .addHelpText('after', ACCESS_HELP)
-    .action((options: { event: string; output?: string; layout: Layout }) =>
-      withApi(async (client) => (await import('./save-results.ts')).saveResults(client, { kind: 'csv', ...options })),
-    );
-  command(results, 'json', 'save the results as JSON', 'results json --event CODE')
-    .requiredOption('--event <idOrCode>', 'the event', parseEvent)
-    .option(...OUTPUT)
-    .addHelpText('after', ACCESS_HELP)
-    .action((options: { event: string; output?: string }) =>
-      withApi(async (client) => (await import('./save-results.ts')).saveResults(client, { kind: 'json', ...options })),
-    );
+  const file = (kind: SaveOptions['kind'], description: string, example: string) =>
+    command(results, kind, description, example)
+      .requiredOption('--event <idOrCode>', 'the event', parseEvent)
+      .option('--output <file>', 'where it is written; CODE-results and its ending in this folder unless set')
+      .addHelpText('after', ACCESS_HELP);
+  const save = (options: SaveOptions) =>
+    withApi(async (client) => (await import('./save-results.ts')).saveResults(client, options));
+  type Named = Pick<SaveOptions, 'event' | 'output'>;
+  file('pdf', 'save the report of the results', 'results pdf --event CODE')
+    .option('--paper <size>', PAPERS.join(' or '), parseChoice(PAPERS), 'a4')
+    .action((options: Named & { paper: (typeof PAPERS)[number] }) => save({ kind: 'pdf', ...options }));
+  file('csv', 'save the results as a table', 'results csv --event CODE --layout table')
+    .option(
+      '--layout <layout>',
+      'figures: one figure a row; table: one candidate a row',
+      parseChoice(LAYOUTS),
+      'figures',
+    )
+    .action((options: Named & { layout: (typeof LAYOUTS)[number] }) => save({ kind: 'csv', ...options }));
+  file('json', 'save the results as JSON', 'results json --event CODE').action((options: Named) =>
+    save({ kind: 'json', ...options }),
+  );
 }

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
-import { conflict, notFound } from '#src/platform/errors.ts';
+import { conflict, orNotFound } from '#src/platform/errors.ts';
 import { type CountCheck, checkCount, comparable, differencesOf, judged } from '#src/results/check-count.ts';
 import { EventCounter, type ResultsAudience } from '#src/results/count-event.ts';
 import type { EventResults } from '#src/results/event-results.ts';
@@ -67,8 +67,7 @@ async function checkLive(deps: Deps, service: Service, definition: BallotDefinit
 
 /** Counts from the first ballot on, and compares. @throws ApiError 404 for an unknown event */
 export async function recount(deps: Deps, options: RecountOptions, service: Service | undefined): Promise<Answer> {
-  const definition = await deps.definitions.get(await findAnyEvent(deps.db, options.event));
-  if (definition === undefined) throw notFound();
+  const definition = orNotFound(await deps.definitions.get(await findAnyEvent(deps.db, options.event)));
   const { results, checks: inside } = await checkCount(deps, definition, () => countAnew(deps, definition));
   const checks = [...inside, ...(service === undefined ? [] : [await checkLive(deps, service, definition)])];
   const agrees = checks.every(({ status }) => status !== 'differs');

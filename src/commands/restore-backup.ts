@@ -1,17 +1,5 @@
 import { constants } from 'node:fs';
-import {
-  appendFile,
-  chmod,
-  chown,
-  copyFile,
-  mkdir,
-  readdir,
-  readFile,
-  rm,
-  rmdir,
-  stat,
-  writeFile,
-} from 'node:fs/promises';
+import { appendFile, chmod, chown, copyFile, mkdir, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { findPrograms, type ProgramFolders } from '#src/database/postgres-programs.ts';
 import { canEnter, canRun, chooseServerUser, type ServerUser } from '#src/embedded-postgres/user.ts';
@@ -25,25 +13,20 @@ import {
   dataFolder,
   readArchive,
   readManifest,
+  requireNewFolder,
 } from './backup-files.ts';
 import { type Answer, commandLine } from './cli.ts';
 import { NO_PROGRESS, showProgress } from './progress.ts';
 import { ownFiles, type Recovered, replay } from './recovery-server.ts';
 import { requireDone, runProgram } from './run-program.ts';
 
-interface RestoredKeys {
-  /** Codes of the elections whose waiting ballots nothing here can read. */
-  readonly lacking: readonly string[];
-  /** What to do about it, for people. */
-  readonly next: readonly string[];
-}
-
 /**
  * Which elections that took ballots at the restored moment have their key in a folder. Keys that stand in the restored database
  * itself are left out: SECRET_KEY opens them.
  * @param folder undefined where none was named
+ * @returns the codes of elections whose waiting ballots nothing here can read, and what to do about it, for people
  */
-async function compareKeys(folder: string | undefined, living: readonly LivingKey[]): Promise<RestoredKeys> {
+async function compareKeys(folder: string | undefined, living: readonly LivingKey[]) {
   const folders = folder === undefined ? undefined : new KeyFolders(path.resolve(folder));
   const wanted = living.filter(({ wrapped }) => wrapped === null);
   const lacking: string[] = [];
@@ -80,13 +63,6 @@ const BLOCK = '# Written by `restore`';
 /** In single quotes, as a configuration file of the server wants it. */
 const quoted = (value: string): string => `'${value.replaceAll("'", "''")}'`;
 const shellQuoted = (value: string): string => `'${value.replaceAll("'", "'\\''")}'`;
-
-async function requireNewFolder(folder: string): Promise<void> {
-  if ((await stat(folder).catch(() => undefined)) === undefined) return;
-  await rmdir(folder).catch(() => {
-    throw conflict('folder_in_use', `${folder} is there already, and not empty: name a new folder.`);
-  });
-}
 
 const serverUserName = (user: ServerUser | undefined): string =>
   `the user that PostgreSQL runs as (${user?.uid ?? 'yours'})`;
@@ -313,13 +289,11 @@ export async function restoreBackup(options: RestoreOptions, folders: ProgramFol
   requireDone(verify, 'backup_damaged', 'the backup is damaged');
   const place = { data, logFile: `${data}.log`, user, programs };
   await rm(place.logFile, { force: true });
-  let recovered: Recovered;
-  try {
-    recovered = await bringToMoment({ options, manifest, place, backup, archiveFolder, timeline, segments, json });
-  } catch (fault) {
+  const work = { options, manifest, place, backup, archiveFolder, timeline, segments, json };
+  const recovered = await bringToMoment(work).catch(async (fault: unknown) => {
     await rm(data, { recursive: true, force: true });
     throw fault;
-  }
+  });
   await startToStay(place);
   const keys = await compareKeys(options.keys, recovered.livingKeys);
   const value = {
@@ -347,17 +321,9 @@ interface Work {
   readonly json: boolean;
 }
 
-async function bringToMoment({
-  options,
-  manifest,
-  place,
-  backup,
-  archiveFolder,
-  timeline,
-  segments,
-  json,
-}: Work): Promise<Recovered> {
+async function bringToMoment({ options, manifest, place, backup, ...work }: Work): Promise<Recovered> {
   const { data, user } = place;
+  const { archiveFolder, timeline, segments, json } = work;
   const shown = (total: number, unit: string) => (json ? NO_PROGRESS : showProgress(total, 0, unit));
   const copying = shown(await countFiles(dataFolder(backup)), 'files copied');
   await copyTree(dataFolder(backup), data, user, (files) => copying.update(files, '')).finally(() => copying.stop());

@@ -8,7 +8,7 @@ export type SaveKind =
   | { readonly kind: 'pdf'; readonly paper: 'a4' | 'letter' }
   | { readonly kind: 'csv'; readonly layout: 'figures' | 'table' }
   | { readonly kind: 'json' };
-type SaveOptions = SaveKind & { readonly event: string; readonly output?: string };
+export type SaveOptions = SaveKind & { readonly event: string; readonly output?: string };
 
 function fetchResults(client: VotingService, idOrCode: string, options: SaveOptions): Promise<Response> {
   const at = { path: { idOrCode } };

@@ -5,13 +5,34 @@ import { nameKeyOf } from '#src/ballot-definition/group.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { TAKEN } from '#src/voters/voter.ts';
-import type { Answer, Cli, RequireRoom } from './cli.ts';
-import { answerOf, type ImportFigures, type ImportOptions, SHOWN } from './import-report.ts';
+import { type Answer, type Cli, commandLine, type RequireRoom } from './cli.ts';
 import { NO_PROGRESS, type Progress, showProgress } from './progress.ts';
 import { FileRefused } from './read-lines.ts';
-import { type Roll, type RollBatch, type RollLine, readRoll, scanRoll } from './read-roll.ts';
+import {
+  type Roll,
+  type RollBatch,
+  type RollFormat,
+  type RollLine,
+  type RollReading,
+  readRoll,
+  scanRoll,
+} from './read-roll.ts';
 import { lineReason, type RejectedLine, RejectedLines, reportFileOf } from './rejected-lines.ts';
 import { listenForStop } from './stop-signal.ts';
+
+/** What `voters import` is asked for. */
+export interface ImportOptions extends RollReading {
+  readonly event: string;
+  readonly file: string;
+  readonly format?: RollFormat;
+  readonly dryRun?: boolean;
+  readonly skipExisting?: boolean;
+  readonly again?: boolean;
+  readonly rejected?: string;
+}
+
+/** Rejected lines that are shown at once; all of them stand in the report. */
+const SHOWN = 10;
 
 type Body = Input<'post', '/voting-events/{idOrCode}/voters/import'>['body'];
 
@@ -125,52 +146,68 @@ async function readGroups(client: VotingService, idOrCode: string): Promise<Read
   return groups;
 }
 
+/** How far an import has come. */
 interface Sent {
-  readonly begun: Pick<ImportFigures, 'linesDone' | 'finishedAt'>;
-  readonly progress: ImportFigures;
+  linesDone: number;
+  accepted: number;
+  rejected: number;
+  existing: number;
+  /** The last line that an earlier run has dealt with. */
+  resumedAfterLine: number;
+  isFinished: boolean;
+  /** The first rejected lines of this run. */
   readonly shown: { readonly line: number; readonly reason: string }[];
 }
 
 async function sendAll(run: Run, roll: Roll, report: RejectedLines, bar: Progress): Promise<Sent> {
   const stop = listenForStop();
-  const shown: { line: number; reason: string }[] = [];
-  const none = { linesDone: 0, accepted: 0, rejected: 0, existing: 0, finishedAt: null };
-  let progress: ImportFigures = { votingEventId: run.eventId, ...none };
-  /** What an earlier run has done. */
-  let doneBefore = 0;
+  const figures = { linesDone: 0, accepted: 0, rejected: 0, existing: 0, resumedAfterLine: 0 };
+  const sent: Sent = { ...figures, isFinished: false, shown: [] };
   try {
     for await (const batch of readRoll(roll, await readGroups(run.client, run.eventId))) {
-      if (stop.stopped) return { begun: { linesDone: doneBefore, finishedAt: null }, progress, shown };
+      if (stop.stopped) return sent;
       const { accepted, existing, rejected, isReplayed } = await sendBatch(run, batch);
       await report.write(rejected);
-      progress = {
-        ...progress,
-        linesDone: batch.lastLine,
-        accepted: progress.accepted + accepted,
-        existing: progress.existing + existing,
-        rejected: progress.rejected + rejected.length,
-      };
-      if (isReplayed) doneBefore = batch.lastLine;
+      sent.linesDone = batch.lastLine;
+      sent.accepted += accepted;
+      sent.existing += existing;
+      sent.rejected += rejected.length;
+      if (isReplayed) sent.resumedAfterLine = batch.lastLine;
       else
-        for (const { from, issues } of rejected.slice(0, SHOWN - shown.length))
-          shown.push({ line: from.line, reason: lineReason(issues) });
-      bar.update(progress.linesDone, progress.rejected === 0 ? '' : `${progress.rejected} rejected`);
+        for (const { from, issues } of rejected.slice(0, SHOWN - sent.shown.length))
+          sent.shown.push({ line: from.line, reason: lineReason(issues) });
+      bar.update(sent.linesDone, sent.rejected === 0 ? '' : `${sent.rejected} rejected`);
     }
-    if (run.options.dryRun === true) await run.requireRoom?.(progress.accepted);
-    const isDoneBefore = doneBefore > 0 && doneBefore === progress.linesDone;
-    // When it ended is of no interest here: that it did is.
-    progress = { ...progress, linesDone: roll.lines, finishedAt: 0 };
-    return { begun: isDoneBefore ? progress : { linesDone: doneBefore, finishedAt: null }, progress, shown };
+    if (run.options.dryRun === true) await run.requireRoom?.(sent.accepted);
+    if (sent.resumedAfterLine > 0 && sent.resumedAfterLine === sent.linesDone) sent.resumedAfterLine = roll.lines;
+    return { ...sent, linesDone: roll.lines, isFinished: true };
   } catch (fault) {
     bar.stop();
     if (bar !== NO_PROGRESS && run.options.dryRun !== true)
-      process.stderr.write(`Stopped behind line ${progress.linesDone}. The same command goes on from there.\n`);
+      process.stderr.write(`Stopped behind line ${sent.linesDone}. The same command goes on from there.\n`);
     throw fault;
   } finally {
     stop.release();
     bar.stop();
     await report.close();
   }
+}
+
+function nextOf(options: ImportOptions, reportFile: string, lines: number, sent: Sent): string[] {
+  const again = `voters import --event ${options.event} --file ${options.file}`;
+  if (sent.resumedAfterLine === lines)
+    return [
+      `This file was imported before: nothing was done. To take it once more: ${commandLine(`${again} --again`)}`,
+    ];
+  if (!sent.isFinished) return [`Stopped. To go on behind line ${sent.linesDone}: ${commandLine(again)}`];
+  const mend = `Mend ${reportFile} and import it as it is: ${commandLine(`voters import --event ${options.event} --file …`)}`;
+  return [
+    ...(sent.rejected === 0 ? [] : [mend]),
+    ...(options.dryRun === true ? [`Nothing was stored. To import: ${commandLine(again)}`] : []),
+    ...(options.dryRun !== true && sent.rejected === 0
+      ? ['Voters ask for their keys on the voting page (POST …/voter-key/request), and get them by e-mail.']
+      : []),
+  ];
 }
 
 /**
@@ -198,5 +235,18 @@ export async function sendRoll(
   };
   const bar = cli.json() ? NO_PROGRESS : showProgress(roll.lines, 0);
   const sent = await sendAll(run, roll, new RejectedLines(roll, reportFile), bar);
-  return answerOf({ roll, options, reportFile, ...sent });
+  const { accepted, rejected, existing, isFinished: finished, resumedAfterLine, shown } = sent;
+  const figures = {
+    ...{ votingEventId: event.id, file: roll.file, lines: roll.lines, accepted, rejected, existing },
+    ...{ dryRun: options.dryRun === true, finished, resumedAfterLine },
+    rejectedFile: rejected > 0 ? reportFile : null,
+  };
+  const more = rejected - shown.length;
+  const lines = Object.fromEntries(shown.map(({ line, reason }) => [`line ${line}`, reason]));
+  return {
+    value: { ...figures, problems: shown },
+    shown: { ...figures, ...lines, ...(shown.length > 0 && more > 0 ? { '…': `and ${more} more` } : {}) },
+    next: nextOf(options, reportFile, roll.lines, sent),
+    refused: rejected > 0 || !finished,
+  };
 }

@@ -1,4 +1,4 @@
-import { mkdir, readFile, rmdir, stat } from 'node:fs/promises';
+import { mkdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
@@ -9,7 +9,14 @@ import { findPrograms, type ProgramFolders, type Programs } from '#src/database/
 import { conflict } from '#src/platform/errors.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { readVersion } from '#src/platform/version.ts';
-import { type BackupManifest, dataFolder, walFileBefore, walFileOf, writeManifest } from './backup-files.ts';
+import {
+  type BackupManifest,
+  dataFolder,
+  requireNewFolder,
+  walFileBefore,
+  walFileOf,
+  writeManifest,
+} from './backup-files.ts';
 import { type Answer, commandLine } from './cli.ts';
 import { NO_PROGRESS, showProgress } from './progress.ts';
 import { readControlData, requireDone, runProgram } from './run-program.ts';
@@ -36,34 +43,21 @@ interface Server {
 }
 
 async function describeServer(client: pg.Client): Promise<Server> {
-  const { rows } = await client.query<{
-    version: string;
-    number: string;
-    segment: string;
-    on: boolean;
-    superuser: string;
-    database: string;
-  }>(`
-    SELECT current_setting('server_version') AS version, current_setting('server_version_num') AS number,
-      (SELECT setting FROM pg_settings WHERE name = 'wal_segment_size') AS segment,
-      current_setting('archive_mode') <> 'off' AS on,
+  const { rows } = await client.query<Server>(`
+    SELECT split_part(current_setting('server_version'), ' ', 1) AS version,
+      current_setting('server_version_num')::int / 10000 AS major,
+      (SELECT setting::int FROM pg_settings WHERE name = 'wal_segment_size') AS "segmentBytes",
+      current_setting('archive_mode') <> 'off' AS archiving,
       (SELECT rolname FROM pg_roles WHERE oid = 10) AS superuser, current_database() AS database`);
-  const [row] = rows;
-  if (row === undefined) throw new Error('the server describes itself with no row');
-  return {
-    version: row.version.split(' ')[0] ?? '',
-    major: Math.floor(Number(row.number) / 10_000),
-    segmentBytes: Number(row.segment),
-    archiving: row.on,
-    superuser: row.superuser,
-    database: row.database,
-  };
+  const [server] = rows;
+  if (server === undefined) throw new Error('the server describes itself with no row');
+  return server;
 }
 
 interface Archiver {
   /** The newest file of the log that was archived; null before the first. */
   readonly last: string | null;
-  /** The last try failed. */
+  /** The file whose archiving failed in the last try. */
   readonly failing: string | null;
 }
 
@@ -176,15 +170,6 @@ async function databaseTime(client: pg.Client): Promise<number> {
   return Number(rows[0]?.ms);
 }
 
-async function makeFolder(folder: string): Promise<void> {
-  if ((await stat(folder).catch(() => undefined)) !== undefined)
-    // An empty folder may have been made for it.
-    await rmdir(folder).catch(() => {
-      throw conflict('folder_in_use', `${folder} is there already, and not empty: name a new folder.`);
-    });
-  await mkdir(folder, { recursive: true, mode: 0o700 });
-}
-
 /**
  * Takes a base backup, checks it against its manifest, and waits until the archive holds the log that belongs to it.
  * @throws ApiError 409 where it could not be taken, or is not whole
@@ -196,7 +181,8 @@ export async function takeBackup(source: BackupSource, to: string): Promise<Answ
     const server = await describeServer(client);
     requireArchiving(server, await readArchiver(client));
     const programs = findPrograms(source.programs, NAMES, server.major, true);
-    await makeFolder(folder);
+    await requireNewFolder(folder);
+    await mkdir(folder, { recursive: true, mode: 0o700 });
     await copyServer(source, programs, dataFolder(folder));
     const takenAt = await databaseTime(client);
     // The programs read the log of their own major version of PostgreSQL alone.

@@ -1,23 +1,10 @@
-import { InvalidArgumentError } from 'commander';
 import type { Cli } from './cli.ts';
-import type { ImportOptions } from './import-report.ts';
-import type { Notification } from './notify-voters.ts';
+import type { Notification, NotifyOptions } from './notify-voters.ts';
 import { parseChoice, parseEvent } from './options.ts';
-import type { RollFormat } from './read-roll.ts';
-
-function parseFormat(text: string): RollFormat {
-  if (text === 'csv' || text === 'jsonl') return text;
-  throw new InvalidArgumentError('must be csv or jsonl');
-}
+import type { ImportOptions } from './send-roll.ts';
 
 const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const satisfies readonly Notification['audience'][];
-type Audience = (typeof AUDIENCES)[number];
 const KINDS = ['key', 'reminder'] as const satisfies readonly Notification['kind'][];
-type Kind = (typeof KINDS)[number];
-
-const parseAudience = parseChoice(AUDIENCES);
-
-const parseKind = parseChoice(KINDS);
 
 const HELP = `
 The first line of a CSV file names its columns: name, and email or voterId or both; group (its name) or groupId, weight
@@ -62,7 +49,7 @@ export function addVoterCommands(cli: Cli): void {
     .argument('[file]', 'a CSV file, or .jsonl with one JSON object a line')
     .requiredOption('--event <idOrCode>', 'the event', parseEvent)
     .option('--file <file>', 'the same file')
-    .option('--format <format>', 'csv or jsonl, where the name does not tell', parseFormat)
+    .option('--format <format>', 'csv or jsonl, where the name does not tell', parseChoice(['csv', 'jsonl']))
     .option('--map <pair...>', '"Heading=column": what a column of the file is')
     .option('--ignore-columns', 'pass over columns that are none of these')
     .option('--dry-run', 'say what would happen, and store nothing')
@@ -90,16 +77,16 @@ export function addVoterCommands(cli: Cli): void {
       'voters notify --event CODE --kind reminder',
     )
     .requiredOption('--event <idOrCode>', 'the event', parseEvent)
-    .option('--kind <kind>', 'key (the invitation) or reminder', parseKind, 'key')
+    .option('--kind <kind>', 'key (the invitation) or reminder', parseChoice(KINDS), 'key')
     .option(
       '--audience <audience>',
       'all, not_invited (for keys unless set) or not_voted (for reminders)',
-      parseAudience,
+      parseChoice(AUDIENCES),
     )
     .option('--before-opening', 'mail them although the event, which is scheduled and ready, is not open yet')
     .option('--no-wait', 'do not wait until all mails are sent')
     .addHelpText('after', NOTIFY_HELP)
-    .action((options: { event: string; kind: Kind; audience?: Audience; beforeOpening?: true; wait: boolean }) =>
+    .action((options: NotifyOptions) =>
       cli.withApi(async (client, patient) =>
         (await import('./notify-voters.ts')).notifyVoters(cli, [client, patient], options),
       ),

@@ -3,7 +3,7 @@ import { chmod, cp, readdir, readFile, rename, rm, symlink } from 'node:fs/promi
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { z } from 'zod';
-import { exists, hasCode } from './files.ts';
+import { exists, unless } from './files.ts';
 import { canRun, type ServerUser } from './user.ts';
 
 export interface Binaries {
@@ -57,11 +57,7 @@ async function addSymlinks(source: string, native: string): Promise<void> {
   );
   for (const link of list) {
     const file = path.join(native, path.relative('native', link.target));
-    try {
-      await symlink(path.relative(path.dirname(link.target), link.source), file);
-    } catch (fault) {
-      if (!hasCode(fault, 'EEXIST')) throw fault;
-    }
+    await unless(symlink(path.relative(path.dirname(link.target), link.source), file), 'EEXIST');
   }
 }
 

@@ -1,20 +1,21 @@
-import { access, open } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 
 /** Whether a fault of the system carries one of these codes, such as `ENOENT`. */
 export function hasCode(fault: unknown, ...codes: readonly string[]): boolean {
   return fault instanceof Error && 'code' in fault && codes.some((code) => code === fault.code);
 }
 
-/** Whether the path leads to something; a dangling link does not. */
-export async function exists(file: string): Promise<boolean> {
-  try {
-    await access(file);
-    return true;
-  } catch (fault) {
-    if (hasCode(fault, 'ENOENT', 'ENOTDIR')) return false;
+/** What work gives; undefined where it fails with one of these codes. */
+export async function unless<Given>(work: Promise<Given>, ...codes: readonly string[]): Promise<Given | undefined> {
+  return work.catch((fault: unknown) => {
+    if (hasCode(fault, ...codes)) return undefined;
     throw fault;
-  }
+  });
 }
+
+/** Whether the path leads to something; a dangling link does not. */
+export const exists = async (file: string): Promise<boolean> =>
+  (await unless(stat(file), 'ENOENT', 'ENOTDIR')) !== undefined;
 
 /** Makes the names in a folder (new, renamed) survive a power cut. */
 export async function syncFolder(folder: string): Promise<void> {

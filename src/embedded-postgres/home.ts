@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readdir, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { exists, hasCode } from './files.ts';
+import { exists, hasCode, unless } from './files.ts';
 import { canEnter, chooseServerUser, runsAsRoot, type ServerUser } from './user.ts';
 
 /** Where the database of a folder lives when PostgreSQL's user cannot enter that folder. The last one may be tidied by the system. */
@@ -17,13 +17,8 @@ function linkToHome(dataDir: string): string {
 
 async function linkedHome(dataDir: string): Promise<string | undefined> {
   const link = linkToHome(dataDir);
-  let target: string;
-  try {
-    target = await readlink(link);
-  } catch (fault) {
-    if (hasCode(fault, 'ENOENT', 'ENOTDIR')) return undefined;
-    throw fault;
-  }
+  const target = await unless(readlink(link), 'ENOENT', 'ENOTDIR');
+  if (target === undefined) return undefined;
   if (await exists(link)) return await realpath(link);
   throw new Error(
     `the database of ${dataDir} was kept in ${target}, which is gone: bring it back, or delete ${link} to begin with an empty one`,
@@ -35,11 +30,7 @@ async function linkedHome(dataDir: string): Promise<string | undefined> {
 async function makeHomeBeside(dataDir: string): Promise<string> {
   await mkdir(dataDir, { recursive: true });
   const beside = path.join(dataDir, 'postgres');
-  try {
-    await mkdir(beside, { mode: 0o700 });
-  } catch (fault) {
-    if (!hasCode(fault, 'EEXIST')) throw fault;
-  }
+  await unless(mkdir(beside, { mode: 0o700 }), 'EEXIST');
   if (runsAsRoot() && (await stat(beside)).uid === 0) await chmod(beside, 0o711);
   return await realpath(beside);
 }

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import type { Cluster } from './cluster.ts';
-import { hasCode } from './files.ts';
+import { hasCode, unless } from './files.ts';
 
 const runFile = promisify(execFile);
 
@@ -19,12 +19,8 @@ interface ProcessLine {
 }
 
 async function commandOf(pid: string): Promise<string> {
-  try {
-    return (await readFile(`/proc/${pid}/cmdline`, 'utf8')).replaceAll('\0', ' ');
-  } catch (fault) {
-    if (hasCode(fault, 'ENOENT', 'ESRCH', 'EACCES')) return '';
-    throw fault;
-  }
+  const words = await unless(readFile(`/proc/${pid}/cmdline`, 'utf8'), 'ENOENT', 'ESRCH', 'EACCES');
+  return words?.replaceAll('\0', ' ') ?? '';
 }
 
 async function listProcesses(): Promise<ProcessLine[]> {
@@ -71,12 +67,7 @@ function pidFile(cluster: Cluster): string {
 
 /** The lines of `postmaster.pid`; empty when no server runs and the last one ended properly. */
 export async function readPidFile(cluster: Cluster): Promise<string[]> {
-  try {
-    return (await readFile(pidFile(cluster), 'utf8')).split('\n');
-  } catch (fault) {
-    if (hasCode(fault, 'ENOENT')) return [];
-    throw fault;
-  }
+  return (await unless(readFile(pidFile(cluster), 'utf8'), 'ENOENT'))?.split('\n') ?? [];
 }
 
 async function stopAll(cluster: Cluster, server: number): Promise<void> {

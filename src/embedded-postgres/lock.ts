@@ -2,7 +2,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
-import { hasCode } from './files.ts';
+import { hasCode, unless } from './files.ts';
 
 /** The holder of a home, as it says of itself; `port` once its server takes connections. */
 const ownerSchema = z.object({
@@ -69,14 +69,6 @@ function lockFile(file: string): DatabaseSync | undefined {
   }
 }
 
-async function createLockFile(file: string): Promise<void> {
-  try {
-    await writeFile(file, '', { flag: 'wx', mode: 0o600 });
-  } catch (fault) {
-    if (!hasCode(fault, 'EEXIST')) throw fault;
-  }
-}
-
 function ownerFile(home: string): string {
   return path.join(home, 'owner.json');
 }
@@ -90,7 +82,7 @@ async function writeOwner(home: string, owner: Owner): Promise<void> {
 /** Takes the lock of a home for this process, or returns undefined at once when another has it. */
 export async function tryLock(home: string, purpose: Owner['purpose']): Promise<HomeLock | undefined> {
   const file = path.join(home, 'lock');
-  await createLockFile(file);
+  await unless(writeFile(file, '', { flag: 'wx', mode: 0o600 }), 'EEXIST');
   const handle = lockFile(file);
   if (handle === undefined) return undefined;
   await writeOwner(home, { pid: process.pid, purpose });

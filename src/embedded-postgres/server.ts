@@ -4,7 +4,7 @@ import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Binaries } from './binaries.ts';
 import type { Cluster } from './cluster.ts';
-import { hasCode } from './files.ts';
+import { unless } from './files.ts';
 import { readPidFile } from './leftovers.ts';
 import { SERVER_ENVIRONMENT, type ServerUser } from './user.ts';
 
@@ -60,11 +60,8 @@ function configuration(settings: ServerSettings, port: number): Record<string, s
 }
 
 async function openLog(settings: ServerSettings): Promise<{ fd: number; start: number; close(): Promise<void> }> {
-  try {
-    if ((await stat(settings.logFile)).size > MAX_LOG_BYTES) await rename(settings.logFile, `${settings.logFile}.1`);
-  } catch (fault) {
-    if (!hasCode(fault, 'ENOENT')) throw fault;
-  }
+  const size = (await unless(stat(settings.logFile), 'ENOENT'))?.size ?? 0;
+  if (size > MAX_LOG_BYTES) await rename(settings.logFile, `${settings.logFile}.1`);
   const handle = await open(settings.logFile, 'a', 0o600);
   if (settings.user !== undefined) await chown(settings.logFile, settings.user.uid, settings.user.gid);
   return { fd: handle.fd, start: (await handle.stat()).size, close: () => handle.close() };
@@ -121,16 +118,12 @@ function watchOver(server: number, user: ServerUser | undefined): { release(): v
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   let gone = false;
-  watcher.once('error', () => {
+  const noteGone = (): void => {
     gone = true;
-  });
-  watcher.once('exit', () => {
-    gone = true;
-  });
+  };
+  watcher.once('error', noteGone).once('exit', noteGone);
   // Writing to a watcher that somebody ended fails; then there is nothing to release.
-  watcher.stdin.on('error', () => {
-    gone = true;
-  });
+  watcher.stdin.on('error', noteGone);
   watcher.unref();
   return {
     release() {

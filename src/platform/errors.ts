@@ -56,6 +56,12 @@ export function notFound(): ApiError {
   return new ApiError('not_found', 'Nothing was found at this address.');
 }
 
+/** What was looked for. @throws ApiError `not_found` where there is nothing */
+export function orNotFound<Found>(found: Found | undefined): Found {
+  if (found === undefined) throw notFound();
+  return found;
+}
+
 /** What a command of the operator cannot do as things stand. The API's own refusals are in the table of `refuse`. */
 export function conflict(reason: string, message: string, details: ErrorDetails = {}): ApiError {
   return new ApiError('conflict', message, { reason, ...details });

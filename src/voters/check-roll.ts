@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
-import { sql } from 'drizzle-orm';
-import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { atOneMoment, type Database, type Executor, type Transaction, valuesOf } from '#src/database/client.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { forgetRollSum, noteRoll, RollSum } from './roll-sum.ts';
@@ -20,17 +20,18 @@ async function* inPages<Row>(read: (after: string) => Promise<Row[]>, idOf: (row
   }
 }
 
-/** The voters of an election as `tagged_voter` gives them, in the order of their IDs. */
-const taggedRoll = (executor: Executor, eventId: string): AsyncGenerator<TaggedArray> =>
-  inPages<TaggedArray>(
-    async (after) => {
-      const { rows } = await executor.execute<{ tagged: TaggedArray }>(sql`
-        SELECT tagged_voter(v) AS tagged FROM voters v
-        WHERE v.voting_event_id = ${eventId} AND v.id > ${after} AND v.deleted_at IS NULL ORDER BY v.id LIMIT ${PAGE}`);
-      return rows.map(({ tagged }) => tagged);
-    },
-    ([id]) => id,
+/** The voters of an election, in the order of their IDs. */
+const taggedRoll = (executor: Executor, eventId: string): AsyncGenerator<TaggedVoter> =>
+  inPages(
+    (after) => listTagged(executor, eventId, sql`v.id > ${after}`, PAGE),
+    ({ id }) => id,
   );
+
+async function listTagged(executor: Executor, eventId: string, which: SQL, limit: number): Promise<TaggedVoter[]> {
+  const statement = sql`SELECT tagged_voter(v) FROM voters v
+    WHERE v.voting_event_id = ${eventId} AND ${which} AND v.deleted_at IS NULL ORDER BY v.id LIMIT ${limit}`;
+  return (await valuesOf<TaggedArray>(executor, statement)).map((tagged) => taggedVoter(eventId, tagged));
+}
 
 /** Whether an election has at least so many approved voters. Rows that SQL put before them make it seem fewer, and never more. */
 export async function hasApproved(
@@ -39,10 +40,8 @@ export async function hasApproved(
   eventId: string,
   least: number,
 ): Promise<boolean> {
-  const { rows } = await executor.execute<{ tagged: TaggedArray }>(sql`
-    SELECT tagged_voter(v) AS tagged FROM voters v
-    WHERE v.voting_event_id = ${eventId} AND v.status = 'approved' AND v.deleted_at IS NULL ORDER BY v.id LIMIT ${least}`);
-  return rows.filter(({ tagged }) => isGenuine(secrets, taggedVoter(eventId, tagged))).length === least;
+  const voters = await listTagged(executor, eventId, sql`v.status = 'approved'`, least);
+  return voters.filter((voter) => isGenuine(secrets, voter)).length === least;
 }
 
 /** Participations of an election that the service did not write. @param own the election's secrets; undefined where it never had a key, and so no ballot */
@@ -108,8 +107,7 @@ export function checkRoll(
       byGroup.set(groupId, group);
       return [roll, group];
     };
-    for await (const tagged of taggedRoll(tx, event.id)) {
-      const voter = taggedVoter(event.id, tagged);
+    for await (const voter of taggedRoll(tx, event.id)) {
       if (!isGenuine(secrets, voter)) return `the voter ${voter.id} is not as the service wrote it`;
       sum.add(voter);
       if (voter.status !== 'approved') continue;
@@ -141,8 +139,7 @@ export async function acceptRoll(tx: Transaction, secrets: Secrets, event: Votin
     await noteRoll(tx, secrets, event.id, page, []);
     page = [];
   };
-  for await (const tagged of taggedRoll(tx, event.id)) {
-    const voter = taggedVoter(event.id, tagged);
+  for await (const voter of taggedRoll(tx, event.id)) {
     if (isGenuine(secrets, voter) && page.push(voter) === PAGE) await note();
   }
   await note();

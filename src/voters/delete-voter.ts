@@ -4,7 +4,7 @@ import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import { inChunks } from '#src/database/in-chunks.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange } from '#src/voting-events/guard-change.ts';
 import { phaseAt, requirePhase } from '#src/voting-events/life.ts';
@@ -50,8 +50,7 @@ export function removeDeletedVotersJob(db: Database): Job<z.output<typeof payloa
  */
 export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: Organizer, id: string): Promise<void> {
   const event = await lockForChange(tx, organizer.event.id);
-  const voter = await findVoter(tx, event.id, id);
-  if (voter === undefined) throw notFound();
+  const voter = orNotFound(await findVoter(tx, event.id, id));
   await takeOffRoll(tx, deps, event, [voter]);
   const erased = phaseAt(event, event.lockedAt) === 'final';
   const before = { name: voter.name, email: voter.email, voterId: voter.voterId };

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Database, inTransaction } from '#src/database/client.ts';
+import { type Database, inTransaction, valuesOf } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { summariseFault } from '#src/platform/log.ts';
@@ -36,10 +36,8 @@ export function publishApprovedJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Jo
  */
 export async function discloseVoters(db: Database, eventId: string): Promise<void> {
   await inTransaction(db, async (tx) => {
-    const { rows } = await tx.execute<{ approved: string[] | null }>(
-      sql`SELECT disclose_voters(${eventId}) AS approved`,
-    );
-    const approved = rows[0]?.approved ?? [];
+    const [shown] = await valuesOf<string[] | null>(tx, sql`SELECT disclose_voters(${eventId})`);
+    const approved = shown ?? [];
     for (let from = 0; from < approved.length; from += APPROVED_TOGETHER)
       await enqueue(tx, PUBLISH_APPROVED, { eventId, voterIds: approved.slice(from, from + APPROVED_TOGETHER) });
   });
@@ -47,10 +45,10 @@ export async function discloseVoters(db: Database, eventId: string): Promise<voi
 
 /** Makes the steps that are due in all events. */
 export async function discloseAllVoters({ db, log }: Pick<Deps, 'db' | 'log'>): Promise<void> {
-  const { rows } = await db.execute<{ id: string }>(sql`
+  const due = sql`
     SELECT e.id FROM voting_events e WHERE e.deleted_at IS NULL AND e.type = 'election' AND e.id IN (
-      SELECT u.voting_event_id FROM undisclosed_voters u UNION SELECT v.voting_event_id FROM voters v WHERE v.approved_by_key)`);
-  for (const { id } of rows) {
+      SELECT u.voting_event_id FROM undisclosed_voters u UNION SELECT v.voting_event_id FROM voters v WHERE v.approved_by_key)`;
+  for (const id of await valuesOf<string>(db, due)) {
     try {
       await discloseVoters(db, id);
     } catch (fault) {

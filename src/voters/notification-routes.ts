@@ -16,7 +16,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { requireMailable } from '#src/voting-events/life.ts';
 import { keepsBack } from '#src/voting-events/lifecycle.ts';
@@ -47,27 +47,22 @@ async function notifyVoters(
   organizer: Organizer,
   { audience, kind, beforeOpening }: z.output<typeof notifyVotersBody>,
 ): Promise<{ readonly id: string; readonly queued: number }> {
-  const event = await holdEvent(tx, organizer.event.id);
-  if (event === undefined) throw notFound();
+  const event = orNotFound(await holdEvent(tx, organizer.event.id));
   if (event.type === 'poll') throw refuse('poll_without_keys');
   const nowMs = deps.clock.now();
   requireMailable(event, nowMs, beforeOpening === true);
   const { total, due } = await countAudience(tx, event.id, audience, kind);
   // The next ID of a voter that anybody makes: later ones are none of this audience.
   const listUntil = deps.ids.sortable('vtr');
-  const row = { votingEventId: event.id, id: deps.ids.sortable('ntf'), kind, audience, total, listUntil };
-  const { id } = await insertNotification(tx, { ...row, rehearsal: event.rehearsalSince !== null, createdAt: nowMs });
+  const id = deps.ids.sortable('ntf');
+  const row = { votingEventId: event.id, id, kind, audience, total, listUntil };
+  await insertNotification(tx, { ...row, rehearsal: event.rehearsalSince !== null, createdAt: nowMs });
   await enqueue<ListNotified>(tx, LIST_NOTIFIED, { eventId: event.id, notificationId: id }, { key: id });
   await recordChange(tx, deps, changeBy(organizer, 'voters.notified', id, { after: { audience, kind, total } }));
   return { id, queued: due };
 }
 
-const inEnglish = (mails: number): string => mails.toLocaleString('en');
-const aDay = {
-  free: inEnglish(MAILS_A_DAY.free),
-  pro: inEnglish(MAILS_A_DAY.pro),
-  enterprise: inEnglish(MAILS_A_DAY.enterprise),
-};
+const aDay = (plan: keyof typeof MAILS_A_DAY): string => MAILS_A_DAY[plan].toLocaleString('en');
 
 const answersQueuedMails: AnswerShapes = {
   202: { description: 'The mails are on their way.', schema: z.object({ data: queuedMailsView }) },
@@ -90,7 +85,7 @@ export function notificationRouter(deps: Deps): Hono<Env> {
       path: '/voting-events/:idOrCode/voters/notify',
       scope: 'write',
       goesWithRehearsal: true,
-      description: `Mails go out in the background and go on after any interruption; \`GET …/notifications/:id\` shows how far they are. A voter gets mails of one kind at least ${PAUSE_HOURS.key} hours apart, reminders ${PAUSE_HOURS.reminder} hours, whatever is asked for; single mails by \`…/voter-key\` are not counted in. Voters who wait for approval or were rejected get none. A plan sends ${aDay.free}, ${aDay.pro} or ${aDay.enterprise} mails a day.`,
+      description: `Mails go out in the background and go on after any interruption; \`GET …/notifications/:id\` shows how far they are. A voter gets mails of one kind at least ${PAUSE_HOURS.key} hours apart, reminders ${PAUSE_HOURS.reminder} hours, whatever is asked for; single mails by \`…/voter-key\` are not counted in. Voters who wait for approval or were rejected get none. A plan sends ${aDay('free')}, ${aDay('pro')} or ${aDay('enterprise')} mails a day.`,
       answers: answersQueuedMails,
       refusals: ['not_an_election', 'mails_early', 'not_ready', 'mails_closed'],
       example: { audience: 'not_invited', kind: 'key' },

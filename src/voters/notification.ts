@@ -1,12 +1,12 @@
 import { and, desc, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import { type Database, type Executor, type Transaction, valuesOf } from '#src/database/client.ts';
 import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { searchField } from '#src/http/fields.ts';
-import { cutNewest, MOST_ROWS, type Newest, type TimeWindow, windowFields } from '#src/http/newest.ts';
+import { cutNewest, MOST_ROWS, type Newest, windowFields } from '#src/http/newest.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { notificationMails, notifications, notifiedVoters } from './tables.ts';
 import { beforeOpeningField } from './voter.ts';
@@ -152,19 +152,13 @@ const isPausing = (kind: NotificationKind) => sql`EXISTS (SELECT 1 FROM notified
   WHERE n.voting_event_id = v.voting_event_id AND n.voter_id = v.id AND n.kind = ${kind}
     AND n.notified_at > now_ms() - ${pauseMs(kind)}::bigint)`;
 
-interface AudienceSize {
-  readonly total: number;
-  /** Without those who got a mail of this kind a short time ago. */
-  readonly due: number;
-}
-
-/** How many voters an audience has now. */
+/** How many voters an audience has now. @returns `due`: without those who got a mail of this kind a short time ago */
 export async function countAudience(
   tx: Transaction,
   eventId: string,
   audience: Audience,
   kind: NotificationKind,
-): Promise<AudienceSize> {
+): Promise<{ readonly total: number; readonly due: number }> {
   const { rows } = await tx.execute<{ total: number; due: number; is_large: boolean; roll: number }>(sql`
     WITH roll AS (SELECT v.* FROM voters v WHERE v.voting_event_id = ${eventId} LIMIT ${COUNTED_EXACTLY + 1})
     SELECT count(*) FILTER (WHERE ${inAudience(audience)})::int AS total,
@@ -179,13 +173,8 @@ export async function countAudience(
   return row.is_large ? { total: row.roll, due: row.roll } : { total: row.total, due: row.due };
 }
 
-export async function insertNotification(
-  tx: Transaction,
-  row: typeof notifications.$inferInsert,
-): Promise<Notification> {
-  const [inserted] = await tx.insert(notifications).values(row).returning();
-  if (inserted === undefined) throw new Error('an insert returned no row');
-  return inserted;
+export async function insertNotification(tx: Transaction, row: typeof notifications.$inferInsert): Promise<void> {
+  await tx.insert(notifications).values(row);
 }
 
 const byId = (eventId: string, id: string) => and(eq(notifications.votingEventId, eventId), eq(notifications.id, id));
@@ -199,17 +188,11 @@ export async function findNotification(
   return row;
 }
 
-interface NotificationFilter extends TimeWindow {
-  readonly search?: string | undefined;
-  readonly audience?: Audience | undefined;
-  readonly kind?: NotificationKind | undefined;
-}
-
 /** The newest notifications of an event, newest first. */
 export async function listNotifications(
   executor: Executor,
   eventId: string,
-  { search, audience, kind, ...window }: NotificationFilter,
+  { search, audience, kind, ...window }: z.output<typeof listNotificationsQuery>,
 ): Promise<Newest<Notification>> {
   const rows = await executor
     .select()
@@ -240,10 +223,10 @@ export async function lockUnlisted(tx: Transaction, eventId: string, id: string)
 
 /** How many mails of a notification have not come to an end; counts up to `most`. */
 export async function countWaitingMails(tx: Transaction, { votingEventId, id }: Notification, most: number) {
-  const { rows } = await tx.execute<{ count: number }>(sql`
-    SELECT count(*)::int AS count FROM (SELECT 1 FROM notification_mails m
-      WHERE m.voting_event_id = ${votingEventId} AND m.notification_id = ${id} LIMIT ${most}) AS waiting`);
-  return rows[0]?.count ?? 0;
+  const waiting = sql`SELECT 1 FROM notification_mails m
+    WHERE m.voting_event_id = ${votingEventId} AND m.notification_id = ${id} LIMIT ${most}`;
+  const [count = 0] = await valuesOf<number>(tx, sql`SELECT count(*)::int FROM (${waiting}) AS waiting`);
+  return count;
 }
 
 /**
@@ -288,15 +271,12 @@ export async function listNextVoters(
   const [row] = rows;
   const voterIds = row?.claimed ?? [];
   const isLast = (row?.looked ?? 0) < limit;
-  await tx
-    .update(notifications)
-    .set({
-      listedTo: row?.last ?? listedTo,
-      skipped: sql`${notifications.skipped} + ${(row?.wanted ?? 0) - voterIds.length}`,
-      ...(row?.paused == null ? {} : { pausedUntil: sql`greatest(paused_until, ${row.paused}::bigint)` }),
-      ...(isLast ? { listedAt: sql`now_ms()` } : {}),
-    })
-    .where(byId(votingEventId, id));
+  await note(tx, notification, {
+    listedTo: row?.last ?? listedTo,
+    skipped: sql`${notifications.skipped} + ${(row?.wanted ?? 0) - voterIds.length}`,
+    ...(row?.paused == null ? {} : { pausedUntil: sql`greatest(paused_until, ${row.paused}::bigint)` }),
+    ...(isLast ? { listedAt: sql`now_ms()` } : {}),
+  });
   return { voterIds, isLast };
 }
 
@@ -321,11 +301,12 @@ const mailOf = (eventId: string, id: string, voterId: string) =>
 /** Counts the end of a mail, once, however often its job runs. @param forget whether the voter may be mailed again at once */
 export async function endMail(
   tx: Transaction,
-  { votingEventId, id, kind }: Notification,
+  notification: Notification,
   voterId: string,
   end: MailEnd,
   forget: boolean,
 ): Promise<void> {
+  const { votingEventId, id, kind } = notification;
   const ended = await tx
     .delete(notificationMails)
     .where(mailOf(votingEventId, id, voterId))
@@ -341,30 +322,24 @@ export async function endMail(
           eq(notifiedVoters.kind, kind),
         ),
       );
-  await tx
-    .update(notifications)
-    .set({ [end]: sql`${notifications[end]} + 1`, ...triesAfter(end) })
-    .where(byId(votingEventId, id));
+  const tries = end === 'sent' ? { refusedTries: 0 } : end === 'failed' ? { refusedTries: ONE_MORE_TRY } : {};
+  await note(tx, notification, { [end]: sql`${notifications[end]} + 1`, ...tries });
   await finishIfDone(tx, votingEventId, id);
 }
 
-const triesAfter = (end: MailEnd) => {
-  if (end === 'sent') return { refusedTries: 0 };
-  return end === 'failed' ? { refusedTries: sql`${notifications.refusedTries} + 1` } : {};
-};
+const ONE_MORE_TRY = sql`${notifications.refusedTries} + 1`;
+
+async function note(executor: Executor, { votingEventId, id }: Notification, changes: object): Promise<void> {
+  await executor.update(notifications).set(changes).where(byId(votingEventId, id));
+}
 
 /** Notes that the mail server did not take a mail, which is tried again. */
-export async function noteRefusedTry(db: Database, { votingEventId, id }: Notification): Promise<void> {
-  await db
-    .update(notifications)
-    .set({ refusedTries: sql`${notifications.refusedTries} + 1` })
-    .where(byId(votingEventId, id));
-}
+export const noteRefusedTry = (db: Database, notification: Notification): Promise<void> =>
+  note(db, notification, { refusedTries: ONE_MORE_TRY });
 
 /** Notes until when the plan has no mail left. */
-export async function noteLimit(db: Database, { votingEventId, id }: Notification, until: number): Promise<void> {
-  await db.update(notifications).set({ limitedUntil: until }).where(byId(votingEventId, id));
-}
+export const noteLimit = (db: Database, notification: Notification, until: number): Promise<void> =>
+  note(db, notification, { limitedUntil: until });
 
 /**
  * Finishes a notification whose voters are all listed and whose mails have all come to an end. A statement of its own behind the

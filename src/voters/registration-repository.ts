@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, type Transaction, valuesOf } from '#src/database/client.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { madeAt } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -40,13 +40,13 @@ export async function markAddressConfirmed(
   return rowCount === 1;
 }
 
-export async function listEventsWithExpired(executor: Executor): Promise<string[]> {
-  const { rows } = await executor.execute<{ id: string }>(sql`
-    SELECT DISTINCT voting_event_id AS id FROM (
+export const listEventsWithExpired = (executor: Executor): Promise<string[]> =>
+  valuesOf(
+    executor,
+    sql`SELECT DISTINCT voting_event_id FROM (
       SELECT voting_event_id FROM voters WHERE confirm_by > 0 AND confirm_by < now_ms() AND status = 'pending' AND deleted_at IS NULL
-      ORDER BY confirm_by, voting_event_id LIMIT 10000) AS v`);
-  return rows.map(({ id }) => id);
-}
+      ORDER BY confirm_by, voting_event_id LIMIT 10000) AS v`,
+  );
 
 export interface Taken {
   readonly ids: readonly string[];
@@ -61,11 +61,8 @@ async function takeWaiting(
   which: SQL,
   isDue = (_voter: TaggedVoter): boolean => true,
 ): Promise<Taken> {
-  const { rows } = await tx.execute<{ tagged: TaggedArray }>(
-    sql`SELECT tagged_voter(v) AS tagged FROM voters v WHERE ${which}`,
-  );
   const [genuine, others] = [[] as TaggedVoter[], [] as TaggedVoter[]];
-  for (const { tagged } of rows) {
+  for (const tagged of await valuesOf<TaggedArray>(tx, sql`SELECT tagged_voter(v) FROM voters v WHERE ${which}`)) {
     const voter = taggedVoter(event.id, tagged);
     (isGenuine(secrets, voter) && isDue(voter) ? genuine : others).push(voter);
   }

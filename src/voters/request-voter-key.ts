@@ -7,7 +7,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { type MaskParts, maskEmail, maskPartsOf, writeMask } from '#src/platform/email-address.ts';
-import { notFound, validationError } from '#src/platform/errors.ts';
+import { orNotFound, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer, VoteCaller } from '#src/voting-events/access.ts';
 import { requireMailable } from '#src/voting-events/life.ts';
@@ -118,8 +118,7 @@ export async function mailVoterKeyAgain(
   { beforeOpening }: z.output<typeof mailVoterKeyBody>,
 ): Promise<void> {
   const { event } = organizer;
-  const voter = await findVoter(tx, event.id, id);
-  if (voter === undefined) throw notFound();
+  const voter = orNotFound(await findVoter(tx, event.id, id));
   if (event.type === 'poll') throw refuse('poll_without_keys');
   requireMailable(event, deps.clock.now(), beforeOpening === true);
   if (voter.email === null) throw refuse('no_email');

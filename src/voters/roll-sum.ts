@@ -1,8 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import { and, eq, ne, sql } from 'drizzle-orm';
-import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Executor, inTransaction, type Transaction, valuesOf } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { type Log, summariseFault } from '#src/platform/log.ts';
+import { summariseFault } from '#src/platform/log.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 import { equalSecrets, HmacKey, type SealedPlace, type Secrets } from '#src/platform/secrets.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
@@ -120,9 +121,9 @@ export async function noteRoll(
 /** A voter that came with a rehearsal goes with it, and is no part of the sum. */
 async function listRehearsed(tx: Transaction, { id, rehearsalSince }: VotingEvent, ids: readonly string[]) {
   if (rehearsalSince === null) return new Set();
-  const { rows } = await tx.execute<{ id: string }>(sql`
-    SELECT id FROM voters WHERE voting_event_id = ${id} AND id = ANY (${sql.param(ids)}::text[]) AND before_rehearsal ? 'new'`);
-  return new Set(rows.map((row) => row.id));
+  const rehearsed = sql`
+    SELECT id FROM voters WHERE voting_event_id = ${id} AND id = ANY (${sql.param(ids)}::text[]) AND before_rehearsal ? 'new'`;
+  return new Set(await valuesOf<string>(tx, rehearsed));
 }
 
 /** Notes that voters stand otherwise, or are off the roll. Rows that SQL wrote, and participants of polls, were no part of it. */
@@ -223,15 +224,9 @@ async function fold(tx: Transaction, secrets: Secrets, eventId: string): Promise
 }
 
 /** Folds what was noted since the last time. From then on nothing of it can be taken back without a trace. */
-export async function foldRolls(deps: {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly log: Log;
-}): Promise<void> {
-  const { rows } = await deps.db.execute<{ id: string }>(
-    sql`SELECT DISTINCT voting_event_id AS id FROM roll_sums WHERE id <> ${STATE} LIMIT 1000`,
-  );
-  for (const { id } of rows) {
+export async function foldRolls(deps: Pick<Deps, 'db' | 'secrets' | 'log'>): Promise<void> {
+  const due = sql`SELECT DISTINCT voting_event_id FROM roll_sums WHERE id <> ${STATE} LIMIT 1000`;
+  for (const id of await valuesOf<string>(deps.db, due)) {
     try {
       const isRight = await inTransaction(
         deps.db,

@@ -9,7 +9,7 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
 import { emailKey } from '#src/platform/email-address.ts';
-import { type Issue, notFound, validationError } from '#src/platform/errors.ts';
+import { type Issue, orNotFound, validationError } from '#src/platform/errors.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { eventMail } from '#src/voting-events/event-mail.ts';
@@ -130,8 +130,7 @@ export async function updateVoter(
   body: Body,
 ): Promise<Voter> {
   const event = await lockForChange(tx, organizer.event.id);
-  const before = await findVoter(tx, event.id, id);
-  if (before === undefined) throw notFound();
+  const before = orNotFound(await findVoter(tx, event.id, id));
   const changed: Changed = changedOf(body, before);
   const issues = await changeIssues(tx, event, before, changed, NOTHING_FAULTY);
   if (issues.length > 0) throw validationError(issues);
@@ -156,8 +155,7 @@ export async function updateVoter(
     const field = constraint === 'voters_email' ? 'email' : 'voterId';
     throw refuse('voter_exists', { field });
   }
-  const after = await findVoter(tx, event.id, id);
-  if (after === undefined) throw notFound();
+  const after = orNotFound(await findVoter(tx, event.id, id));
   await movePlace(tx, deps, organizer, before, after);
   const identity = changed.email !== undefined || changed.voterId !== undefined;
   await noteAfterOpening(tx, deps.secrets, event, identity, changed);

@@ -1,5 +1,5 @@
 import { and, eq, inArray, sql } from 'drizzle-orm';
-import { type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Executor, inTransaction, type Transaction, valuesOf } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -121,12 +121,15 @@ export async function deleteVoterKey(
 
 /** Counts one request of an identity within the hour; returns how many there were, this one included. */
 export async function countKeyRequest(tx: Transaction, eventId: string, identity: Buffer): Promise<number> {
-  const { rows } = await tx.execute<{ requests: number }>(sql`
+  const [requests = 1] = await valuesOf<number>(
+    tx,
+    sql`
     INSERT INTO voter_key_requests AS r (voting_event_id, identity, window_started_at, requests)
     VALUES (${eventId}, ${identity}, now_ms(), 1)
     ON CONFLICT (voting_event_id, identity) DO UPDATE SET
       requests = CASE WHEN r.window_started_at > now_ms() - ${HOUR_MS} THEN r.requests + 1 ELSE 1 END,
       window_started_at = CASE WHEN r.window_started_at > now_ms() - ${HOUR_MS} THEN r.window_started_at ELSE now_ms() END
-    RETURNING requests`);
-  return rows[0]?.requests ?? 1;
+    RETURNING requests`,
+  );
+  return requests;
 }

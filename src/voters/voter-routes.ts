@@ -14,7 +14,7 @@ import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { csvCell, csvLine } from '#src/platform/csv.ts';
+import { csvById } from '#src/platform/csv.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { strangerIssues } from '#src/voting-events/guard-change.ts';
@@ -52,7 +52,6 @@ const REACHED_BY: Readonly<Record<Voter['keyStatus'], string>> = {
   sent: 'email',
   printed: 'letter',
 };
-const ROWS_AT_ONCE = 500;
 const EVERYBODY = {
   search: undefined,
   status: undefined,
@@ -66,19 +65,15 @@ const cellOf = (column: (typeof COLUMNS)[number], view: VoterView) =>
   column === 'createdAt' || column === 'updatedAt' ? new Date(view[column]).toISOString() : view[column];
 
 /** The roll of an event as a table: what the list of voters shows, who took part as far as that is disclosed. */
-async function* writeVotersCsv(db: Database, eventId: string): AsyncGenerator<string> {
-  yield `\ufeff${csvLine([...COLUMNS, 'reachedBy'])}`;
-  for (let after: string | undefined; ; ) {
-    const page = await listVoters(db, eventId, { ...EVERYBODY, after }, ROWS_AT_ONCE);
-    for (const voter of page.voters) {
+const writeVotersCsv = (db: Database, eventId: string): AsyncGenerator<string> =>
+  csvById(
+    [...COLUMNS, 'reachedBy'],
+    async (after, limit) => (await listVoters(db, eventId, { ...EVERYBODY, after }, limit)).voters,
+    (voter) => {
       const view = viewVoter(voter);
-      const cells = COLUMNS.map((column) => csvCell(cellOf(column, view)));
-      yield csvLine([...cells, csvCell(REACHED_BY[voter.keyStatus])]);
-    }
-    if (page.after === null) return;
-    after = page.after;
-  }
-}
+      return [...COLUMNS.map((column) => cellOf(column, view)), REACHED_BY[voter.keyStatus]];
+    },
+  );
 
 /** The voters of an event. The order is that of the API reference, and paths with a name stand before `/:id`. */
 export function voterRouter(deps: Deps): Hono<Env> {

@@ -8,7 +8,7 @@ import type { RequestContext } from '#src/http/env.ts';
 import { findTarget } from '#src/http/middleware.ts';
 import type { Role } from '#src/http/role.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { notFound, orNotFound } from '#src/platform/errors.ts';
 import { isGenuineEvent, isGenuineInvite } from './event-tag.ts';
 import { refuseForged, reportForged } from './forged-rows.ts';
 import { statusAt } from './lifecycle.ts';
@@ -63,8 +63,7 @@ async function requireGenuine(
 /** The event that the path names, for its organizer or one it is shared with. @throws ApiError `not_found` for every event the key may not see */
 async function requireOrganizer(deps: AccessDeps, c: RequestContext): Promise<Organizer> {
   const caller = c.get('caller');
-  const found = await findAccess(deps, caller.accountId, c.req.param('idOrCode') ?? '');
-  if (found === undefined) throw notFound();
+  const found = orNotFound(await findAccess(deps, caller.accountId, c.req.param('idOrCode') ?? ''));
   await requireGenuine(deps, c, found);
   return { caller, ...found, isOrganizer: true };
 }
@@ -142,8 +141,7 @@ export const loadRow = <Row>(
 ) =>
   findTarget(async (c) => {
     const organizer = await requireOrganizer(deps, c);
-    const row = await find(deps.db, organizer.event.id, c.req.param('id') ?? '');
-    if (row === undefined) throw notFound();
+    const row = orNotFound(await find(deps.db, organizer.event.id, c.req.param('id') ?? ''));
     return { ...organizer, row };
   });
 
@@ -246,8 +244,7 @@ export async function findGenuineAccess(...of: Parameters<typeof findAccess>): P
 
 /** An event that an account may see, by ID or code. @throws ApiError `not_found` */
 export async function findEventByReference(deps: ReadDeps, accountId: string, reference: string): Promise<VotingEvent> {
-  const found = await findGenuineAccess(deps, accountId, reference);
-  if (found === undefined) throw notFound();
+  const found = orNotFound(await findGenuineAccess(deps, accountId, reference));
   return found.event;
 }
 
@@ -272,11 +269,8 @@ export async function withoutForgedShares(
 }
 
 /** An event of any account, for the operator. @throws ApiError `not_found` */
-export async function findAnyEvent(executor: Executor, reference: string): Promise<VotingEvent> {
-  const event = await findEvent(executor, reference);
-  if (event === undefined) throw notFound();
-  return event;
-}
+export const findAnyEvent = async (executor: Executor, reference: string): Promise<VotingEvent> =>
+  orNotFound(await findEvent(executor, reference));
 
 /** How old what is kept may be, whatever happened to the announcement of a change: an edit is seen everywhere by then. */
 const KEPT_MS = SECOND_MS;

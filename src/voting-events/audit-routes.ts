@@ -89,17 +89,9 @@ const listChangesQuery = z.strictObject({
 });
 
 function viewChange(change: RecordedChange): ChangeView {
-  const { keyId, keyName, keyHint, accountId, accountName } = change;
-  return {
-    id: change.id,
-    votingEventId: change.votingEventId,
-    key: keyId === null ? null : { id: keyId, name: keyName, hint: keyHint, accountId, accountName },
-    action: change.action,
-    resource: change.resource,
-    before: shortened(change.before),
-    after: shortened(change.after),
-    createdAt: change.createdAt,
-  };
+  const { keyId, keyName: name, keyHint: hint, accountId, accountName, before, after, ...what } = change;
+  const key = keyId === null ? null : { id: keyId, name, hint, accountId, accountName };
+  return { ...what, key, before: shortened(before), after: shortened(after) };
 }
 
 /** The author, kind and time of each change (completions 3, "Results, votes, exports", 5). `key` is null where the service or its operator acted. */

@@ -1,4 +1,4 @@
-import { and, eq, inArray, sql } from 'drizzle-orm';
+import { and, asc, eq, inArray, isNotNull, sql } from 'drizzle-orm';
 import type pg from 'pg';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
@@ -48,19 +48,13 @@ export async function listRetiredKeys(
   secrets: Secrets,
   eventId: string | undefined,
 ): Promise<(KeyName & { readonly inFiles: boolean; readonly seenIn: readonly string[] })[]> {
-  const { rows } = await executor.execute<{
-    event: string;
-    id: string;
-    in_files: boolean;
-    seen_in: string[];
-    tag: Buffer;
-  }>(sql`
-    SELECT voting_event_id AS event, id, wrapped IS NULL AS in_files, seen_in, retired_tag AS tag FROM ballot_keys
-    WHERE retired_at IS NOT NULL AND (${eventId ?? null}::text IS NULL OR voting_event_id = ${eventId ?? null})
-    ORDER BY voting_event_id, id`);
-  return rows
-    .map((row) => ({ eventId: row.event, id: row.id, inFiles: row.in_files, seenIn: row.seen_in, tag: row.tag }))
-    .filter(({ tag, ...key }) => isTagged(secrets, tag, retiredRow(key)));
+  const { votingEventId, id, seenIn, retiredAt, retiredTag: tag, wrapped } = ballotKeys;
+  const rows = await executor
+    .select({ eventId: votingEventId, id, seenIn, tag, inFiles: sql<boolean>`${wrapped} IS NULL` })
+    .from(ballotKeys)
+    .where(and(isNotNull(retiredAt), eventId === undefined ? undefined : eq(votingEventId, eventId)))
+    .orderBy(asc(votingEventId), asc(id));
+  return rows.filter((row) => isTagged(secrets, row.tag, retiredRow(row)));
 }
 
 /** A folder that lacks the file of a key from now on lacks it for good. */

@@ -13,7 +13,7 @@ import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
 import type { Mail } from '#src/mail/mailer.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
-import { type ApiError, notFound } from '#src/platform/errors.ts';
+import { type ApiError, notFound, orNotFound } from '#src/platform/errors.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type SealedPlace, sha256 } from '#src/platform/secrets.ts';
 import type { Organizer } from './access.ts';
@@ -126,12 +126,10 @@ export async function acceptWithToken(
   caller: Caller,
   token: string,
 ): Promise<Invite> {
-  const read = await findInviteByToken(tx, sha256(token));
-  if (read === undefined) throw notFound();
+  const read = orNotFound(await findInviteByToken(tx, sha256(token)));
   const event = await lockForChange(tx, read.votingEventId);
   // Read again under the lock: an acceptance at the same time has changed it.
-  const found = await findInviteByToken(tx, sha256(token));
-  if (found === undefined) throw notFound();
+  const found = orNotFound(await findInviteByToken(tx, sha256(token)));
   const invite = await requireInvite(tx, event.id, found.id);
   if (event.accountId === caller.accountId) throw refuse('own_event');
   if (!isGenuineEvent(deps.secrets, event) || !isGenuineInvite(deps.secrets, found, event))
@@ -161,11 +159,8 @@ function inviteRefusal(invite: Invite, caller: Caller, nowMs: number): ApiError 
   return refuse('invite_used');
 }
 
-async function requireInvite(tx: Transaction, eventId: string, id: string): Promise<Invite> {
-  const invite = await findInvite(tx, eventId, id);
-  if (invite === undefined) throw notFound();
-  return invite;
-}
+const requireInvite = async (tx: Transaction, eventId: string, id: string): Promise<Invite> =>
+  orNotFound(await findInvite(tx, eventId, id));
 
 const payload = z.strictObject({ eventId: z.string(), inviteId: z.string() });
 type SendInvite = z.output<typeof payload>;

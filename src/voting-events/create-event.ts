@@ -3,14 +3,12 @@ import type { z } from 'zod';
 import { changeBy } from '#src/accounts/changes.ts';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import { hasRoomForEvent, takeEventFromPlan } from '#src/accounts/repository.ts';
-import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
-import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';
 import { base32 } from '#src/platform/ids.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import {
   columnsOf,
@@ -123,7 +121,7 @@ export async function createEvent(
   requirePricing(plan, body.payments ?? {});
   const issues = await creationIssues(tx, deps, caller, body, nowMs, NOTHING_FAULTY);
   if (issues.length > 0) throw validationError(issues);
-  const event = await insertWithFreeCode(tx, deps.secrets, {
+  const event = await insertEvent(tx, deps.secrets, {
     ...row,
     ...(await deps.ballotKeys.prepare(tx, undefined, { id, type: row.type, startsAt: row.startsAt ?? null })),
   });
@@ -142,18 +140,4 @@ export async function createEvent(
   // Last: another creation in the same account waits from here to the commit.
   if (!(await takeEventFromPlan(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   return filled;
-}
-
-/** Uniqueness is the index's word. A drawn code that is taken is as likely as guessing one of 40 bits: the caller retries. */
-async function insertWithFreeCode(tx: Transaction, secrets: Secrets, row: NewEventRow): Promise<VotingEvent> {
-  try {
-    return await insertEvent(tx, secrets, row);
-  } catch (fault) {
-    if (violatedConstraint(fault) === 'voting_events_code') throw codeInUse();
-    throw fault;
-  }
-}
-
-export function codeInUse() {
-  return refuse('code_in_use', { field: 'code' });
 }

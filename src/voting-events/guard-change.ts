@@ -1,7 +1,7 @@
 import { eq, sql } from 'drizzle-orm';
 import type { Transaction } from '#src/database/client.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { type Issue, notFound } from '#src/platform/errors.ts';
+import { type Issue, orNotFound } from '#src/platform/errors.ts';
 import { type LifeAction, requirePhase } from './life.ts';
 import { missingForOpening } from './opening.ts';
 import { hasBallots, keepOpening, type LockedEvent, lockEvent, readOpening, updateEvent } from './repository.ts';
@@ -9,11 +9,8 @@ import { votingEvents } from './tables.ts';
 import type { VotingEvent } from './voting-event.ts';
 
 /** Locks the event before a change. @throws ApiError `not_found` when it was deleted meanwhile */
-export async function lockForChange(tx: Transaction, eventId: string): Promise<LockedEvent> {
-  const event = await lockEvent(tx, eventId);
-  if (event === undefined) throw notFound();
-  return event;
-}
+export const lockForChange = async (tx: Transaction, eventId: string): Promise<LockedEvent> =>
+  orNotFound(await lockEvent(tx, eventId));
 
 /** Refuses what the event's phase does not allow, by the database's clock. Call with the event locked. @throws ApiError 409 as `LIFE` says */
 export async function guardChange(tx: Transaction, event: LockedEvent, action: LifeAction): Promise<void> {
@@ -58,9 +55,8 @@ export async function renewBallotDefinition(tx: Transaction, eventId: string, no
 }
 
 /** After a change of what the ballot shows beside positions and candidates: a new version, and nothing that opening depends on. */
-export async function touchBallotDefinition(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
-  return updateEvent(tx, eventId, { updatedAt: nowMs });
-}
+export const touchBallotDefinition = (tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> =>
+  updateEvent(tx, eventId, { updatedAt: nowMs });
 
 /** The next small number of a position or candidate in its event; stored ballots name them by it, so none is ever used again. */
 export async function takeNumber(tx: Transaction, eventId: string, kind: 'position' | 'candidate'): Promise<number> {

@@ -38,9 +38,8 @@ export function inviteRouter(deps: Deps): Hono<Env> {
     }),
     event,
     async (c) => {
-      const { search, role, status } = c.get('query');
       const nowMs = deps.clock.now();
-      const rows = await listInvites(deps.db, c.get('target').event.id, { search, role, status }, nowMs);
+      const rows = await listInvites(deps.db, c.get('target').event.id, c.get('query'), nowMs);
       return answer(c, list(rows.map((row) => viewInvite(row, nowMs))));
     },
   );

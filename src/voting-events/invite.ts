@@ -6,7 +6,11 @@ import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { emailField, searchField } from '#src/http/fields.ts';
 import { eventInvites } from './tables.ts';
-import type { InviteRole } from './voting-event.ts';
+
+const INVITE_STATUSES = ['pending', 'accepted', 'expired'] as const;
+type InviteStatus = (typeof INVITE_STATUSES)[number];
+
+const inviteRole = z.enum(['viewer', 'editor']);
 
 /** How an event is shared with a person (completions 2.5). */
 export const inviteView = z
@@ -14,8 +18,8 @@ export const inviteView = z
     id: z.string(),
     votingEventId: z.string(),
     email: z.string(),
-    role: z.enum(['viewer', 'editor']),
-    status: z.enum(['pending', 'accepted', 'expired']),
+    role: inviteRole,
+    status: z.enum(INVITE_STATUSES),
     acceptedBy: z.object({ accountId: z.string(), name: z.string().nullable() }).nullable(),
     acceptedAt: timeShape().nullable(),
     expiresAt: timeShape(),
@@ -41,23 +45,13 @@ export const inviteView = z
 
 type InviteView = z.output<typeof inviteView>;
 
-export interface Invite {
-  readonly id: string;
-  readonly votingEventId: string;
-  readonly email: string;
-  readonly role: InviteRole;
-  /** The account that accepted, with its name; null before. */
-  readonly accountId: string | null;
+type InviteRow = typeof eventInvites.$inferSelect;
+
+/** An invite without its secrets. */
+export type Invite = Omit<InviteRow, 'emailKey' | 'tokenHash' | 'sealedToken' | 'tag'> & {
+  /** Of the account that accepted; null before. */
   readonly accountName: string | null;
-  readonly acceptedAt: number | null;
-  readonly expiresAt: number;
-  readonly createdAt: number;
-}
-
-const INVITE_STATUSES = ['pending', 'accepted', 'expired'] as const;
-type InviteStatus = (typeof INVITE_STATUSES)[number];
-
-const inviteRole = z.enum(['viewer', 'editor']);
+};
 
 export const createInviteBody = z.strictObject({ email: emailField(), role: inviteRole });
 
@@ -79,48 +73,32 @@ export function inviteStatusAt(invite: Pick<Invite, 'accountId' | 'expiresAt'>, 
 
 /** An invite as the API shows it: never its token. */
 export function viewInvite(invite: Invite, nowMs: number): InviteView {
-  return {
-    id: invite.id,
-    votingEventId: invite.votingEventId,
-    email: invite.email,
-    role: invite.role,
-    status: inviteStatusAt(invite, nowMs),
-    acceptedBy: invite.accountId === null ? null : { accountId: invite.accountId, name: invite.accountName },
-    acceptedAt: invite.acceptedAt,
-    expiresAt: invite.expiresAt,
-    createdAt: invite.createdAt,
-  };
+  const { accountId, accountName: name, ...shown } = invite;
+  const acceptedBy = accountId === null ? null : { accountId, name };
+  return { ...shown, status: inviteStatusAt(invite, nowMs), acceptedBy };
 }
-
-type NewInvite = typeof eventInvites.$inferInsert;
 
 const {
   emailKey: _emailKey,
   tokenHash: _tokenHash,
   sealedToken: _sealedToken,
   tag: _tag,
-  ...shown
+  ...withoutSecrets
 } = getTableColumns(eventInvites);
 // The name of the acceptor, from another slice's table, by its key.
 const columns = {
-  ...shown,
+  ...withoutSecrets,
   accountName: sql<string | null>`(SELECT a.name FROM accounts a WHERE a.id = ${eventInvites}.account_id)`,
 };
 
 const named = (eventId: string, id: string): SQL | undefined =>
   and(eq(eventInvites.votingEventId, eventId), eq(eventInvites.id, id));
 
-interface InviteFilter {
-  readonly search: string | undefined;
-  readonly role: InviteRole | undefined;
-  readonly status: InviteStatus | undefined;
-}
-
 /** Invites of an event, newest last. */
 export async function listInvites(
   executor: Executor,
   eventId: string,
-  { search, role, status }: InviteFilter,
+  { search, role, status }: z.output<typeof listInvitesQuery>,
   nowMs: number,
 ): Promise<Invite[]> {
   const standing = sql`CASE WHEN ${eventInvites.accountId} IS NOT NULL THEN 'accepted'
@@ -144,10 +122,7 @@ export async function findInvite(executor: Executor, eventId: string, id: string
   return row;
 }
 
-export async function findInviteByToken(
-  executor: Executor,
-  tokenHash: Buffer,
-): Promise<typeof eventInvites.$inferSelect | undefined> {
+export async function findInviteByToken(executor: Executor, tokenHash: Buffer): Promise<InviteRow | undefined> {
   const [row] = await executor.select().from(eventInvites).where(eq(eventInvites.tokenHash, tokenHash));
   return row;
 }
@@ -158,7 +133,7 @@ export async function countInvites(tx: Transaction, eventId: string): Promise<nu
 }
 
 /** Inserts an invite, or nothing where the address has one in this event. */
-export async function insertInvite(tx: Transaction, row: NewInvite): Promise<boolean> {
+export async function insertInvite(tx: Transaction, row: typeof eventInvites.$inferInsert): Promise<boolean> {
   const inserted = await tx
     .insert(eventInvites)
     .values(row)
@@ -177,7 +152,7 @@ export async function deleteExpiredInvites(tx: Transaction, eventId: string, now
   return (rowCount ?? 0) > 0;
 }
 
-export const listInviteRows = (executor: Executor, eventId: string): Promise<(typeof eventInvites.$inferSelect)[]> =>
+export const listInviteRows = (executor: Executor, eventId: string): Promise<InviteRow[]> =>
   executor.select().from(eventInvites).where(eq(eventInvites.votingEventId, eventId));
 
 export async function storeInviteTag(

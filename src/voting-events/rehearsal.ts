@@ -2,7 +2,7 @@ import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { ApiError, notFound, validationError } from '#src/platform/errors.ts';
+import { ApiError, orNotFound, validationError } from '#src/platform/errors.ts';
 import { reopeningIssue } from './change-fields.ts';
 import { guardChange, lockForChange, renewBallotDefinition } from './guard-change.ts';
 import { isRehearsalOver } from './lifecycle.ts';
@@ -43,8 +43,7 @@ export const worldChanged = (): ApiError =>
  * @throws ApiError 404 where it is gone, 500 `internal` with `Retry-After` where a rehearsal began or ended meanwhile
  */
 export async function holdWorld(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<VotingEvent> {
-  const event = await holdEvent(tx, read.id);
-  if (event === undefined) throw notFound();
+  const event = orNotFound(await holdEvent(tx, read.id));
   requireSameWorld(read, event);
   return event;
 }

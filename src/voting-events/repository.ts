@@ -1,6 +1,6 @@
 import { and, asc, eq, getTableColumns, gt, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { unionAll } from 'drizzle-orm/pg-core';
-import { type Executor, isTrue, type Transaction, valuesOf } from '#src/database/client.ts';
+import { type Executor, isTrue, type Transaction, valuesOf, violatedConstraint } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { holdsText } from '#src/database/search.ts';
 import type { TaggedRows } from '#src/database/tagged-rows.ts';
@@ -67,32 +67,37 @@ export async function holdEvent(tx: Transaction, id: string): Promise<VotingEven
 const givenOf = <Row extends object>(row: Row): { [Column in keyof Row]: Exclude<Row[Column], undefined> } =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as never;
 
-/** @throws a unique violation of `voting_events_code` when the code is taken */
-export async function insertEvent(tx: Transaction, secrets: Secrets, row: NewEventRow): Promise<VotingEvent> {
-  const tag = tagOfEvent(secrets, { ...UNSET, ...givenOf(row) });
-  const [inserted] = await tx
-    .insert(votingEvents)
-    .values({ missing: [NO_POSITION], ...row, tag })
-    .returning();
-  if (inserted === undefined) throw new Error('an insert returned no row');
-  return inserted;
-}
-
-async function saveEvent(tx: Transaction, id: string, changes: object): Promise<VotingEvent> {
-  const [row] = await tx
-    .update(votingEvents)
-    .set({ ...changes, definitionVersion: sql`${votingEvents.definitionVersion} + 1` })
-    .where(eq(votingEvents.id, id))
-    .returning();
+/** The row that a statement wrote. Uniqueness is the index's word. @throws ApiError 409 `code_in_use` */
+async function written(rows: Promise<VotingEvent[]>): Promise<VotingEvent> {
+  const [row] = await rows.catch((fault: unknown) => {
+    throw violatedConstraint(fault) === 'voting_events_code' ? refuse('code_in_use', { field: 'code' }) : fault;
+  });
   if (row === undefined) throw new Error('a locked event is gone');
   return row;
 }
+
+/** @throws ApiError 409 `code_in_use`. A drawn code is taken as seldom as 40 bits are guessed: the caller retries. */
+export async function insertEvent(tx: Transaction, secrets: Secrets, row: NewEventRow): Promise<VotingEvent> {
+  const tag = tagOfEvent(secrets, { ...UNSET, ...givenOf(row) });
+  const values = { missing: [NO_POSITION], ...row, tag };
+  return written(tx.insert(votingEvents).values(values).returning().execute());
+}
+
+const saveEvent = (tx: Transaction, id: string, changes: object): Promise<VotingEvent> =>
+  written(
+    tx
+      .update(votingEvents)
+      .set({ ...changes, definitionVersion: sql`${votingEvents.definitionVersion} + 1` })
+      .where(eq(votingEvents.id, id))
+      .returning()
+      .execute(),
+  );
 
 /** Changes an event and gives its definition a new version, so that no ballot is judged by the old one. */
 export const updateEvent = (tx: Transaction, id: string, changes: OtherColumns): Promise<VotingEvent> =>
   saveEvent(tx, id, changes);
 
-/** The same for any column. @param before the event under its lock. @throws ApiError 500 `rows_disagree` where SQL changed it */
+/** The same for any column. @param before the event under its lock. @throws ApiError 500 `rows_disagree` where SQL changed it, 409 `code_in_use` */
 export const updateTaggedEvent = async (
   tx: Transaction,
   secrets: Secrets,
@@ -125,44 +130,32 @@ export async function noteInEvent(
     .where(eq(votingEvents.id, before.id));
 }
 
-/** Marks an event as disputed; the first finding stands until a check finds it well. @param alarm what is wrong, by the alarm's name */
-export async function markDisputed(executor: Executor, id: string, alarm: string): Promise<void> {
-  await executor
-    .update(votingEvents)
-    .set({ alarm })
-    .where(and(eq(votingEvents.id, id), isNull(votingEvents.alarm)));
-}
-
-export async function clearDispute(executor: Executor, id: string): Promise<void> {
-  await executor
-    .update(votingEvents)
-    .set({ alarm: null })
-    .where(and(eq(votingEvents.id, id), isNotNull(votingEvents.alarm)));
-}
-
-/** Stores that a status was published; undefined when it was already. Nothing that a ballot depends on changes. */
-export async function markAnnounced(
-  tx: Transaction,
+/** Changes a note that no ballot depends on, where it is another one. @returns the event as it is then; undefined where nothing changed */
+async function noteUnless(
+  executor: Executor,
   id: string,
-  status: NonNullable<VotingEvent['announcedStatus']>,
+  note: Partial<Pick<VotingEvent, 'alarm' | 'announcedStatus' | 'resultsAnnounced'>>,
+  unless: SQL | undefined,
 ): Promise<VotingEvent | undefined> {
-  const [row] = await tx
-    .update(votingEvents)
-    .set({ announcedStatus: status })
-    .where(and(eq(votingEvents.id, id), sql`${votingEvents.announcedStatus} IS DISTINCT FROM ${status}`))
-    .returning();
+  const which = and(eq(votingEvents.id, id), unless);
+  const [row] = await executor.update(votingEvents).set(note).where(which).returning();
   return row;
 }
+
+/** Marks an event as disputed; the first finding stands until a check finds it well. @param alarm what is wrong, by the alarm's name */
+export const markDisputed = (executor: Executor, id: string, alarm: string) =>
+  noteUnless(executor, id, { alarm }, isNull(votingEvents.alarm));
+
+export const clearDispute = (executor: Executor, id: string) =>
+  noteUnless(executor, id, { alarm: null }, isNotNull(votingEvents.alarm));
+
+/** Stores that a status was published; undefined when it was already. */
+export const markAnnounced = (tx: Transaction, id: string, status: NonNullable<VotingEvent['announcedStatus']>) =>
+  noteUnless(tx, id, { announcedStatus: status }, sql`${votingEvents.announcedStatus} IS DISTINCT FROM ${status}`);
 
 /** Stores that public results were published; undefined when they were before. */
-export async function markResultsAnnounced(tx: Transaction, id: string): Promise<VotingEvent | undefined> {
-  const [row] = await tx
-    .update(votingEvents)
-    .set({ resultsAnnounced: true })
-    .where(and(eq(votingEvents.id, id), eq(votingEvents.resultsAnnounced, false)))
-    .returning();
-  return row;
-}
+export const markResultsAnnounced = (tx: Transaction, id: string) =>
+  noteUnless(tx, id, { resultsAnnounced: true }, eq(votingEvents.resultsAnnounced, false));
 
 /** Notes when the result became final: when its log was closed. @throws ApiError 500 `rows_disagree` where SQL changed the event */
 export const markFinal = (tx: Transaction, secrets: Secrets, event: VotingEvent, finalAt: number): Promise<void> =>

@@ -1,11 +1,10 @@
 import type { z } from 'zod';
 import { changeBy, differenceOf } from '#src/accounts/changes.ts';
-import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import type { Organizer } from './access.ts';
 import {
@@ -16,7 +15,7 @@ import {
   soundSettings,
   withoutFaulty,
 } from './change-fields.ts';
-import { codeInUse, type EventDeps, isEmbedded } from './create-event.ts';
+import { type EventDeps, isEmbedded } from './create-event.ts';
 import type { EventFields, updateEventBody } from './event-body.ts';
 import { changedFields, guardChange } from './guard-change.ts';
 import { type LifeAction, phaseAt } from './life.ts';
@@ -48,6 +47,7 @@ import { pageIssues } from './voting-page.ts';
 
 type Body = z.output<typeof updateEventBody>;
 type Columns = Partial<NewEventRow>;
+const definedOnly = (columns: Columns) => columns as Partial<VotingEvent>;
 
 /** What a column belongs to in the life of an event; every other one is a setting. */
 const ACTION_BY_COLUMN: { readonly [Column in keyof NewEventRow]?: LifeAction } = {
@@ -102,7 +102,7 @@ export async function updateVotingEvent(
     { ...before, ballotKey: from.ballotKey },
     { ...from, ...definedOnly(changes) },
   );
-  const after = await save(tx, deps.secrets, from, { ...changes, ...key, updatedAt: nowMs });
+  const after = await updateTaggedEvent(tx, deps.secrets, from, { ...changes, ...key, updatedAt: nowMs });
   await recordEvent(tx, deps, {
     type: 'voting_event.updated',
     data: viewEvent(after, nowMs),
@@ -203,10 +203,6 @@ function derivedIssues(
   return issues;
 }
 
-function definedOnly(columns: Columns): Partial<VotingEvent> {
-  return columns as Partial<VotingEvent>;
-}
-
 async function guardColumns(tx: Transaction, before: LockedEvent, changed: Columns): Promise<void> {
   const names = Object.keys(changed) as (keyof NewEventRow)[];
   const actions = new Set(names.map((name) => ACTION_BY_COLUMN[name] ?? 'change_settings'));
@@ -241,20 +237,6 @@ async function prepareChange(tx: Transaction, before: LockedEvent, changes: Colu
   if (before.payToVote !== null && (await hasPaidVotes(tx, before.id))) changes.paidVotes = true;
 }
 
-async function save(
-  tx: Transaction,
-  secrets: Secrets,
-  before: VotingEvent,
-  changes: Partial<NewEventRow>,
-): Promise<VotingEvent> {
-  try {
-    return await updateTaggedEvent(tx, secrets, before, changes);
-  } catch (fault) {
-    if (violatedConstraint(fault) === 'voting_events_code') throw codeInUse();
-    throw fault;
-  }
-}
-
 async function statusChange(
   tx: Transaction,
   before: LockedEvent,
@@ -281,8 +263,6 @@ async function statusChange(
   const late = reopeningIssue(endsAt, nowMs);
   if (late !== undefined) throw validationError([late]);
   const missing = missingForOpening(await readOpening(tx, before.id));
-  if (missing.length > 0) {
-    throw refuse('not_ready', { missing });
-  }
+  if (missing.length > 0) throw refuse('not_ready', { missing });
   return { openedAt: before.openedAt ?? nowMs, closedAt: null };
 }
