@@ -1,4 +1,6 @@
-import { ConnectionError, type Issue, VotingService, VotingServiceError } from '#sdk/index.ts';
+// Without the methods by noun: they are made when the SDK is built, and commands run in a checkout where nothing is.
+import { PathClient } from '#sdk/client.ts';
+import { ConnectionError, type Issue, VotingServiceError } from '#sdk/errors.ts';
 import type { Answer, Cli } from '#src/commands/cli.ts';
 import { print } from '#src/commands/print.ts';
 import { FileRefused } from '#src/commands/read-lines.ts';
@@ -25,7 +27,7 @@ export function isRemote(): boolean {
 export async function withApi(work: Parameters<Cli['withApi']>[0], json: boolean): Promise<void> {
   loadEnvironmentFile();
   const { baseUrl, key } = readApiAccess();
-  const clientOf = (maxRetries: number) => new VotingService({ baseUrl, key, maxRetries, timeoutMs: TIMEOUT_MS });
+  const clientOf = (maxRetries: number) => new PathClient({ baseUrl, key, maxRetries, timeoutMs: TIMEOUT_MS });
   const answer: Answer = await work(clientOf(MAX_RETRIES), clientOf(PATIENT_RETRIES));
   print(answer, json);
   if (answer.refused === true) process.exitCode = REFUSED;

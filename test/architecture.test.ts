@@ -72,10 +72,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   results: 6701,
   console: 1251,
   demo: 488,
-  commands: 4781,
+  commands: 4782,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_420;
+const LINES_OF_ALL = 67_423;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 48;
 

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { VotingService } from '#sdk/index.ts';
+import type { PathClient } from '#sdk/index.ts';
 import type { Config } from '#src/config.ts';
 import type { Finding } from '#src/database/check-server.ts';
 import type { ProgramFolders } from '#src/database/postgres-programs.ts';
@@ -50,7 +50,7 @@ export interface Cli {
    * @param work its second parameter waits two minutes for a service that does not answer: for what is under way
    * @throws ConfigError where there is no key
    */
-  withApi(work: (client: VotingService, patient: VotingService) => Promise<Answer>): Promise<void>;
+  withApi(work: (client: PathClient, patient: PathClient) => Promise<Answer>): Promise<void>;
   /** Whether the environment holds such a key. */
   hasApiKey(): Promise<boolean>;
   /** Whether a program reads the answer: then nothing but one JSON value is printed. */

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import path from 'node:path';
-import type { Input, VotingService } from '#sdk/index.ts';
+import type { Input, PathClient } from '#sdk/index.ts';
 import { nameKeyOf } from '#src/ballot-definition/group.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Issue } from '#src/platform/errors.ts';
@@ -17,7 +17,7 @@ type Body = Input<'post', '/voting-events/{idOrCode}/voters/import'>['body'];
 
 /** What one run works with. */
 interface Run {
-  readonly client: VotingService;
+  readonly client: PathClient;
   readonly eventId: string;
   readonly options: ImportOptions;
   /** Distinguishes the requests of this run from those of an earlier one; empty where they are to be the same. */
@@ -101,7 +101,7 @@ function reportPathOf(roll: Roll, options: ImportOptions): string {
 }
 
 /** The groups of an event by the key of their names. */
-async function readGroups(client: VotingService, idOrCode: string): Promise<ReadonlyMap<string, string>> {
+async function readGroups(client: PathClient, idOrCode: string): Promise<ReadonlyMap<string, string>> {
   const groups = new Map<string, string>();
   for await (const { id, name } of client.rows('/voting-events/{idOrCode}/groups', { path: { idOrCode } }))
     groups.set(nameKeyOf(name), id);
@@ -161,7 +161,7 @@ async function sendAll(run: Run, roll: Roll, report: RejectedLines, bar: Progres
  */
 export async function sendRoll(
   cli: Pick<Cli, 'json'>,
-  [client, patient]: readonly [VotingService, VotingService],
+  [client, patient]: readonly [PathClient, PathClient],
   options: ImportOptions,
 ): Promise<Answer> {
   const roll = await scanRoll(options.file, options.format, options);
