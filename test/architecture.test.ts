@@ -74,10 +74,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1033,
   console: 1237,
   demo: 486,
-  commands: 4580,
+  commands: 4581,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_031;
+const LINES_OF_ALL = 68_034;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

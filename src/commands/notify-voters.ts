@@ -1,4 +1,4 @@
-import type { Resources, VotingService } from '#sdk/index.ts';
+import type { PathClient, Resources } from '#sdk/index.ts';
 import { type Answer, type Cli, commandLine } from './cli.ts';
 import { NO_PROGRESS, showProgress } from './progress.ts';
 import { listenForStop } from './stop-signal.ts';
@@ -26,7 +26,7 @@ function wordsFor({ failed, limitReached, failing }: Notification): string {
 
 async function waitForEnd(
   cli: Pick<Cli, 'json'>,
-  client: VotingService,
+  client: PathClient,
   event: string,
   id: string,
 ): Promise<Notification> {
@@ -51,7 +51,7 @@ async function waitForEnd(
 
 /** How many approved voters can be reached by nothing, and how they are reached; nothing where there are none. */
 export async function nameUnreachable(
-  client: VotingService,
+  client: PathClient,
   event: { readonly id: string; readonly code?: string },
 ): Promise<string[]> {
   const { data } = await client.get('/voting-events/{idOrCode}/stats', { path: { idOrCode: event.id } });
@@ -72,7 +72,7 @@ export function unreachableWords({ voters, status }: Resources['EventStats'], ev
  */
 export async function notifyVoters(
   cli: Pick<Cli, 'json'>,
-  [client, patient]: readonly [VotingService, VotingService],
+  [client, patient]: readonly [PathClient, PathClient],
   options: NotifyOptions,
 ): Promise<Answer> {
   const { event, kind, audience = kind === 'key' ? 'not_invited' : 'not_voted', wait, beforeOpening } = options;

@@ -1,6 +1,6 @@
 import { rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { Resources, VotingService } from '#sdk/index.ts';
+import type { PathClient, Resources } from '#sdk/index.ts';
 import { type Answer, type Cli, commandLine } from './cli.ts';
 import { nameUnreachable } from './notify-voters.ts';
 import { NO_PROGRESS, showProgress } from './progress.ts';
@@ -24,7 +24,7 @@ const PRIVATE = 0o600;
 
 async function waitForEnd(
   cli: Pick<Cli, 'json'>,
-  client: VotingService,
+  client: PathClient,
   at: { readonly idOrCode: string; readonly id: string },
 ): Promise<Letters> {
   const read = async (): Promise<Letters> =>
@@ -51,7 +51,7 @@ async function waitForEnd(
  */
 export async function printLetters(
   cli: Pick<Cli, 'json'>,
-  [client, patient]: readonly [VotingService, VotingService],
+  [client, patient]: readonly [PathClient, PathClient],
   { event: reference, audience, paper, beforeOpening, folder = '.' }: PrintOptions,
 ): Promise<Answer> {
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: reference } });

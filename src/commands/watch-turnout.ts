@@ -1,4 +1,4 @@
-import type { Resources, VotingService } from '#sdk/index.ts';
+import type { PathClient, Resources } from '#sdk/index.ts';
 import type { Answer } from './cli.ts';
 import { unreachableWords } from './notify-voters.ts';
 import { listenForStop } from './stop-signal.ts';
@@ -51,7 +51,7 @@ function answerOf(stats: Stats, { id, code, title, type, endsAt }: Event): Answe
  * @param clients for the first look, and for those that follow, which outlive a restart of the service @throws VotingServiceError
  */
 export async function watchTurnout(
-  [client, patient]: readonly [VotingService, VotingService],
+  [client, patient]: readonly [PathClient, PathClient],
   { event: reference, every, once }: WatchOptions,
 ): Promise<Answer> {
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: reference } });
