@@ -61,7 +61,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 600,
   accounts: 983,
   webhooks: 2577,
-  'voting-events': 5293,
+  'voting-events': 5291,
   'ballot-definition': 4163,
   voters: 6143,
   payments: 4457,
@@ -71,13 +71,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'service-log': 724,
   tally: 2902,
   results: 6734,
-  letters: 1034,
+  letters: 1049,
   console: 1251,
   demo: 488,
-  commands: 4920,
+  commands: 4921,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_925;
+const LINES_OF_ALL = 68_939;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 48;
 
