@@ -61,7 +61,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 600,
   accounts: 998,
   webhooks: 2577,
-  'voting-events': 5087,
+  'voting-events': 5085,
   'ballot-definition': 4150,
   voters: 5760,
   payments: 4460,
@@ -71,13 +71,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'service-log': 724,
   tally: 2902,
   results: 6734,
-  letters: 1033,
+  letters: 1048,
   console: 1237,
   demo: 486,
-  commands: 4581,
+  commands: 4582,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_034;
+const LINES_OF_ALL = 68_048;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

@@ -162,8 +162,9 @@ export function letterRouter(deps: Deps): Hono<Env> {
       const { caller, row } = c.get('target');
       const nowMs = deps.clock.now();
       const { file } = c.get('query');
-      await requireGenuineRun(deps, row);
+      // First what is gone in any case: the tag of an old run may be bound to a secret key that is no longer listed.
       requireReadable(row, file, nowMs);
+      await requireGenuineRun(deps, row);
       const parts = [KIND, row.votingEventId, row.id, file, caller.accountId, caller.keyId];
       return answer(c, redirect(`${deps.config.baseUrl}/downloads/letters/${signLink(deps.secrets, parts, nowMs)}`));
     },
@@ -191,8 +192,8 @@ export function letterRouter(deps: Deps): Hono<Env> {
     (c) => {
       const file = c.get('target');
       return costly(c, file.accountId, async (): Promise<Answer> => {
-        await requireGenuineRun(deps, file.run);
         requireReadable(file.run, file.number, deps.clock.now());
+        await requireGenuineRun(deps, file.run);
         const { open } = await handOut(deps, c, file);
         const name = `${file.event.code}-letters-${file.number}.pdf`;
         return {

@@ -1,6 +1,7 @@
-import { and, eq, isNull, sql } from 'drizzle-orm';
+import { and, eq, gt, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import type { TaggedRows } from '#src/database/tagged-rows.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -211,6 +212,19 @@ export async function readPart(
     WHERE p.voting_event_id = ${votingEventId} AND p.run_id = ${id} AND p.number = ${number} AND p.part = ${part}`);
   return rows[0]?.content;
 }
+
+export const taggedLetters: TaggedRows = {
+  name: 'printed letters',
+  async read(db, after, limit) {
+    const rows = await db.select().from(letterRuns).where(gt(letterRuns.id, after)).orderBy(letterRuns.id).limit(limit);
+    return rows.map((run) => ({ id: run.id, tag: run.tag, row: rowOfRun(run) }));
+  },
+  retag: (db, id, before, tag) =>
+    db
+      .update(letterRuns)
+      .set({ tag })
+      .where(and(eq(letterRuns.id, id), eq(letterRuns.tag, before))),
+};
 
 /** Drops files that were not downloaded in time, of all events. */
 export async function dropOldLetters(db: Database): Promise<void> {

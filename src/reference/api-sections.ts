@@ -61,7 +61,7 @@ export const API_SECTIONS: readonly ApiSection[] = [
     paths: /^\/voting-events\/:idOrCode\/(voters\/notify|notifications)/,
   },
   {
-    name: 'Letters to voters',
+    name: 'Letters',
     description: 'Printed letters with voter keys, for voters without an e-mail address.',
     paths: /^(\/voting-events\/:idOrCode\/(voters\/letters|letters)|\/downloads\/letters)/,
   },

@@ -247,7 +247,7 @@ const EXAMPLE_IDS: Readonly<Record<string, string>> = {
   Groups: EXAMPLE.group,
   Sponsors: EXAMPLE.sponsor,
   'Mails to voters': EXAMPLE.notification,
-  'Letters to voters': EXAMPLE.letters,
+  Letters: EXAMPLE.letters,
   Voters: EXAMPLE.voter,
   Payments: EXAMPLE.payment,
   Collaboration: EXAMPLE.invite,

@@ -33,7 +33,7 @@ export const statsView = z
       voted: z.int(),
       weight: z.number(),
       votedWeight: z.number(),
-      unreachable: z.int().meta({ description: 'Approved voters with neither an e-mail address nor a letter.' }),
+      unreachable: z.int().meta({ description: 'Approved, with neither e-mail address nor letter.' }),
     }),
     turnout: z.object({ heads: z.number(), weight: z.number() }).meta({ description: 'From 0 to 1.' }),
     ballots: z.object({ cast: z.int(), confirmed: z.int() }),

@@ -1,7 +1,7 @@
 import { urlField } from '#src/http/fields.ts';
 import type { Issue } from '#src/platform/errors.ts';
 
-/** What the fragment of a voting page's address may hold: mails put the voter's own in its place. */
+/** What the fragment of a voting page's address may hold: mails and letters put the voter's own in its place. */
 const PLACEHOLDERS = ['{voterKey}', '{voterId}', '{email}'] as const;
 
 /** What is put in the place of each placeholder. */
@@ -26,7 +26,7 @@ function placeholderFault(address: string): string | undefined {
 /** Where voters vote. Whether it may begin with `http` on the own machine is a rule of the event: `pageIssues`. */
 export const votingPageUrlField = () =>
   urlField({ loopback: true, fault: placeholderFault }).describe(
-    'Where voters vote: mails link to it. Its fragment may hold `{voterKey}`, `{voterId}` and `{email}`, in whose place mails put the own ones of the voter.',
+    'Where voters vote: mails and letters lead there. Its fragment may hold `{voterKey}`, `{voterId}` and `{email}`, which become the voter’s own.',
   );
 
 /** Whether addresses on the own machine, without https, are taken: where money is play money, or everything runs on one machine. */

@@ -390,7 +390,10 @@ describe('who writes to the database, and has no key of ours', () => {
     await service.query("UPDATE letter_runs SET downloads = '{}' WHERE id = $1", [id]);
     await insert('letter_parts', part);
     expect(refusalOf(await asOrganizer(event, 'GET', `/letters/${id}/pdf`))).toEqual([500, 'rows_disagree']);
-    await service.query('UPDATE letter_runs SET finished_at = $2 WHERE id = $1', ['ltr_forged', Date.now()]);
+    await service.query('UPDATE letter_runs SET finished_at = $2, printed = 1 WHERE id = $1', [
+      'ltr_forged',
+      Date.now(),
+    ]);
     expect(refusalOf(await asOrganizer(event, 'GET', '/letters/ltr_forged/pdf'))).toEqual([500, 'rows_disagree']);
     expect((await statsOf(event)).lettersPrinted).toBe(1);
   });
