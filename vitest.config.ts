@@ -18,8 +18,8 @@ export default defineConfig({
     // One more than the smallest machine has cores: many tests wait, for a mail, a job or a process.
     maxWorkers: 3,
     // No test is about time: this ends one that hangs, on a machine that may be slow.
-    testTimeout: 300_000,
-    hookTimeout: 300_000,
+    testTimeout: 900_000,
+    hookTimeout: 900_000,
     projects: [
       {
         extends: true,

@@ -366,6 +366,36 @@ CREATE TABLE "service_log_tiles" (
 	CONSTRAINT "service_log_tiles_level_tile_index_pk" PRIMARY KEY("level","tile_index")
 );
 
+CREATE TABLE "letter_parts" (
+	"voting_event_id" text NOT NULL,
+	"run_id" text NOT NULL,
+	"number" integer NOT NULL,
+	"part" integer NOT NULL,
+	"content" text NOT NULL,
+	"reader" text,
+	CONSTRAINT "letter_parts_voting_event_id_run_id_number_part_pk" PRIMARY KEY("voting_event_id","run_id","number","part")
+);
+
+CREATE TABLE "letter_runs" (
+	"voting_event_id" text NOT NULL,
+	"id" text NOT NULL,
+	"audience" text NOT NULL,
+	"paper" text NOT NULL,
+	"total" integer NOT NULL,
+	"files" integer NOT NULL,
+	"done" integer DEFAULT 0 NOT NULL,
+	"printed" integer DEFAULT 0 NOT NULL,
+	"listed_to" text DEFAULT '' NOT NULL,
+	"list_until" text NOT NULL,
+	"downloads" jsonb DEFAULT '{}'::jsonb NOT NULL,
+	"rehearsal" boolean DEFAULT false NOT NULL,
+	"key_id" text NOT NULL,
+	"tag" "bytea" NOT NULL,
+	"created_at" bigint NOT NULL,
+	"finished_at" bigint,
+	CONSTRAINT "letter_runs_voting_event_id_id_pk" PRIMARY KEY("voting_event_id","id")
+);
+
 CREATE TABLE "notification_mails" (
 	"voting_event_id" text NOT NULL,
 	"notification_id" text NOT NULL,
@@ -447,6 +477,7 @@ CREATE TABLE "voter_keys" (
 	"key_hash" "bytea" NOT NULL,
 	"number" integer DEFAULT 0 NOT NULL,
 	"rehearsal" boolean DEFAULT false NOT NULL,
+	"printed" boolean DEFAULT false NOT NULL,
 	CONSTRAINT "voter_keys_voting_event_id_voter_id_key_hash_pk" PRIMARY KEY("voting_event_id","voter_id","key_hash")
 );
 
@@ -463,8 +494,10 @@ CREATE TABLE "voters" (
 	"status" text NOT NULL,
 	"source" text NOT NULL,
 	"key_status" text NOT NULL,
+	"key_used" boolean DEFAULT false NOT NULL,
 	"confirm_by" bigint,
 	"key_generation" integer DEFAULT 0 NOT NULL,
+	"letters" text,
 	"tag" "bytea",
 	"approved_by_key" boolean DEFAULT false NOT NULL,
 	"before_rehearsal" jsonb,
@@ -550,6 +583,8 @@ CREATE TABLE "voting_events" (
 	"last_position_number" integer DEFAULT 0 NOT NULL,
 	"last_candidate_number" integer DEFAULT 0 NOT NULL,
 	"identity_changes" integer DEFAULT 0 NOT NULL,
+	"letters_printed" integer DEFAULT 0 NOT NULL,
+	"rehearsal_letters" integer DEFAULT 0 NOT NULL,
 	"roll_changes" integer DEFAULT 0 NOT NULL,
 	"invite_generation" integer DEFAULT 0 NOT NULL,
 	"copy_until" text,
@@ -631,6 +666,8 @@ ALTER TABLE "credit_balances" ADD CONSTRAINT "credit_balances_voting_event_id_vo
 ALTER TABLE "payment_attempts" ADD CONSTRAINT "payment_attempts_payment_business_id_payment_businesses_id_fk" FOREIGN KEY ("payment_business_id") REFERENCES "payment_businesses"("id");
 ALTER TABLE "payment_businesses" ADD CONSTRAINT "payment_businesses_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "accounts"("id");
 ALTER TABLE "count_snapshots" ADD CONSTRAINT "count_snapshots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
+ALTER TABLE "letter_parts" ADD CONSTRAINT "letter_parts_run" FOREIGN KEY ("voting_event_id","run_id") REFERENCES "letter_runs"("voting_event_id","id") ON DELETE cascade;
+ALTER TABLE "letter_runs" ADD CONSTRAINT "letter_runs_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "notifications" ADD CONSTRAINT "notifications_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "participation" ADD CONSTRAINT "participation_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "roll_sums" ADD CONSTRAINT "roll_sums_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
@@ -679,6 +716,7 @@ CREATE INDEX "roll_sums_to_fold" ON "roll_sums" USING btree ("voting_event_id") 
 CREATE INDEX "voters_weight" ON "voters" USING btree ("voting_event_id","weight_micro");
 CREATE INDEX "voters_approved_by_key" ON "voters" USING btree ("voting_event_id","id") WHERE approved_by_key;
 CREATE INDEX "voters_fractional_weight" ON "voters" USING btree ("voting_event_id","weight_micro") WHERE weight_micro % 1000000 <> 0;
+CREATE INDEX "voters_without_email" ON "voters" USING btree ("voting_event_id","id") WHERE email IS NULL;
 CREATE INDEX "voters_by_group" ON "voters" USING btree ("voting_event_id","group_id","id") WHERE group_id IS NOT NULL;
 CREATE INDEX "ballot_keys_retired" ON "ballot_keys" USING btree ("voting_event_id") WHERE retired_at IS NOT NULL;
 CREATE UNIQUE INDEX "event_invites_email" ON "event_invites" USING btree ("voting_event_id","email_key");

@@ -8,7 +8,7 @@ import type { AssetList } from '#src/reference/built-assets.ts';
 
 /**
  * `npm run build:assets`: the verifier as a page and as one file, and the SDK as a package, from their sources, into `build/`;
- * the types of the API beside the sources of the SDK. Prints name, bytes and SHA-256 of each file.
+ * the types of the API and its operations beside the sources of the SDK. Prints name, bytes and SHA-256 of each file.
  * `--if-needed`: does nothing where they are there and their sources are as they were.
  *
  * Several processes may build at once, in a checkout that others serve from: each file appears whole, the list of all last.
@@ -19,6 +19,9 @@ const BUILD = path.join(ROOT, 'build');
 const LIST = path.join(BUILD, 'assets.json');
 const SDK = path.join(ROOT, 'sdk/typescript');
 const TYPES = path.join(SDK, 'src/schema.d.ts');
+const OPERATIONS = path.join(SDK, 'src/operations.ts');
+/** Stand beside the sources of the SDK. */
+const MADE = [TYPES, OPERATIONS];
 /** The API document is made of everything in `src`. */
 const SOURCES = ['package.json', 'package-lock.json', 'scripts', 'sdk', 'src', 'verifier'];
 
@@ -32,7 +35,7 @@ const filesOf = (place: string): string[] =>
         .map((entry) => path.join(entry.parentPath, entry.name));
 
 function hashSources(): string {
-  const files = SOURCES.flatMap((name) => filesOf(path.join(ROOT, name))).filter((file) => file !== TYPES);
+  const files = SOURCES.flatMap((name) => filesOf(path.join(ROOT, name))).filter((file) => !MADE.includes(file));
   const hashes = files.map((file) => `${path.relative(ROOT, file)} ${hashOf(readFileSync(file))}`);
   return hashOf(hashes.toSorted().join('\n'));
 }
@@ -44,7 +47,8 @@ function isBuilt(sources: string): boolean {
     const files = list.assets.map(({ name, sha256 }) => [path.join(BUILD, name), sha256]);
     return (
       list.sources === sources &&
-      [...files, [TYPES, list.types]].every(([file = '', sha256]) => hashOf(readFileSync(file)) === sha256)
+      files.every(([file = '', sha256]) => hashOf(readFileSync(file)) === sha256) &&
+      list.types === hashOf(MADE.map((file) => readFileSync(file, 'utf8')).join(''))
     );
   } catch {
     return false;
@@ -81,8 +85,11 @@ async function buildAssets(sources: string, folder: string): Promise<AssetList> 
   const { makeApiDocument } = await import('./api-document.ts');
   const { makeSdkTypes } = await import('./make-sdk-types.ts');
   const { bundleVerifier, bundleVerifierPage } = await import('./bundle.ts');
-  const types = await makeSdkTypes(await makeApiDocument());
+  const { makeSdkOperations } = await import('./make-sdk-operations.ts');
+  const document = await makeApiDocument();
+  const [types, operations] = [await makeSdkTypes(document), makeSdkOperations(document)];
   put(TYPES, types);
+  put(OPERATIONS, operations);
   const made = [
     { use: 'verifier', name: 'voting-verifier.mjs', content: Buffer.from(await bundleVerifier()) },
     { use: 'verifierPage', name: 'verifier-page.js', content: Buffer.from(await bundleVerifierPage()) },
@@ -91,7 +98,7 @@ async function buildAssets(sources: string, folder: string): Promise<AssetList> 
   for (const { name, content } of made) put(path.join(BUILD, name), content);
   const { version }: { version: string } = JSON.parse(readFileSync(path.join(ROOT, 'package.json'), 'utf8'));
   const assets = made.map(({ use, name, content }) => ({ use, name, bytes: content.length, sha256: hashOf(content) }));
-  const list: AssetList = { version, sources, types: hashOf(types), assets };
+  const list: AssetList = { version, sources, types: hashOf(types + operations), assets };
   put(LIST, `${JSON.stringify(list, null, 2)}\n`);
   return list;
 }

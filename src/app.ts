@@ -15,19 +15,22 @@ import { confirmBallotRouter } from '#src/ballots/confirm-ballot.ts';
 import { guardConsole } from '#src/console/guard-console.ts';
 import { consoleRouter } from '#src/console/routes.ts';
 import { publicCreditRouter } from '#src/credits/public-routes.ts';
-import { admitKeyless } from '#src/http/admit-keyless.ts';
 import { type Authentication, authenticate } from '#src/http/authenticate.ts';
-import { checkHeaders } from '#src/http/check-headers.ts';
-import { checkScope } from '#src/http/check-scope.ts';
 import type { Env } from '#src/http/env.ts';
 import { answerError } from '#src/http/errors.ts';
-import { findOperation } from '#src/http/find-operation.ts';
-import { limitRate } from '#src/http/limit-rate.ts';
 import { logRequest, type TraceableRequest } from '#src/http/log-request.ts';
+import {
+  admitKeyless,
+  checkHeaders,
+  checkScope,
+  findOperation,
+  limitRate,
+  shedLoad,
+  startRequest,
+} from '#src/http/middleware.ts';
 import { type Operation, operationsOf } from '#src/http/operation.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
-import { shedLoad } from '#src/http/shed-load.ts';
-import { startRequest } from '#src/http/start-request.ts';
+import { letterRouter } from '#src/letters/letter-routes.ts';
 import { paymentRouter } from '#src/payments/organizer-routes.ts';
 import { publicPaymentRouter } from '#src/payments/public-routes.ts';
 import { rehearsedPaymentRouter } from '#src/payments/rehearsal-routes.ts';
@@ -100,6 +103,7 @@ export function createApp(
   app.route(`${EVENT}/groups`, groupRouter(deps));
   app.route(`${EVENT}/sponsors`, sponsorRouter(deps));
   app.route('/', notificationRouter(deps));
+  app.route('/', letterRouter(deps));
   app.route(`${EVENT}/voters`, voterRouter(deps));
   app.route('/', paymentRouter(deps, payments));
   app.route('/', resultRouter(deps));

@@ -1,4 +1,6 @@
-import { ConnectionError, type Issue, VotingService, VotingServiceError } from '#sdk/index.ts';
+// Without the methods by noun: they are made when the SDK is built, and commands run in a checkout where nothing is.
+import { PathClient } from '#sdk/client.ts';
+import { ConnectionError, type Issue, VotingServiceError } from '#sdk/errors.ts';
 import type { Answer, Cli } from '#src/commands/cli.ts';
 import { print } from '#src/commands/print.ts';
 import { FileRefused } from '#src/commands/read-lines.ts';
@@ -41,7 +43,7 @@ export function openClients({
     return response;
   };
   const clientOf = (maxRetries: number) =>
-    new VotingService({ baseUrl, key, maxRetries, timeoutMs: TIMEOUT_MS, fetch: noting });
+    new PathClient({ baseUrl, key, maxRetries, timeoutMs: TIMEOUT_MS, fetch: noting });
   return [clientOf(MAX_RETRIES), clientOf(PATIENT_RETRIES), () => isReplayed];
 }
 

@@ -9,6 +9,8 @@ import { readNow } from '#src/database/database-clock.ts';
 import { deleteExpiredKeys } from '#src/http/idempotency.ts';
 import { forgetFullQuotas } from '#src/http/share-rate-limits.ts';
 import type { AnyJob, RecurringJob } from '#src/jobs/queue.ts';
+import { dropOldLetters } from '#src/letters/letter-run.ts';
+import { printLettersJob } from '#src/letters/print-letters.ts';
 import { checkBusinessJob, checkUnreadyBusinesses } from '#src/payments/check-business.ts';
 import { mailBusinessOwnerJob } from '#src/payments/mail-owner.ts';
 import { raiseAged } from '#src/payments/manage-payment.ts';
@@ -66,6 +68,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     noteForgedRowsJob(deps),
     listNotifiedVotersJob(deps.db),
     mailNotifiedVoterJob(mails),
+    printLettersJob(deps),
     mailRegistrationJob(mails),
     mailOldAddressJob(mails),
     sendInviteJob(mails),
@@ -110,6 +113,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       work: () => forgetFullQuotas(deps.db),
     },
     { name: 'forget_mail_quotas', schedule: '47 * * * *', work: () => forgetMailQuotas(deps.db) },
+    { name: 'drop_old_letters', schedule: '*/10 * * * *', work: () => dropOldLetters(deps.db) },
     { name: 'forget_roll_imports', schedule: '53 * * * *', work: () => forgetOldImports(deps.db) },
     { name: 'fold_roll_sums', schedule: '* * * * *', work: () => foldRolls(deps) },
     { name: 'fold_roll_figures', schedule: '* * * * *', work: () => foldAllRollFigures(deps.db) },

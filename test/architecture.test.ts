@@ -32,6 +32,7 @@ const ROOMS = [
   'service-log',
   'tally',
   'results',
+  'letters',
   'console',
   'demo',
   'commands',
@@ -49,35 +50,36 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1780,
-  'payment-providers': 2095,
+  platform: 1781,
+  'payment-providers': 2097,
   database: 1915,
   'embedded-postgres': 1040,
   http: 4202,
   server: 793,
-  reference: 2916,
+  reference: 2935,
   jobs: 626,
-  mail: 559,
+  mail: 600,
   accounts: 998,
   webhooks: 2577,
-  'voting-events': 5056,
+  'voting-events': 5081,
   'ballot-definition': 4150,
-  voters: 5582,
-  payments: 4457,
+  voters: 5736,
+  payments: 4460,
   credits: 745,
   ballots: 3321,
-  'ballot-log': 4884,
+  'ballot-log': 4947,
   'service-log': 724,
   tally: 2902,
-  results: 6701,
+  results: 6734,
+  letters: 1048,
   console: 1237,
   demo: 486,
-  commands: 4417,
+  commands: 4560,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 66_429;
+const LINES_OF_ALL = 67_971;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 46;
+const SMALL_FILES = 40;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

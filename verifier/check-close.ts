@@ -59,7 +59,8 @@ export function openClose(log: ReadLog, close: Fields, opening: unknown): Closed
 /** The fields that results have, by part. One that is missing or added is read by somebody, and checked by nothing. */
 const NAMES = {
   results: 'afterReversals asOf byGroup disputed final log lot positions stats title votingEventId',
-  stats: 'abstentions ballots disclosure electorate entries identityChanges rollChanges totalVotes turnout',
+  stats:
+    'abstentions ballots disclosure electorate entries identityChanges lettersPrinted rollChanges totalVotes turnout',
   log: 'close rootHash size',
   lot: 'root seed seedHash',
 };
@@ -83,6 +84,7 @@ export function compareWithClose(log: ReadLog, results: Fields): string[] {
   }
   for (const name of ['ballots', 'abstentions', 'identityChanges', 'rollChanges'])
     if (fixed[name] !== stats[name]) wrong.push(`\`${name}\``);
+  if (stats['lettersPrinted'] !== log.letters) wrong.push('`lettersPrinted`');
   if (fixed['title'] !== results['title']) wrong.push('the title');
   if (sortedJson(fixed['byGroup']) !== sortedJson(results['byGroup'])) wrong.push('the turnout of the groups');
   const { electorate } = fixed;

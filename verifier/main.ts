@@ -42,6 +42,8 @@ function print(report: VerificationReport): void {
       `\nAfter the opening, as the service records: ${identityChanges} changes of a voter's e-mail or voter ID, ${rollChanges} other changes of the roll.\n`,
     );
   }
+  if (report.lettersPrinted !== null)
+    process.stdout.write(`\nLetters with voter keys, as the log says: ${report.lettersPrinted}.\n`);
   process.stdout.write(`\n${lastWords(report, 'output')}\n`);
 }
 

@@ -27,6 +27,8 @@ export interface ReadLog {
   readonly configurations: readonly RecordedConfiguration[];
   /** The roll of an election as the last leaf about it says; undefined in polls. */
   readonly roll: RecordedRoll | undefined;
+  /** Letters with voter keys that were printed, as the last leaf about them says. */
+  readonly letters: number;
   /** How often the end was moved after the opening. */
   readonly ends: number;
   /** Ballots that were confirmed at the last change of the configuration or the end, with those that had been dropped before. */
@@ -137,9 +139,10 @@ const HEX_HASH = /^[0-9a-f]{64}$/;
 /** The names that leaves have, by kind. */
 const NAMES: ReadonlyMap<string, string> = new Map([
   ['ballot', 'c e h t v'],
-  ['open', 'at closeDue config e end roll seed t v'],
+  ['open', 'at closeDue config e end letters roll seed t v'],
   ['config', 'at closeDue config confirmed e end seq t v'],
   ['roll', 'at e heads identityChanges rollChanges seq t v weight'],
+  ['letters', 'e n t v'],
   ['close', 'at c e t v'],
   ['void', 'e h index t v'],
 ]);
@@ -181,6 +184,7 @@ class LeafReader {
   counted = 0;
   roll: RecordedRoll | undefined;
   rolls = 0;
+  letters = 0;
   /** What was changed of voters by hand, as the last roll says; it stays when the roll goes. */
   #changes = { identityChanges: 0, rollChanges: 0 };
   last: Fields = {};
@@ -220,6 +224,7 @@ class LeafReader {
       throw bad('stands behind the close, where nothing but reversals may stand');
     if (kind === 'ballot') this.#takeBallot(index, leaf, bad);
     if (kind === 'open' || kind === 'roll') this.#takeRoll(kind, leaf, bad);
+    if (kind === 'open' || kind === 'letters') this.#takeLetters(kind === 'open' ? leaf['letters'] : leaf['n'], bad);
     if (kind === 'void') this.#takeVoid(leaf, bad);
     if (kind === 'open') this.open = leaf;
     if (kind === 'config') {
@@ -279,6 +284,13 @@ class LeafReader {
     this.#changes = { identityChanges, rollChanges };
     this.roll = goes ? undefined : roll;
     this.#requireEnoughVoters(bad);
+  }
+
+  /** Letters so far: who printed them could have voted by them, so that no count goes back. */
+  #takeLetters(count: unknown, bad: (why: string) => Unbelievable): void {
+    if (!isCount(count) || count < this.letters)
+      throw bad('says of fewer letters than there were that they are printed');
+    this.letters = count;
   }
 
   #requireEnoughVoters(bad: (why: string) => Unbelievable): void {
@@ -375,6 +387,7 @@ export async function readLeaves(read: Read, base: string, questions: LeafQuesti
       ends: reader.ends,
       roll: reader.roll,
     },
+    letters: reader.letters,
     ...{ confirmed: reader.confirmed, drops: reader.drops, end: reader.end },
     rootBeforeClose,
     rootSinceClose,

@@ -64,6 +64,8 @@ export interface VerificationReport {
   readonly rootHash: string | null;
   /** How often the organizers changed the roll after the opening: as the log records, otherwise as the results say; null where neither does. */
   readonly rollAfterOpening: RollAfterOpening | null;
+  /** Letters with voter keys: who printed them could have voted in their voters' place. Null where the log could not be read. */
+  readonly lettersPrinted: number | null;
   /** To be kept, and given as `since` the next time. */
   readonly checkpoint: string | null;
 }
@@ -88,6 +90,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
   let note: string | null = null;
   let head: SignedHead | undefined;
   let rollAfterOpening: RollAfterOpening | null = null;
+  let lettersPrinted: number | null = null;
   let yourBallot: YourBallot | null = null;
   try {
     const base = `/public/voting-events/${encodeURIComponent(options.event)}/log`;
@@ -105,6 +108,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     );
     note = text;
     const { log, earlier, promised } = await checkLeaves(options, checks, base, logKey, head, inclusion);
+    lettersPrinted = log.letters;
     yourBallot = findBallot(options, log, head, promised);
     if (options.witnesses === undefined) checks.notAsked('witnesses', 'no key of a witness was given');
     if (inclusion !== undefined) await checkWitnesses(checks, log, head, inclusion, options.witnesses);
@@ -134,6 +138,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     size: head?.size ?? null,
     rootHash: head?.root.toString('base64') ?? null,
     rollAfterOpening,
+    lettersPrinted,
     checkpoint: note,
   };
 }

@@ -1,6 +1,6 @@
 import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { findTarget } from '#src/http/find-target.ts';
+import { findTarget } from '#src/http/middleware.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';

@@ -7,7 +7,7 @@ import { answersBulkChange, answersCreated, answersOne, answersQueued } from '#s
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { noOtherMethod } from '#src/http/find-operation.ts';
+import { noOtherMethod } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer, costly } from '#src/http/send.ts';

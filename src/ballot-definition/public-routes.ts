@@ -10,10 +10,10 @@ import { CachedJson } from '#src/http/cached-json.ts';
 import type { Claim } from '#src/http/claim.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { requirePlan } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { markRehearsal } from '#src/http/rehearsal.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { requirePlan } from '#src/http/require-plan.ts';
 import { answer } from '#src/http/send.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
@@ -130,7 +130,7 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
         ...checkout.document.refusals,
       ],
       bodies: {
-        RegisterCandidateBody: {
+        RegisterCandidateInput: {
           summary: 'A candidate; the first call where registration is paid',
           schema: registerCandidateBody(embedded),
           example: {
@@ -140,7 +140,7 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
             returnUrl: 'https://club.example/paid',
           },
         },
-        FinishPaymentBody: FINISH_PAYMENT,
+        FinishPaymentInput: FINISH_PAYMENT,
       },
     }),
     event,

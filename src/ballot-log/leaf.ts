@@ -33,6 +33,8 @@ interface OpenLeaf {
   readonly seed: string;
   /** Approved voters and their weight, an exact decimal; null in polls. */
   readonly roll: { readonly heads: number; readonly weight: string } | null;
+  /** Letters with voter keys that were printed before. */
+  readonly letters: number;
   /** Ballots that were confirmed in rehearsals before, and wiped; only where there was a rehearsal. */
   readonly rehearsalBallots?: number;
 }
@@ -54,6 +56,15 @@ interface RollLeaf {
   /** Changes since the opening of voters' weight, group and status, and deletions. */
   readonly rollChanges: number;
   readonly seq: number;
+}
+
+/** Letters with voter keys were printed while the event was open: who prints them could vote in their voters' place. */
+interface LettersLeaf {
+  readonly v: 2;
+  readonly t: 'letters';
+  readonly e: string;
+  /** Letters so far, those before the opening included. */
+  readonly n: number;
 }
 
 /** A change of the configuration or of the end after the opening; `seq` counts them from 1. */
@@ -116,7 +127,7 @@ interface VoidLeaf {
   readonly index: number;
 }
 
-export type Leaf = BallotLeaf | OpenLeaf | RollLeaf | ConfigLeaf | CloseLeaf | VoidLeaf;
+export type Leaf = BallotLeaf | OpenLeaf | RollLeaf | LettersLeaf | ConfigLeaf | CloseLeaf | VoidLeaf;
 
 /** One entry of a ballot as it is committed to; `value` or `rank` only where the voting method has it. */
 export interface CommittedVote {

@@ -12,7 +12,7 @@ import { isKeyless } from '#src/http/caller.ts';
 import type { Env, RequestContext } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { confirmationCodeField } from '#src/http/fields.ts';
-import { findTarget } from '#src/http/find-target.ts';
+import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { refuse } from '#src/http/refusals.ts';

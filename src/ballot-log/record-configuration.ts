@@ -8,7 +8,8 @@ import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { EndRecorder } from '#src/voting-events/create-event.ts';
 import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { CONFIRM_GRACE_MS, closeTime } from '#src/voting-events/lifecycle.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import { lettersOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import { recordCheckpoint } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
@@ -79,6 +80,7 @@ export async function recordConfiguration(
     return { ...changed, configSeq };
   }
   const { seed, sealed: lotSeed } = drawSeed(secrets, event);
+  const letters = await readLetters(tx, secrets, event.id);
   const roll = await readRoll(tx, event, 0);
   const { rollHeads: heads, rollWeight: weight } = roll;
   await append(tx, event, head, {
@@ -88,9 +90,18 @@ export async function recordConfiguration(
     at: Math.min(openingTime(event) ?? at, at),
     seed: sha256(seed).toString('hex'),
     roll: heads === null || weight === null ? null : { heads, weight },
+    letters,
     ...(event.rehearsalSince === null && event.rehearsalNumber > 0 ? { rehearsalBallots: event.rehearsalBallots } : {}),
   });
   return { ...changed, ...roll, configSeq: 0, lotSeed };
+}
+
+/** Letters that were printed so far, from the event as it is now: a kept ballot definition may have an earlier one. */
+async function readLetters(tx: Transaction, secrets: Secrets, eventId: string): Promise<number> {
+  const event = await findEventById(tx, eventId);
+  if (event === undefined || !isGenuineEvent(secrets, event))
+    throw new LogSetBack('ballot_log_changed', 0, undefined, 'the event is not as the service wrote it');
+  return lettersOf(event);
 }
 
 /** A `config` leaf that says how many rows of the queue an operator dropped. */

@@ -10,9 +10,9 @@ import { bodyFor } from '#src/http/body.ts';
 import type { DeferredClaim } from '#src/http/claim.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { requirePlan } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { requirePlan } from '#src/http/require-plan.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts';
@@ -93,17 +93,17 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
         ...SECOND_CALL_REFUSALS,
       ],
       bodies: {
-        CastElectionBallotBody: {
+        CastElectionBallotInput: {
           summary: 'In an election',
           schema: castElectionBody,
           example: { voterKey: EXAMPLE.voterKey, email: 'vera@club.example', votes: EXAMPLE_VOTES },
         },
-        CastPollBallotBody: {
+        CastPollBallotInput: {
           summary: 'In a poll; the first call where voting is paid',
           schema: castPollBody(embedded),
           example: { visitorId: EXAMPLE.visitor, votes: EXAMPLE_VOTES, returnUrl: 'https://club.example/paid' },
         },
-        FinishPaymentBody: FINISH_PAYMENT,
+        FinishPaymentInput: FINISH_PAYMENT,
       },
     }),
     loadPublicEvent(deps),

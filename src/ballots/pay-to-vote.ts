@@ -37,7 +37,7 @@ export async function startPaidVote(
   if (definition === undefined) throw notFound();
   const { returnUrl, cancelUrl, ...ballot } = body;
   const row = await prepareBallot(deps, definition, ballot, generateConfirmationCode(), caller.keyId);
-  const { verdict } = await checkCast(deps.db.$client, deps.secrets, event.id, { identities: row.participants });
+  const { verdict } = await checkCast(deps.db.$client, deps.secrets, event, { identities: row.participants });
   if (isRefusal(verdict)) throw refusalError(verdict);
   return startCheckout(
     deps,

@@ -141,7 +141,7 @@ const asksForGroup = ({ positions }: BallotDefinition): boolean => positions.som
 function proofOf(deps: PrepareDeps, event: VotingEvent, identity: Identity, voterKey: string) {
   return {
     identity,
-    keyHash: hashSentKey(deps.secrets, event.id, voterKey),
+    keyHash: hashSentKey(deps.secrets, event, voterKey),
   };
 }
 

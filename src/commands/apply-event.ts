@@ -1,4 +1,5 @@
-import { type Input, NotFoundError, type Resources, type VotingService } from '#sdk/index.ts';
+import { NotFoundError } from '#sdk/errors.ts';
+import type { Input, PathClient, Resources } from '#sdk/index.ts';
 import { linkIssues } from '#src/ballot-definition/definition-links.ts';
 import { definitionBody } from '#src/ballot-definition/definition-schema.ts';
 import { nameKeyOf } from '#src/ballot-definition/group.ts';
@@ -93,7 +94,7 @@ function referenceOf({ file, event }: ApplyOptions, definition: DefinitionFile):
 }
 
 /** The definition of an event; undefined where the file is to make it. */
-async function findDefinition(client: VotingService, options: ApplyOptions, reference: string) {
+async function findDefinition(client: PathClient, options: ApplyOptions, reference: string) {
   try {
     const { data } = await client.get('/voting-events/{idOrCode}/definition', { path: { idOrCode: reference } });
     return storedOf(data);
@@ -184,7 +185,7 @@ const createdRows = (definition: DefinitionFile): Row[] => [
   ),
 ];
 
-async function create(client: VotingService, options: ApplyOptions, definition: DefinitionFile): Promise<Answer> {
+async function create(client: PathClient, options: ApplyOptions, definition: DefinitionFile): Promise<Answer> {
   requireSound(options, definition);
   const rows = createdRows(definition);
   const changes = rows.map(({ kind, action, name }) => ({ kind, action, name }));
@@ -199,7 +200,7 @@ async function create(client: VotingService, options: ApplyOptions, definition: 
  * Makes a draft what a file says, or says what would change (completions 10.6).
  * @throws FileRefused; VotingServiceError such as 409 `not_a_draft` or 422 with all that is wrong
  */
-export async function applyEvent(client: VotingService, options: ApplyOptions): Promise<Answer> {
+export async function applyEvent(client: PathClient, options: ApplyOptions): Promise<Answer> {
   const file = await readDefinitionFile(options.file);
   const reference = referenceOf(options, file);
   const stored = await findDefinition(client, options, reference);

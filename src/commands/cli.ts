@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import type { VotingService } from '#sdk/index.ts';
+import type { PathClient } from '#sdk/index.ts';
 import type { Config } from '#src/config.ts';
 import type { Finding } from '#src/database/check-server.ts';
 import type { ProgramFolders } from '#src/database/postgres-programs.ts';
@@ -26,7 +26,7 @@ export interface Answer {
  * Clients of a service: the second one waits two minutes for one that does not answer, for what is under way.
  * @param isReplayed whether the last answer was the stored one of an earlier request
  */
-type Clients = [client: VotingService, patient: VotingService, isReplayed: () => boolean];
+type Clients = [client: PathClient, patient: PathClient, isReplayed: () => boolean];
 
 /** Refuses where an event has no room for so many more voters. @throws ApiError 422 `plan_limit` */
 export type RequireRoom = (count: number) => Promise<void>;

@@ -1,4 +1,4 @@
-import type { Resources, VotingService } from '#sdk/index.ts';
+import type { PathClient, Resources } from '#sdk/index.ts';
 import { type Answer, type Cli, commandLine } from './cli.ts';
 import { NO_PROGRESS, showProgress } from './progress.ts';
 import { listenForStop } from './stop-signal.ts';
@@ -26,7 +26,7 @@ function wordsFor({ failed, limitReached, failing }: Notification): string {
 
 async function waitForEnd(
   cli: Pick<Cli, 'json'>,
-  client: VotingService,
+  client: PathClient,
   event: string,
   id: string,
 ): Promise<Notification> {
@@ -49,19 +49,37 @@ async function waitForEnd(
   }
 }
 
+/** How many approved voters can be reached by nothing, and how they are reached; nothing where there are none. */
+export async function nameUnreachable(
+  client: PathClient,
+  event: { readonly id: string; readonly code?: string },
+): Promise<string[]> {
+  const { data } = await client.get('/voting-events/{idOrCode}/stats', { path: { idOrCode: event.id } });
+  return unreachableWords(data, event.code ?? event.id);
+}
+
+export function unreachableWords({ voters, status }: Resources['EventStats'], event: string): string[] {
+  if (voters.unreachable === 0 || status === 'closed') return [];
+  const who = voters.unreachable === 1 ? '1 approved voter has' : `${voters.unreachable} approved voters have`;
+  return [
+    `${who} neither an e-mail address nor a letter, and cannot vote. Print letters: ${commandLine(`voters letters --event ${event}`)}`,
+  ];
+}
+
 /**
  * Mails voter keys or reminders to many voters, and shows how far they are (completions 10.2).
  * @param clients for the request, and for asking how far it is, which outlives a restart of the service @throws VotingServiceError
  */
 export async function notifyVoters(
   cli: Pick<Cli, 'json'>,
-  [client, patient]: readonly [VotingService, VotingService],
+  [client, patient]: readonly [PathClient, PathClient],
   options: NotifyOptions,
 ): Promise<Answer> {
   const { event, kind, audience = kind === 'key' ? 'not_invited' : 'not_voted', wait, beforeOpening } = options;
   const body = { kind, audience, ...(beforeOpening === true ? { beforeOpening } : {}) };
   const { data } = await client.post('/voting-events/{idOrCode}/voters/notify', { path: { idOrCode: event }, body });
-  if (!wait) return { value: { ...data, ...body }, next: ['The mails go out in the background.'] };
+  const unreachable = await nameUnreachable(patient, { id: event });
+  if (!wait) return { value: { ...data, ...body }, next: ['The mails go out in the background.', ...unreachable] };
   const row = await waitForEnd(cli, patient, event, data.id);
   const isDone = row.finishedAt !== null;
   const again = commandLine(`voters notify --event ${event} --kind ${kind}`);
@@ -79,6 +97,7 @@ export async function notifyVoters(
       ...(isDone && row.total === 0
         ? ['No mail was due: nobody is in this audience, or nobody of it has an e-mail address.']
         : []),
+      ...unreachable,
     ],
   };
 }

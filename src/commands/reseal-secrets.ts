@@ -4,6 +4,7 @@ import { taggedApiKeys } from '#src/accounts/repository.ts';
 import { lotSeedPlace } from '#src/ballot-log/lot.ts';
 import type { Database } from '#src/database/client.ts';
 import { countTaggedRows, retagRows } from '#src/database/tagged-rows.ts';
+import { taggedLetters } from '#src/letters/letter-run.ts';
 import { credentialsPlace } from '#src/payments/business-repository.ts';
 import { answerPlace, confirmationCodePlace } from '#src/payments/payment.ts';
 import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
@@ -89,7 +90,7 @@ const PASSING: readonly { readonly name: string; readonly count: string }[] = [
   },
 ];
 
-const TAGGED = [taggedEvents, taggedInvites, taggedApiKeys];
+const TAGGED = [taggedEvents, taggedInvites, taggedApiKeys, taggedLetters];
 
 const ROWS_AT_ONCE = 500;
 

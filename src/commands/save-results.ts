@@ -1,6 +1,6 @@
 import { rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { VotingService } from '#sdk/index.ts';
+import type { PathClient } from '#sdk/index.ts';
 import type { Answer } from './cli.ts';
 
 /** Which file, and how it looks. */
@@ -10,7 +10,7 @@ export type SaveKind =
   | { readonly kind: 'json' };
 export type SaveOptions = SaveKind & { readonly event: string; readonly output?: string };
 
-function fetchResults(client: VotingService, idOrCode: string, options: SaveOptions): Promise<Response> {
+function fetchResults(client: PathClient, idOrCode: string, options: SaveOptions): Promise<Response> {
   const at = { path: { idOrCode } };
   if (options.kind === 'pdf')
     return client.fetch('get', '/voting-events/{idOrCode}/results/pdf', {
@@ -23,7 +23,7 @@ function fetchResults(client: VotingService, idOrCode: string, options: SaveOpti
 }
 
 /** Saves the results as a file, whole or not at all. @throws VotingServiceError such as 403 `plan_feature`; faults of files */
-export async function saveResults(client: VotingService, options: SaveOptions): Promise<Answer> {
+export async function saveResults(client: PathClient, options: SaveOptions): Promise<Answer> {
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: options.event } });
   const file = path.resolve(options.output ?? `${event.code}-results.${options.kind}`);
   const bytes = Buffer.from(await (await fetchResults(client, event.id, options)).arrayBuffer());

@@ -1,6 +1,6 @@
 import { createHash, randomUUID } from 'node:crypto';
 import path from 'node:path';
-import { type Input, type VotingService, VotingServiceError } from '#sdk/index.ts';
+import { type Input, type PathClient, VotingServiceError } from '#sdk/index.ts';
 import { nameKeyOf } from '#src/ballot-definition/group.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Issue } from '#src/platform/errors.ts';
@@ -37,7 +37,7 @@ const SHOWN = 10;
 type Body = Input<'post', '/voting-events/{idOrCode}/voters/import'>['body'];
 
 interface Run {
-  readonly client: VotingService;
+  readonly client: PathClient;
   readonly eventId: string;
   readonly options: ImportOptions;
   /** Distinguishes the requests of this run from those of an earlier one; empty where they are to be the same. */
@@ -139,7 +139,7 @@ function reportPathOf(roll: Roll, options: ImportOptions): string {
 }
 
 /** The groups of an event by the key of their names. */
-async function readGroups(client: VotingService, idOrCode: string): Promise<ReadonlyMap<string, string>> {
+async function readGroups(client: PathClient, idOrCode: string): Promise<ReadonlyMap<string, string>> {
   const groups = new Map<string, string>();
   for await (const { id, name } of client.rows('/voting-events/{idOrCode}/groups', { path: { idOrCode } }))
     groups.set(nameKeyOf(name), id);
@@ -217,7 +217,7 @@ function nextOf(options: ImportOptions, reportFile: string, lines: number, sent:
  */
 export async function sendRoll(
   cli: Pick<Cli, 'json'>,
-  [client, patient, isReplayed = () => false]: readonly [VotingService, VotingService, (() => boolean)?],
+  [client, patient, isReplayed = () => false]: readonly [PathClient, PathClient, (() => boolean)?],
   options: ImportOptions,
   requireRoom?: RequireRoom,
 ): Promise<Answer> {

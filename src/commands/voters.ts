@@ -22,11 +22,20 @@ const NOTIFY_HELP = `
 Needs VOTING_API_KEY, and VOTING_API where the service is not on this machine. Nobody gets two mails of one kind within 24
 hours (reminders: 6), so that running it twice does no harm. The mails go out in the background, also when this command ends.`;
 
+const LETTER_AUDIENCES = ['without_email', 'all'] as const;
+type LetterAudience = (typeof LETTER_AUDIENCES)[number];
+const PAPERS = ['a4', 'letter'] as const;
+type Paper = (typeof PAPERS)[number];
+
+const LETTERS_HELP = `
+Needs VOTING_API_KEY, and VOTING_API where the service is not on this machine. The files can be downloaded once: whoever has a
+letter can vote, so keep them to yourself and delete them when they are printed. New letters end the keys of those before.`;
+
 interface ImportArguments extends Omit<ImportOptions, 'file'> {
   readonly file?: string;
 }
 
-/** `voters import`: a roll of any length, with memory that does not grow with it (completions 9.3, 10.3); `voters notify` (10.2). */
+/** `voters import`: a roll of any length, with memory that does not grow with it (completions 9.3, 10.3); `voters notify` (10.2); `voters letters` (10.9). */
 export function addVoterCommands(cli: Cli): void {
   const voters = cli.group('voters', 'the roll of an event');
   const importing = cli
@@ -81,5 +90,26 @@ export function addVoterCommands(cli: Cli): void {
       cli.withApi(async (client, patient) =>
         (await import('./notify-voters.ts')).notifyVoters(cli, [client, patient], options),
       ),
+    );
+
+  cli
+    .command(
+      voters,
+      'letters',
+      'print letters with voter keys, for voters without an e-mail address',
+      'voters letters --event CODE',
+      'voters letters --event CODE --audience all --paper letter',
+    )
+    .requiredOption('--event <idOrCode>', 'the event', parseEvent)
+    .option('--audience <audience>', 'without_email or all', parseChoice(LETTER_AUDIENCES), 'without_email')
+    .option('--paper <paper>', 'a4 or letter', parseChoice(PAPERS), 'a4')
+    .option('--before-opening', 'print them although the event, which is scheduled and ready, is not open yet')
+    .option('--folder <folder>', 'where the files go; here unless set')
+    .addHelpText('after', LETTERS_HELP)
+    .action(
+      (options: { event: string; audience: LetterAudience; paper: Paper; beforeOpening?: true; folder?: string }) =>
+        cli.withApi(async (client, patient) =>
+          (await import('./print-letters.ts')).printLetters(cli, [client, patient], options),
+        ),
     );
 }

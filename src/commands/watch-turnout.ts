@@ -1,5 +1,6 @@
-import type { Resources, VotingService } from '#sdk/index.ts';
+import type { PathClient, Resources } from '#sdk/index.ts';
 import type { Answer } from './cli.ts';
+import { unreachableWords } from './notify-voters.ts';
 import { listenForStop } from './stop-signal.ts';
 
 interface WatchOptions {
@@ -41,6 +42,7 @@ function answerOf(stats: Stats, { id, code, title, type, endsAt }: Event): Answe
     ...(byGroup.length === 0
       ? {}
       : { also: byGroup.map(({ name, voters: heads, voted }) => ({ group: name, voters: heads, voted })) }),
+    next: unreachableWords(stats, code),
   };
 }
 
@@ -49,7 +51,7 @@ function answerOf(stats: Stats, { id, code, title, type, endsAt }: Event): Answe
  * @param clients for the first look, and for those that follow, which outlive a restart of the service @throws VotingServiceError
  */
 export async function watchTurnout(
-  [client, patient]: readonly [VotingService, VotingService],
+  [client, patient]: readonly [PathClient, PathClient],
   { event: reference, every, once }: WatchOptions,
 ): Promise<Answer> {
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: reference } });

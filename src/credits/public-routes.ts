@@ -8,9 +8,9 @@ import { answersOne } from '#src/http/answer-shapes.ts';
 import { bodyFor } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { requirePlan } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { requirePlan } from '#src/http/require-plan.ts';
 import { answer } from '#src/http/send.ts';
 import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
@@ -104,7 +104,7 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
       answers: { ...answersOne(balanceView, 'The new balance.'), ...PAYMENT_REQUIRED },
       refusals: ['event_not_open', 'event_closed', 'already_voted', ...SECOND_CALL_REFUSALS],
       bodies: {
-        BuyCreditsBody: {
+        BuyCreditsInput: {
           summary: 'The first call',
           schema: creditCheckoutBody({ embedded, needs: [] }),
           example: {
@@ -114,7 +114,7 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
             returnUrl: 'https://club.example/paid',
           },
         },
-        FinishPaymentBody: FINISH_PAYMENT,
+        FinishPaymentInput: FINISH_PAYMENT,
       },
     }),
     event,

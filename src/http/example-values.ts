@@ -23,6 +23,7 @@ export const EXAMPLE = {
   inviteToken: 'vit_8h3k6p1r4t7w0z2c5f9j3m6q1s4v7x0a',
   downloadToken: 'Qm9hcmQgb2YgdGhlIHJlYWRpbmcgY2x1Yg',
   notification: 'ntf_01m8wz3qek8v1w6z0d7g3r',
+  letters: 'ltr_01m8wz3qek8v1w6z0d7g3s',
   change: 'aud_01m8wz3qdk7t0v5y9c6f2q',
   account: 'acc_01m8wz3qah4q7s1v6z3c9m',
   key: 'key_01m8wz3qbj5r8t2w7a4d0n',

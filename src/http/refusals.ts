@@ -130,6 +130,20 @@ export const REFUSALS = {
     'Polls have no voter keys: send a visitorId.',
     'The event is a poll, and polls have no voter keys.',
   ),
+  letters_under_way: {
+    code: 'conflict',
+    says: 'These letters are still being printed.',
+    when: 'The letters are still being printed.',
+    retryAfterSeconds: 5,
+  },
+  already_downloaded: conflict(
+    'This file was downloaded, and is gone. Print new letters where they are lost.',
+    'The file was downloaded to its end, and is gone.',
+  ),
+  letters_dropped: conflict(
+    'These letters were not downloaded in time, and are gone. Print new ones.',
+    'The letters are older than 24 hours, or their event or rehearsal is over: they are gone.',
+  ),
   no_email: conflict('This voter has no e-mail address to send a key to.', 'The voter has no e-mail address.'),
   invite_exists: conflict('This address is invited already.', 'This address is invited already.'),
   invite_used: conflict(

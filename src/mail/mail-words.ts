@@ -25,6 +25,15 @@ export interface MailWords {
     readonly use: string;
     readonly notAsked: string;
   };
+  /** What a printed letter says besides. */
+  readonly letter: {
+    readonly key: string;
+    readonly voterId: (id: string) => string;
+    readonly email: (address: string) => string;
+    readonly scan: string;
+    readonly page: (address: string) => string;
+    readonly opened: string;
+  };
   readonly reminder: {
     readonly subject: (title: string) => string;
     readonly intro: (title: string) => string;

@@ -85,6 +85,8 @@ export type ProviderState =
   /** Refused, and its page takes no other try. */
   | { readonly kind: 'failed'; readonly providerStatus: string }
   | { readonly kind: 'expired'; readonly refused: boolean }
+  /** Given up by its payer. No provider says so, since its page stays open: the service's own page in a rehearsal does. */
+  | { readonly kind: 'cancelled' }
   /** The provider knows nothing of it: the call that should have made it never arrived. */
   | { readonly kind: 'missing' };
 

@@ -175,6 +175,7 @@ const WEIGHT: Readonly<Record<ProviderState['kind'], number>> = {
   processing: 2,
   unpaid: 3,
   failed: 4,
+  cancelled: 5,
   expired: 5,
   missing: 6,
 };

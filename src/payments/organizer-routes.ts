@@ -8,7 +8,7 @@ import { answersList, answersNothing, answersOne, answersText } from '#src/http/
 import { body, noBody } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { findTarget } from '#src/http/find-target.ts';
+import { findTarget } from '#src/http/middleware.ts';
 import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';

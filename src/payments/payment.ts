@@ -160,7 +160,7 @@ const organizerPart = {
     .meta({ description: 'Once the payment was given back, or is to be.' }),
   endReason: z.enum(END_REASONS).nullable().meta({
     description:
-      'Why the payment gave nothing: `not_cast`: nobody made the second call in 72 hours; `event_over`: what was paid for can be given no more; `amount_mismatch`: other money came than was asked for; `refunded`: you gave it back.',
+      'Why the payment gave nothing: `not_cast`: nobody made the second call in 72 hours; `event_over`: what was paid for can be given no more; `payer_cancelled`: given up on the page of a rehearsal (no provider says so: its page ends as `page_expired`); `amount_mismatch`: other money came than was asked for; `refunded`: you gave it back.',
   }),
   paidMinor: z.int().nullable().meta({ description: 'What was really paid, where the provider says it.' }),
   attention: z.boolean().meta({

@@ -61,7 +61,7 @@ export async function rehearsePayment(deps: PaymentDeps, id: string, outcome: Ou
   const attempt = await requireAttempt(deps, id);
   if (!isOpen(attempt.status)) return;
   if (outcome === 'fail') await settlePayment(deps, attempt, { kind: 'failed', providerStatus: 'declined' });
-  else if (outcome === 'cancel') await settlePayment(deps, attempt, { kind: 'expired', refused: false });
+  else if (outcome === 'cancel') await settlePayment(deps, attempt, { kind: 'cancelled' });
   else
     await settlePayment(deps, attempt, {
       kind: 'paid',

@@ -55,6 +55,8 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
       return;
     case 'failed':
       return end(tx, deps, attempt, 'failed', 'refused');
+    case 'cancelled':
+      return end(tx, deps, attempt, 'cancelled', 'payer_cancelled');
     case 'expired':
       return endUnpaid(tx, deps, attempt, state.refused);
     case 'unpaid':

@@ -22,7 +22,8 @@ export type IdPrefix =
   | 'vot'
   | 'tier'
   | 'crd'
-  | 'ntf';
+  | 'ntf'
+  | 'ltr';
 
 export interface Ids {
   /** An ID that sorts by creation: 45 bits of milliseconds, then 65 random bits that count up within a millisecond. */

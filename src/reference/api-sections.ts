@@ -60,6 +60,11 @@ export const API_SECTIONS: readonly ApiSection[] = [
     description: 'Voter keys and reminders to many voters at once.',
     paths: /^\/voting-events\/:idOrCode\/(voters\/notify|notifications)/,
   },
+  {
+    name: 'Letters',
+    description: 'Printed letters with voter keys, for voters without an e-mail address.',
+    paths: /^(\/voting-events\/:idOrCode\/(voters\/letters|letters)|\/downloads\/letters)/,
+  },
   { name: 'Voters', description: 'The roll of an event.', paths: /^\/voting-events\/:idOrCode\/voters/ },
   {
     name: 'Results',

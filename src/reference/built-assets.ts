@@ -11,7 +11,7 @@ const FOLDER = path.resolve(import.meta.dirname, '../../build');
 const listShape = z.object({
   version: z.string(),
   sources: z.string().describe('SHA-256 over everything that the assets are made of.'),
-  types: z.string().describe('SHA-256 of the types beside the sources of the SDK.'),
+  types: z.string().describe('SHA-256 of what is made beside the sources of the SDK.'),
   assets: z.array(
     z.object({
       use: z.enum(['verifier', 'verifierPage', 'sdk']),

@@ -131,6 +131,19 @@ function describeRefusal(
   return book.nameResponse(`${words.join('Or')}${kind}`, json);
 }
 
+/** The envelope of a refusal. Its `reason` is one of the operation's own; new ones may come with a new version. */
+function refusalSchema(reasons: readonly string[]): JsonSchema {
+  const envelope = { $ref: '#/components/schemas/ErrorEnvelope' };
+  if (reasons.length === 0) return envelope;
+  const within = (name: string, schema: JsonSchema): JsonSchema => ({
+    ...{ type: 'object', properties: { [name]: schema } },
+    // Linters close what names properties; the envelope names the others.
+    unevaluatedProperties: true,
+  });
+  const reason = { type: 'string', enum: [...new Set(reasons)] };
+  return { allOf: [envelope, within('error', within('details', within('reason', reason)))] };
+}
+
 function refusalBody(
   route: Operation,
   status: number,
@@ -146,7 +159,7 @@ function refusalBody(
     headers: headersOf(route, status),
     content: {
       'application/json': {
-        schema: { $ref: '#/components/schemas/ErrorEnvelope' },
+        schema: refusalSchema(cases.map(reasonOf)),
         example: {
           error: {
             code,
@@ -234,6 +247,7 @@ const EXAMPLE_IDS: Readonly<Record<string, string>> = {
   Groups: EXAMPLE.group,
   Sponsors: EXAMPLE.sponsor,
   'Mails to voters': EXAMPLE.notification,
+  Letters: EXAMPLE.letters,
   Voters: EXAMPLE.voter,
   Payments: EXAMPLE.payment,
   Collaboration: EXAMPLE.invite,
@@ -283,7 +297,7 @@ const ROLE_WORDS: Readonly<Record<'editor' | 'owner', string>> = {
 function describeBody(route: Operation, book: SchemaBook): JsonSchema | undefined {
   if (route.bytes === true) return { required: true, content: { 'application/json': { schema: { type: 'object' } } } };
   if (route.body !== undefined) {
-    const schema = book.name(`${capitalise(route.operationId)}Body`, book.describeInput(route.body));
+    const schema = book.name(`${capitalise(route.operationId)}Input`, book.describeInput(route.body));
     const required = route.bodyFor !== undefined;
     return { required, content: { 'application/json': { schema, example: route.example } } };
   }

@@ -268,6 +268,7 @@ export class EventCounter {
         ...stats,
         identityChanges: identity,
         rollChanges: roll,
+        lettersPrinted: inputs.letters,
         disclosure: disclosureOf(event, inputs.waiting),
       },
       positions,

@@ -53,26 +53,35 @@ export interface Download {
 export const DOWNLOAD_LINK_MS = 5 * MINUTE_MS;
 
 const MAC_BYTES = 32;
-const bodySchema = z.tuple([
+const downloadSchema = z.tuple([
   z.enum(DOWNLOAD_KINDS),
   z.string(),
   z.string(),
   z.string(),
   z.enum(PAPER_SIZES),
   z.string().nullable(),
-  z.int(),
 ]);
 
 /** The last part of a download's address: HMAC-SHA256 over everything that it says, then that itself, in base64url. */
 export function signDownload(secrets: Secrets, download: Download, nowMs: number): string {
   const { kind, eventId, accountId, keyId, paper, positionId } = download;
-  const parts = [kind, eventId, accountId, keyId, paper, positionId, nowMs + DOWNLOAD_LINK_MS];
-  const body = Buffer.from(JSON.stringify(parts));
+  return signLink(secrets, [kind, eventId, accountId, keyId, paper, positionId], nowMs);
+}
+
+/** @throws as `openLink` does */
+export function openDownload(secrets: Secrets, token: string, nowMs: number): Download {
+  const [kind, eventId, accountId, keyId, paper, positionId] = openLink(secrets, token, downloadSchema, nowMs);
+  return { kind, eventId, accountId, keyId, paper, positionId };
+}
+
+/** @param parts what the link gives; the first one names its kind */
+export function signLink(secrets: Secrets, parts: readonly (string | number | null)[], nowMs: number): string {
+  const body = Buffer.from(JSON.stringify([nowMs + DOWNLOAD_LINK_MS, ...parts]));
   return Buffer.concat([secrets.mac('download', body), body]).toString('base64url');
 }
 
 /** @throws ApiError 403 `forbidden`, reason `download_link_invalid` for anything that was not signed here, `download_link_expired` afterwards */
-export function openDownload(secrets: Secrets, token: string, nowMs: number): Download {
+export function openLink<Parts>(secrets: Secrets, token: string, schema: z.ZodType<Parts>, nowMs: number): Parts {
   const bytes = Buffer.from(token, 'base64url');
   const body = bytes.subarray(MAC_BYTES);
   // The last character of base64url has spare bits, and decoding skips what is no character: only one spelling is ours.
@@ -81,11 +90,9 @@ export function openDownload(secrets: Secrets, token: string, nowMs: number): Do
     secrets.macs('download', body).some((mac) => equalSecrets(bytes.subarray(0, MAC_BYTES), mac));
   if (!genuine) throw refuse('download_link_invalid');
   // Signed by a release before this one, it has other parts.
-  const parsed = bodySchema.safeParse(JSON.parse(body.toString('utf8')));
+  const [expiresAt, ...parts] = z.tuple([z.int()], z.unknown()).parse(JSON.parse(body.toString('utf8')));
+  const parsed = schema.safeParse(parts);
   if (!parsed.success) throw refuse('download_link_outdated');
-  const [kind, eventId, accountId, keyId, paper, positionId, expiresAt] = parsed.data;
-  if (nowMs >= expiresAt) {
-    throw refuse('download_link_expired');
-  }
-  return { kind, eventId, accountId, keyId, paper, positionId };
+  if (nowMs >= expiresAt) throw refuse('download_link_expired');
+  return parsed.data;
 }

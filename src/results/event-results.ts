@@ -3,7 +3,7 @@ import { VOTING_METHODS } from '#src/ballot-definition/types.ts';
 import { closeOpeningView, groupTurnoutView } from '#src/ballot-log/close-opening.ts';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { disclosureShape } from '#src/voting-events/voting-event.ts';
+import { disclosureShape, lettersPrintedShape } from '#src/voting-events/voting-event.ts';
 
 const votingMethod = z.enum(VOTING_METHODS);
 const weight = () => z.string().meta({ description: 'An exact decimal.' });
@@ -147,6 +147,7 @@ export const resultsView = z
       rollChanges: z
         .int()
         .meta({ description: 'Changes of a voter’s weight, group or status after the opening, and deletions.' }),
+      lettersPrinted: lettersPrintedShape,
       disclosure: disclosureShape,
     }),
     positions: listShape(positionResultView),
@@ -196,6 +197,7 @@ export const resultsView = z
           turnout: 0.75,
           identityChanges: 0,
           rollChanges: 1,
+          lettersPrinted: 0,
           disclosure: { everyBallots: 5, waiting: true },
         },
         positions: [

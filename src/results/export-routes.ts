@@ -9,7 +9,7 @@ import { answersFile, answersRedirect } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { idField } from '#src/http/fields.ts';
-import { findTarget } from '#src/http/find-target.ts';
+import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { type RefusalCase, refuse } from '#src/http/refusals.ts';
 import { answer, costly } from '#src/http/send.ts';

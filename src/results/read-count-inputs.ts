@@ -45,6 +45,8 @@ export interface CountInputs {
   /** Whether the weight of any voter is not 1. */
   readonly weighted: boolean;
   /** Changes of the roll after the opening. */
+  /** Letters with voter keys that were printed. */
+  readonly letters: number;
   readonly changes: { readonly identity: number; readonly roll: number };
 }
 
@@ -90,6 +92,8 @@ const BASE = `
   UNION ALL SELECT 'group', group_id, sum(weight_micro - voted_weight_micro)::text, NULL, NULL FROM roll_figures
     WHERE voting_event_id = $1 AND status = 'approved' AND group_id <> '' GROUP BY group_id
   UNION ALL SELECT 'changes', identity_changes::text, roll_changes::text, NULL, NULL FROM voting_events WHERE id = $1
+  UNION ALL SELECT 'letters', (CASE WHEN rehearsal_since IS NULL THEN letters_printed ELSE rehearsal_letters END)::text, '0', NULL, NULL
+    FROM voting_events WHERE id = $1
   UNION ALL (SELECT 'fractional', '0', '0', NULL, NULL FROM voters
     WHERE voting_event_id = $1 AND weight_micro % 1000000 <> 0 ORDER BY weight_micro LIMIT 1)
   UNION ALL (SELECT 'weighted', '0', '0', NULL, NULL FROM voters
@@ -125,7 +129,8 @@ interface MomentRow {
     | 'waiting'
     | 'rare'
     | 'withheld'
-    | 'changes';
+    | 'changes'
+    | 'letters';
   readonly number: string;
   readonly amount: string;
   readonly entries: Buffer | null;
@@ -161,7 +166,7 @@ export async function readCountInputs(
   afterLeaf: bigint,
   keepsBack: boolean,
 ): Promise<CountInputs> {
-  const [name, text] = keepsBack ? ['read_moment_of_secret_5', BASE + HIDDEN] : ['read_moment_6', BASE];
+  const [name, text] = keepsBack ? ['read_moment_of_secret_6', BASE + HIDDEN] : ['read_moment_7', BASE];
   const rows = await runNamed<MomentRow>(pool, name, text, [eventId, afterLeaf]);
   const of = (kind: MomentRow['kind']): MomentRow[] => rows.filter((row) => row.kind === kind);
   const box = of('box');
@@ -189,6 +194,7 @@ export async function readCountInputs(
     },
     fractional: of('fractional').length > 0,
     weighted: of('weighted').length > 0,
+    letters: Number(of('letters')[0]?.number ?? 0),
     changes: { identity: Number(changes?.number ?? 0), roll: Number(changes?.amount ?? 0) },
   };
 }

@@ -9,7 +9,13 @@ import { microToNumber, shareOf } from '#src/platform/decimal.ts';
 import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { isFinalAt, shownStatusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { disclosureOf, disclosureShape, shownStatus } from '#src/voting-events/voting-event.ts';
+import {
+  disclosureOf,
+  disclosureShape,
+  lettersOf,
+  lettersPrintedShape,
+  shownStatus,
+} from '#src/voting-events/voting-event.ts';
 import type { ResultsAudience } from './count-event.ts';
 import type { Counting } from './counting.ts';
 import { readVoterFigures } from './repository.ts';
@@ -27,6 +33,7 @@ export const statsView = z
       voted: z.int(),
       weight: z.number(),
       votedWeight: z.number(),
+      unreachable: z.int().meta({ description: 'Approved, with neither e-mail address nor letter.' }),
     }),
     turnout: z.object({ heads: z.number(), weight: z.number() }).meta({ description: 'From 0 to 1.' }),
     ballots: z.object({ cast: z.int(), confirmed: z.int() }),
@@ -48,6 +55,7 @@ export const statsView = z
     rollChanges: z
       .int()
       .meta({ description: 'Changes of a voter’s weight, group or status after the opening, and deletions.' }),
+    lettersPrinted: lettersPrintedShape,
     disclosure: disclosureShape,
     updatedAt: timeShape(),
   })
@@ -57,7 +65,7 @@ export const statsView = z
       {
         votingEventId: EXAMPLE.event,
         status: 'open',
-        voters: { total: 4, pending: 0, approved: 4, rejected: 0, voted: 0, weight: 4, votedWeight: 0 },
+        voters: { total: 4, pending: 0, approved: 4, rejected: 0, voted: 0, weight: 4, votedWeight: 0, unreachable: 0 },
         turnout: { heads: 0, weight: 0 },
         ballots: { cast: 4, confirmed: 3 },
         votes: { total: 3 },
@@ -70,6 +78,7 @@ export const statsView = z
         byGroup: [],
         identityChanges: 0,
         rollChanges: 0,
+        lettersPrinted: 0,
         disclosure: { everyBallots: 5, waiting: true },
         updatedAt: EXAMPLE.updatedAt,
       },
@@ -129,6 +138,7 @@ export async function readStats(
     byGroup: figures.byGroup,
     identityChanges: changes?.identityChanges ?? event.identityChanges,
     rollChanges: changes?.rollChanges ?? event.rollChanges,
+    lettersPrinted: lettersOf(changes ?? event),
     disclosure: disclosureOf(event, figures.waiting),
     updatedAt: nowMs,
   };

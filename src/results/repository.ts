@@ -4,6 +4,7 @@ import { NOT_COUNTED } from '#src/ballot-log/void-ballot.ts';
 import { readBoxEnd, readSealedBallots, type SealedBallot } from '#src/ballots/box.ts';
 import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { atOneMoment, type Database, type Executor } from '#src/database/client.ts';
+import { MAY_VOTE } from '#src/voters/notification.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import type { WaitingBallot } from './read-count-inputs.ts';
 
@@ -32,6 +33,7 @@ interface VoterFigures extends Record<string, unknown> {
     readonly weight: string;
     readonly approvedWeight: string;
     readonly votedWeight: string;
+    readonly unreachable: number;
   };
   /** Whether somebody voted who is not disclosed yet. */
   readonly waiting: boolean;
@@ -64,7 +66,9 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
         'rejected', coalesce(sum(heads) FILTER (WHERE status = 'rejected'), 0),
         'voted', coalesce(sum(voted), 0), 'weight', coalesce(sum(weight_micro), 0)::text,
         'approvedWeight', coalesce(sum(weight_micro) FILTER (WHERE status = 'approved'), 0)::text,
-        'votedWeight', coalesce(sum(voted_weight_micro), 0)::text) FROM f) AS voters,
+        'votedWeight', coalesce(sum(voted_weight_micro), 0)::text,
+        'unreachable', (SELECT count(*) FROM voters v WHERE v.voting_event_id = ${eventId} AND v.email IS NULL
+          AND v.key_status = 'none' AND ${MAY_VOTE})) FROM f) AS voters,
       (SELECT coalesce(sum(change), 0)::int FROM f) AS changes,
       EXISTS (SELECT 1 FROM undisclosed_voters WHERE voting_event_id = ${eventId}) AS waiting,
       (SELECT count(*)::int FROM pending_ballots WHERE voting_event_id = ${eventId}) AS "pendingBallots",

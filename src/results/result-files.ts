@@ -51,6 +51,7 @@ function* eventRows(results: EventResults): Generator<Row> {
     turnout: stats.turnout,
     identityChanges: stats.identityChanges,
     rollChanges: stats.rollChanges,
+    lettersPrinted: stats.lettersPrinted,
     logSize: log.size,
     logRootHash: log.rootHash,
     lotSeedHash: lot.seedHash,

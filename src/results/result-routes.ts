@@ -8,7 +8,7 @@ import type { Caller } from '#src/http/caller.ts';
 import { cursorField, decodeCursor, encodeCursor, limitField } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
 import { idField, searchField } from '#src/http/fields.ts';
-import { findTarget } from '#src/http/find-target.ts';
+import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { answer, costly } from '#src/http/send.ts';

@@ -9,7 +9,7 @@ import type { EventReportOptions, RunningCount } from './running-count.ts';
 
 /** What of the results needs a count; the rest is of the event and the clock. */
 export interface Counted {
-  readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges' | 'disclosure'>;
+  readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges' | 'lettersPrinted' | 'disclosure'>;
   readonly positions: EventResults['positions'];
   /** Exact decimals: the weight of the ballots, and of the approved voters; null in polls. */
   readonly weight: string;

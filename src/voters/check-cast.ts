@@ -1,6 +1,7 @@
 import type { Pool } from 'pg';
 import { runNamed } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { Identity } from './voter-identity.ts';
 import { hashSentKey } from './voter-key.ts';
 import type { TaggedArray } from './voter-tag.ts';
@@ -18,7 +19,7 @@ export type Participant =
 export async function checkCast(
   pool: Pool,
   secrets: Secrets,
-  eventId: string,
+  event: Pick<VotingEvent, 'id' | 'rehearsalSince'>,
   participant: Participant | undefined,
 ): Promise<{ readonly verdict: string; readonly tagged: TaggedArray | null }> {
   const voter = participant !== undefined && 'identity' in participant ? participant : undefined;
@@ -28,9 +29,9 @@ export async function checkCast(
     'check_cast',
     'SELECT * FROM check_cast($1, $2, $3, $4)',
     [
-      eventId,
+      event.id,
       voter === undefined ? null : JSON.stringify({ kind: voter.identity.kind, identity: voter.identity.key }),
-      voter === undefined ? null : hashSentKey(secrets, eventId, voter.voterKey),
+      voter === undefined ? null : hashSentKey(secrets, event, voter.voterKey),
       identities,
     ],
   );

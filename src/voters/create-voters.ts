@@ -7,7 +7,7 @@ import { change } from '#src/http/answer-once.ts';
 import { answersCreated } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
-import { noOtherMethod } from '#src/http/find-operation.ts';
+import { noOtherMethod } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import type { IsFaulty, SoundParts } from '#src/http/sound-parts.ts';

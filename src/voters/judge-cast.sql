@@ -1,14 +1,15 @@
--- The stored forms that a key may have for a voter, one for each of the service's secret keys (32 bytes one after the other).
-CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text, p_generation integer) RETURNS bytea[]
+-- The stored forms that a key may have for a voter, for each of the service's secret keys (32 bytes one after the other): as it was
+-- mailed, and as the run printed it that printed the voter's last letter.
+CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text, p_generation integer, p_letters text) RETURNS bytea[]
 LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT array_agg(sha256(substr(p_key_hash, i, 32) || convert_to(p_voter || chr(10) || p_generation, 'UTF8')))
-  FROM generate_series(1, length(p_key_hash), 32) AS i;
+  SELECT array_agg(sha256(substr(p_key_hash, i, 32) || convert_to(p_voter || chr(10) || p_generation || way, 'UTF8')))
+  FROM generate_series(1, length(p_key_hash), 32) AS i, unnest(ARRAY['', chr(10) || p_letters]) AS way WHERE way IS NOT NULL;
 $$;
 
 -- The columns of a voter that its tag binds, and the tag.
 CREATE OR REPLACE FUNCTION tagged_voter(v voters) RETURNS jsonb LANGUAGE sql STABLE AS $$
   SELECT jsonb_build_array(v.id, v.name, v.email, v.email_key, v.voter_id, v.voter_id_key, v.group_id, v.weight_micro::text, v.status,
-    v.source, v.key_generation, encode(v.tag, 'hex'));
+    v.source, v.key_generation, v.letters, encode(v.tag, 'hex'));
 $$;
 
 -- Judges a voter key: `eligible`, or what stands against the voter. p_voter: {"kind": "email" or "voter_id", "identity"}. A
@@ -28,7 +29,7 @@ RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, 
       WHEN key.voted THEN 'already_voted'
       ELSE 'eligible' END,
     v.id, v.weight_micro, v.group_id,
-    key.genuine AND (v.status = 'approved' AND v.key_status <> 'used' OR v.status = 'pending' AND p_approval = 'automatic'),
+    key.genuine AND (v.status = 'approved' AND NOT v.key_used OR v.status = 'pending' AND p_approval = 'automatic'),
     CASE WHEN key.genuine THEN v.tagged END
   FROM (SELECT p_voter ->> 'kind' AS kind, p_voter ->> 'identity' AS identity) AS asked
   LEFT JOIN LATERAL (
@@ -44,7 +45,7 @@ RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, 
   ) AS v ON v.deleted_at IS NULL
   CROSS JOIN LATERAL (
     SELECT p_voter IS NOT NULL AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')
-        AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, ''), coalesce(v.key_generation, 0))) OFFSET 0) AS genuine,
+        AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, ''), coalesce(v.key_generation, 0), v.letters)) OFFSET 0) AS genuine,
       EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = v.id OFFSET 0) AS voted
     -- Asked once, however often the answer is used.
     OFFSET 0
@@ -58,7 +59,7 @@ BEGIN
   PERFORM 1 FROM (SELECT e.id FROM voting_events e WHERE e.id = ANY (p_event) ORDER BY e.id FOR KEY SHARE) AS held;
   FOR i IN 1 .. coalesce(cardinality(p_voter), 0) LOOP
     EXECUTE 'SELECT note_before_rehearsal($1, $2)' USING p_event[i], p_voter[i];
-    EXECUTE 'UPDATE voters SET key_status = ''used''
+    EXECUTE 'UPDATE voters SET key_used = true
       WHERE voting_event_id = $1 AND id = $2
         AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = $1 AND k.voter_id = $2)'
     USING p_event[i], p_voter[i];

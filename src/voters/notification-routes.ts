@@ -9,7 +9,7 @@ import { change } from '#src/http/answer-once.ts';
 import { type AnswerShapes, answersOne } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
-import { noOtherMethod } from '#src/http/find-operation.ts';
+import { noOtherMethod } from '#src/http/middleware.ts';
 import { answersNewest, listNewest } from '#src/http/newest.ts';
 import { operation } from '#src/http/operation.ts';
 import { refuse } from '#src/http/refusals.ts';

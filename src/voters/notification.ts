@@ -132,13 +132,16 @@ const pauseMs = (kind: NotificationKind): number => PAUSE_HOURS[kind] * HOUR_MS;
 /** Voters of larger rolls are counted while they are listed: until then their total is an estimate. */
 const COUNTED_EXACTLY = 200_000;
 
+/** The voters `v` whom keys go to. One whose approval by a first key is not disclosed is approved to no reader. */
+export const MAY_VOTE = sql`v.status = 'approved' AND NOT v.approved_by_key
+  AND v.deleted_at IS NULL AND v.erased_at IS NULL AND v.source <> 'poll'`;
+
 /**
  * The condition of an audience for voters `v`. Those who have not voted are not picked here: no figure may say how many they are
  * (completions 10.2); the mail of a voter who voted is left out when its turn comes.
  */
 function inAudience(audience: Audience) {
-  const mailable = sql`v.email IS NOT NULL AND v.status = 'approved' AND NOT v.approved_by_key
-    AND v.deleted_at IS NULL AND v.erased_at IS NULL AND v.source <> 'poll'`;
+  const mailable = sql`v.email IS NOT NULL AND ${MAY_VOTE}`;
   return audience !== 'not_invited'
     ? mailable
     : sql`${mailable} AND NOT EXISTS (SELECT 1 FROM voter_keys k

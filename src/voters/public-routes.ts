@@ -53,7 +53,7 @@ export async function checkVoter(
     return { eligible: false, reason: 'voter_key_invalid' };
   }
   const participant = participantOf(event, sent);
-  const checked = await checkCast(deps.db.$client, deps.secrets, event.id, participant);
+  const checked = await checkCast(deps.db.$client, deps.secrets, event, participant);
   const judged = judgeTagged(deps.secrets, event.id, checked);
   if (judged?.isForged === true) await reportForged(deps, event.id, judged.voter.id);
   if (judged?.lacksApproval === true) await approveByKey(deps, event, judged.voter);
@@ -143,12 +143,12 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       answers: answersOne(eligibilityView, 'Whether a cast would be accepted now.'),
       refusals: ['ballot_key_unavailable'],
       bodies: {
-        CheckElectionVoterBody: {
+        CheckElectionVoterInput: {
           summary: 'In an election',
           schema: checkElectionBody,
           example: { voterKey: EXAMPLE.voterKey, email: 'vera@club.example' },
         },
-        CheckPollVisitorBody: { summary: 'In a poll', schema: checkPollBody, example: { visitorId: EXAMPLE.visitor } },
+        CheckPollVisitorInput: { summary: 'In a poll', schema: checkPollBody, example: { visitorId: EXAMPLE.visitor } },
       },
     }),
     anyEvent,

@@ -43,7 +43,7 @@ export async function rejectVoters(
   // What SQL wrote would become the service's own word.
   if (!rows.every((row) => isChangeable(deps.secrets, event, row))) throw refuse('rows_disagree');
   await endKeys(tx, event.id, changed);
-  const change = { status: 'rejected', keyStatus: 'none', updatedAt: event.lockedAt } as const;
+  const change = { status: 'rejected', keyStatus: 'none', keyUsed: false, updatedAt: event.lockedAt } as const;
   await updateVoters(tx, event.id, changed, change);
   const changes = rows.map((before) => {
     const after = { ...before, ...change, keyGeneration: before.keyGeneration + 1 };

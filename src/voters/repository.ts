@@ -101,8 +101,8 @@ export async function listVoters(
   const isShown = sql`(${vote} = 'shown' OR (${vote} = 'waits' AND NOT ${keepsBack(eventId)}))`;
   const shownStatus = sql`(CASE WHEN voters.approved_by_key AND ${keepsBack(eventId)} AND ${vote} IS DISTINCT FROM 'shown'
     THEN 'pending' ELSE voters.status END)`;
-  const shownKeyStatus = sql`(CASE WHEN voters.key_status = 'used' AND ${keepsBack(eventId)} AND ${vote} IS DISTINCT FROM 'shown'
-    THEN 'sent' ELSE voters.key_status END)`;
+  const shownKeyStatus = sql`(CASE WHEN voters.key_used AND NOT (${keepsBack(eventId)} AND ${vote} IS DISTINCT FROM 'shown')
+    THEN 'used' ELSE voters.key_status END)`;
   const ids = executor.select({ id: voters.id }).from(voters).where(listed).orderBy(asc(voters.id));
   const filtered = [filter.search, filter.status, filter.groupId, filter.voted, filter.keyStatus].some(
     (value) => value !== undefined,

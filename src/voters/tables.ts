@@ -3,7 +3,7 @@ import { boolean, index, integer, jsonb, pgTable, primaryKey, text, uniqueIndex 
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { Audience, NotificationKind } from './notification.ts';
-import type { BeforeRehearsal, KeyStatus, RejectedRow, VoterSource, VoterStatus } from './voter.ts';
+import type { BeforeRehearsal, KeyOutcome, RejectedRow, VoterSource, VoterStatus } from './voter.ts';
 
 export const voters = pgTable(
   'voters',
@@ -23,11 +23,16 @@ export const voters = pgTable(
     weightMicro: micro('weight_micro').notNull(),
     status: text().$type<VoterStatus>().notNull(),
     source: text().$type<VoterSource>().notNull(),
-    keyStatus: text('key_status').$type<KeyStatus>().notNull(),
+    /** How the last key of the voter went out. */
+    keyStatus: text('key_status').$type<KeyOutcome>().notNull(),
+    /** A column of its own: what a key is used for must change nothing of how the last one went out. */
+    keyUsed: boolean('key_used').notNull().default(false),
     /** When the registration expires unless the link in its mail is used; null where none was mailed, 0 once the address is confirmed. */
     confirmBy: timeMs('confirm_by'),
     /** Raised when all keys of the voter end: those that were mailed before open nothing any more, wherever their rows are put. */
     keyGeneration: integer('key_generation').notNull().default(0),
+    /** The run that printed the voter's last letter, outside of rehearsals. Keys of earlier letters are bound to other runs, and open nothing. */
+    letters: text(),
     /** What binds the row to the service's keys (`voter-tag.ts`); null in polls, whose participants follow from their ballots. */
     tag: bytes(),
     /** Approved by the first use of a key: shown as pending until the vote is disclosed. */
@@ -59,11 +64,15 @@ export const voters = pgTable(
     index('voters_fractional_weight')
       .on(table.votingEventId, table.weightMicro)
       .where(sql`weight_micro % 1000000 <> 0`),
+    index('voters_without_email').on(table.votingEventId, table.id).where(sql`email IS NULL`),
     index('voters_by_group').on(table.votingEventId, table.groupId, table.id).where(sql`group_id IS NOT NULL`),
   ],
 );
 
-/** Hashes of the keys e-mailed to a voter: all of them are valid until the event closes, or the voter's address or ID changes. */
+/**
+ * Hashes of the keys of a voter. Keys that were e-mailed are valid until the event closes, or the voter's address or ID changes; a
+ * printed one also ends with the voter's next letter.
+ */
 export const voterKeys = pgTable(
   'voter_keys',
   {
@@ -72,8 +81,10 @@ export const voterKeys = pgTable(
     keyHash: bytes('key_hash').notNull(),
     /** Counts a voter's keys. No time: most vote right after they asked for one, so that it would show the order of the votes. */
     number: integer().notNull().default(0),
-    /** Mailed in a rehearsal, and wiped with it. */
+    /** Mailed or printed in a rehearsal, and wiped with it. */
     rehearsal: boolean().notNull().default(false),
+    /** Printed in a letter. */
+    printed: boolean().notNull().default(false),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.keyHash] })],
 );

@@ -70,10 +70,18 @@ export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput,
     source,
     keyStatus: 'none',
     keyGeneration: 0,
+    letters: null,
     createdAt: nowMs,
     updatedAt: nowMs,
   } satisfies NewVoter;
-  return { ...row, tag: tagOfVoter(deps.secrets, row), hasVoted: false, approvedByKey: false, disclosed: true };
+  return {
+    ...row,
+    tag: tagOfVoter(deps.secrets, row),
+    keyUsed: false,
+    hasVoted: false,
+    approvedByKey: false,
+    disclosed: true,
+  };
 }
 
 /**

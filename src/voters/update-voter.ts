@@ -144,7 +144,7 @@ export async function updateVoter(
   // It was cast for the voter as the row named the voter then.
   if (ended && changed.status !== 'rejected') await dropUnconfirmed(tx, event.id, [id]);
   try {
-    const keys = ended ? ({ keyStatus: 'none', keyGeneration: before.keyGeneration + 1 } as const) : {};
+    const keys = ended ? ({ keyStatus: 'none', keyUsed: false, keyGeneration: before.keyGeneration + 1 } as const) : {};
     const columns = { ...columnsOf(changed), ...keys };
     const tag = renewedTag(deps.secrets, { ...before, ...columns });
     await storeVoter(tx, event.id, id, { ...columns, tag, updatedAt: event.lockedAt });

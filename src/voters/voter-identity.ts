@@ -136,7 +136,7 @@ export async function verifyVoter(
     pool,
     'verify_voter',
     'SELECT verdict, group_id FROM verify_voter($1, $2, $3, $4, $5)',
-    [event.id, identity.kind, identity.key, hashSentKey(secrets, event.id, voterKey), event.voterApproval],
+    [event.id, identity.kind, identity.key, hashSentKey(secrets, event, voterKey), event.voterApproval],
   );
   if (row === undefined) throw new Error('verify_voter answers with one row');
   return { verdict: row.verdict, groupId: row.group_id };

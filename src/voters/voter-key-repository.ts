@@ -1,4 +1,4 @@
-import { and, eq, inArray, ne, sql } from 'drizzle-orm';
+import { and, eq, inArray, sql } from 'drizzle-orm';
 import { type Executor, inTransaction, type Transaction, valuesOf } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
@@ -43,7 +43,7 @@ export async function insertVoterKey(
   return true;
 }
 
-/** Stores how the mail with a key ended. A key may be used before its mail is noted as sent: that one stays used. */
+/** Stores how a key went out last. */
 export async function storeKeyMailEnd(
   tx: Transaction,
   eventId: string,
@@ -53,7 +53,7 @@ export async function storeKeyMailEnd(
   await tx
     .update(voters)
     .set({ keyStatus })
-    .where(and(eq(voters.votingEventId, eventId), eq(voters.id, voterId), ne(voters.keyStatus, 'used')));
+    .where(and(eq(voters.votingEventId, eventId), eq(voters.id, voterId)));
 }
 
 /** Notes how a voter stands before a mail or a link changes it in a rehearsal. Call with the event held. */

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { readTyped } from '#src/platform/typed-text.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { Voter } from './voter.ts';
 
 const KEY_CHARACTERS = 16;
@@ -24,12 +25,22 @@ export function makeVoterKey(secrets: Secrets, { votingEventId, id, keyGeneratio
   return (text.match(/.{4}/g) ?? []).join('-');
 }
 
+/** An event as keys are bound to it. */
+type KeyWorld = Pick<VotingEvent, 'id' | 'rehearsalSince'>;
+
+/** What is hashed of a key that was printed in a rehearsal: it opens nothing but that rehearsal. */
+const rehearsed = ({ id, rehearsalSince }: KeyWorld, key: string): string =>
+  `${id}\nrehearsal ${rehearsalSince}\n${readTyped(key)}`;
+
 /**
  * What a sent key is compared by: a keyed hash of event and key under each secret key, 32 bytes one after the other. The
  * database binds it to the voter (`voter_key_hashes`), who is unknown before the look-up.
  */
-export function hashSentKey(secrets: Secrets, eventId: string, key: string): Buffer {
-  return Buffer.concat(secrets.macs('voter-key', `${eventId}\n${readTyped(key)}`));
+export function hashSentKey(secrets: Secrets, event: KeyWorld, key: string): Buffer {
+  return Buffer.concat([
+    ...secrets.macs('voter-key', `${event.id}\n${readTyped(key)}`),
+    ...(event.rehearsalSince === null ? [] : secrets.macs('voter-key', rehearsed(event, key))),
+  ]);
 }
 
 /**
@@ -39,4 +50,20 @@ export function hashSentKey(secrets: Secrets, eventId: string, key: string): Buf
 export function hashStoredKey(secrets: Secrets, { votingEventId, id, keyGeneration }: KeyHolder, key: string): Buffer {
   const mac = secrets.mac('voter-key', `${votingEventId}\n${readTyped(key)}`);
   return sha256(Buffer.concat([mac, Buffer.from(`${id}\n${keyGeneration}`)]));
+}
+
+/**
+ * What is stored of a printed key: bound besides to the run that printed it, which the voter's tag names. A row that is put back opens
+ * nothing once the voter has another letter, and one of a rehearsal nothing in another world.
+ */
+export function hashPrintedKey(
+  secrets: Secrets,
+  event: KeyWorld,
+  { id, keyGeneration }: KeyHolder,
+  key: string,
+  runId: string,
+): Buffer {
+  const isRehearsed = event.rehearsalSince !== null;
+  const mac = secrets.mac('voter-key', isRehearsed ? rehearsed(event, key) : `${event.id}\n${readTyped(key)}`);
+  return sha256(Buffer.concat([mac, Buffer.from(`${id}\n${keyGeneration}${isRehearsed ? '' : `\n${runId}`}`)]));
 }

@@ -9,7 +9,7 @@ import { body, optionalBody } from '#src/http/body.ts';
 import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
-import { noOtherMethod } from '#src/http/find-operation.ts';
+import { noOtherMethod } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer, costly } from '#src/http/send.ts';
@@ -45,6 +45,13 @@ const COLUMNS = [
   ...(['id', 'name', 'email', 'voterId', 'groupId', 'weight', 'status', 'hasVoted'] as const),
   ...(['source', 'keyStatus', 'createdAt', 'updatedAt'] as const),
 ] satisfies readonly (keyof VoterView)[];
+/** How the last key came to its voter, whether it was used or not. */
+const REACHED_BY: Readonly<Record<Voter['keyStatus'], string>> = {
+  none: '',
+  failed: '',
+  sent: 'email',
+  printed: 'letter',
+};
 
 /** Times stand as people and spreadsheets read them. */
 const cellOf = (column: (typeof COLUMNS)[number], view: VoterView) =>
@@ -53,11 +60,11 @@ const cellOf = (column: (typeof COLUMNS)[number], view: VoterView) =>
 /** The roll of an event as a table: what the list of voters shows, who took part as far as that is disclosed. */
 const writeVotersCsv = (db: Database, eventId: string): AsyncGenerator<string> =>
   csvById(
-    COLUMNS,
+    [...COLUMNS, 'reachedBy'],
     async (after, limit) => (await listVoters(db, eventId, { after }, limit)).voters,
     (voter) => {
       const view = viewVoter(voter);
-      return COLUMNS.map((column) => cellOf(column, view));
+      return [...COLUMNS.map((column) => cellOf(column, view)), REACHED_BY[voter.keyStatus]];
     },
   );
 

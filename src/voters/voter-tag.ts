@@ -24,6 +24,7 @@ export type DecidingColumns = Readonly<
     | 'status'
     | 'source'
     | 'keyGeneration'
+    | 'letters'
   >
 >;
 
@@ -41,19 +42,21 @@ export type TaggedArray = readonly [
   status: VoterStatus,
   source: VoterSource,
   keyGeneration: number,
+  letters: string | null,
   tag: string | null,
 ];
 
 export function taggedVoter(votingEventId: string, row: TaggedArray): TaggedVoter {
-  const [id, name, email, emailKey, voterId, voterIdKey, groupId, weight, status, source, keyGeneration, tag] = row;
+  const [id, name, email, emailKey, voterId, voterIdKey, groupId, weight, status, source, keyGeneration, letters, tag] =
+    row;
   const named = { votingEventId, id, name, email, emailKey, voterId, voterIdKey };
   const bytes = tag === null ? null : Buffer.from(tag, 'hex');
-  return { ...named, groupId, weightMicro: BigInt(weight), status, source, keyGeneration, tag: bytes };
+  return { ...named, groupId, weightMicro: BigInt(weight), status, source, keyGeneration, letters, tag: bytes };
 }
 
 export const rowOfVoter = (row: DecidingColumns): DecidingRow => [
   ...(['voters', row.votingEventId, row.id, row.name, row.email, row.emailKey, row.voterId, row.voterIdKey] as const),
-  ...[row.groupId, row.weightMicro.toString(), row.status, row.source, row.keyGeneration],
+  ...[row.groupId, row.weightMicro.toString(), row.status, row.source, row.keyGeneration, row.letters],
 ];
 
 export const tagOfVoter = (secrets: Secrets, row: DecidingColumns): Buffer => tagOfRow(secrets, rowOfVoter(row));

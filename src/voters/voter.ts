@@ -22,8 +22,11 @@ const VOTER_STATUSES = ['pending', 'approved', 'rejected'] as const;
 export type VoterStatus = (typeof VOTER_STATUSES)[number];
 const VOTER_SOURCES = ['organizer', 'registration', 'poll'] as const;
 export type VoterSource = (typeof VOTER_SOURCES)[number];
-/** What became of a voter's last key. */
-const KEY_STATUSES = ['none', 'sent', 'failed', 'used'] as const;
+/** How a voter's last key went out. */
+const KEY_OUTCOMES = ['none', 'sent', 'printed', 'failed'] as const;
+export type KeyOutcome = (typeof KEY_OUTCOMES)[number];
+/** The same, or that a key was used. */
+const KEY_STATUSES = [...KEY_OUTCOMES, 'used'] as const;
 export type KeyStatus = (typeof KEY_STATUSES)[number];
 
 /** A voter without what only clean-up asks for. */
@@ -40,7 +43,7 @@ export type BeforeRehearsal =
   | { readonly new: true }
   | {
       readonly status: VoterStatus;
-      readonly key_status: KeyStatus;
+      readonly key_status: KeyOutcome;
       readonly approved_by_key: boolean;
       readonly confirm_by: number | null;
     };
@@ -93,7 +96,7 @@ export const importRollBody = z.strictObject({
   mode: z.enum(['all', 'partial']).describe('`all`: every row or none. `partial`: every row that can be taken.'),
   dryRun: z.boolean().optional().describe('Only says what would become of the rows.'),
   voters: z
-    .array(z.unknown().meta({ shownAs: { $ref: '#/components/schemas/CreateVoterBody' } }))
+    .array(z.unknown().meta({ shownAs: { $ref: '#/components/schemas/CreateVoterInput' } }))
     .min(1, 'must hold at least one voter')
     .max(5_000, 'must hold at most 5000 voters'),
 });
@@ -124,7 +127,7 @@ export const listVotersQuery = z.strictObject({
     .enum(KEY_STATUSES)
     .meta({
       description:
-        'What became of the last voter key, as the rows show it: in a secret event a used key is `sent` until its voter is shown to have voted.',
+        'What became of the last voter key, as the rows show it: in a secret event a used key is shown once its voter is shown to have voted.',
     })
     .optional(),
 });
@@ -288,7 +291,7 @@ export function viewVoter(voter: Voter): VoterView {
     status: shownStatusOf(voter),
     hasVoted: voter.hasVoted && voter.disclosed,
     source: voter.source,
-    keyStatus: voter.keyStatus === 'used' && !voter.disclosed ? 'sent' : voter.keyStatus,
+    keyStatus: voter.keyUsed && voter.disclosed ? 'used' : voter.keyStatus,
     createdAt: voter.createdAt,
     updatedAt: voter.updatedAt,
   };

@@ -5,7 +5,7 @@ import type { Database, Executor } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Caller, isKeyless } from '#src/http/caller.ts';
 import type { RequestContext } from '#src/http/env.ts';
-import { findTarget } from '#src/http/find-target.ts';
+import { findTarget } from '#src/http/middleware.ts';
 import type { Role } from '#src/http/role.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
 import { notFound, orNotFound } from '#src/platform/errors.ts';

@@ -11,7 +11,7 @@ BEGIN
   IF NOT FOUND THEN RETURN 0; END IF;
   FOREACH rows_of IN ARRAY ARRAY['idempotency_keys', 'pending_ballots', 'waiting_participants', 'ballot_queue', 'ballot_blocks', 'undisclosed_ballots', 'voided_ballots', 'log_leaves',
     'log_configurations', 'log_tiles', 'log_checkpoints', 'participation', 'undisclosed_voters', 'notified_voters', 'notification_mails',
-    'notifications', 'roll_imports', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'roll_sums', 'voters',
+    'notifications', 'letter_parts', 'letter_runs', 'roll_imports', 'voter_keys', 'voter_key_requests', 'voter_key_failures', 'roll_sums', 'voters',
     'credit_entries', 'credit_balances', 'candidates', 'sponsors', 'positions', 'groups']
   LOOP
     EXECUTE format('DELETE FROM %1$I WHERE voting_event_id = $1 AND ctid = ANY (ARRAY(

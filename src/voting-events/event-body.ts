@@ -90,8 +90,8 @@ const fields = {
     repeatVotes: z.boolean().optional().describe('Whether one visitor may buy any number of ballots.'),
   }),
   votingPageUrl: votingPageUrlField().nullable(),
-  contactEmail: emailField().nullable().describe('How voters reach you: mails of the event show it.'),
-  language: z.enum(LANGUAGES).describe('The language of the mails and the report; `en` when left out.'),
+  contactEmail: emailField().nullable().describe('How voters reach you: mails and letters show it.'),
+  language: z.enum(LANGUAGES).describe('Of mails, letters and report; `en` when left out.'),
   logoUrl: httpsUrlField().nullable().describe('A picture that mails show. The service itself never fetches it.'),
 };
 

@@ -27,6 +27,7 @@ export const DECIDING_COLUMNS = [
     'paymentLivemode',
   ] as const),
   ...(['votingPageUrl', 'contactEmail', 'language', 'logoUrl', 'identityChanges', 'rollChanges'] as const),
+  ...(['lettersPrinted', 'rehearsalLetters'] as const),
   ...(['endsAt', 'closedAt', 'finalAt', 'ballotKey'] as const),
 ] as const;
 
@@ -43,6 +44,8 @@ export const UNSET = {
     logOpen: false,
     identityChanges: 0,
     rollChanges: 0,
+    lettersPrinted: 0,
+    rehearsalLetters: 0,
   },
   ...{
     payToVote: null,

@@ -47,6 +47,8 @@ BEGIN
     ('credit_entries', 'true'), ('credit_balances', 'true'), ('voter_key_requests', 'true'), ('voter_key_failures', 'true'),
     -- Others were there before: those of the rehearsal are marked.
     ('voter_keys', 'r.rehearsal'),
+    ('letter_parts', 'r.run_id IN (SELECT n.id FROM letter_runs n WHERE n.voting_event_id = $1 AND n.rehearsal)'),
+    ('letter_runs', 'r.rehearsal'),
     ('notification_mails', 'r.notification_id IN (SELECT n.id FROM notifications n WHERE n.voting_event_id = $1 AND n.rehearsal)'),
     ('notifications', 'r.rehearsal'),
     ('notified_voters', 'r.notified_at >= $3'),
@@ -85,6 +87,7 @@ BEGIN
   UPDATE voters v SET
     approved_by_key = (v.before_rehearsal ->> 'approved_by_key')::boolean,
     confirm_by = (v.before_rehearsal ->> 'confirm_by')::bigint,
+    key_used = false,
     key_status = CASE WHEN v.before_rehearsal ->> 'key_status' IN ('none', 'failed') OR EXISTS (
       SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = v.id)
       THEN v.before_rehearsal ->> 'key_status' ELSE 'none' END,

@@ -96,7 +96,7 @@ export async function endRehearsal(
   await wipeRehearsal(tx, id);
   await ballotKeys.retire(tx, id);
   const over = {
-    ...{ ballotKey: null, rehearsalSince: null, identityChanges: 0, rollChanges: 0 },
+    ...{ ballotKey: null, rehearsalSince: null, identityChanges: 0, rollChanges: 0, rehearsalLetters: 0 },
     ...{ closedAt: null, finalAt: null, resultsPublishedAt: null, resultsAnnounced: false },
     // Published for the rehearsal, results would be published for the event.
     ...{ resultsVisibility: event.rehearsalVisibility ?? event.resultsVisibility, rehearsalVisibility: null },

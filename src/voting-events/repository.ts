@@ -118,7 +118,12 @@ export async function noteInEvent(
   tx: Transaction,
   secrets: Secrets,
   before: VotingEvent,
-  changes: Partial<Pick<VotingEvent, 'inviteGeneration' | 'identityChanges' | 'rollChanges' | 'finalAt'>>,
+  changes: Partial<
+    Pick<
+      VotingEvent,
+      'inviteGeneration' | 'identityChanges' | 'rollChanges' | 'finalAt' | 'lettersPrinted' | 'rehearsalLetters'
+    >
+  >,
 ): Promise<void> {
   const tag = changedTag(secrets, before, changes);
   await tx

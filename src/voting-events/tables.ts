@@ -92,6 +92,9 @@ export const votingEvents = pgTable(
     lastCandidateNumber: integer('last_candidate_number').notNull().default(0),
     /** After the opening: of a voter's e-mail or voter ID. */
     identityChanges: integer('identity_changes').notNull().default(0),
+    /** Letters with voter keys that were printed: of the event, and of the rehearsal that is under way. */
+    lettersPrinted: integer('letters_printed').notNull().default(0),
+    rehearsalLetters: integer('rehearsal_letters').notNull().default(0),
     /** After the opening: of a voter's weight, group or status, and deletions. */
     rollChanges: integer('roll_changes').notNull().default(0),
     /** Goes up when an invite is withdrawn or changed: tags of invites bear it. */

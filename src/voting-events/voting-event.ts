@@ -63,6 +63,17 @@ export const disclosureShape = z.object({ everyBallots: z.int(), waiting: z.bool
     'Who voted is shown at least `everyBallots` voters at a time; `waiting`: somebody is not shown yet. Null if nothing is kept back.',
 });
 
+/** Letters with voter keys that were printed: who prints them could vote in their voters' place (completions 10.9). */
+export const lettersPrintedShape = z.int().meta({ description: 'Letters with voter keys that were printed.' });
+
+/** The same of an event: the letters of a rehearsal count apart. */
+export const lettersOf = ({
+  rehearsalSince,
+  lettersPrinted,
+  rehearsalLetters,
+}: Pick<VotingEvent, 'rehearsalSince' | 'lettersPrinted' | 'rehearsalLetters'>): number =>
+  rehearsalSince === null ? lettersPrinted : rehearsalLetters;
+
 const secrecy = z.enum(['secret', 'pseudonymous', 'identified']).meta({
   description: 'Derived: elections are secret, polls pseudonymous, paid polls identified.',
 });
@@ -128,7 +139,7 @@ export const votingEventView = z
       .nullable()
       .meta({ description: 'Where mails lead; the fragment may hold `{voterKey}`, `{voterId}`, `{email}`.' }),
     contactEmail: z.string().nullable().meta({ description: 'How voters reach the organizer.' }),
-    language: z.enum(LANGUAGES).meta({ description: 'The language of mails, report and check page.' }),
+    language: z.enum(LANGUAGES).meta({ description: 'Of mails, letters, report and check page.' }),
     logoUrl: z.string().nullable(),
     finalAt: timeShape().nullable().meta({ description: 'When the result became final.' }),
     missing: z.array(missingPart).nullable().meta({

@@ -1,14 +1,14 @@
 import { urlField } from '#src/http/fields.ts';
 import type { Issue } from '#src/platform/errors.ts';
 
-/** What the fragment of a voting page's address may hold: mails put the voter's own in its place. */
+/** What the fragment of a voting page's address may hold: mails and letters put the voter's own in its place. */
 const PLACEHOLDERS = ['{voterKey}', '{voterId}', '{email}'] as const;
 
 /** What is put in the place of each placeholder. */
 interface VoterPlace {
   readonly voterKey: string;
   readonly voterId: string | null;
-  readonly email: string;
+  readonly email: string | null;
 }
 
 /**
@@ -26,7 +26,7 @@ function placeholderFault(address: string): string | undefined {
 /** Where voters vote. Whether it may begin with `http` on the own machine is a rule of the event: `pageIssues`. */
 export const votingPageUrlField = () =>
   urlField({ loopback: true, fault: placeholderFault }).describe(
-    'Where voters vote: mails link to it. Its fragment may hold `{voterKey}`, `{voterId}` and `{email}`, in whose place mails put the own ones of the voter.',
+    'Where voters vote: mails and letters lead there. Its fragment may hold `{voterKey}`, `{voterId}` and `{email}`, which become the voter’s own.',
   );
 
 /** Whether addresses on the own machine, without https, are taken: where money is play money, or everything runs on one machine. */
@@ -48,7 +48,7 @@ export function pageIssues(
 /** The address of the voting page for one voter; null where the event has none. */
 export function voterPageUrl(votingPageUrl: string | null, voter: VoterPlace): string | null {
   if (votingPageUrl === null) return null;
-  const values = { '{voterKey}': voter.voterKey, '{voterId}': voter.voterId ?? '', '{email}': voter.email };
+  const values = { '{voterKey}': voter.voterKey, '{voterId}': voter.voterId ?? '', '{email}': voter.email ?? '' };
   return votingPageUrl.replaceAll(/\{(?:voterKey|voterId|email)\}/g, (name) =>
     encodeURIComponent(values[name as keyof typeof values]),
   );

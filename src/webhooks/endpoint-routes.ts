@@ -7,7 +7,7 @@ import { answersCreated, answersList, answersNothing, answersOne, answersQueued 
 import { body, noBody } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { searchField } from '#src/http/fields.ts';
-import { findTarget } from '#src/http/find-target.ts';
+import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { type Role, requireRole } from '#src/http/role.ts';

@@ -66,7 +66,7 @@ describe('the log of an event', () => {
     const { log, event } = await pollWith(0);
     const leaves = await eventually(async () => ((await log.checkpoint()).size > 0 ? log.leaves() : undefined));
     expect(leaves).toMatchObject([{ v: 2, t: 'open', e: event.id, roll: null }]);
-    const names = ['at', 'closeDue', 'config', 'e', 'end', 'roll', 'seed', 't', 'v'];
+    const names = ['at', 'closeDue', 'config', 'e', 'end', 'letters', 'roll', 'seed', 't', 'v'];
     expect(Object.keys(leaves[0] ?? {}).sort()).toEqual(names);
   });
 

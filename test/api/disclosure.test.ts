@@ -306,11 +306,12 @@ describe('who voted in a secret event', () => {
 async function countPlainly(eventId: string) {
   const { rows } = await service.deps.db.execute<Record<string, string>>(sql`
     WITH roll AS (
-      SELECT v.status, v.weight_micro, (v.source = 'poll' OR p.participant IS NOT NULL) AS voted
+      SELECT v.status, v.weight_micro, v.email IS NULL AND v.key_status = 'none' AND v.source <> 'poll' AND v.erased_at IS NULL AS unreached, (v.source = 'poll' OR p.participant IS NOT NULL) AS voted
       FROM voters v LEFT JOIN participation p ON p.voting_event_id = v.voting_event_id AND p.participant = v.id
       WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL)
     SELECT count(*) AS total, count(*) FILTER (WHERE status = 'pending') AS pending,
       count(*) FILTER (WHERE status = 'approved') AS approved, count(*) FILTER (WHERE status = 'rejected') AS rejected,
+      count(*) FILTER (WHERE unreached AND status = 'approved') AS unreachable,
       count(*) FILTER (WHERE voted) AS voted, coalesce(sum(weight_micro), 0) / 1000000.0 AS weight,
       coalesce(sum(weight_micro) FILTER (WHERE voted), 0) / 1000000.0 AS "votedWeight" FROM roll`);
   const { rows: groups } = await service.deps.db.execute<Record<string, string>>(sql`

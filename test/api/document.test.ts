@@ -51,6 +51,15 @@ describe('the API document', () => {
     expect(names.filter((name, index) => names.indexOf(name) !== index)).toEqual([]);
   });
 
+  test('calls no schema what generators of clients call a part of an operation', () => {
+    const parts = /(?:Body|Request|Responses?|Params|Data|Errors?|Headers|Query|Variables|Options)$/;
+    const operations = new Set(routes.map(({ operationId }) => operationId.toLowerCase()));
+    const clashes = Object.keys(contract.document.components.schemas).filter(
+      (name) => /Body$/.test(name) || operations.has(name.replace(parts, '').toLowerCase()),
+    );
+    expect(clashes).toEqual([]);
+  });
+
   test('says the scope that the key of each operation needs', () => {
     for (const route of routes) {
       const operation = operationOf(route) as unknown as { security: unknown; 'x-required-scope'?: unknown };
@@ -133,6 +142,22 @@ describe('the API document', () => {
       (name) => !declared.has(name as keyof typeof REFUSALS) && !general.includes(name),
     );
     expect(unused).toEqual([]);
+  });
+
+  test('lists the reasons of each refusal as an enum, for the types of clients', () => {
+    const wrong = Object.entries(contract.document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).flatMap(([method, { responses }]) =>
+        Object.entries(responses).flatMap(([status, response]) => {
+          const { components } = contract.document;
+          const answer = '$ref' in response ? components.responses[response.$ref.split('/').at(-1) ?? ''] : response;
+          const reasons = answer?.['x-reasons'] ?? [];
+          const listed = JSON.stringify(answer?.content?.['application/json']?.schema ?? {}).match(/"enum":(\[.*?\])/);
+          const same = JSON.stringify(reasons) === (listed?.[1] ?? '[]');
+          return Number(status) < 400 || same ? [] : [`${method} ${path} ${status}: ${reasons} but ${listed?.[1]}`];
+        }),
+      ),
+    );
+    expect(wrong).toEqual([]);
   });
 
   test('is public, may be cached, and is the same to the byte each time', async () => {

@@ -108,7 +108,7 @@ function hotStatements(of: () => FullElection): [string, number, Work][] {
       (on) => {
         const { service, event, voterKey } = of();
         const identity = { kind: 'email', key: `v${share(0.7)}@example.org` } as const;
-        return checkCast(on, service.deps.secrets, event.id, { identity, voterKey });
+        return checkCast(on, service.deps.secrets, { id: event.id, rehearsalSince: null }, { identity, voterKey });
       },
     ],
     [

@@ -7,7 +7,7 @@ import { definitionBody } from '#src/ballot-definition/definition-schema.ts';
 import { MOST_PRESSURE } from '#src/http/load.ts';
 import { demand, PLURALITY, visitor, votesFor } from '#test/harness/elections.ts';
 import { sendRaw } from '#test/harness/raw-http.ts';
-import { type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
+import { patiently, type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';
 
 // Without jobs, whose statements would be looked at too.
 const service = await useService({ worker: false });
@@ -190,7 +190,8 @@ test('a definition at the caps is judged, written, compared and sent in pieces',
   let most = watchPieces();
   const answers: [number, string][] = [];
   const ask = async (method: string, path: string, body?: string): Promise<void> => {
-    const answer = body === undefined ? await fetchWhole(account, path) : await post(account, body, method, path);
+    const once = () => (body === undefined ? fetchWhole(account, path) : post(account, body, method, path));
+    const answer = await patiently(once);
     answers.push([answer.status, await answer.text()]);
   };
   await ask('POST', '/voting-events/definition', text);

@@ -1,10 +1,11 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { VotingService } from '#sdk/index.ts';
 import { applyEvent } from '#src/commands/apply-event.ts';
 import type { Answer, Cli, Row } from '#src/commands/cli.ts';
 import { notifyVoters } from '#src/commands/notify-voters.ts';
+import { printLetters } from '#src/commands/print-letters.ts';
 import { type SaveKind, saveResults } from '#src/commands/save-results.ts';
 import { type ImportOptions, sendRoll } from '#src/commands/send-roll.ts';
 import { watchTurnout } from '#src/commands/watch-turnout.ts';
@@ -12,6 +13,7 @@ import { wordsOf } from '#src/run-remote.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { demand, PLURALITY, votesFor } from '#test/harness/elections.ts';
 import { startFailingProxy } from '#test/harness/failing-proxy.ts';
+import { readPdf } from '#test/harness/read-pdf.ts';
 import { freePort } from '#test/harness/started-service.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
@@ -223,6 +225,33 @@ describe('voters notify, watch and results', () => {
     expect(await save({ kind: 'csv', layout: 'table' })).toContain('Ada');
     expect(JSON.parse(await save({ kind: 'json' })).data.votingEventId).toBe(poll.id);
     expect(existsSync(path.join(folder, 'out.pdf.part'))).toBe(false);
+  });
+});
+
+describe('voters letters', () => {
+  test('saves letters once for voters without an address, whom notify and watch name until then', async () => {
+    const addVoters = async (id: string): Promise<void> => {
+      const voters = [
+        { name: 'Vera', voterId: 'M-1' },
+        { name: 'Uma', email: 'uma@club.example' },
+      ];
+      demand(await call('POST', `/${id}/voters/batch`, { voters }), 201);
+    };
+    const { code } = await account.event({ type: 'election' }, PLURALITY, true, addVoters);
+    const clients = [clientOf(), clientOf()] as const;
+    const warning = expect.stringMatching(/^1 approved voter has neither .* voters letters --event /);
+    const notify = () => notifyVoters(CLI, clients, { event: code, kind: 'key', wait: true });
+    const watch = () => watchTurnout(clients, { event: code, every: 1, once: true });
+    expect((await notify()).next).toEqual(expect.arrayContaining([warning]));
+    expect((await watch()).next).toEqual([warning]);
+    const print = (audience: 'without_email' | 'all') =>
+      printLetters(CLI, clients, { event: code, audience, paper: 'a4', folder });
+    const file = path.join(folder, `${code}-letters-1.pdf`);
+    expect(await print('without_email')).toMatchObject({ value: { letters: 1, files: [file] } });
+    expect(readPdf(readFileSync(file)).pages).toHaveLength(1);
+    expect(statSync(file).mode & 0o777).toBe(0o600);
+    expect((await watch()).next).toEqual([]);
+    expect((await notify()).next).not.toEqual(expect.arrayContaining([warning]));
   });
 });
 

@@ -4,7 +4,14 @@ import { sweepRefunds } from '#src/payments/refund-payment.ts';
 import { createLog } from '#src/platform/log.ts';
 import { demand, visitor } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
-import { ageRefund, type PaidEvent, PROVIDERS, referenceOf, usePaidService } from '#test/harness/payments.ts';
+import {
+  ageRefund,
+  type PaidEvent,
+  PROVIDERS,
+  referenceOf,
+  restingRefundJobs,
+  usePaidService,
+} from '#test/harness/payments.ts';
 import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { useReceivers } from '#test/harness/use.ts';
 
@@ -153,6 +160,8 @@ describe.each(PROVIDERS)('a refund through %s', (provider) => {
         index === 0 ? "permanently_fail_jobs(ARRAY[$1::bigint], 'used up')" : 'complete_jobs(ARRAY[$1::bigint])';
       await service.query(`SELECT graphile_worker.${end}`, [id]);
     }
+    // A job that still runs asks again by itself: nothing of it is lost.
+    for (const attempt of attempts) await restingRefundJobs(service, attempt);
     const aged = 'UPDATE payment_refunds SET created_at = created_at - $2::bigint WHERE attempt_id = ANY ($1)';
     await service.query(aged, [attempts, 2 * DAY_MS]);
     Object.assign(faults, { refuseRefunds: false, refuseStatus: 503, refuseTimes: 1e9 });

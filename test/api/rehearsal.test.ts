@@ -395,6 +395,7 @@ test.each(PROVIDERS)('a rehearsal of a paid poll of %s takes no money and is wip
   const [left, leaving] = await startPaid(event, 'ballot/cast', { ...ballot, visitorId: visitor() });
   expect(await decide(leaving, 'cancel')).toBe(BACK.cancelUrl);
   expect((await event.cast(left)).status).toBe(409);
+  expect(await event.payment(left)).toMatchObject({ status: 'cancelled', endReason: 'payer_cancelled' });
   const registration = { name: 'Eve', positionIds: [event.positions[0]?.id] };
   const [standing, place] = await startPaid(event, 'register/candidate', registration);
   await decide(place, 'pay');

@@ -268,7 +268,7 @@ describe('the roll as a table', () => {
     const rows = parseCsv(answer.body);
     expect(rows[0]?.map((name) => name.replace('\ufeff', ''))).toEqual([
       ...['id', 'name', 'email', 'voterId', 'groupId', 'weight', 'status', 'hasVoted', 'source', 'keyStatus'],
-      ...['createdAt', 'updatedAt'],
+      ...['createdAt', 'updatedAt', 'reachedBy'],
     ]);
     expect(rows).toHaveLength(1_204);
     expect(new Set(rows.map(([id]) => id)).size).toBe(1_204);

@@ -49,7 +49,8 @@ describe('the package that the service serves', () => {
       .map((line) => line.split(' ').at(-1)?.replace('package/', '') ?? '');
     expect(names.toSorted()).toEqual(
       ['README.md', 'package.json', 'index.js', 'schema.d.ts']
-        .concat(...['client.d.ts', 'errors.d.ts', 'index.d.ts', 'types.d.ts', 'webhooks.d.ts'])
+        .concat('client.d.ts', 'errors.d.ts', 'index.d.ts', 'operations.d.ts', 'types.d.ts', 'voting-service.d.ts')
+        .concat('webhooks.d.ts')
         .toSorted(),
     );
     const { body: document } = await service.call('GET', '/openapi.json');
@@ -59,6 +60,13 @@ describe('the package that the service serves', () => {
     );
     expect(keyed.map(([name]) => name).filter((name) => !types.includes(`"${name}": {`))).toEqual([]);
     expect(keyed.length).toBeGreaterThan(60);
+    const { stdout: operations } = await run('tar', ['-xzOf', archive, 'package/operations.d.ts']);
+    const calls = keyed.flatMap(([name, methods]) =>
+      Object.entries(methods as Record<string, { security: unknown[] }>)
+        .filter(([, { security }]) => security.length > 0)
+        .map(([method]) => `'${method} ${name}'`),
+    );
+    expect(calls.filter((call) => !operations.includes(call))).toEqual([]);
     const other = await service.another();
     const again = await fetch(`http://127.0.0.1:${other.port}/sdk/${FILE}`);
     expect(Buffer.from(await again.arrayBuffer()).equals(readFileSync(archive))).toBe(true);
@@ -138,7 +146,7 @@ async function compile(cwd: string, compiler: string[], environment: object, mod
 }
 
 /** A customer's program. The lines below `@ts-expect-error` compile only where the types find the mistake. */
-const PROGRAM = `import { ConflictError, type Resources, VotingService } from 'voting-service';
+const PROGRAM = `import { ConflictError, type Reasons, type Resources, VotingService } from 'voting-service';
 
 declare const process: { argv: string[]; stdout: { write(text: string): void } };
 const [, , baseUrl = '', key = '', idOrCode = '', visitorId = ''] = process.argv;
@@ -152,10 +160,8 @@ if (position === undefined || candidate === undefined) throw new Error('an empty
 const body = { visitorId, votes: [{ positionId: position.id, candidateId: candidate.id }] };
 const cast = await voting.castOrPay(idOrCode, body);
 if (cast.status !== 'cast') throw new Error(cast.checkoutUrl);
-const confirmed = await voting.post('/public/voting-events/{idOrCode}/ballot/confirm', {
-  path,
-  body: { confirmationCode: cast.ballot.confirmationCode },
-});
+const { confirmationCode } = cast.ballot;
+const confirmed = await voting.ballots.confirm(idOrCode, { confirmationCode });
 const again = await voting.castOrPay(idOrCode, body).catch((error: unknown) => error);
 const { data: results }: { data: Resources['Results'] } = await voting.get('/public/voting-events/{idOrCode}/results', { path });
 process.stdout.write(
@@ -166,7 +172,23 @@ process.stdout.write(
   ]),
 );
 
+// The reasons of an operation are known; one that a newer service has compiles, too.
+const why: Reasons['ballots']['cast'] = 'already_voted';
+export const isNew = again instanceof ConflictError && (again.reason === why || again.reason === 'of_a_newer_service');
+
 export const mistakes = async (): Promise<void> => {
+  // @ts-expect-error no reason of this operation
+  const other: Reasons['ballots']['confirm'] = 'group_in_use';
+  // @ts-expect-error no such verb
+  await voting.ballots.list(other);
+  // @ts-expect-error without its event
+  await voting.events.get();
+  // @ts-expect-error a body without its title
+  await voting.events.create({ type: 'poll' });
+  // @ts-expect-error no such query
+  await voting.voters.list(idOrCode, { state: 'open' });
+  // @ts-expect-error not a list
+  for await (const row of voting.me.get()) row;
   // @ts-expect-error no such path
   await voting.get('/voting-event');
   // @ts-expect-error no such method there

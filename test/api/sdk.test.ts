@@ -73,6 +73,44 @@ describe('the SDK, against a running service', () => {
     expect(results.data.positions[0]?.candidates[0]?.votesWon).toBe(1);
   });
 
+  test('calls every operation by noun and verb', async () => {
+    const { data: event } = await organizer.events.create({ title: 'Named', type: 'poll' });
+    const { data: position } = await organizer.positions.create(event.code, { title: 'Q', votingMethod: 'plurality' });
+    const body = { name: 'Ada', positionIds: [position.id] };
+    const { data: candidate } = await organizer.candidates.create(event.code, body, { idempotencyKey: 'ada' });
+    const again = organizer.candidates.create(event.code, body, { idempotencyKey: 'ada' });
+    expect((await again).data.id).toBe(candidate.id);
+    await organizer.events.update(event.code, { status: 'open' });
+    const votes = [{ positionId: position.id, candidateId: candidate.id }];
+    const { data: cast } = await voting.ballots.cast(event.code, { visitorId: visitor(), votes });
+    const { data } = await voting.ballots.confirm(event.code, { confirmationCode: cast.confirmationCode });
+    expect(data.votes).toEqual([{ positionName: 'Q', candidateName: 'Ada' }]);
+    expect((await organizer.candidates.get(event.code, candidate.id)).data.name).toBe('Ada');
+    expect((await organizer.events.list({ search: 'Named' })).data.map(({ id }) => id)).toEqual([event.id]);
+    expect(await refusal(organizer.events.delete(event.code))).toMatchObject({ reason: 'event_has_ballots' });
+    expect(await organizer.events.delete(event.code, { force: 'true' })).toBeUndefined();
+  });
+
+  test('goes over the rows of a list that is called by its noun, page by page', async () => {
+    const event = await account.event({ type: 'election' }, PLURALITY, false);
+    const voters = Array.from({ length: 5 }, (_, index) => ({ name: `N ${index}`, email: `n${index}@club.example` }));
+    await organizer.voters.createMany(event.id, { voters });
+    const names: string[] = [];
+    for await (const { name } of organizer.voters.list(event.id, { limit: 2 })) names.push(name);
+    expect(names.toSorted()).toEqual(voters.map(({ name }) => name));
+    const error = await refusal(Array.fromAsync(organizer.voters.list('evt_none')));
+    expect(error).toBeInstanceOf(NotFoundError);
+  });
+
+  test('answers the request ID beside the answer', async () => {
+    const call = organizer.me.get();
+    const { answer, response, requestId } = await call.withResponse();
+    expect(answer).toEqual(await call);
+    expect(requestId).toMatch(/^[A-Za-z0-9_-]{1,64}$/);
+    expect([response.status, response.headers.get('x-request-id')]).toEqual([200, requestId]);
+    expect(await refusal(clientOf('vsk_mistyped').me.get().withResponse())).toBeInstanceOf(UnauthorizedError);
+  });
+
   test('votes in an election with a voter key', async () => {
     const event = await account.event({ type: 'election' });
     const path = { idOrCode: event.id };

@@ -116,7 +116,7 @@ export function ownCastScript(bench: Bench, { election, voters, votes }: Casting
   const { secrets } = bench.deps;
   const codeTag = codeTagOf(generateConfirmationCode());
   const entries = sealBallot(election, codeTag, codeTag, packVotes(election, votes), Buffer.alloc(16));
-  const keyHash = hashSentKey(secrets, election.id, VOTER_KEY);
+  const keyHash = hashSentKey(secrets, { id: election.id, rehearsalSince: null }, VOTER_KEY);
   const bytea = (bytes: Buffer): string => `'\\x${bytes.toString('hex')}'::bytea`;
   const voter = `'{"kind": "voter_id", "identity": "B' || lpad(:n::text, 8, '0') || '"}'`;
   return `\\set n random(0, ${voters - 1})

@@ -114,7 +114,7 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
         voterId: id,
         voterIdKey: id,
       };
-      const came = { source: 'organizer', keyGeneration: 0 } as const;
+      const came = { source: 'organizer', keyGeneration: 0, letters: null } as const;
       const standing = { groupId: null, weightMicro: UNIT, status: 'approved', ...came } as const;
       const tag = tagOfVoter(secrets, { ...deciding, ...standing });
       const rest = [email, email, id, id, 1_000_000, 'approved', 'organizer', 'used', now, now, tag];

@@ -1,13 +1,21 @@
 import { readConfig } from '#src/config.ts';
+import { paymentDeps } from '#src/fulfilments.ts';
 import { endInTime } from '#src/many-processes.ts';
+import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { createDeps, startService } from '#src/service.ts';
 
-/** The service as a process of its own on a test's database, which a test may kill. It differs from the real start in taking a database without fsync. */
+/**
+ * The service as a process of its own on a test's database, which a test may kill. It differs from the real start in taking a
+ * database without fsync, a sandbox of payment providers, and a signal in place of the clock's next minute.
+ */
 const config = readConfig();
+const { SANDBOX_URL, BY_CLOCK } = process.env;
 const databaseUrl = config.databaseUrl ?? '';
-const service = await startService(createDeps(config, databaseUrl, createLog(config.logLevel)), databaseUrl);
+const deps = createDeps(config, databaseUrl, createLog(config.logLevel), SANDBOX_URL);
+const service = await startService(deps, databaseUrl, BY_CLOCK === 'off' ? [] : undefined);
+process.on('SIGUSR2', () => void reconcilePayments(paymentDeps(deps)));
 process.once('SIGTERM', () => {
   endInTime(TIME_LIMITS.stopMs);
   service.stop().then(() => process.exit(0));

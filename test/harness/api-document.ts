@@ -65,7 +65,11 @@ function closeObjects(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(closeObjects);
   if (!isJson(value)) return value;
   const closed = Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, key === 'examples' ? item : closeObjects(item)]),
+    // Parts of an `allOf` name what is theirs: the whole holds what the others name.
+    Object.entries(value).map(([key, item]) => [
+      key,
+      key === 'examples' || key === 'allOf' ? item : closeObjects(item),
+    ]),
   );
   const open = isJson(value['properties']) && !('additionalProperties' in value);
   return open ? { ...closed, additionalProperties: false } : closed;

@@ -132,7 +132,7 @@ function timesOf(world: World, now: number) {
 export function toRequest(world: World, asked: Asked, { eventId, apiKeyId, now }: Copy, secrets: Secrets): CastRequest {
   const { person: index, by, key, claim } = asked;
   const election = world.type === 'election';
-  const hash = (text: string): Buffer => hashSentKey(secrets, eventId, text);
+  const hash = (text: string): Buffer => hashSentKey(secrets, { id: eventId, rehearsalSince: null }, text);
   const keys = {
     own: hash(voterKey(index)),
     wrong: hash(voterKey(9)),
@@ -218,6 +218,7 @@ function rollRows(world: World, voting_event_id: string, secrets: Secrets, now: 
         status: one.status,
         source: 'organizer' as const,
         keyGeneration: 0,
+        letters: null,
       };
       const named = { id, name: `Person ${index}`, email, emailKey, voterId: `ID${index}`, voterIdKey };
       const tag = tagOfVoter(secrets, { votingEventId: voting_event_id, ...named, ...standing });

@@ -21,9 +21,9 @@ export interface WorldPlan {
 export function planOf(name: string, path: string): WorldPlan {
   const election = /Election|VoterKey|registerVoter/.test(name);
   const quadratic = /Credit/.test(name);
-  const pays = /FinishPayment|CastPoll|RegisterCandidateBody|getPayment|getPublicPayment/.test(name);
+  const pays = /FinishPayment|CastPoll|RegisterCandidateInput|getPayment|getPublicPayment/.test(name);
   return {
-    type: election || /voters|notifications/.test(path) ? 'election' : 'poll',
+    type: election || /voters|notifications|letters/.test(path) ? 'election' : 'poll',
     paid: pays && !quadratic,
     quadratic,
     logged: /\/log\/|Blt/.test(`${path} ${name}`),
@@ -48,6 +48,22 @@ async function sendVoterKey(service: TestService, account: TestAccount, event: s
   return mailedVoterKey(service, async () =>
     demand(await service.call('POST', path, { email: 'vera@club.example' }, { key: account.vote }), 200),
   );
+}
+
+/** Letters that are there to be downloaded. */
+async function printLetters(
+  service: TestService,
+  account: TestAccount,
+  path: string,
+  create: (where: string, body: unknown) => Promise<string>,
+): Promise<string> {
+  await create(`${path}/voters`, { name: 'Ulla', voterId: 'M-1043' });
+  const id = await create(`${path}/voters/letters`, { audience: 'without_email' });
+  await eventually(async () => {
+    const shown = await service.call('GET', `${path}/letters/${id}`, undefined, { key: account.read });
+    return demand(shown, 200).finishedAt ?? undefined;
+  }, 60_000);
+  return id;
 }
 
 async function castSomething(
@@ -159,6 +175,7 @@ async function thingsOf(
     [EXAMPLE.sponsor, () => create(`${path}/sponsors`, { name: 'The library' })],
     [EXAMPLE.voter, () => create(`${path}/voters`, { name: 'Uma', email: 'uma@club.example' })],
     [EXAMPLE.notification, () => create(`${path}/voters/notify`, { audience: 'all', kind: 'key' })],
+    [EXAMPLE.letters, () => printLetters(service, account, path, create)],
     [EXAMPLE.invite, invite],
     [
       EXAMPLE.endpoint,

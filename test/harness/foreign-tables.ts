@@ -83,6 +83,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
         'api_keys',
         'ballot_logs',
         'idempotency_keys',
+        'letter_runs',
         'log_checkpoints',
         'notifications',
         'roll_copies',

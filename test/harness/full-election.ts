@@ -75,12 +75,12 @@ export class FullElection {
     const client = new pg.Client({ connectionString: this.service.databaseUrl });
     await client.connect();
     const fill = (statement: string, ...values: unknown[]) => client.query(statement, [this.event.id, ...values]);
-    await fill(`INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
+    await fill(`INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, key_used, created_at, updated_at)
       SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), 'Voter ' || n, 'v' || n || '@example.org', 'v' || n || '@example.org', 'ID' || n, 'ID' || n,
-        1000000, 'approved', 'organizer', 'used', 0, 0 FROM generate_series(1, ${voters}) AS n`);
+        1000000, 'approved', 'organizer', 'sent', true, 0, 0 FROM generate_series(1, ${voters}) AS n`);
     await fill(
       `INSERT INTO voter_keys SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), sha256($2::bytea || convert_to('vtr_' || lpad(n::text, 8, '0') || chr(10) || '0', 'UTF8')), 0, false FROM generate_series(1, ${voters}) AS n`,
-      hashSentKey(this.service.deps.secrets, this.event.id, KEY),
+      hashSentKey(this.service.deps.secrets, { id: this.event.id, rehearsalSince: null }, KEY),
     );
     const voted = voters * 0.6;
     await fill(`INSERT INTO participation (voting_event_id, participant)
@@ -121,7 +121,7 @@ export class FullElection {
           participants: [''],
           codeTag,
         },
-        voter: { identity, keyHash: hashSentKey(secrets, event.id, KEY) },
+        voter: { identity, keyHash: hashSentKey(secrets, event, KEY) },
         entries: sealSecretBallot(secrets, event.id, codeTag, {
           codeTag,
           packed: entries,

@@ -252,13 +252,20 @@ export async function createPaidEvent(
 export const referenceOf = ({ provider }: Pick<PaidEvent, 'provider'>, attempt: string): string =>
   provider === 'provider_a' ? attempt : `${attempt.replace('_', '-')}.1`;
 
+/** The jobs that ask for the refund of an attempt, once none of them runs: one that runs plans its next time at its end. */
+export const restingRefundJobs = (service: TestService, attempt: string): Promise<string[]> =>
+  eventually(async () => {
+    const text = `SELECT id, locked_at IS NOT NULL AS runs FROM graphile_worker.jobs WHERE key LIKE 'refund:' || $1 || ':%'`;
+    const rows = await service.query<{ id: string; runs: boolean }>(text, [attempt]);
+    return rows.some(({ runs }) => runs) ? undefined : rows.map(({ id }) => id);
+  });
+
 /** As if the refund of an attempt had been due for so many days more; what is planned of it is done now. */
 export async function ageRefund(service: TestService, attempt: string, days: number): Promise<void> {
   const aged = 'UPDATE payment_refunds SET created_at = created_at - $2::bigint * 86400000 WHERE attempt_id = $1';
   await service.query(aged, [attempt, days]);
-  const soon =
-    'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())';
-  await service.query(soon, [`refund:${attempt}:%`]);
+  const jobs = await restingRefundJobs(service, attempt);
+  await service.query('SELECT graphile_worker.reschedule_jobs($1::bigint[], run_at => now())', [jobs]);
 }
 
 /** What a payer does on the hosted page; answers where they are sent. */

@@ -271,7 +271,9 @@ export const useService = (options: TestServiceOptions = {}): Promise<TestServic
  * Asks again where the service has too much to do, as clients are asked to: 429, 500 or 409 with `Retry-After`. For bursts of
  * requests whose outcome counts, on a machine that may be slow. @param ask one that may be repeated
  */
-export async function patiently(ask: () => Promise<TestAnswer>): Promise<TestAnswer> {
+export async function patiently<T extends { readonly status: number; readonly headers: Headers }>(
+  ask: () => Promise<T>,
+): Promise<T> {
   for (let tries = 0; ; tries += 1) {
     const answer = await ask();
     const isBusy = [409, 429, 500].includes(answer.status);

@@ -9,6 +9,7 @@ import { eventually, markPlaces, type TestService } from './test-service.ts';
 /** The service as a process that runs jobs, on a test's database. */
 export interface WorkerProcess {
   readonly child: ChildProcess;
+  readonly port: number;
   /** Lines of its log. */
   log(): string;
   /** What `/health` says of its jobs; undefined while it does not answer. */
@@ -79,6 +80,7 @@ export async function startWorkerProcess(
   await eventually(async () => (child.exitCode === null ? await health() : 'ended'), 60_000);
   return {
     child,
+    port,
     log: () => log,
     health,
     metrics: async () => (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text(),

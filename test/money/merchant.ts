@@ -5,21 +5,17 @@ import { checkUnreadyBusinesses } from '#src/payments/check-business.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { sweepRefunds } from '#src/payments/refund-payment.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
-import { demand, visitor } from '#test/harness/elections.ts';
-import {
-  checkoutUrlOf,
-  decide,
-  type PaidEvent,
-  type PaidTestService,
-  RETURN_URL,
-  referenceOf,
-} from '#test/harness/payments.ts';
+import { demand } from '#test/harness/elections.ts';
+import { checkoutUrlOf, decide, type PaidTestService, RETURN_URL, referenceOf } from '#test/harness/payments.ts';
 import { eventually, type TestAnswer } from '#test/harness/test-service.ts';
+import { BUYERS, openShop, type Shop } from './buyers.ts';
 
 export interface Begun {
-  readonly event: PaidEvent;
+  readonly event: Shop;
   readonly attempt: string;
   readonly url: string;
+  /** What is asked for. */
+  readonly amountMinor: number;
 }
 
 const HOUR_MS = 3_600_000;
@@ -28,6 +24,13 @@ const DAY_MS = 24 * HOUR_MS;
 /** One merchant, its payers and its provider's habits, through the public calls alone; time passes by making rows older. */
 export class Merchant {
   readonly paid: PaidTestService;
+  /** Shops that a habit opened for itself, and those of them that were deleted: nothing of what they gave is left. */
+  readonly own: Shop[] = [];
+  readonly deleted = new Set<string>();
+  /** Payments whose case a person closed with a note. */
+  readonly settled = new Set<string>();
+  /** Payments that must be kept: their payers have what they bought. */
+  readonly kept = new Set<string>();
 
   constructor(paid: PaidTestService) {
     this.paid = paid;
@@ -37,19 +40,27 @@ export class Merchant {
     return this.paid.service.deps.db.$client.query(statement, [...values]);
   }
 
-  post({ id, account }: PaidEvent, path: string, body: object): Promise<TestAnswer> {
-    return this.paid.service.call('POST', `/public/voting-events/${id}/ballot/${path}`, body, { key: account.vote });
+  /** A shop for one habit. */
+  async open({ purpose, provider }: Shop, open = true): Promise<Shop> {
+    const shop = await openShop(this.paid, purpose, provider, {}, open);
+    this.own.push(shop);
+    return shop;
   }
 
-  #firstCall(event: PaidEvent, visitorId: string): Promise<TestAnswer> {
-    const [position] = event.positions;
-    const votes = [{ positionId: position?.id, candidateId: position?.candidates[0] }];
-    return this.post(event, 'cast', { visitorId, email: 'payer@mail.example', votes, returnUrl: RETURN_URL });
+  firstCall(event: Shop, more: object = {}, headers = {}): Promise<TestAnswer> {
+    const { path, body } = BUYERS[event.purpose];
+    const whole = { email: 'payer@mail.example', returnUrl: RETURN_URL, ...body(event), ...more };
+    return event.account.page(event, path, whole, headers);
   }
 
-  async begin(event: PaidEvent, visitorId = visitor()): Promise<Begun> {
-    const answer = await this.#firstCall(event, visitorId);
-    return { event, attempt: demand(answer, 402).paymentAttemptId, url: checkoutUrlOf(answer) };
+  begunBy(event: Shop, answer: TestAnswer): Begun {
+    // Both currencies have a hundred to the unit.
+    const { paymentAttemptId, amount } = demand(answer, 402);
+    return { event, attempt: paymentAttemptId, url: checkoutUrlOf(answer), amountMinor: Math.round(amount * 100) };
+  }
+
+  async begin(event: Shop, more: object = {}): Promise<Begun> {
+    return this.begunBy(event, await this.firstCall(event, more));
   }
 
   async pay({ url, attempt }: Begun): Promise<void> {
@@ -72,12 +83,12 @@ export class Merchant {
   }
 
   /** A payer is refused while the provider restricts the account. */
-  async isRefused(event: PaidEvent): Promise<void> {
-    demand(await this.#firstCall(event, visitor()), 403);
+  async isRefused(event: Shop): Promise<void> {
+    demand(await this.firstCall(event), 403);
   }
 
   /** The business takes payments again: the provider said so, or was asked. */
-  async isReady({ businessId }: PaidEvent): Promise<void> {
+  async isReady({ businessId }: Shop): Promise<void> {
     await eventually(async () => {
       await checkUnreadyBusinesses(paymentDeps(this.paid.service.deps));
       const { rows } = await this.query('SELECT ready FROM payment_businesses WHERE id = $1', [businessId]);
@@ -85,15 +96,28 @@ export class Merchant {
     });
   }
 
-  async cast({ event, attempt }: Begun): Promise<string | undefined> {
-    const answer = await this.post(event, 'cast', { paymentAttemptId: attempt });
+  /** The second call. @returns the code that confirms the ballot, of a vote that is taken */
+  async collect({ event, attempt }: Begun): Promise<string | undefined> {
+    const answer = await event.page(BUYERS[event.purpose].path, { paymentAttemptId: attempt });
     return answer.status < 300 ? answer.body.data.confirmationCode : undefined;
   }
 
-  async vote(begun: Begun): Promise<void> {
+  /** The second call, and the confirmation of a vote. */
+  async finish(begun: Begun): Promise<void> {
+    const confirmationCode = await this.collect(begun);
+    if (confirmationCode !== undefined) demand(await begun.event.page('ballot/confirm', { confirmationCode }), 200);
+  }
+
+  async buy(begun: Begun): Promise<void> {
     await this.pay(begun);
-    const confirmationCode = await this.cast(begun);
-    if (confirmationCode !== undefined) demand(await this.post(begun.event, 'confirm', { confirmationCode }), 200);
+    await this.finish(begun);
+  }
+
+  /** As if so much time had passed since a payment; then reconciliation looks at it. */
+  async age(begun: Begun, ms: number): Promise<void> {
+    const aged = `UPDATE payment_attempts SET paid_at = paid_at - $2::bigint, succeeded_at = succeeded_at - $2::bigint WHERE id = $1`;
+    await this.query(aged, [begun.attempt, ms]);
+    await this.look([begun.attempt]);
   }
 
   referenceOf({ event, attempt }: Pick<Begun, 'event' | 'attempt'>): string {

@@ -220,7 +220,7 @@ async function requestsFor(event: TestEvent, keyOf: (name: string) => string | u
         ...someBallot(event.id, paperOf(name === 'flo' ? earlier : row)),
         voter: {
           identity,
-          keyHash: hashSentKey(secrets, event.id, name === 'gil' ? 'FFFF-FFFF-FFFF-FFFF' : KEY),
+          keyHash: hashSentKey(secrets, row, name === 'gil' ? 'FFFF-FFFF-FFFF-FFFF' : KEY),
         },
         expectedGroup: name === 'ina' ? 'grp_another' : name === 'jo' ? '' : undefined,
         participants: [''],

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
 import {
+  ageRefund,
   checkoutUrlOf,
   createPaidEvent,
   decide,
@@ -10,9 +11,10 @@ import {
   PRICE,
   PROVIDERS,
   RETURN_URL,
+  restingRefundJobs,
   usePaidService,
 } from '#test/harness/payments.ts';
-import { eventually, patiently, type TestService } from '#test/harness/test-service.ts';
+import { eventually, patiently, type TestService, untilTrue } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 const { service, sandbox } = await usePaidService();
@@ -82,11 +84,7 @@ const untilRefundIs = (attempt: string, status: string) =>
   });
 
 /** The provider is asked for a refund now. */
-const askNow = (attempt: string) =>
-  service.query(
-    `SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())`,
-    [`refund:${attempt}:%`],
-  );
+const askNow = (attempt: string) => ageRefund(service, attempt, 0);
 
 describe.each(PROVIDERS)('%s, with two processes on one database', (provider) => {
   test('fifty second calls at once have one effect and one answer', async () => {
@@ -226,7 +224,7 @@ describe.each(PROVIDERS)('%s, with two processes on one database', (provider) =>
     const event = await createPaidEvent(service, provider);
     const last = await payInVain(event);
     expect(await statusOf(event, last)).toBe('cancelled');
-    await eventually(async () => ((await askNow(last)).length === 1 ? true : undefined));
+    await untilTrue(async () => (await restingRefundJobs(service, last)).length === 1);
     sandbox.faults.refuseRefunds = false;
     await askNow(last);
     await untilRefunded(event, last);

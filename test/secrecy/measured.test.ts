@@ -98,8 +98,11 @@ beforeAll(async () => {
       await writtenAhead.read();
     }
   }
-}, 600_000);
-afterAll(() => service.stop());
+});
+afterAll(async () => {
+  await writtenAhead.end();
+  await service.stop();
+});
 
 async function expectChance(): Promise<void> {
   await writtenAhead.read();
@@ -113,9 +116,7 @@ async function expectChance(): Promise<void> {
   expect(report.right, report.by).toBeLessThanOrEqual(report.byChance + 0.03 * report.voters);
 }
 
-describe(`who measures every value of a copy of ${ROLLS.reduce((sum, roll) => sum + roll)} ballots, and can read none`, {
-  timeout: 600_000,
-}, () => {
+describe(`who measures every value of a copy of ${ROLLS.reduce((sum, roll) => sum + roll)} ballots, and can read none`, () => {
   test('tells the smallest ballot from the largest no better than by chance, while they wait', expectChance);
 
   test('does so no better once they are sealed, and when the result is final and their keys are gone', async () => {

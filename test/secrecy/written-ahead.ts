@@ -15,10 +15,19 @@ export class WrittenAhead {
   /** Begins with what is written from now on. */
   static async begin(pool: pg.Pool): Promise<WrittenAhead> {
     await pool.query('CREATE EXTENSION IF NOT EXISTS pg_walinspect');
+    // The server of the tests writes much at the same time, and would reuse files that were not read yet.
+    await pool.query("ALTER SYSTEM SET wal_keep_size = '8GB'");
+    await pool.query('SELECT pg_reload_conf()');
     return new WrittenAhead(pool, await endOf(pool));
   }
 
-  /** Notes the records since the last call. To be called before the server reuses their files. */
+  /** The server may reuse its files again. */
+  async end(): Promise<void> {
+    await this.#pool.query('ALTER SYSTEM RESET wal_keep_size');
+    await this.#pool.query('SELECT pg_reload_conf()');
+  }
+
+  /** Notes the records since the last call. */
   async read(): Promise<void> {
     const from = this.#from;
     const to = await endOf(this.#pool);

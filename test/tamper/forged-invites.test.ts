@@ -106,6 +106,7 @@ describe('an invite', () => {
 describe('what SQL sets of an event', () => {
   test.each([
     ['the counter of identities that changed', 'identity_changes = 0'],
+    ['the count of letters', 'letters_printed = letters_printed + 1'],
     ['the counter of other changes of the roll', 'roll_changes = 0'],
     ['who sees the results', "results_visibility = 'live'"],
     ['who sees the openings', "ballot_opening = 'public'"],

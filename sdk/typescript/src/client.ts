@@ -6,8 +6,10 @@ import {
   type VotingServiceError,
 } from './errors.ts';
 import type {
-  Answer,
+  AnyPage,
   Arguments,
+  Call,
+  CallOf,
   CallOptions,
   CastBody,
   CastOutcome,
@@ -122,11 +124,11 @@ function pauseAfter(error: VotingServiceError | ConnectionError, retries: number
 }
 
 /**
- * A client of the Voting Service API. `get`, `post`, `put`, `patch` and `delete` take a path as the reference writes it, and
+ * A client of the Voting Service API by its paths. `get`, `post`, `put`, `patch` and `delete` take a path as the reference writes it, and
  * answer the body of the answer. Calls that meet 429, 5xx or a fault of the network are sent again; POSTs bear an
  * Idempotency-Key, so that none has its effect twice.
  */
-export class VotingService {
+export class PathClient {
   readonly #baseUrl: string;
   // A private field: printing the client must not print the key.
   readonly #key: string;
@@ -145,23 +147,23 @@ export class VotingService {
     this.#fetch = fetch ?? ((url, init) => globalThis.fetch(url, init));
   }
 
-  get<P extends PathOf<'get'>>(path: P, ...[input]: Arguments<'get', P>): Promise<Answer<'get', P>> {
+  get<P extends PathOf<'get'>>(path: P, ...[input]: Arguments<'get', P>): CallOf<'get', P> {
     return this.#call('get', path, input);
   }
 
-  post<P extends PathOf<'post'>>(path: P, ...[input]: Arguments<'post', P>): Promise<Answer<'post', P>> {
+  post<P extends PathOf<'post'>>(path: P, ...[input]: Arguments<'post', P>): CallOf<'post', P> {
     return this.#call('post', path, input);
   }
 
-  put<P extends PathOf<'put'>>(path: P, ...[input]: Arguments<'put', P>): Promise<Answer<'put', P>> {
+  put<P extends PathOf<'put'>>(path: P, ...[input]: Arguments<'put', P>): CallOf<'put', P> {
     return this.#call('put', path, input);
   }
 
-  patch<P extends PathOf<'patch'>>(path: P, ...[input]: Arguments<'patch', P>): Promise<Answer<'patch', P>> {
+  patch<P extends PathOf<'patch'>>(path: P, ...[input]: Arguments<'patch', P>): CallOf<'patch', P> {
     return this.#call('patch', path, input);
   }
 
-  delete<P extends PathOf<'delete'>>(path: P, ...[input]: Arguments<'delete', P>): Promise<Answer<'delete', P>> {
+  delete<P extends PathOf<'delete'>>(path: P, ...[input]: Arguments<'delete', P>): CallOf<'delete', P> {
     return this.#call('delete', path, input);
   }
 
@@ -176,13 +178,7 @@ export class VotingService {
 
   /** The pages of a list, one after the other. */
   async *pages<P extends ListPath>(path: P, ...[input]: Arguments<'get', P>): AsyncGenerator<Page<P>, void> {
-    let cursor: string | null = null;
-    do {
-      const query = cursor === null ? input?.query : { ...input?.query, cursor };
-      const page: Page<P> = await this.#call('get', path, { ...input, query });
-      yield page;
-      cursor = page.nextCursor;
-    } while (cursor !== null);
+    yield* this.#pagesFrom<Page<P>>(this.#call('get', path, input), path, input);
   }
 
   /** The rows of a list, over all its pages. A page is asked for when its first row is. */
@@ -228,11 +224,38 @@ export class VotingService {
     }
   }
 
-  async #call<A>(method: Method, template: string, input: AnyInput = {}): Promise<A> {
-    const { response, text } = await this.#send(method, template, input, true);
-    const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+  #call<C extends Call<unknown>>(method: Method, template: string, input: AnyInput = {}): C {
+    const got = this.#send(method, template, input, true);
+    const answer = got.then(({ response, text }): unknown => {
+      const isJson = response.headers.get('content-type')?.startsWith('application/json') === true;
+      return isJson ? JSON.parse(text) : text === '' ? undefined : text;
+    });
+    const rows = (): AsyncGenerator<unknown, void> => this.#rowsFrom(answer, template, input);
+    const withResponse = async () => {
+      // First the answer: where it fails, its fault is not left without a reader.
+      const [value, { response }] = [await answer, await got];
+      return { answer: value, response, requestId: response.headers.get('x-request-id') ?? '' };
+    };
     // The types are made from the API document, and the service is held to it.
-    return (isJson ? JSON.parse(text) : text === '' ? undefined : text) as A;
+    return Object.assign(answer, { withResponse, [Symbol.asyncIterator]: rows }) as unknown as C;
+  }
+
+  /** @param first the call of the first page */
+  async *#pagesFrom<One extends AnyPage>(
+    first: PromiseLike<unknown>,
+    template: string,
+    input: AnyInput = {},
+  ): AsyncGenerator<One, void> {
+    for (let page = (await first) as One; ; ) {
+      yield page;
+      if (page.nextCursor === null) return;
+      const query = Object.fromEntries([...entriesOf(input.query), ['cursor', page.nextCursor]]);
+      page = await this.#call<Call<One>>('get', template, { ...input, query });
+    }
+  }
+
+  async *#rowsFrom(first: PromiseLike<unknown>, template: string, input: AnyInput): AsyncGenerator<unknown, void> {
+    for await (const { data } of this.#pagesFrom<AnyPage>(first, template, input)) yield* data;
   }
 
   async #send(method: Method, template: string, input: AnyInput, isRead: boolean): Promise<Got> {

@@ -1,3 +1,4 @@
+import type { Reason } from './operations.ts';
 import type { Resources } from './types.ts';
 
 type Envelope = Resources['ErrorEnvelope']['error'];
@@ -19,8 +20,8 @@ export class VotingServiceError extends Error {
   readonly code: ErrorCode | 'payment_required' | 'unexpected_response';
   /** The HTTP status. */
   readonly status: number;
-  /** Why, for programs: `already_voted`. The page of `docUrl` lists them. */
-  readonly reason: string | undefined;
+  /** Why, for programs: `already_voted`. The page of `docUrl` lists them; a newer service may have more. */
+  readonly reason: Reason | (string & Record<never, never>) | undefined;
   /** The first field that is wrong: `votes[2].rank`. */
   readonly field: string | undefined;
   /** All that is wrong with a body. */

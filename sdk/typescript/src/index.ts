@@ -1,4 +1,4 @@
-export { type ClientOptions, VotingService, type WaitOptions } from './client.ts';
+export type { ClientOptions, PathClient, WaitOptions } from './client.ts';
 export {
   BadRequestError,
   ConflictError,
@@ -18,18 +18,23 @@ export {
   ValidationError,
   VotingServiceError,
 } from './errors.ts';
+export type { Reason, Reasons } from './operations.ts';
 export type {
   Answer,
+  Call,
+  CallOf,
   CallOptions,
   CastBody,
   CastOutcome,
   Input,
   ListPath,
+  Nouns,
   Page,
   PathOf,
   Resources,
   Row,
 } from './types.ts';
+export { VotingService } from './voting-service.ts';
 export {
   type VerifyOptions,
   type WebhookHeaders,

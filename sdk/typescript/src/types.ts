@@ -1,3 +1,4 @@
+import type { OPERATIONS } from './operations.ts';
 import type { components, paths } from './schema.d.ts';
 
 /** Every shape of the API by its name: `Resources['VotingEvent']`. */
@@ -21,12 +22,12 @@ type Operation<M extends Method, P> = P extends keyof paths
     : never
   : never;
 
-type Content<Part> = Part extends { content: infer Contents } ? Contents[keyof Contents] : undefined;
+type ContentOf<Part> = Part extends { content: infer Contents } ? Contents[keyof Contents] : undefined;
 type BodyOf<Request> = [NonNullable<Request>] extends [never]
   ? { body?: undefined }
   : undefined extends Request
-    ? { body?: Content<NonNullable<Request>> }
-    : { body: Content<Request> };
+    ? { body?: ContentOf<NonNullable<Request>> }
+    : { body: ContentOf<Request> };
 
 export interface CallOptions {
   /** For POST. Left out: one is made, and used for all retries of this call. Give your own to repeat a call after a crash. */
@@ -46,12 +47,12 @@ export type Arguments<M extends Method, P> =
 type Success = 200 | 201 | 202 | 204;
 type AnswerOf<Responses> = [keyof Responses & Success] extends [never]
   ? unknown
-  : { [Status in keyof Responses & Success]: Content<Responses[Status]> }[keyof Responses & Success];
+  : { [Status in keyof Responses & Success]: ContentOf<Responses[Status]> }[keyof Responses & Success];
 
 /** What a call answers, as the reference shows it: `{ data }`, `{ data: […], nextCursor }`, a text, or undefined after 204. */
 export type Answer<M extends Method, P> = AnswerOf<Operation<M, P>['responses']>;
 
-interface AnyPage {
+export interface AnyPage {
   data: readonly unknown[];
   nextCursor: string | null;
 }
@@ -70,6 +71,42 @@ export interface Page<P> {
   /** Of lists that answer the newest rows: whether there are older ones. */
   readonly truncated?: boolean;
 }
+
+/** What a call comes to: await it for the answer alone. */
+export interface Call<A> extends Promise<A> {
+  /** The answer with its headers: for the request ID, the quota that is left, and whether it is that of an earlier call. */
+  withResponse(): Promise<{ readonly answer: A; readonly response: Response; readonly requestId: string }>;
+}
+
+/** The call of a list goes over its rows, too: `for await (const voter of voting.voters.list(event))`. */
+export type CallOf<M extends Method, P> = Call<Answer<M, P>> & (P extends ListPath ? Rows<M, P> : unknown);
+type Rows<M, P> = M extends 'get' ? AsyncIterable<Row<P>> : unknown;
+
+/** The values of a path, in its order. */
+type Values<P> = P extends `${string}{${string}}${infer Rest}` ? [string, ...Values<Rest>] : [];
+/** What a method takes after the values of its path: the body of a change, or the query of what is read or deleted. */
+type Content<I, Name extends string, Options> = Name extends keyof I
+  ? Record<never, never> extends Pick<I, Name>
+    ? [content?: I[Name], options?: Options]
+    : [content: I[Name], options?: Options]
+  : [content?: undefined, options?: Options];
+type MethodOf<M extends Method, P> = (
+  ...words: [
+    ...Values<P>,
+    ...(M extends 'get' | 'delete'
+      ? Content<Input<M, P>, 'query', CallOptions>
+      : Content<Input<M, P>, 'body', CallOptions & Partial<Pick<Input<M, P>, 'query'>>>),
+  ]
+) => CallOf<M, P>;
+type MethodOfCall<Named> = Named extends `${infer M extends Method} ${infer P}` ? MethodOf<M, P> : never;
+type Operations = typeof OPERATIONS;
+
+/** The operations by noun and verb: `voting.ballots.cast(event, body)`. */
+export type Nouns = {
+  readonly [Noun in keyof Operations]: {
+    readonly [Verb in keyof Operations[Noun]]: MethodOfCall<Operations[Noun][Verb]>;
+  };
+};
 
 /** A ballot, or `{ paymentAttemptId }` to finish a paid one. */
 export type CastBody = Input<'post', '/public/voting-events/{idOrCode}/ballot/cast'>['body'];

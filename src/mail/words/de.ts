@@ -14,6 +14,14 @@ export const de: MailWords = {
     use: 'Geben Sie ihn auf der Abstimmungsseite ein, mit oder ohne Striche. Er gehört nur Ihnen: Wer ihn hat, kann in Ihrem Namen abstimmen.',
     notAsked: 'Sie haben keinen Schlüssel angefordert? Dann brauchen Sie nichts zu tun.',
   },
+  letter: {
+    key: 'Ihr Wahlschlüssel',
+    voterId: (id) => `Wählernummer: ${id}`,
+    email: (address) => `E-Mail: ${address}`,
+    scan: 'Scannen und abstimmen',
+    page: (address) => `Die Abstimmungsseite: ${address}`,
+    opened: 'Kam dieser Brief geöffnet bei Ihnen an? Dann wenden Sie sich an die Veranstalter, bevor Sie abstimmen.',
+  },
   reminder: {
     subject: (title) => `Erinnerung: „${title}“`,
     intro: (title) => `dies ist eine Erinnerung an die Abstimmung, die ihre Veranstalter „${title}“ nennen.`,

@@ -14,6 +14,14 @@ export const en: MailWords = {
     use: 'Type it in on the voting page, with or without the dashes. It is yours alone: whoever has it can vote in your name.',
     notAsked: 'You did not ask for a key? Then you need not do anything.',
   },
+  letter: {
+    key: 'Your voter key',
+    voterId: (id) => `Voter ID: ${id}`,
+    email: (address) => `E-mail: ${address}`,
+    scan: 'Scan to vote',
+    page: (address) => `The voting page: ${address}`,
+    opened: 'Did this letter reach you opened? Then write to the organizers before you vote.',
+  },
   reminder: {
     subject: (title) => `Reminder: "${title}"`,
     intro: (title) => `this is a reminder of the voting event that its organizers call "${title}".`,

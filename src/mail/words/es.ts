@@ -14,6 +14,14 @@ export const es: MailWords = {
     use: 'Escríbala en la página de votación, con o sin guiones. Es solo suya: quien la tenga puede votar en su nombre.',
     notAsked: '¿No ha pedido ninguna clave? Entonces no tiene que hacer nada.',
   },
+  letter: {
+    key: 'Su clave de voto',
+    voterId: (id) => `Número de votante: ${id}`,
+    email: (address) => `Correo electrónico: ${address}`,
+    scan: 'Escanear para votar',
+    page: (address) => `La página de votación: ${address}`,
+    opened: '¿Le llegó esta carta abierta? Entonces escriba a los organizadores antes de votar.',
+  },
   reminder: {
     subject: (title) => `Recordatorio: «${title}»`,
     intro: (title) => `este es un recordatorio de la votación que sus organizadores llaman «${title}».`,

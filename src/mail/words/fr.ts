@@ -14,6 +14,14 @@ export const fr: MailWords = {
     use: 'Saisissez-la sur la page de vote, avec ou sans tirets. Elle est à vous seul : qui la possède peut voter en votre nom.',
     notAsked: 'Vous n’avez pas demandé de clé ? Alors vous n’avez rien à faire.',
   },
+  letter: {
+    key: 'Votre clé de vote',
+    voterId: (id) => `Identifiant d’électeur : ${id}`,
+    email: (address) => `E-mail : ${address}`,
+    scan: 'Scanner pour voter',
+    page: (address) => `La page de vote : ${address}`,
+    opened: 'Cette lettre vous est parvenue ouverte ? Écrivez aux organisateurs avant de voter.',
+  },
   reminder: {
     subject: (title) => `Rappel : « ${title} »`,
     intro: (title) => `ceci est un rappel du scrutin que ses organisateurs appellent « ${title} ».`,

@@ -30,6 +30,8 @@ export interface SheetOptions {
   readonly subject: string;
   /** When the document says it was made. */
   readonly madeAt: Date;
+  /** Lets go of each page with the next one: thousands fit into memory, and `finish` draws on the last alone. */
+  readonly letsGo?: boolean;
 }
 
 /**
@@ -54,7 +56,7 @@ export class Sheet {
     const settings = {
       size: PAPERS[options.paper],
       margins: { top: 0, bottom: 0, left: 0, right: 0 },
-      bufferPages: true,
+      bufferPages: options.letsGo !== true,
       pdfVersion: '1.7',
       subset: 'PDF/UA',
       tagged: true,

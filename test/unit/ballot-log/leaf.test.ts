@@ -65,15 +65,19 @@ test('the other leaves are canonical JSON of their fields', () => {
   const opened = encodeLeaf({
     ...{ v: 2, t: 'open', e: 'evt_1', at: 5, config: hash, end: null, closeDue: null, seed: hash },
     roll: { heads: 3, weight: '3.5' },
+    letters: 4,
   });
   expect(opened.toString()).toBe(
     written(
-      '{"at":5,"closeDue":null,"config":"HASH","e":"evt_1","end":null,"roll":{"heads":3,"weight":"3.5"},"seed":"HASH","t":"open","v":2}',
+      '{"at":5,"closeDue":null,"config":"HASH","e":"evt_1","end":null,"letters":4,"roll":{"heads":3,"weight":"3.5"},"seed":"HASH","t":"open","v":2}',
     ),
   );
   const changed = { heads: 3, weight: '3.5', identityChanges: 1, rollChanges: 2, seq: 1 };
   expect(encodeLeaf({ v: 2, t: 'roll', e: 'evt_1', at: 5, ...changed }).toString()).toBe(
     '{"at":5,"e":"evt_1","heads":3,"identityChanges":1,"rollChanges":2,"seq":1,"t":"roll","v":2,"weight":"3.5"}',
+  );
+  expect(encodeLeaf({ v: 2, t: 'letters', e: 'evt_1', n: 7 }).toString()).toBe(
+    '{"e":"evt_1","n":7,"t":"letters","v":2}',
   );
   const config = encodeLeaf({
     ...{ v: 2, t: 'config', e: 'evt_1', at: 5, config: hash, end: 6, closeDue: 7, confirmed: 8, seq: 1 },

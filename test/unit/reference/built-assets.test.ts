@@ -19,6 +19,7 @@ import { useFolder } from '#test/harness/use.ts';
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const SOURCES = ['package.json', 'package-lock.json', 'sandbox', 'scripts', 'sdk', 'src', 'verifier'];
 const TYPES = 'sdk/typescript/src/schema.d.ts';
+const OPERATIONS = 'sdk/typescript/src/operations.ts';
 
 const run = promisify(execFile);
 /** A checkout at a path of its own, in which nothing was built. */
@@ -40,6 +41,7 @@ const build = (...words: string[]) => start('scripts/build-assets.ts', ...words)
 const checkout = useFolder('voting-checkout-');
 for (const name of SOURCES) cpSync(path.join(ROOT, name), inCheckout(name), { recursive: true });
 rmSync(inCheckout(TYPES));
+rmSync(inCheckout(OPERATIONS));
 
 describe('the verifier and the SDK of a checkout', () => {
   test('are not built without the development dependencies, which one line asks for', async () => {
@@ -91,7 +93,7 @@ describe('the verifier and the SDK of a checkout', () => {
     for (const ended of await Promise.all([build(), build()]))
       expect(ended).toEqual({ code: 0, stdout: printed, stderr: '' });
     expect(readList(checkout)).toEqual(readList(ROOT));
-    for (const name of [TYPES, 'build/voting-verifier.mjs', 'build/verifier-page.js'])
+    for (const name of [TYPES, OPERATIONS, 'build/voting-verifier.mjs', 'build/verifier-page.js'])
       expect(readFileSync(inCheckout(name)).equals(readFileSync(path.join(ROOT, name)))).toBe(true);
     expect(readdirSync(inCheckout('build')).filter((name) => name.startsWith('.'))).toEqual([]);
   });

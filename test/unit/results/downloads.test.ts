@@ -171,6 +171,7 @@ describe('a table of results', () => {
         abstentions: 0,
         electorate: null,
         turnout: null,
+        lettersPrinted: 3,
         identityChanges: 2,
         rollChanges: 3,
         disclosure: null,

@@ -17,7 +17,7 @@ const FOUND_BY = new Map<string, string>([
   ['asOf', 'the moment of the answer'],
   ['stats.disclosure', 'what readers are shown while the event is open'],
   ...fields('close', '', 'votingEventId title final'),
-  ...fields('close', 'stats', 'electorate turnout identityChanges rollChanges'),
+  ...fields('close', 'stats', 'electorate turnout identityChanges lettersPrinted rollChanges'),
   ...fields('close', 'log', 'size rootHash'),
   ...fields(
     'close',

@@ -110,6 +110,8 @@ export const OLD_FORMS: Readonly<Record<string, OldForm>> = {
     ...{ v: 2, t: 'config', at: 2, config: fieldsOf(first)['config'], ...ENDS, seq: 1 },
   }),
   'an opening without an end': rewrite({ open: ({ end: _, ...others }) => others }),
+  'an opening without a count of letters': rewrite({ open: ({ letters: _, ...others }) => others }),
+  'a letters leaf of version 1': insert(1, { t: 'letters', n: 1 }),
   'a void leaf of version 1': insert(BALLOTS + 1, { t: 'void', h: fieldsOf(ballot)['h'], index: 1 }),
   'a roll leaf of version 1': insert(1, {
     ...{ t: 'roll', at: 2, heads: 9, weight: '9', identityChanges: 0, rollChanges: 0, seq: 1 },

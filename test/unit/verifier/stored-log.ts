@@ -153,7 +153,7 @@ function openLeaf(ballots: readonly StoredBallot[], tieSeed: string, type: Type)
   const { heads, weight } = electorateOf(ballots, type) ?? {};
   const roll = heads === undefined || weight === undefined ? null : { heads, weight };
   const config = hashOfJson(configurationOf(type));
-  return encodeLeaf({ v: 2, t: 'open', e: EVENT, at: 1, config, ...ENDS, seed: hashOfSeed(tieSeed), roll });
+  return encodeLeaf({ v: 2, t: 'open', e: EVENT, at: 1, config, ...ENDS, seed: hashOfSeed(tieSeed), roll, letters: 0 });
 }
 
 /** Of a log: its ballots, those among them that count, and the root before its close. */
@@ -190,7 +190,7 @@ function countResults({ ballots, counted, seed, root, type }: Counting) {
       ...{ ballots: counted.length, entries: sum(counted.map(({ votes }) => votes.length)), abstentions: 0 },
       electorate: electorate === null ? null : microToNumber(electorate.micro),
       turnout: electorate === null ? null : shareOf(weightOf(counted), electorate.micro),
-      ...{ identityChanges: 0, rollChanges: 0, disclosure: null },
+      ...{ identityChanges: 0, rollChanges: 0, lettersPrinted: 0, disclosure: null },
     },
     positions: JSON.parse(JSON.stringify(reports)),
     ...{ afterReversals: null, byGroup: [] as CloseContent['byGroup'] },

@@ -6,6 +6,7 @@ import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { signLogPromise } from '#src/ballot-log/promise-leaf.ts';
 import { createNoteSigner } from '#src/ballot-log/signed-note.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
+import { sortedJson } from '../../../verifier/json.ts';
 import { verifyLog } from '../../../verifier/verify-log.ts';
 import {
   CLOSED_AT,
@@ -388,6 +389,28 @@ describe('the verifier', () => {
       expect(await leavesCheck(...wrong)).toBe('failed');
     for (const wrong of [3, {}, { heads: 3 }, { heads: 3, weight: 'many' }])
       expect(await leavesCheck(open(wrong))).toBe('failed');
+  });
+
+  test('counts the letters that were printed, and takes no count that falls', async () => {
+    const first = JSON.parse(String(at(storeLog([]).entries, 0)));
+    const open = (letters: unknown) => encodeLeaf({ ...first, letters });
+    const letters = (n: unknown, more: object = {}) =>
+      Buffer.from(sortedJson({ v: 2, t: 'letters', e: EVENT, n, ...more }));
+    const read = async (...entries: Buffer[]) => {
+      const { checks, lettersPrinted } = await verify({ ...storeLog([]), entries, checkpoint: signHead(entries) });
+      return [checks.find(({ name }) => name === 'leaves')?.status, lettersPrinted];
+    };
+    expect(await read(open(0))).toEqual(['verified', 0]);
+    expect(await read(open(3), letters(5), letters(9))).toEqual(['verified', 9]);
+    for (const wrong of [
+      [open(-1)],
+      [open('3')],
+      [open(3), letters(2)],
+      [open(3), letters(5), letters(4)],
+      [open(3), letters('5')],
+      [open(3), letters(5, { at: 1 })],
+    ])
+      expect(await read(...wrong)).toEqual(['failed', null]);
   });
 
   test('shows whether a promise to a voter was kept', async () => {

@@ -1,3 +1,6 @@
+import path from 'node:path';
+import type { Mutant } from './copy-project.ts';
+
 /** One wrong rule: a text of a file of src/tally, which must stand there once, and what it is replaced by. */
 type Slip = readonly [name: string, find: string, replace: string];
 
@@ -239,7 +242,6 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
   ],
 };
 
-export const MUTANTS = Object.entries(SLIPS).flatMap(([file, slips]) =>
-  slips.map(([name, find, replace]) => ({ name, file, find, replace })),
+export const MUTANTS: readonly Mutant[] = Object.entries(SLIPS).flatMap(([file, slips]) =>
+  slips.map(([name, find, replace]) => ({ name, file: path.join('src/tally', file), find, replace })),
 );
-export type Mutant = (typeof MUTANTS)[number];

@@ -1,0 +1,41 @@
+import type { Transaction } from '#src/database/client.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { type LockedEvent, noteInEvent } from '#src/voting-events/repository.ts';
+import { lettersOf } from '#src/voting-events/voting-event.ts';
+import type { RecordDeps } from '#src/webhooks/record-event.ts';
+import { recordCheckpoint } from './checkpoint.ts';
+import type { CheckpointMemory } from './checkpoint-memory.ts';
+import { encodeLeaf } from './leaf.ts';
+import { countQueue, lockHead, updateHead } from './repository.ts';
+import { requireUndisputed } from './require-undisputed.ts';
+import type { NoteSigner } from './signed-note.ts';
+import { appendLeaves } from './tree-store.ts';
+
+interface LetterDeps extends RecordDeps {
+  readonly secrets: Secrets;
+  readonly logKey: NoteSigner;
+  readonly checkpoints: CheckpointMemory;
+}
+
+/**
+ * Counts letters that were printed, in the log too where there is one (completions 10.9): who prints could vote in the voters' place.
+ * Call with the sequencer waited for, and then the event locked. @throws LogSetBack where the log is disputed
+ */
+export async function recordLetters(
+  tx: Transaction,
+  deps: LetterDeps,
+  event: LockedEvent,
+  printed: number,
+): Promise<void> {
+  const n = lettersOf(event) + printed;
+  const counted = event.rehearsalSince === null ? { lettersPrinted: n } : { rehearsalLetters: n };
+  await noteInEvent(tx, deps.secrets, event, counted);
+  const head = await lockHead(tx, event.id);
+  // The `open` leaf will say it.
+  if (head === undefined) return;
+  await requireUndisputed(deps, tx, event.id, head);
+  await appendLeaves(tx, event.id, head.frontier, [encodeLeaf({ v: 2, t: 'letters', e: event.id, n })]);
+  await updateHead(tx, event.id, head);
+  const confirmed = head.ballots + (await countQueue(tx, event.id));
+  await recordCheckpoint(tx, deps, event, head.frontier, confirmed);
+}

@@ -1,0 +1,90 @@
+import { rename, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import type { PathClient, Resources } from '#sdk/index.ts';
+import { type Answer, type Cli, commandLine } from './cli.ts';
+import { nameUnreachable } from './notify-voters.ts';
+import { NO_PROGRESS, showProgress } from './progress.ts';
+import { listenForStop } from './stop-signal.ts';
+
+type Letters = Resources['Letters'];
+
+interface PrintOptions {
+  readonly event: string;
+  readonly audience: 'without_email' | 'all';
+  readonly paper: 'a4' | 'letter';
+  readonly beforeOpening?: boolean;
+  /** Where the files go. */
+  readonly folder?: string;
+}
+
+/** How often the service is asked how far it is, milliseconds. */
+const PAUSE_MS = 1_000;
+/** A letter is enough to vote: only the owner of the file reads it. */
+const PRIVATE = 0o600;
+
+async function waitForEnd(
+  cli: Pick<Cli, 'json'>,
+  client: PathClient,
+  at: { readonly idOrCode: string; readonly id: string },
+): Promise<Letters> {
+  const read = async (): Promise<Letters> =>
+    (await client.get('/voting-events/{idOrCode}/letters/{id}', { path: at })).data;
+  let row = await read();
+  const bar = cli.json() ? NO_PROGRESS : showProgress(row.total, row.done, 'letters');
+  const stop = listenForStop();
+  try {
+    while (row.finishedAt === null && !stop.stopped) {
+      await stop.sleep(PAUSE_MS);
+      row = await read();
+      bar.update(row.done, '');
+    }
+    return row;
+  } finally {
+    bar.stop();
+    stop.release();
+  }
+}
+
+/**
+ * Has letters with voter keys printed, waits for them, and saves their files (completions 10.9).
+ * @param clients for the request, and for what outlives a restart of the service @throws VotingServiceError; faults of files
+ */
+export async function printLetters(
+  cli: Pick<Cli, 'json'>,
+  [client, patient]: readonly [PathClient, PathClient],
+  { event: reference, audience, paper, beforeOpening, folder = '.' }: PrintOptions,
+): Promise<Answer> {
+  const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: reference } });
+  const body = { audience, paper, ...(beforeOpening === true ? { beforeOpening } : {}) };
+  const place = { idOrCode: event.id };
+  const { data: ordered } = await client.post('/voting-events/{idOrCode}/voters/letters', { path: place, body });
+  const at = { ...place, id: ordered.id };
+  const row = await waitForEnd(cli, patient, at);
+  if (row.finishedAt === null)
+    return { value: row, next: [`Not waited for the end. The letters wait for 24 hours under the ID ${row.id}.`] };
+  const files: string[] = [];
+  for (const { number } of row.files) {
+    const file = path.resolve(folder, `${event.code}-letters-${number}.pdf`);
+    // Before the download, which comes once: a folder that takes no file must not cost the letters.
+    await writeFile(`${file}.part`, '', { mode: PRIVATE });
+    const answer = await patient.fetch('get', '/voting-events/{idOrCode}/letters/{id}/pdf', {
+      path: at,
+      query: { file: number },
+    });
+    await writeFile(`${file}.part`, Buffer.from(await answer.arrayBuffer()));
+    await rename(`${file}.part`, file);
+    files.push(file);
+  }
+  return {
+    value: { id: row.id, votingEventId: event.id, letters: row.total, files },
+    next: [
+      ...(files.length === 0
+        ? ['No letter was due: nobody is in this audience.']
+        : [
+            'Print the files, fold each page in three so that the name shows in the window, and delete the files.',
+            `Letters that got lost: print all again, which ends the keys of these: ${commandLine(`voters letters --event ${event.code}`)}`,
+          ]),
+      ...(await nameUnreachable(patient, event)),
+    ],
+  };
+}

@@ -1,0 +1,210 @@
+import type { Hono, MiddlewareHandler } from 'hono';
+import { matchedRoutes } from 'hono/route';
+import type { RouterRoute } from 'hono/types';
+import { monotonicMs } from '#src/platform/clock.ts';
+import { ApiError, badRequest, notFound } from '#src/platform/errors.ts';
+import { isKeyless } from './caller.ts';
+import type { Env, RequestContext, Service } from './env.ts';
+import type { JsonObject } from './json/strict-json.ts';
+import { type Load, urgencyOf } from './load.ts';
+import { METHODS, type Operation } from './operation.ts';
+import { OPEN_REQUESTS_PER_MINUTE, type RateLimiter, tooManyRequests } from './rate-limit.ts';
+import { readJsonBody } from './read-body.ts';
+import {
+  announcesBody,
+  answerHeaders,
+  checkContentType,
+  ownRequestId,
+  parseIdempotencyKey,
+} from './request-headers.ts';
+import { RequestLife } from './request-life.ts';
+import { parseRequestTarget } from './request-target.ts';
+import { requireRole } from './role.ts';
+
+/**
+ * Gives every request what it has however it is answered: an ID, the safe headers of its answer, its address taken apart.
+ * @param secure served over https: browsers are asked to stay there
+ */
+export function startRequest(service: Service, newRequestId: () => string, secure: boolean): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const { rawHeaders, url, socket } = c.env.incoming;
+    const requestId = ownRequestId(rawHeaders) ?? newRequestId();
+    c.set('service', service);
+    c.set('requestId', requestId);
+    const life = new RequestLife(c.env);
+    c.set('life', life);
+    c.set('known', { address: socket.remoteAddress });
+    c.set('headers', answerHeaders(requestId, secure));
+    // Headers and target were checked before the app was called (`listen`): what comes here is well-formed.
+    c.set('requestTarget', parseRequestTarget(url ?? ''));
+    try {
+      await next();
+    } finally {
+      life.handled();
+    }
+  };
+}
+
+/**
+ * Stands behind the operations of an address whose last part another address takes for a parameter:
+ * `GET /voters/batch` asks for no voter `batch`.
+ */
+export const noOtherMethod: MiddlewareHandler<Env> = async (_c, next) => next();
+
+/**
+ * Finds what a request asks for.
+ * @param operations called once everything is mounted
+ * @throws ApiError 404 for an unknown address, 400 with `Allow` for another method
+ */
+export function findOperation(
+  { router }: Hono<Env>,
+  operations: () => ReadonlyMap<RouterRoute, Operation>,
+): MiddlewareHandler<Env> {
+  const firstOf = (routes: readonly RouterRoute[]): Operation | undefined => {
+    const route = routes.find((one) => operations().has(one) || one.handler === noOtherMethod);
+    return route && operations().get(route);
+  };
+  const takes = (method: string, path: string): boolean =>
+    firstOf(router.match(method, path)[0].map(([[, route]]) => route)) !== undefined;
+  return (c, next) => {
+    const operation = firstOf(matchedRoutes(c));
+    if (operation === undefined) {
+      const methods = METHODS.filter((method) => takes(method, c.req.path));
+      if (methods.length === 0) throw notFound();
+      const allow = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])).join(', ');
+      c.get('headers')['Allow'] = allow;
+      throw badRequest(`This address takes ${allow}, not ${c.req.method}.`, { allow });
+    }
+    c.set('operation', operation);
+    return next();
+  };
+}
+
+/** Refuses what there is no time for, before anything is done for it. @throws ApiError 500, reason `overloaded` */
+export function shedLoad(load: Load): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const operation = c.get('operation');
+    if (operation.unlimited === true) {
+      await next();
+      return;
+    }
+    const stay = load.enter(urgencyOf(operation));
+    c.get('life').entered(stay);
+    try {
+      await next();
+    } finally {
+      stay.leave();
+    }
+  };
+}
+
+/** Open requests of one address that may come at once. */
+const OPEN_BURST = 20;
+const FROM_ADDRESS = 'Too many requests from this address.';
+
+/** @returns the seconds to wait where the address has used up its quota */
+const takeFromAddress = (rateLimiter: RateLimiter, address: string | undefined): number | undefined =>
+  rateLimiter.take(`open:${address}`, OPEN_REQUESTS_PER_MINUTE, monotonicMs(), OPEN_BURST).retryAfterSeconds;
+
+/**
+ * Limits requests by their key, those without one by their address. A log key is in the hands of many voters: each address
+ * has its own share as well, so that one of them does not use up the key for all. @throws ApiError 429 `rate_limited`
+ */
+export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
+  return (c, next) => {
+    const { scope, unlimited, requestsPerMinute: own, operationId } = c.get('operation');
+    if (scope !== 'none' && !isKeyless(c.get('caller'))) {
+      const { keyId, requestsPerMinute, scopes } = c.get('caller');
+      const busy = scopes.includes('log') ? takeFromAddress(rateLimiter, c.get('known').address) : undefined;
+      const state = rateLimiter[busy === undefined ? 'take' : 'look'](keyId, requestsPerMinute, monotonicMs());
+      const headers = c.get('headers');
+      headers['X-RateLimit-Limit'] = String(state.limit);
+      headers['X-RateLimit-Remaining'] = String(state.remaining);
+      headers['X-RateLimit-Reset'] = String(state.resetSeconds);
+      if (busy !== undefined) throw tooManyRequests(busy, FROM_ADDRESS);
+      if (state.retryAfterSeconds !== undefined)
+        throw tooManyRequests(state.retryAfterSeconds, 'The request limit of this key is reached.');
+    } else if (unlimited !== true) {
+      const { address } = c.get('known');
+      const retryAfterSeconds =
+        own === undefined
+          ? takeFromAddress(rateLimiter, address)
+          : rateLimiter.take(`open:${operationId}:${address}`, own, monotonicMs()).retryAfterSeconds;
+      if (retryAfterSeconds !== undefined) throw tooManyRequests(retryAfterSeconds, FROM_ADDRESS);
+    }
+    return next();
+  };
+}
+
+/**
+ * Refuses requests without a key to operations that answer them for some events alone, in the words for every missing key:
+ * nothing shows whether the event is there. They were counted by their address before.
+ * @param admit finds the event that the path names. @throws ApiError 401 `unauthorized` from there
+ */
+export function admitKeyless(admit: (idOrCode: string) => Promise<unknown>): MiddlewareHandler<Env> {
+  return async (c, next) => {
+    const { keyless, path } = c.get('operation');
+    if (keyless === true && isKeyless(c.get('caller'))) {
+      const place = path.slice(1).split('/').indexOf(':idOrCode');
+      await admit(c.get('requestTarget').segments[place] ?? '');
+    }
+    await next();
+  };
+}
+
+/** Refuses keys that lack the scope of the operation. @throws ApiError 403 `insufficient_scope` */
+export const checkScope: MiddlewareHandler<Env> = (c, next) => {
+  const { scope } = c.get('operation');
+  // A request without a key was admitted as it is, or refused.
+  if (scope === 'none' || scope === 'any' || isKeyless(c.get('caller'))) return next();
+  const { scopes: granted } = c.get('caller');
+  const needed = typeof scope === 'string' ? [scope] : scope;
+  if (!granted.some((one) => needed.includes(one)))
+    throw new ApiError('insufficient_scope', `This key lacks the scope ${needed.join(' or ')}.`, {
+      required: scope,
+      granted,
+    });
+  return next();
+};
+
+/** Refuses a body where none belongs or of another type, and a bad Idempotency-Key. @throws ApiError 400 `bad_request` */
+export const checkHeaders: MiddlewareHandler<Env> = (c, next) => {
+  const { method, bytes } = c.get('operation');
+  const { rawHeaders } = c.env.incoming;
+  if (bytes === undefined) {
+    if (method === 'POST') c.set('idempotencyKey', parseIdempotencyKey(rawHeaders));
+    if (announcesBody(rawHeaders)) {
+      if (method === 'GET' || method === 'DELETE') throw badRequest(`A ${method} request takes no body.`);
+      checkContentType(rawHeaders);
+    }
+  }
+  return next();
+};
+
+/**
+ * Finds what the path names, as far as the caller may see it (404), and checks the caller's role in it (403): all that is
+ * answered before the body is looked at (completions 1.6).
+ */
+export function findTarget<Target>(
+  find: (c: RequestContext) => Promise<Target>,
+): MiddlewareHandler<Env & { Variables: { target: Target } }> {
+  return async (c, next) => {
+    const target = await find(c);
+    requireRole(c.get('operation').role, target);
+    c.set('target', target);
+    await next();
+  };
+}
+
+/**
+ * Asks what the plan must allow for the body that was sent, before the body is judged (completions 1.6).
+ * @param check @throws ApiError 403 `plan_feature`
+ */
+export function requirePlan<Target>(
+  check: (target: Target, raw: JsonObject) => void,
+): MiddlewareHandler<Env & { Variables: { target: Target } }> {
+  return async (c, next) => {
+    check(c.get('target'), (await readJsonBody(c))?.value ?? {});
+    await next();
+  };
+}

@@ -1,0 +1,222 @@
+import { setImmediate } from 'node:timers/promises';
+import encodeQR from 'qr';
+import { type Language, mailWords } from '#src/mail/mail-words.ts';
+import { reportWords } from '#src/results/report/report-words.ts';
+import { ACCENT, INK, MUTED, PALE, RULE, Sheet, type SheetOptions, WARNING } from '#src/results/report/sheet.ts';
+import { isolate } from '#src/results/report/text-runs.ts';
+import { lineHeight, type TextStyle } from '#src/results/report/text-setter.ts';
+
+/** What one letter says to its voter. */
+export interface Letter {
+  readonly name: string;
+  readonly key: string;
+  /** What is sent with the key. */
+  readonly identity: { readonly kind: 'voterId' | 'email'; readonly value: string };
+  /** The voting page with the voter's own fragment; null where the event has none. */
+  readonly link: string | null;
+}
+
+/** What the thread is sent. */
+export interface LetterOrder {
+  readonly paper: SheetOptions['paper'];
+  readonly language: Language;
+  readonly title: string;
+  readonly author: string;
+  readonly madeAt: number;
+  readonly rehearsal: boolean;
+  /** Sentences that say when voting begins and ends. */
+  readonly times: readonly string[];
+  readonly contactEmail: string | null;
+  readonly letters: readonly Letter[];
+}
+
+const mm = (millimetres: number): number => (millimetres * 72) / 25.4;
+
+/**
+ * Where the paper is folded, and what the window of an envelope shows wherever in it the folded letter lies: DIN 5008 form B in a DL
+ * envelope (5 mm of play), a sheet in thirds in a No. 10 envelope (0.46 in of play).
+ */
+const FORMATS = {
+  a4: { folds: [mm(105), mm(210)], window: { x: mm(25), y: mm(58), width: mm(80), height: mm(31) } },
+  letter: { folds: [264, 528], window: { x: 74, y: 181, width: 300, height: 46 } },
+} as const;
+
+const FOLD_MARK = { from: 12, to: 24 } as const;
+const BELOW_FOLD = 22;
+const ADDRESS: TextStyle = { size: 12, color: INK };
+const SMALLEST = 6;
+const GAP = 7;
+const KEY_PADDING = 12;
+const QR_LEAST = mm(34);
+/** Cameras read modules from this size on. */
+const QR_MODULE = 1.25;
+/** What the densest code holds, with some room. */
+const QR_MOST_BYTES = 2_900;
+/** A link that no camera reads from paper any more may take this many lines. */
+const MOST_LINES = 4;
+
+/** A part of the text below the fold: its lines at a scale, and what draws it. */
+interface Block {
+  readonly height: number;
+  draw(y: number): void;
+}
+
+/** The lines that fit into a height, the last one cut where there are more. */
+function cutLines(sheet: Sheet, text: string, style: TextStyle, width: number, most: number): string[] {
+  const lines = sheet.text.lines(text, style, width);
+  const last = lines[most - 1];
+  if (lines.length <= most || last === undefined) return lines;
+  return [...lines.slice(0, most - 1), sheet.text.cut(`${last}…`, style, width)];
+}
+
+/** Name and identity, in letters as large as the window allows. */
+function drawAddress(sheet: Sheet, order: LetterOrder, { name, identity }: Letter): void {
+  const { x, y, width, height } = FORMATS[order.paper].window;
+  const below = mailWords(order.language).letter[identity.kind](isolate(identity.value));
+  let size = ADDRESS.size;
+  for (;;) {
+    const [bold, plain] = [
+      { ...ADDRESS, size, bold: true },
+      { ...ADDRESS, size: size * 0.85, color: MUTED },
+    ];
+    const [lines, more] = [sheet.text.lines(name, bold, width), sheet.text.lines(below, plain, width)];
+    if (lines.length * lineHeight(bold) + more.length * lineHeight(plain) > height && size > SMALLEST) {
+      size -= 0.5;
+      continue;
+    }
+    const room = Math.floor(height / lineHeight(bold));
+    const shown = cutLines(sheet, name, bold, width, Math.max(1, room - 1));
+    sheet.content('P', () => sheet.box(shown, x, y, width, bold));
+    const from = y + shown.length * lineHeight(bold);
+    const left = Math.max(1, Math.floor((y + height - from) / lineHeight(plain)));
+    sheet.content('P', () => sheet.box(cutLines(sheet, below, plain, width, left), x, from, width, plain));
+    return;
+  }
+}
+
+function drawFolds(sheet: Sheet, order: LetterOrder): void {
+  sheet.artifact(() => {
+    for (const y of FORMATS[order.paper].folds)
+      sheet.doc.lineWidth(0.5).strokeColor(RULE).moveTo(FOLD_MARK.from, y).lineTo(FOLD_MARK.to, y).stroke();
+  });
+}
+
+const paragraph = (sheet: Sheet, text: string, style: TextStyle, most: number, type = 'P'): Block => {
+  const lines = cutLines(sheet, text, style, sheet.width, most);
+  return {
+    height: lines.length * lineHeight(style) + GAP,
+    draw: (y) => sheet.content(type, () => sheet.box(lines, sheet.left, y, sheet.width, style)),
+  };
+};
+
+/** The modules of a code row by row, with its quiet zone; undefined where the text is too long for one. */
+export function modulesOf(link: string): readonly (readonly boolean[])[] | undefined {
+  if (Buffer.byteLength(link) > QR_MOST_BYTES) return undefined;
+  const ecc = Buffer.byteLength(link) > QR_MOST_BYTES / 4 ? 'low' : 'medium';
+  return encodeQR(link, 'raw', { ecc, encoding: 'byte', border: 4 });
+}
+
+function drawCode(sheet: Sheet, modules: readonly (readonly boolean[])[], x: number, y: number, side: number): void {
+  const step = side / modules.length;
+  sheet.doc.rect(x, y, side, side).fill('#ffffff');
+  modules.forEach((row, top) => {
+    for (let at = 0; at < row.length; at += 1) {
+      if (row[at] !== true) continue;
+      const from = at;
+      while (row[at + 1] === true) at += 1;
+      // A hair more than its height: no light line stands between two rows.
+      sheet.doc.rect(x + from * step, y + top * step, (at - from + 1) * step, step * 1.02);
+    }
+  });
+  sheet.doc.fill('#000000');
+}
+
+/** The key in a box, what is sent with it, and the code beside. */
+function keyBlock(sheet: Sheet, order: LetterOrder, { key, identity, link }: Letter, size: number): Block {
+  const words = mailWords(order.language).letter;
+  const modules = link === null ? undefined : modulesOf(link);
+  const side = modules === undefined ? 0 : Math.max(QR_LEAST, modules.length * QR_MODULE);
+  const caption = { size: size * 0.8, color: MUTED };
+  const scan = modules === undefined ? [] : sheet.text.lines(words.scan, caption, side);
+  const width = sheet.width - 2 * KEY_PADDING - (side === 0 ? 0 : side + 2 * KEY_PADDING);
+  const large = { size: size * 1.9, bold: true, color: ACCENT };
+  // Where the code is wide, the key still stands in one line.
+  const keyStyle = { ...large, size: large.size * Math.min(1, width / sheet.text.width(key, large)) };
+  const style = { size, color: INK };
+  const named = sheet.text.lines(words[identity.kind](isolate(identity.value)), style, width);
+  const text = lineHeight(caption) + lineHeight(keyStyle) + GAP + named.length * lineHeight(style);
+  const inner = Math.max(text, side + scan.length * lineHeight(caption));
+  const draw = (top: number): void => {
+    sheet.artifact(() => sheet.doc.rect(sheet.left, top, sheet.width, inner + 2 * KEY_PADDING).fill(PALE));
+    const [x, y] = [sheet.left + KEY_PADDING, top + KEY_PADDING];
+    sheet.content('P', () => sheet.box([words.key], x, y, width, caption));
+    const keyTop = y + lineHeight(caption);
+    sheet.content('P', () => sheet.box([key], x, keyTop, width, keyStyle));
+    sheet.content('P', () => sheet.box(named, x, keyTop + lineHeight(keyStyle) + GAP, width, style));
+    if (modules === undefined) return;
+    const right = sheet.left + sheet.width - KEY_PADDING - side;
+    sheet.content('Figure', () => drawCode(sheet, modules, right, y, side), { alt: words.scan });
+    sheet.content('P', () => sheet.box(scan, right, y + side, side, caption, 'center'));
+  };
+  return { height: inner + 2 * KEY_PADDING + GAP, draw };
+}
+
+/** Everything below the first fold, in a size. */
+function blocksOf(sheet: Sheet, order: LetterOrder, letter: Letter, size: number): Block[] {
+  const words = mailWords(order.language);
+  const body = { size, color: INK };
+  const title = isolate(order.title);
+  const page = letter.link?.split('#')[0];
+  const say = (text: string, style: TextStyle = body): Block => paragraph(sheet, text, style, MOST_LINES);
+  return [
+    ...(order.rehearsal ? [say(words.rehearsal, { ...body, bold: true, color: WARNING })] : []),
+    paragraph(sheet, words.key.subject(title), { size: size * 1.4, bold: true, color: INK }, MOST_LINES, 'H1'),
+    say(words.hello(isolate(letter.name))),
+    say(words.key.intro(title)),
+    keyBlock(sheet, order, letter, size),
+    say(words.key.use),
+    ...(page === undefined ? [] : [say(words.letter.page(page))]),
+    ...order.times.map((time) => say(time)),
+    ...(order.contactEmail === null ? [] : [say(words.contact(order.contactEmail))]),
+    say(words.letter.opened, { ...body, color: MUTED }),
+  ];
+}
+
+function drawLetter(sheet: Sheet, order: LetterOrder, letter: Letter): void {
+  drawFolds(sheet, order);
+  drawAddress(sheet, order, letter);
+  const top = (FORMATS[order.paper].folds[0] ?? 0) + BELOW_FOLD;
+  for (let size = 10.5; ; size -= 0.75) {
+    const blocks = blocksOf(sheet, order, letter, size);
+    const height = blocks.reduce((sum, block) => sum + block.height, 0);
+    if (top + height > sheet.doc.page.height - BELOW_FOLD && size > SMALLEST) continue;
+    let y = top;
+    for (const block of blocks) {
+      block.draw(y);
+      y += block.height;
+    }
+    return;
+  }
+}
+
+const TURN = 20;
+
+/** In the thread: letters as a tagged PDF, one page a voter. */
+export async function work(order: LetterOrder): Promise<Uint8Array<ArrayBuffer>> {
+  const words = mailWords(order.language);
+  const sheet = new Sheet({
+    paper: order.paper,
+    words: reportWords(order.language),
+    title: words.key.subject(order.title),
+    author: order.author,
+    subject: words.key.subject(order.title),
+    madeAt: new Date(order.madeAt),
+    letsGo: true,
+  });
+  for (const [index, letter] of order.letters.entries()) {
+    if (index % TURN === 0) await setImmediate();
+    if (index > 0) sheet.newPage();
+    sheet.group('Sect', () => drawLetter(sheet, order, letter));
+  }
+  return sheet.finish(() => undefined);
+}

@@ -1,0 +1,132 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout } from 'node:timers/promises';
+import { recordChange } from '#src/accounts/changes.ts';
+import { inTransaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
+import type { RequestContext } from '#src/http/env.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { summariseFault } from '#src/platform/log.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import {
+  beginReading,
+  deleteParts,
+  isGenuineRun,
+  type LetterRun,
+  lockLetters,
+  partPlace,
+  readPart,
+  requireReadable,
+  updateLetters,
+} from './letter-run.ts';
+
+/** A file to be handed out. */
+export interface LetterFile {
+  readonly event: VotingEvent;
+  readonly run: LetterRun;
+  readonly number: number;
+  /** The key that asked for it. */
+  readonly keyId: string;
+}
+
+type HandOutDeps = Pick<Deps, 'db' | 'log' | 'secrets' | 'ballotKeys' | 'ids' | 'clock'>;
+
+/**
+ * The last bytes go out in small pieces with pauses between, and the mark is made before the last piece: a file without it is no PDF.
+ * Buffers take a whole small file at once, whether it is read or not. A receiver that has gone answers the first piece after that with a
+ * reset, on which the second one fails; one that has only closed its side goes on reading.
+ */
+const PROBES = 4;
+const PROBE_BYTES = 64;
+const PROBE_MS = 150;
+
+/**
+ * Hands out a file of letters, once: it is marked as downloaded before its last bytes leave, and dropped when they have left. A
+ * download that is cut off before takes the mark back. @throws ApiError 409 as `requireReadable` says
+ */
+export async function handOut(
+  deps: HandOutDeps,
+  c: RequestContext,
+  file: LetterFile,
+): Promise<{ open: () => AsyncIterable<Uint8Array> }> {
+  const own = await deps.ballotKeys.find(file.event);
+  if (own === undefined) throw refuse('letters_dropped');
+  return { open: () => readFile(deps, c, own, file) };
+}
+
+async function* readFile(
+  deps: HandOutDeps,
+  c: RequestContext,
+  own: Secrets,
+  file: LetterFile,
+): AsyncGenerator<Uint8Array> {
+  const { run, number } = file;
+  const { gone } = c.get('life');
+  const reader = randomUUID();
+  const parts = await beginReading(deps.db, run, number, reader);
+  if (parts === 0) throw refuse('letters_dropped');
+  for (let part = 0; part < parts; part += 1) {
+    const sealed = await readPart(deps.db, run, number, part, reader);
+    if (sealed === undefined) throw new Error('another download of these letters has begun');
+    const bytes = own.open(sealed, partPlace(run, number, part, parts));
+    if (part < parts - 1) {
+      yield bytes;
+      continue;
+    }
+    const last = Math.max(0, bytes.length - (PROBES + 1) * PROBE_BYTES);
+    yield bytes.subarray(0, last);
+    for (let at = last; at < last + PROBES * PROBE_BYTES; at += PROBE_BYTES) {
+      await setTimeout(PROBE_MS, undefined, { signal: gone });
+      yield bytes.subarray(at, at + PROBE_BYTES);
+    }
+    await setTimeout(PROBE_MS, undefined, { signal: gone });
+    await mark(deps, file, await readNow(deps.db));
+    endWith(deps, c, file);
+    yield bytes.subarray(last + PROBES * PROBE_BYTES);
+  }
+}
+
+/** @param at when it was downloaded; undefined takes the mark back */
+async function mark(
+  deps: HandOutDeps,
+  { event, run, number, keyId }: LetterFile,
+  at: number | undefined,
+): Promise<void> {
+  await inTransaction(deps.db, async (tx) => {
+    const now = await lockLetters(tx, run.votingEventId, run.id);
+    if (now === undefined || !isGenuineRun(deps.secrets, now)) throw refuse('rows_disagree');
+    const { [String(number)]: before, ...others } = now.downloads;
+    if (at === undefined) return updateLetters(tx, deps.secrets, now, { downloads: others });
+    if (before !== undefined) throw refuse('already_downloaded');
+    requireReadable(now, number, at);
+    await updateLetters(tx, deps.secrets, now, { downloads: { ...others, [String(number)]: at } });
+    await recordChange(tx, deps, {
+      accountId: event.accountId,
+      votingEventId: event.id,
+      keyId,
+      action: 'letters.downloaded',
+      resource: run.id,
+      after: { file: number },
+    });
+  });
+}
+
+/** Drops the file when the answer was sent; where it broke off, the file may be asked for again. */
+function endWith(deps: HandOutDeps, c: RequestContext, file: LetterFile): void {
+  const { outgoing } = c.env;
+  const end = async (): Promise<void> => {
+    if (outgoing.writableFinished) await deleteParts(deps.db, file.run.votingEventId, file.run.id, file.number);
+    else await mark(deps, file, undefined);
+  };
+  const close = (): void => {
+    end().catch((fault: unknown) =>
+      deps.log.error(
+        { run: file.run.id, fault: summariseFault(fault) },
+        'the end of a download of letters was not noted',
+      ),
+    );
+  };
+  if (outgoing.destroyed) close();
+  else outgoing.once('close', close);
+}

@@ -1,0 +1,208 @@
+import { Hono } from 'hono';
+import { z } from 'zod';
+import { recordChange } from '#src/accounts/changes.ts';
+import { isKeyGood } from '#src/accounts/repository.ts';
+import type { Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { type Answer, ok, redirect } from '#src/http/answer.ts';
+import { change } from '#src/http/answer-once.ts';
+import { answersFile, answersOne, answersRedirect } from '#src/http/answer-shapes.ts';
+import { body } from '#src/http/body.ts';
+import type { Env } from '#src/http/env.ts';
+import { findTarget, noOtherMethod } from '#src/http/middleware.ts';
+import { operation } from '#src/http/operation.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
+import { answer, costly } from '#src/http/send.ts';
+import { enqueue } from '#src/jobs/queue.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { openLink, signLink } from '#src/results/download-link.ts';
+import { countLetters } from '#src/voters/print-keys.ts';
+import { findAccess, loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
+import { refuseForged } from '#src/voting-events/forged-rows.ts';
+import { requireMailable } from '#src/voting-events/life.ts';
+import { lockEvent } from '#src/voting-events/repository.ts';
+import { handOut } from './hand-out-letters.ts';
+import {
+  endAllUnfinished,
+  findLetters,
+  insertLetters,
+  isGenuineRun,
+  LETTERS_A_FILE,
+  type LetterRun,
+  lettersView,
+  orderedLettersView,
+  printLettersBody,
+  requireReadable,
+  viewLetters,
+} from './letter-run.ts';
+import { PRINT_LETTERS } from './print-letters.ts';
+
+/**
+ * Has letters with voter keys printed (completions 10.9). A job prints them: this only counts whom they go to. A run that is under way
+ * ends, so that no two give keys to the same voters.
+ * @throws ApiError 409 `not_an_election` in a poll, 409 as `requireMailable` says
+ */
+async function orderLetters(
+  tx: Transaction,
+  deps: Deps,
+  organizer: Organizer,
+  { audience, paper = 'a4', beforeOpening }: z.output<typeof printLettersBody>,
+): Promise<z.output<typeof orderedLettersView>> {
+  if (organizer.event.type === 'poll') throw refuse('poll_without_keys');
+  // Before the lock: the count of a large roll takes a moment, and no cast waits for it.
+  const total = await countLetters(tx, organizer.event.id, audience);
+  const event = await lockEvent(tx, organizer.event.id);
+  if (event === undefined) throw notFound();
+  if (event.type === 'poll') throw refuse('poll_without_keys');
+  requireMailable(event, event.lockedAt, beforeOpening === true);
+  await endAllUnfinished(tx, deps.secrets, event.id, event.lockedAt);
+  const id = deps.ids.sortable('ltr');
+  const files = Math.ceil(total / LETTERS_A_FILE);
+  await insertLetters(tx, deps.secrets, {
+    ...{ votingEventId: event.id, id, audience, paper, total, files, done: 0, printed: 0, listedTo: '' },
+    // The next ID of a voter that anybody makes: later ones are none of this audience.
+    listUntil: deps.ids.sortable('vtr'),
+    ...{ downloads: {}, rehearsal: event.rehearsalSince !== null, keyId: organizer.caller.keyId },
+    ...{ createdAt: event.lockedAt, finishedAt: null },
+  });
+  await enqueue(tx, PRINT_LETTERS, { eventId: event.id, runId: id }, { key: id });
+  await recordChange(tx, deps, {
+    accountId: event.accountId,
+    votingEventId: event.id,
+    keyId: organizer.caller.keyId,
+    action: 'letters.ordered',
+    resource: id,
+    after: { audience, paper, total },
+  });
+  return { id, total, files };
+}
+
+/** Names the kind of a link, so that none of another kind is taken for one. */
+const KIND = 'letters';
+const linkSchema = z.tuple([z.literal(KIND), z.string(), z.string(), z.int(), z.string(), z.string()]);
+
+/** A run of an event is used only as the service wrote it. @throws ApiError 500 `rows_disagree` */
+async function requireGenuineRun(deps: Deps, run: LetterRun): Promise<void> {
+  if (!isGenuineRun(deps.secrets, run)) throw await refuseForged(deps, run.votingEventId);
+}
+
+/**
+ * Letters with voter keys (completions 10.9). Reading one is more than reading the roll: who has a letter can vote. Its file therefore
+ * takes a key that may write, and no viewer gets one. Mounted before `voterRouter`, as `notificationRouter` is.
+ */
+export function letterRouter(deps: Deps): Hono<Env> {
+  const event = loadEvent(deps);
+  const letters = loadRow(deps, findLetters);
+  const signedFile = findTarget(async (c) => {
+    const nowMs = deps.clock.now();
+    const parts = openLink(deps.secrets, c.req.param('token') ?? '', linkSchema, nowMs);
+    const [, eventId, runId, number, accountId, keyId] = parts;
+    if (!(await isKeyGood(deps.db, keyId, nowMs))) throw refuse('download_key_ended');
+    const access = await findAccess(deps, accountId, eventId);
+    const run = access === undefined ? undefined : await findLetters(deps.db, eventId, runId);
+    if (access === undefined || run === undefined || access.role === 'viewer') throw notFound();
+    if (access.isForged) throw await refuseForged(deps, eventId);
+    return { event: access.event, run, number, keyId, accountId };
+  });
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      operationId: 'printLetters',
+      summary: 'Print letters with voter keys',
+      method: 'POST',
+      path: '/voting-events/:idOrCode/voters/letters',
+      scope: 'write',
+      goesWithRehearsal: true,
+      description:
+        'For voters without an e-mail address. One page a voter, folded for a window envelope, in the language of the event, at most 5,000 letters a file. They are printed in the background; `GET …/letters/:id` shows how far they are. New letters end the printed keys that their voters had, and a run that is still under way; mailed keys stay. Who prints letters could vote in the place of their voters: they are counted as `lettersPrinted`, in the log too.',
+      answers: {
+        202: { description: 'The letters are being printed.', schema: z.object({ data: orderedLettersView }) },
+      },
+      refusals: ['not_an_election', 'mails_early', 'not_ready', 'mails_closed'],
+      example: { audience: 'without_email' },
+    }),
+    event,
+    takeIdempotencyKey(),
+    body(printLettersBody),
+    (c) =>
+      change(c, async (tx) => ({
+        status: 202,
+        body: { data: await orderLetters(tx, deps, c.get('target'), c.get('body')) },
+      })),
+  );
+  router.all('/voting-events/:idOrCode/voters/letters', noOtherMethod);
+  router.on(
+    ...operation({
+      operationId: 'getLetters',
+      summary: 'Read how far letters are',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/letters/:id',
+      scope: 'read',
+      answers: answersOne(lettersView, 'The letters.'),
+    }),
+    letters,
+    async (c) => answer(c, ok(viewLetters(c.get('target').row))),
+  );
+  router.on(
+    ...operation({
+      operationId: 'getLettersPdf',
+      summary: 'Redirect to a file of letters (PDF)',
+      method: 'GET',
+      path: '/voting-events/:idOrCode/letters/:id/pdf',
+      scope: 'write',
+      description:
+        'Redirects to an address that serves the file, and needs no key. A file is gone once it was downloaded to its end, or after 24 hours; a download that was cut off may be asked for again. The key that asks must be one that may write: who has a letter can vote.',
+      answers: answersRedirect('The address of the file, good for five minutes.'),
+      refusals: ['letters_under_way', 'already_downloaded', 'letters_dropped'],
+      query: z.strictObject({ file: z.coerce.number().int().min(1).max(100_000).default(1) }),
+    }),
+    letters,
+    async (c) => {
+      const { caller, row } = c.get('target');
+      const nowMs = deps.clock.now();
+      const { file } = c.get('query');
+      // First what is gone in any case: the tag of an old run may be bound to a secret key that is no longer listed.
+      requireReadable(row, file, nowMs);
+      await requireGenuineRun(deps, row);
+      const parts = [KIND, row.votingEventId, row.id, file, caller.accountId, caller.keyId];
+      return answer(c, redirect(`${deps.config.baseUrl}/downloads/letters/${signLink(deps.secrets, parts, nowMs)}`));
+    },
+  );
+  router.on(
+    ...operation({
+      operationId: 'downloadLetters',
+      summary: 'Download letters by their signed address',
+      method: 'GET',
+      path: '/downloads/letters/:token',
+      scope: 'none',
+      description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
+      answers: answersFile(['application/pdf'], 'The letters.', undefined),
+      refusals: [
+        'download_link_invalid',
+        'download_link_expired',
+        'not_found',
+        'already_downloaded',
+        'letters_dropped',
+        'rate_limited',
+        'too_many_at_once',
+      ],
+    }),
+    signedFile,
+    (c) => {
+      const file = c.get('target');
+      return costly(c, file.accountId, async (): Promise<Answer> => {
+        requireReadable(file.run, file.number, deps.clock.now());
+        await requireGenuineRun(deps, file.run);
+        const { open } = await handOut(deps, c, file);
+        const name = `${file.event.code}-letters-${file.number}.pdf`;
+        return {
+          status: 200,
+          stream: { open, type: 'application/pdf' },
+          headers: { 'Content-Disposition': `attachment; filename="${name}"` },
+        };
+      });
+    },
+  );
+  return router;
+}

@@ -1,0 +1,235 @@
+import { and, eq, gt, isNull, sql } from 'drizzle-orm';
+import { z } from 'zod';
+import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import type { TaggedRows } from '#src/database/tagged-rows.ts';
+import { timeShape } from '#src/http/answer-shapes.ts';
+import { EXAMPLE } from '#src/http/example-values.ts';
+import { refuse } from '#src/http/refusals.ts';
+import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { HOUR_MS } from '#src/platform/clock.ts';
+import { notFound } from '#src/platform/errors.ts';
+import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
+import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
+import { PAPER_SIZES } from '#src/results/download-link.ts';
+import { LETTER_AUDIENCES } from '#src/voters/print-keys.ts';
+import { beforeOpeningField } from '#src/voters/voter.ts';
+import { letterParts, letterRuns } from './tables.ts';
+
+export type LetterRun = Readonly<typeof letterRuns.$inferSelect>;
+type Columns = Omit<LetterRun, 'tag'>;
+
+/** Letters of one file at most (completions 10.9). */
+export const LETTERS_A_FILE = 5_000;
+/** How long files wait for their download. */
+const KEPT_MS = 24 * HOUR_MS;
+/** A run that takes longer is none any more. */
+const GIVEN_UP_MS = 7 * 24 * HOUR_MS;
+
+export const printLettersBody = z.strictObject({
+  audience: z.enum(LETTER_AUDIENCES).describe('Approved voters: those without an e-mail address, or `all` of them.'),
+  paper: z.enum(PAPER_SIZES).optional().describe('`a4` when left out.'),
+  beforeOpening: beforeOpeningField(),
+});
+
+export const orderedLettersView = z
+  .object({ id: z.string(), total: z.int(), files: z.int() })
+  .meta({ id: 'OrderedLetters', examples: [{ id: EXAMPLE.letters, total: 2, files: 1 }] });
+
+export const lettersView = z
+  .object({
+    id: z.string(),
+    total: z.int().meta({ description: 'Voters of the audience when the letters were asked for.' }),
+    done: z.int().meta({ description: 'Voters who were dealt with.' }),
+    files: z.array(z.object({ number: z.int(), downloadedAt: timeShape().nullable() })).readonly(),
+    finishedAt: timeShape()
+      .nullable()
+      .meta({ description: 'When all files were there to be downloaded; they wait for 24 hours.' }),
+  })
+  .meta({
+    id: 'Letters',
+    description: 'Printed letters with voter keys, and how far they are.',
+    examples: [
+      {
+        id: EXAMPLE.letters,
+        total: 2,
+        done: 2,
+        files: [{ number: 1, downloadedAt: null }],
+        finishedAt: EXAMPLE.openedAt,
+      },
+    ],
+  });
+
+export const viewLetters = ({
+  id,
+  total,
+  done,
+  files,
+  downloads,
+  finishedAt,
+}: LetterRun): z.output<typeof lettersView> => ({
+  ...{ id, total, done },
+  files: Array.from({ length: files }, (_, index) => ({
+    number: index + 1,
+    downloadedAt: downloads[String(index + 1)] ?? null,
+  })),
+  finishedAt,
+});
+
+const rowOfRun = (run: Columns): DecidingRow => [
+  ...(['letter_runs', run.votingEventId, run.id, run.audience, run.paper, run.total, run.files, run.done] as const),
+  ...[run.printed, run.listedTo, run.listUntil, canonicalJson(run.downloads), run.rehearsal, run.keyId, run.finishedAt],
+];
+
+/** Whether the service wrote a run as it stands. */
+export const isGenuineRun = (secrets: Secrets, run: LetterRun): boolean => isTagged(secrets, run.tag, rowOfRun(run));
+
+/** Whether its letters were counted, and may be read. @param run genuine */
+const isCounted = ({ finishedAt, printed }: LetterRun): boolean => finishedAt !== null && printed > 0;
+
+const isExpired = ({ finishedAt }: LetterRun, nowMs: number): boolean =>
+  finishedAt !== null && finishedAt + KEPT_MS <= nowMs;
+
+/** @throws ApiError 404 for a file that there is not; 409 `letters_under_way`, `already_downloaded`, `letters_dropped` */
+export function requireReadable(run: LetterRun, number: number, nowMs: number): void {
+  if (number > run.files) throw notFound();
+  if (run.finishedAt === null) throw refuse('letters_under_way');
+  if (run.downloads[String(number)] !== undefined) throw refuse('already_downloaded');
+  if (!isCounted(run) || isExpired(run, nowMs)) throw refuse('letters_dropped');
+}
+
+export const partPlace = (
+  { votingEventId, id }: Pick<LetterRun, 'votingEventId' | 'id'>,
+  number: number,
+  part: number,
+  parts: number,
+): SealedPlace => ({
+  table: 'letter_parts',
+  column: 'content',
+  row: `${votingEventId}/${id}/${number}/${part}/${parts}`,
+});
+
+const byId = (eventId: string, id: string) => and(eq(letterRuns.votingEventId, eventId), eq(letterRuns.id, id));
+
+export async function findLetters(executor: Executor, eventId: string, id: string): Promise<LetterRun | undefined> {
+  const [row] = await executor.select().from(letterRuns).where(byId(eventId, id));
+  return row;
+}
+
+export async function lockLetters(tx: Transaction, eventId: string, id: string): Promise<LetterRun | undefined> {
+  const [row] = await tx.select().from(letterRuns).where(byId(eventId, id)).for('update');
+  return row;
+}
+
+export async function insertLetters(tx: Transaction, secrets: Secrets, run: Columns): Promise<void> {
+  await tx.insert(letterRuns).values({ ...run, tag: tagOfRow(secrets, rowOfRun(run)) });
+}
+
+/** Stores how far a run is. Call with it locked, and genuine. */
+export async function updateLetters(
+  tx: Transaction,
+  secrets: Secrets,
+  run: LetterRun,
+  changes: Partial<Columns>,
+): Promise<void> {
+  const tag = tagOfRow(secrets, rowOfRun({ ...run, ...changes }));
+  await tx
+    .update(letterRuns)
+    .set({ ...changes, tag })
+    .where(byId(run.votingEventId, run.id));
+}
+
+/** Ends a run before its letters were counted: no one has read one, and no one will. Call with it locked. */
+export async function endUnfinished(tx: Transaction, secrets: Secrets, run: LetterRun, nowMs: number): Promise<void> {
+  await updateLetters(tx, secrets, run, { finishedAt: nowMs, printed: 0 });
+  await deleteParts(tx, run.votingEventId, run.id);
+}
+
+/** Ends the runs of an event that are under way. Call with the event locked. */
+export async function endAllUnfinished(
+  tx: Transaction,
+  secrets: Secrets,
+  eventId: string,
+  nowMs: number,
+): Promise<void> {
+  const runs = await tx
+    .select()
+    .from(letterRuns)
+    .where(and(eq(letterRuns.votingEventId, eventId), isNull(letterRuns.finishedAt)))
+    .for('update');
+  for (const run of runs) if (isGenuineRun(secrets, run)) await endUnfinished(tx, secrets, run, nowMs);
+}
+
+export async function insertParts(
+  tx: Transaction,
+  { votingEventId, id: runId }: LetterRun,
+  number: number,
+  contents: readonly string[],
+): Promise<void> {
+  // An earlier attempt may have been cut off.
+  await deleteParts(tx, votingEventId, runId, number);
+  for (const [part, content] of contents.entries())
+    await tx.insert(letterParts).values({ votingEventId, runId, number, part, content });
+}
+
+const partsOf = (eventId: string, runId: string, number?: number) =>
+  and(
+    eq(letterParts.votingEventId, eventId),
+    eq(letterParts.runId, runId),
+    number === undefined ? undefined : eq(letterParts.number, number),
+  );
+
+/** @param number of one file; of all otherwise */
+export async function deleteParts(executor: Executor, eventId: string, runId: string, number?: number): Promise<void> {
+  await executor.delete(letterParts).where(partsOf(eventId, runId, number));
+}
+
+/** Begins a download: another one of the same file is cut off. @returns how many parts there are; 0 where the file is gone */
+export async function beginReading(
+  db: Database,
+  { votingEventId, id }: LetterRun,
+  number: number,
+  reader: string,
+): Promise<number> {
+  const { rows } = await db.execute<{ parts: number }>(sql`
+    UPDATE letter_parts p SET reader = ${reader}
+    WHERE p.voting_event_id = ${votingEventId} AND p.run_id = ${id} AND p.number = ${number} AND p.part = 0
+    RETURNING (SELECT count(*)::int FROM letter_parts o
+      WHERE o.voting_event_id = p.voting_event_id AND o.run_id = p.run_id AND o.number = p.number) AS parts`);
+  return rows[0]?.parts ?? 0;
+}
+
+/** A part of a file for a download; undefined where another one has begun, or the file is gone. */
+export async function readPart(
+  db: Executor,
+  { votingEventId, id }: LetterRun,
+  number: number,
+  part: number,
+  reader: string,
+): Promise<string | undefined> {
+  const { rows } = await db.execute<{ content: string }>(sql`
+    SELECT p.content FROM letter_parts p JOIN letter_parts f ON f.voting_event_id = p.voting_event_id AND f.run_id = p.run_id
+      AND f.number = p.number AND f.part = 0 AND f.reader = ${reader}
+    WHERE p.voting_event_id = ${votingEventId} AND p.run_id = ${id} AND p.number = ${number} AND p.part = ${part}`);
+  return rows[0]?.content;
+}
+
+export const taggedLetters: TaggedRows = {
+  name: 'printed letters',
+  async read(db, after, limit) {
+    const rows = await db.select().from(letterRuns).where(gt(letterRuns.id, after)).orderBy(letterRuns.id).limit(limit);
+    return rows.map((run) => ({ id: run.id, tag: run.tag, row: rowOfRun(run) }));
+  },
+  retag: (db, id, before, tag) =>
+    db
+      .update(letterRuns)
+      .set({ tag })
+      .where(and(eq(letterRuns.id, id), eq(letterRuns.tag, before))),
+};
+
+/** Drops files that were not downloaded in time, of all events. */
+export async function dropOldLetters(db: Database): Promise<void> {
+  await db.execute(sql`
+    DELETE FROM letter_parts p USING letter_runs r
+    WHERE r.voting_event_id = p.voting_event_id AND r.id = p.run_id
+      AND coalesce(r.finished_at, r.created_at + ${GIVEN_UP_MS}::bigint) <= now_ms() - ${KEPT_MS}::bigint`);
+}

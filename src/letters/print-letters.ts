@@ -1,0 +1,192 @@
+import { z } from 'zod';
+import { recordChange } from '#src/accounts/changes.ts';
+import type { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
+import { recordLetters } from '#src/ballot-log/record-letters.ts';
+import type { NoteSigner } from '#src/ballot-log/signed-note.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { readNow } from '#src/database/database-clock.ts';
+import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
+import { MINUTE_MS } from '#src/platform/clock.ts';
+import type { Log } from '#src/platform/log.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { ThreadPool } from '#src/platform/thread-pool.ts';
+import { type PrintedKey, printKeys } from '#src/voters/print-keys.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import type { EndRecorder } from '#src/voting-events/create-event.ts';
+import { votingTimes } from '#src/voting-events/event-mail.ts';
+import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
+import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { type LockedEvent, lockEvent } from '#src/voting-events/repository.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { voterPageUrl } from '#src/voting-events/voting-page.ts';
+import type { RecordDeps } from '#src/webhooks/record-event.ts';
+import type { LetterOrder } from './draw-letters.ts';
+import {
+  endUnfinished,
+  insertParts,
+  isGenuineRun,
+  LETTERS_A_FILE,
+  type LetterRun,
+  lockLetters,
+  partPlace,
+  updateLetters,
+} from './letter-run.ts';
+
+const payload = z.strictObject({ eventId: z.string(), runId: z.string() });
+type PrintLetters = z.output<typeof payload>;
+export const PRINT_LETTERS = { name: 'print_letters', maxAttempts: 25, payload } as const;
+
+interface PrintDeps extends RecordDeps {
+  readonly db: Database;
+  readonly log: Log;
+  readonly secrets: Secrets;
+  readonly ballotKeys: BallotKeys;
+  readonly threads: ThreadPool;
+  readonly config: { readonly companyName: string };
+  readonly logKey: NoteSigner;
+  readonly checkpoints: CheckpointMemory;
+  readonly endRecorder: EndRecorder;
+}
+
+/** Voters that one transaction looks at: it holds the event, and casts wait for it. */
+const VOTERS_AT_A_TIME = 200;
+/** A file of 5,000 letters takes some fifteen seconds of a processor. */
+const MAX_DRAW_MS = 10 * MINUTE_MS;
+const PART_BYTES = 512 * 1024;
+
+/** Prints the letters of a run, a file at a time: cut off at any point, it goes on with the file that it was at, and the same keys. */
+export function printLettersJob(deps: PrintDeps): Job<PrintLetters> {
+  return defineJob({
+    ...PRINT_LETTERS,
+    async work(request) {
+      if (await printNext(deps, request)) await enqueue(deps.db, PRINT_LETTERS, request, { key: request.runId });
+    },
+  });
+}
+
+/** Why a run prints nothing more. */
+type Stop = 'over' | 'forged';
+
+interface Step {
+  readonly event: LockedEvent;
+  readonly run: LetterRun;
+}
+
+/** Event and run under their locks. @returns what stops the run; the caller lets go of it */
+async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: PrintLetters): Promise<Step | Stop> {
+  const event = await lockEvent(tx, eventId);
+  const run = await lockLetters(tx, eventId, runId);
+  if (event === undefined || run === undefined || run.finishedAt !== null) return 'over';
+  if (!isGenuineEvent(deps.secrets, event) || !isGenuineRun(deps.secrets, run)) return 'forged';
+  // The end of its rehearsal takes a run along; an event that closed, or is no election any more, has no use for one.
+  const status = statusAt(event, event.lockedAt);
+  if (event.type === 'poll' || status === 'closed' || status === 'draft') {
+    await endUnfinished(tx, deps.secrets, run, event.lockedAt);
+    return 'over';
+  }
+  return { event, run };
+}
+
+/** @returns whether there is more to print */
+async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolean> {
+  const found = await inTransaction(deps.db, (tx) => lockStep(tx, deps, request));
+  if (typeof found === 'string') {
+    if (found === 'forged') await reportForged(deps, request.eventId);
+    return false;
+  }
+  const { event, run } = found;
+  if (run.done >= run.total) return finish(deps, request);
+  const own = await deps.ballotKeys.find(event);
+  if (own === undefined) return false;
+  const keys: PrintedKey[] = [];
+  let [looked, listedTo] = [0, run.listedTo];
+  const most = Math.min(LETTERS_A_FILE, run.total - run.done);
+  for (let size = VOTERS_AT_A_TIME; size === VOTERS_AT_A_TIME && looked < most; ) {
+    const limit = Math.min(VOTERS_AT_A_TIME, most - looked);
+    const page = await inTransaction(deps.db, async (tx) => {
+      const step = await lockStep(tx, deps, request);
+      if (typeof step === 'string' || step.run.listedTo !== run.listedTo) return undefined;
+      return printKeys(tx, { secrets: deps.secrets, ownSecrets: own }, step.event, run, listedTo, limit);
+    });
+    if (page === undefined) return true;
+    for (const voterId of page.forged) await reportForged(deps, event.id, voterId);
+    keys.push(...page.keys);
+    looked += page.looked;
+    listedTo = page.last ?? listedTo;
+    size = page.looked;
+  }
+  // Others have left the audience meanwhile.
+  const isLast = looked < most || run.done + looked >= run.total;
+  const sealed = keys.length === 0 ? [] : sealParts(own, run, await draw(deps, event, run, keys));
+  const isStored = await inTransaction(deps.db, async (tx) => {
+    const step = await lockStep(tx, deps, request);
+    if (typeof step === 'string' || step.run.listedTo !== run.listedTo) return false;
+    await insertParts(tx, run, fileOf(run), sealed);
+    const [done, printed] = [isLast ? run.total : run.done + looked, run.printed + keys.length];
+    const files = isLast ? fileOf(run) - (keys.length === 0 ? 1 : 0) : run.files;
+    await updateLetters(tx, deps.secrets, step.run, { done, printed, listedTo, files });
+    return true;
+  });
+  return isStored && isLast ? finish(deps, request) : true;
+}
+
+/** The file that a run is at. All files before it are full. */
+const fileOf = ({ done }: LetterRun): number => Math.floor(done / LETTERS_A_FILE) + 1;
+
+/** The keys stand in this order alone, which is handed to the thread in memory. */
+async function draw(
+  deps: PrintDeps,
+  event: VotingEvent,
+  run: LetterRun,
+  keys: readonly PrintedKey[],
+): Promise<Uint8Array> {
+  const nowMs = await readNow(deps.db);
+  const input: LetterOrder = {
+    paper: run.paper,
+    language: event.language,
+    title: event.title,
+    author: deps.config.companyName,
+    madeAt: nowMs,
+    rehearsal: event.rehearsalSince !== null,
+    times: votingTimes(event, nowMs),
+    contactEmail: event.contactEmail,
+    letters: keys.map(({ name, key, voterId, email }) => ({
+      ...{ name, key },
+      identity: voterId === null ? { kind: 'email', value: email ?? '' } : { kind: 'voterId', value: voterId },
+      link: voterPageUrl(event.votingPageUrl, { voterKey: key, voterId, email }),
+    })),
+  };
+  const module = new URL('./draw-letters.ts', import.meta.url);
+  const drawn = await deps.threads.run({ module, input, account: event.accountId, maxMs: MAX_DRAW_MS });
+  return drawn as Uint8Array;
+}
+
+function sealParts(own: Secrets, run: LetterRun, bytes: Uint8Array): string[] {
+  const parts = Math.ceil(bytes.length / PART_BYTES);
+  return Array.from({ length: parts }, (_, part) =>
+    own.seal(bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES), partPlace(run, fileOf(run), part, parts)),
+  );
+}
+
+/** Counts the letters, in the log too, before the first of them can be read. @returns false: nothing is left to print */
+async function finish(deps: PrintDeps, request: PrintLetters): Promise<false> {
+  await inTransaction(deps.db, async (tx) => {
+    await deps.endRecorder.hold(tx, request.eventId);
+    const step = await lockStep(tx, deps, request);
+    if (typeof step === 'string') return;
+    const { event, run } = step;
+    const { audience, printed, keyId } = run;
+    if (printed > 0) await recordLetters(tx, deps, event, printed);
+    await updateLetters(tx, deps.secrets, run, { finishedAt: event.lockedAt });
+    await recordChange(tx, deps, {
+      accountId: event.accountId,
+      votingEventId: event.id,
+      keyId,
+      action: 'letters.printed',
+      resource: run.id,
+      after: { audience, printed },
+    });
+  });
+  return false;
+}

@@ -1,0 +1,90 @@
+import { type SQL, sql } from 'drizzle-orm';
+import type { Transaction } from '#src/database/client.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { LockedEvent } from '#src/voting-events/repository.ts';
+import { MAY_VOTE } from './notification.ts';
+import { noteChanges } from './roll-sum.ts';
+import { hashPrintedKey, makeVoterKey } from './voter-key.ts';
+import { isGenuine, type TaggedArray, type TaggedVoter, taggedVoter, tagOfVoter } from './voter-tag.ts';
+
+/** Whom letters are printed for: approved voters without an e-mail address, or all who are approved. */
+export const LETTER_AUDIENCES = ['without_email', 'all'] as const;
+export type LetterAudience = (typeof LETTER_AUDIENCES)[number];
+
+const inAudience = (audience: LetterAudience): SQL =>
+  audience === 'all' ? MAY_VOTE : sql`v.email IS NULL AND ${MAY_VOTE}`;
+
+/** How many letters an audience has now. */
+export async function countLetters(tx: Transaction, eventId: string, audience: LetterAudience): Promise<number> {
+  const { rows } = await tx.execute<{ count: number }>(
+    sql`SELECT count(*)::int AS count FROM voters v WHERE v.voting_event_id = ${eventId} AND ${inAudience(audience)}`,
+  );
+  return rows[0]?.count ?? 0;
+}
+
+/** A run that prints letters. */
+interface Run {
+  readonly id: string;
+  readonly audience: LetterAudience;
+  /** Voters whose IDs come behind it were added later, and are none of the audience. */
+  readonly listUntil: string;
+}
+
+export interface PrintedKey extends Pick<TaggedVoter, 'name' | 'email' | 'voterId'> {
+  readonly key: string;
+}
+
+interface PrintedPage {
+  readonly keys: readonly PrintedKey[];
+  /** Voters that were looked at: those whose rows SQL wrote have no letter. */
+  readonly looked: number;
+  readonly last: string | undefined;
+  readonly forged: readonly string[];
+}
+
+/**
+ * Gives the next voters behind an ID a printed key each, whose hash alone is stored, and ends the printed keys that they had. Done
+ * again for a run, it gives the same keys. Call with the event locked.
+ * @param ownSecrets the event's own: nothing else makes these keys
+ */
+export async function printKeys(
+  tx: Transaction,
+  { secrets, ownSecrets }: { readonly secrets: Secrets; readonly ownSecrets: Secrets },
+  event: LockedEvent,
+  run: Run,
+  after: string,
+  limit: number,
+): Promise<PrintedPage> {
+  const { rows } = await tx.execute<{ tagged: TaggedArray }>(sql`
+    SELECT tagged_voter(v) AS tagged FROM voters v
+    WHERE v.voting_event_id = ${event.id} AND v.id > ${after} AND v.id <= ${run.listUntil} AND ${inAudience(run.audience)}
+    ORDER BY v.id LIMIT ${limit}`);
+  const listed = rows.map(({ tagged }) => taggedVoter(event.id, tagged));
+  const voters = listed.filter((row) => isGenuine(secrets, row));
+  const keys = voters.map((voter) => ({ ...voter, key: makeVoterKey(ownSecrets, voter, run.id) }));
+  const ids = sql`${sql.param(voters.map(({ id }) => id))}::text[]`;
+  const isRehearsed = event.rehearsalSince !== null;
+  if (isRehearsed) {
+    await tx.execute(sql`SELECT note_before_rehearsal(${event.id}, id) FROM unnest(${ids}) AS id`);
+    await tx.execute(
+      sql`UPDATE voters v SET key_status = 'printed' WHERE v.voting_event_id = ${event.id} AND v.id = ANY (${ids})`,
+    );
+  } else {
+    const changes = voters.map((before) => ({ before, after: { ...before, letters: run.id } }));
+    const tags = sql.param(changes.map(({ after: row }) => tagOfVoter(secrets, row)));
+    await tx.execute(sql`
+      UPDATE voters v SET letters = ${run.id}, key_status = 'printed', tag = r.tag
+      FROM unnest(${ids}, ${tags}::bytea[]) AS r (id, tag) WHERE v.voting_event_id = ${event.id} AND v.id = r.id`);
+    await noteChanges(tx, secrets, event, changes);
+  }
+  const hashes = keys.map((voter) => hashPrintedKey(secrets, event, voter, voter.key, run.id));
+  await tx.execute(sql`
+    DELETE FROM voter_keys k WHERE k.voting_event_id = ${event.id} AND k.voter_id = ANY (${ids}) AND k.printed AND k.rehearsal = ${isRehearsed}`);
+  await tx.execute(sql`
+    INSERT INTO voter_keys (voting_event_id, voter_id, key_hash, rehearsal, printed, number)
+    SELECT ${event.id}, r.id, r.hash, ${isRehearsed}, true, (SELECT coalesce(max(k.number), 0) + 1 FROM voter_keys k
+      WHERE k.voting_event_id = ${event.id} AND k.voter_id = r.id)
+    FROM unnest(${ids}, ${sql.param(hashes)}::bytea[]) AS r (id, hash)`);
+  const forged = listed.filter((row) => !voters.includes(row)).map(({ id }) => id);
+  return { keys, looked: listed.length, last: listed.at(-1)?.id, forged };
+}

@@ -1,0 +1,436 @@
+import { once } from 'node:events';
+import { get } from 'node:http';
+import { describe, expect, test } from 'vitest';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import { dropOldLetters } from '#src/letters/letter-run.ts';
+import { sealDeps } from '#src/work.ts';
+import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
+import {
+  demand,
+  finishEvent,
+  type PositionPlan,
+  refusalOf,
+  sealBallots,
+  type TestEvent,
+  votesFor,
+} from '#test/harness/elections.ts';
+import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
+import { voterKeyIn } from '#test/harness/mails.ts';
+import { readMails } from '#test/harness/read-mail.ts';
+import { readPdf } from '#test/harness/read-pdf.ts';
+import { eventually, type TestAnswer, useService } from '#test/harness/test-service.ts';
+import { readOverHttp } from '../../verifier/read-service.ts';
+import { verifyLog } from '../../verifier/verify-log.ts';
+
+const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
+const HOUR_MS = 3_600_000;
+const KEY = /\b[0-9A-Z]{4}(?:-[0-9A-Z]{4}){3}\b/;
+
+const service = await useService();
+const account = await service.account();
+
+const create = (settings: object = {}, open = true): Promise<TestEvent> =>
+  account.event({ type: 'election', ...settings }, PLURALITY, open);
+const asOrganizer = (event: TestEvent, method: string, path: string, body?: object): Promise<TestAnswer> =>
+  service.call(method, `/voting-events/${event.id}${path}`, body, { key: account.write });
+const patch = async (event: TestEvent, changes: object) => demand(await asOrganizer(event, 'PATCH', '', changes), 200);
+const order = (event: TestEvent, body: object = { audience: 'without_email' }): Promise<TestAnswer> =>
+  asOrganizer(event, 'POST', '/voters/letters', body);
+
+async function addVoters(event: TestEvent, ...voters: readonly object[]): Promise<string[]> {
+  const rows = voters.map((voter, index) => ({ name: `Voter ${index}`, ...voter }));
+  const added = demand(await asOrganizer(event, 'POST', '/voters/batch', { voters: rows }), 201);
+  return added.map(({ id }: { id: string }) => id);
+}
+
+/** Has letters printed, and waits until they are. */
+async function print(event: TestEvent, body?: object) {
+  const { id } = demand(await order(event, body), 202);
+  return eventually(async () => {
+    const shown = demand(await asOrganizer(event, 'GET', `/letters/${id}`), 200);
+    return shown.finishedAt === null ? undefined : shown;
+  }, 120_000);
+}
+
+/** The address of a file. */
+async function linkTo(event: TestEvent, id: string, file = 1): Promise<string> {
+  const response = await fetch(
+    `http://127.0.0.1:${service.port}/voting-events/${event.id}/letters/${id}/pdf?file=${file}`,
+    {
+      headers: { authorization: `Bearer ${account.write}` },
+      redirect: 'manual',
+    },
+  );
+  expect(response.status, await response.text()).toBe(302);
+  const { pathname } = new URL(response.headers.get('location') ?? '');
+  return `http://127.0.0.1:${service.port}${pathname}`;
+}
+
+const download = async (event: TestEvent, id: string, file = 1): Promise<Buffer> => {
+  const response = await fetch(await linkTo(event, id, file));
+  expect(response.status).toBe(200);
+  expect(response.headers.get('content-type')).toBe('application/pdf');
+  return Buffer.from(await response.arrayBuffer());
+};
+
+const refusedPdf = async (event: TestEvent, id: string, file = 1) =>
+  refusalOf(await asOrganizer(event, 'GET', `/letters/${id}/pdf?file=${file}`));
+
+/** The keys of letters, in their order. */
+async function keysOf(event: TestEvent, body?: object): Promise<string[]> {
+  const { id } = await print(event, body);
+  return readPdf(await download(event, id)).pages.map((page) => KEY.exec(page)?.[0] ?? page);
+}
+
+const vote = (event: TestEvent, voterKey: string, identity: object): Promise<TestAnswer['body']> =>
+  account.ballot(event, { voterKey, ...identity, votes: votesFor(event) });
+const check = async (event: TestEvent, voterKey: string, identity: object) =>
+  (await account.page(event, 'voter/check', { voterKey, ...identity })).body.data;
+const statsOf = async (event: TestEvent) => demand(await asOrganizer(event, 'GET', '/stats'), 200);
+const voter = async (event: TestEvent, id: string | undefined) =>
+  demand(await asOrganizer(event, 'GET', `/voters/${id}`), 200);
+const INVALID = { eligible: false, reason: 'voter_key_invalid' };
+const lettersLeaves = async (event: TestEvent) =>
+  (await new LogReader(service, event.id, account.vote).leaves())
+    .filter(({ t }) => t === 'open' || t === 'letters')
+    .map(({ t, letters, n }) => [t, letters ?? n]);
+
+describe('letters', () => {
+  test('bring a key to each approved voter without an address, who votes by it and the voter ID alone', async () => {
+    for (const requireVoterId of [false, true]) {
+      const event = await create({
+        voter: { requireVoterId },
+        votingPageUrl: 'https://vote.club.example/board#key={voterKey}&id={voterId}',
+        contactEmail: 'board@club.example',
+        endsAt: Date.now() + HOUR_MS,
+      });
+      const [vera, rejected] = await addVoters(
+        event,
+        { name: 'Vera Okafor', voterId: 'M-1' },
+        { voterId: 'M-2' },
+        { voterId: 'M-3', email: `a@${event.code}.example` },
+      );
+      demand(await asOrganizer(event, 'PATCH', `/voters/${rejected}`, { status: 'rejected' }), 200);
+      const shown = await print(event);
+      expect(shown).toEqual({
+        ...{ id: expect.stringMatching(/^ltr_/), total: 1, done: 1, finishedAt: expect.any(Number) },
+        files: [{ number: 1, downloadedAt: null }],
+      });
+      expect(await voter(event, vera)).toMatchObject({ keyStatus: 'printed' });
+      const { pages } = readPdf(await download(event, shown.id));
+      expect(pages).toHaveLength(1);
+      for (const text of ['Vera Okafor', 'Voter ID: M-1', 'https://vote.club.example/board', 'board@club.example'])
+        expect(pages[0]).toContain(text);
+      const key = KEY.exec(pages[0] ?? '')?.[0] ?? '';
+      expect(await check(event, key, { voterId: 'M-1' })).toEqual({ eligible: true });
+      expect(await check(event, key, { voterId: 'M-3' })).toEqual(INVALID);
+      await vote(event, key, { voterId: 'M-1' });
+      expect((await statsOf(event)).ballots.confirmed).toBe(1);
+      // In a secret election a letter whose key was used looks like any other one.
+      expect(await voter(event, vera)).toMatchObject({ keyStatus: 'printed' });
+    }
+  });
+
+  test('to all leave mailed keys as they are, and name the address of who has no voter ID', async () => {
+    const event = await create();
+    const email = `mail@${event.code.toLowerCase()}.example`;
+    await addVoters(event, { email }, { voterId: 'M-1' });
+    await account.page(event, 'voter-key/request', { email });
+    const mailed = await eventually(async () => readMails(service).find(({ to }) => to === email)?.text);
+    const { id } = await print(event, { audience: 'all', paper: 'letter' });
+    const pdf = readPdf(await download(event, id));
+    expect(pdf.size).toEqual([612, 792]);
+    expect(pdf.pages[0]).toContain(`E-mail: ${email}`);
+    expect(await check(event, KEY.exec(pdf.pages[0] ?? '')?.[0] ?? '', { email })).toEqual({ eligible: true });
+    expect(await check(event, voterKeyIn(mailed ?? '') ?? '', { email })).toEqual({ eligible: true });
+  });
+
+  test('of a later run end the printed keys of the one before, wherever their rows are put, and no others', async () => {
+    const event = await create();
+    await addVoters(event, { voterId: 'M-1' }, { voterId: 'M-2', email: `b@${event.code}.example` });
+    const [one = '', two = ''] = await keysOf(event, { audience: 'all' });
+    const rows = await service.query('SELECT to_jsonb(k) AS row FROM voter_keys k WHERE voting_event_id = $1', [
+      event.id,
+    ]);
+    const [again = ''] = await keysOf(event);
+    expect(again).not.toBe(one);
+    for (const { row } of rows)
+      await service.deps.db.$client.query(
+        'INSERT INTO voter_keys SELECT * FROM jsonb_populate_record(NULL::voter_keys, $1) ON CONFLICT DO NOTHING',
+        [row],
+      );
+    expect(await check(event, one, { voterId: 'M-1' })).toEqual(INVALID);
+    expect(await check(event, again, { voterId: 'M-1' })).toEqual({ eligible: true });
+    expect(await check(event, two, { voterId: 'M-2' })).toEqual({ eligible: true });
+  });
+
+  test('end with another voter ID, and with a rejection', async () => {
+    const event = await create();
+    const [moved, rejected] = await addVoters(event, { voterId: 'M-1' }, { voterId: 'M-2' });
+    const [one = '', two = ''] = await keysOf(event);
+    demand(await asOrganizer(event, 'PATCH', `/voters/${moved}`, { voterId: 'M-9' }), 200);
+    demand(await asOrganizer(event, 'PATCH', `/voters/${rejected}`, { status: 'rejected' }), 200);
+    demand(await asOrganizer(event, 'PATCH', `/voters/${rejected}`, { status: 'approved' }), 200);
+    expect(await check(event, one, { voterId: 'M-9' })).toEqual(INVALID);
+    expect(await check(event, two, { voterId: 'M-2' })).toEqual(INVALID);
+    expect(await voter(event, moved)).toMatchObject({ keyStatus: 'none' });
+    expect((await statsOf(event)).voters.unreachable).toBe(2);
+  });
+
+  test('are refused in a poll, in a draft, before the opening without a word, and after the close', async () => {
+    const poll = await account.event({}, PLURALITY);
+    expect(refusalOf(await order(poll))).toEqual([409, 'not_an_election']);
+    const draft = await create({}, false);
+    await addVoters(draft, { voterId: 'M-1' });
+    for (const beforeOpening of [false, true])
+      expect(refusalOf(await order(draft, { audience: 'all', beforeOpening }))).toEqual([409, 'event_not_open']);
+    await patch(draft, { startsAt: Date.now() + HOUR_MS });
+    expect(refusalOf(await order(draft))).toEqual([409, 'event_not_open']);
+    const { id } = await print(draft, { audience: 'all', beforeOpening: true });
+    expect(readPdf(await download(draft, id)).pages[0]).toContain('Voting begins on');
+    await patch(draft, { status: 'open' });
+    await finishEvent(service, draft.id);
+    expect(refusalOf(await order(draft))).toEqual([409, 'event_closed']);
+  });
+
+  test('take the fields that the contract names, and no others', async () => {
+    const event = await create();
+    await expectFields(account, `/voting-events/${event.id}/voters/letters`, [
+      [{}, 'audience'],
+      [{ audience: 'some' }, 'audience'],
+      [{ audience: 'all', paper: 'a5' }, 'paper'],
+      [{ audience: 'all', paper: null }, 'paper'],
+      [{ audience: 'all', beforeOpening: 'yes' }, 'beforeOpening'],
+      [{ audience: 'all', voterIds: [] }, 'voterIds'],
+    ]);
+    const { stranger } = await expectGuarded(service, account, event, 'voters/letters', { audience: 'all' });
+    const ask = async (target: string, key: string) => refusalOf(await service.call('GET', target, undefined, { key }));
+    const path = `/voting-events/${event.id}/letters/ltr_x`;
+    for (const target of [path, `${path}/pdf`]) {
+      expect(await ask(target, account.vote)).toEqual([403, 'insufficient_scope']);
+      expect(await ask(target, stranger.write)).toEqual([404, 'not_found']);
+      expect(await ask(target, account.write)).toEqual([404, 'not_found']);
+      expect(await ask(`${target}?x=1`, account.write)).toEqual([400, 'bad_request']);
+    }
+  });
+});
+
+describe('a file of letters', () => {
+  test('is gone once it was read to its end', async () => {
+    const event = await create();
+    await addVoters(event, { voterId: 'M-1' });
+    const { id } = await print(event);
+    const link = await linkTo(event, id);
+    expect(await service.query('SELECT 1 FROM letter_parts WHERE run_id = $1', [id])).not.toEqual([]);
+    await (await fetch(link)).arrayBuffer();
+    expect(await refusedPdf(event, id)).toEqual([409, 'already_downloaded']);
+    expect((await fetch(link)).status).toBe(409);
+    await eventually(async () =>
+      (await service.query('SELECT 1 FROM letter_parts WHERE run_id = $1', [id])).length === 0 ? true : undefined,
+    );
+    const shown = demand(await asOrganizer(event, 'GET', `/letters/${id}`), 200);
+    expect(shown.files).toEqual([{ number: 1, downloadedAt: expect.any(Number) }]);
+    const trail = demand(await asOrganizer(event, 'GET', '/audit'), 200).map(
+      ({ action }: { action: string }) => action,
+    );
+    expect(trail).toEqual(expect.arrayContaining(['letters.ordered', 'letters.printed', 'letters.downloaded']));
+    expect(await refusedPdf(event, id, 2)).toEqual([404, 'not_found']);
+  });
+
+  test('may be asked for again after a download that was cut off', async () => {
+    const event = await create();
+    await addVoters(event, { voterId: 'M-1' }, { voterId: 'M-2' });
+    const { id } = await print(event);
+    for (let tries = 0; tries < 3; tries += 1) {
+      const request = get(await linkTo(event, id));
+      const [response] = await once(request, 'response');
+      await once(response, 'data');
+      response.destroy();
+    }
+    const [one, two] = readPdf(await download(event, id)).pages;
+    expect(KEY.test(one ?? '') && KEY.test(two ?? '')).toBe(true);
+    expect(await refusedPdf(event, id)).toEqual([409, 'already_downloaded']);
+  });
+
+  test('is dropped after 24 hours', async () => {
+    const event = await create();
+    await addVoters(event, { voterId: 'M-1' });
+    const { id } = await print(event);
+    await service.query('UPDATE letter_runs SET finished_at = finished_at - 86400000 WHERE id = $1', [id]);
+    await dropOldLetters(service.deps.db);
+    expect(await service.query('SELECT 1 FROM letter_parts WHERE run_id = $1', [id])).toEqual([]);
+  });
+
+  test('takes a key that may write: who has a letter can vote', async () => {
+    const event = await create();
+    await addVoters(event, { voterId: 'M-1' });
+    const { id } = await print(event);
+    const path = `/voting-events/${event.id}/letters/${id}`;
+    expect((await service.call('GET', path, undefined, { key: account.read })).status).toBe(200);
+    expect(refusalOf(await service.call('GET', `${path}/pdf`, undefined, { key: account.read }))).toEqual([
+      403,
+      'insufficient_scope',
+    ]);
+  });
+
+  test('holds a key that stands nowhere in the database', async () => {
+    const event = await create();
+    await addVoters(event, { voterId: 'M-1' });
+    const { id } = await print(event);
+    const tables = await service.query<{ name: string }>(
+      "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname IN ('public', 'graphile_worker')",
+    );
+    const dump = async () => {
+      let text = '';
+      for (const { name } of tables)
+        text += JSON.stringify(await service.query(`SELECT to_jsonb(t) AS row FROM ${name} t`));
+      return text;
+    };
+    const before = await dump();
+    const [key = ''] = readPdf(await download(event, id)).pages.map((page) => KEY.exec(page)?.[0] ?? '');
+    expect(key).toMatch(KEY);
+    const text = before + (await dump());
+    expect(text).toContain(id);
+    for (const form of [key, key.replaceAll('-', ''), key.toLowerCase()])
+      for (const encoded of [form, Buffer.from(form).toString('hex'), Buffer.from(form).toString('base64')])
+        expect(text).not.toContain(encoded);
+  });
+});
+
+describe('the count of letters', () => {
+  test('stands in the first leaf, grows with each run while the event is open, and is held against the results', async () => {
+    const event = await create({}, false);
+    await addVoters(event, { voterId: 'M-1' }, { voterId: 'M-2' });
+    await patch(event, { startsAt: Date.now() + HOUR_MS });
+    expect((await statsOf(event)).voters.unreachable).toBe(2);
+    const [key = ''] = await keysOf(event, { audience: 'all', beforeOpening: true });
+    expect(await statsOf(event)).toMatchObject({ lettersPrinted: 2, voters: { unreachable: 0 } });
+    await patch(event, { status: 'open' });
+    await vote(event, key, { voterId: 'M-1' });
+    await sealBallots(service, event.id);
+    expect(await lettersLeaves(event)).toEqual([['open', 2]]);
+    const { id } = await print(event);
+    expect(await lettersLeaves(event)).toEqual([
+      ['open', 2],
+      ['letters', 4],
+    ]);
+    await download(event, id);
+    await patch(event, { results: { visibility: 'published' } });
+    await finishEvent(service, event.id);
+    const results = demand(await asOrganizer(event, 'GET', '/results'), 200);
+    expect(results.stats.lettersPrinted).toBe(4);
+    expect((await statsOf(event)).lettersPrinted).toBe(4);
+    const observer = await createObserverKey(service, account, event.id);
+    const read = readOverHttp(`http://127.0.0.1:${service.port}`, observer);
+    const report = await verifyLog({ read, event: event.id });
+    expect(report).toMatchObject({ verified: 'yes', lettersPrinted: 4 });
+  });
+
+  test('of a rehearsal is its own, and its letters open nothing afterwards', async () => {
+    const event = await create({}, false);
+    await addVoters(event, { voterId: 'M-1' });
+    await patch(event, { startsAt: Date.now() + HOUR_MS });
+    const [real = ''] = await keysOf(event, { audience: 'all', beforeOpening: true });
+    await patch(event, { status: 'rehearsal' });
+    expect((await statsOf(event)).lettersPrinted).toBe(0);
+    const { id } = await print(event);
+    const [page = ''] = readPdf(await download(event, id)).pages;
+    expect(page).toContain('rehearsal');
+    const rehearsed = KEY.exec(page)?.[0] ?? '';
+    expect((await statsOf(event)).lettersPrinted).toBe(1);
+    expect(await check(event, rehearsed, { voterId: 'M-1' })).toEqual({ eligible: true, rehearsal: true });
+    const kept = await service.query('SELECT to_jsonb(k) AS row FROM voter_keys k WHERE voting_event_id = $1', [
+      event.id,
+    ]);
+    await sequenceLog(sealDeps(service.deps), event.id, 1);
+    expect((await lettersLeaves(event)).at(-1)?.[1]).toBe(1);
+    await patch(event, { status: 'open' });
+    for (const { row } of kept)
+      await service.deps.db.$client.query(
+        'INSERT INTO voter_keys SELECT * FROM jsonb_populate_record(NULL::voter_keys, $1) ON CONFLICT DO NOTHING',
+        [{ ...(row as object), rehearsal: false }],
+      );
+    expect((await statsOf(event)).lettersPrinted).toBe(1);
+    expect(demand(await asOrganizer(event, 'GET', '/voters'), 200)).toMatchObject([{ keyStatus: 'printed' }]);
+    expect(await check(event, rehearsed, { voterId: 'M-1' })).toEqual(INVALID);
+    expect(await check(event, real, { voterId: 'M-1' })).toEqual({ eligible: true });
+    expect((await asOrganizer(event, 'GET', `/letters/${id}`)).status).toBe(404);
+    await sequenceLog(sealDeps(service.deps), event.id, 1);
+    expect(await lettersLeaves(event)).toEqual([['open', 1]]);
+  });
+});
+
+describe('who writes to the database, and has no key of ours', () => {
+  const row = async (table: string, where: string, ...values: unknown[]) =>
+    (await service.deps.db.$client.query(`SELECT to_jsonb(t) AS row FROM ${table} t WHERE ${where}`, values)).rows[0]
+      ?.row;
+  const insert = (table: string, values: object) =>
+    service.deps.db.$client.query(`INSERT INTO ${table} SELECT * FROM jsonb_populate_record(NULL::${table}, $1)`, [
+      values,
+    ]);
+  const runJob = (event: TestEvent, runId: string) =>
+    service.deps.db.$client.query("SELECT graphile_worker.add_job('print_letters', $1::json)", [
+      JSON.stringify({ eventId: event.id, runId }),
+    ]);
+  const alarmed = (event: TestEvent) =>
+    eventually(async () => ((await asOrganizer(event, 'GET', '')).body.data.disputed === true ? true : undefined));
+
+  test('has no letters printed, and none handed out before they are counted or a second time', async () => {
+    const event = await create();
+    await addVoters(event, { voterId: 'M-1' });
+    const { id } = await print(event);
+    const real = await row('letter_runs', 'id = $1', id);
+    const part = await row('letter_parts', 'run_id = $1', id);
+    await download(event, id);
+    // An order of its own, and the first one again.
+    await insert('letter_runs', { ...real, id: 'ltr_forged', finished_at: null, done: 0, printed: 0, listed_to: '' });
+    await runJob(event, 'ltr_forged');
+    await alarmed(event);
+    expect(await row('letter_parts', 'run_id = $1', 'ltr_forged')).toBeUndefined();
+    await service.query("UPDATE letter_runs SET downloads = '{}' WHERE id = $1", [id]);
+    await insert('letter_parts', part);
+    expect(refusalOf(await asOrganizer(event, 'GET', `/letters/${id}/pdf`))).toEqual([500, 'rows_disagree']);
+    await service.query('UPDATE letter_runs SET finished_at = $2, printed = 1 WHERE id = $1', [
+      'ltr_forged',
+      Date.now(),
+    ]);
+    expect(refusalOf(await asOrganizer(event, 'GET', '/letters/ltr_forged/pdf'))).toEqual([500, 'rows_disagree']);
+    expect((await statsOf(event)).lettersPrinted).toBe(1);
+  });
+
+  test('makes no printed key good again, and none good for another voter', async () => {
+    const event = await create();
+    const [first, second] = await addVoters(event, { voterId: 'M-1' }, { voterId: 'M-2' });
+    const [old = ''] = await keysOf(event);
+    const before = await row('voters', 'voting_event_id = $1 AND id = $2', event.id, first);
+    const key = await row('voter_keys', 'voting_event_id = $1 AND voter_id = $2', event.id, first);
+    const [present = ''] = await keysOf(event);
+    await insert('voter_keys', key);
+    await insert('voter_keys', { ...key, voter_id: second });
+    expect(await check(event, old, { voterId: 'M-1' })).toEqual(INVALID);
+    expect(await check(event, old, { voterId: 'M-2' })).toEqual(INVALID);
+    expect(await check(event, present, { voterId: 'M-1' })).toEqual({ eligible: true });
+    // The name of the earlier run alone: the row is not the one that the service wrote.
+    await service.query('UPDATE voters SET letters = $2 WHERE id = $1', [first, before.letters]);
+    expect(await check(event, old, { voterId: 'M-1' })).toEqual(INVALID);
+    const cast = await account.page(event, 'ballot/cast', { voterKey: old, voterId: 'M-1', votes: votesFor(event) });
+    expect(refusalOf(cast)).toEqual([500, 'rows_disagree']);
+  });
+});
+
+test('the roll as a table says how each voter was reached', async () => {
+  const event = await create();
+  const email = `b@${event.code.toLowerCase()}.example`;
+  await addVoters(event, { voterId: 'M-1' }, { email });
+  await print(event);
+  await account.page(event, 'voter-key/request', { email });
+  await eventually(async () => readMails(service).find(({ to }) => to === email));
+  await addVoters(event, { voterId: 'M-3' });
+  const csv = await eventually(async () => {
+    const text = (await asOrganizer(event, 'GET', '/voters/csv')).body;
+    return text.includes('sent') ? text : undefined;
+  });
+  const [head = '', ...rows] = csv.trim().split('\r\n');
+  const column = head.split(',').indexOf('reachedBy');
+  expect(rows.map((row: string) => row.split(',')[column])).toEqual(['"letter"', '"email"', '']);
+});

@@ -1,0 +1,39 @@
+import { cpSync, mkdtempSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const PARTS = ['src', 'sandbox', 'sdk', 'test', 'verifier', 'migrations', 'docs', 'examples', 'scripts', 'build'];
+const FILES = ['package.json', 'package-lock.json', 'tsconfig.json', 'vitest.config.ts'];
+
+/** The program without its dependencies, which the copy shares; in a folder that is the caller's to remove. */
+export function copyProject(): string {
+  const folder = mkdtempSync(path.join(tmpdir(), 'mutants-'));
+  for (const name of [...PARTS, ...FILES])
+    cpSync(path.join(ROOT, name), path.join(folder, name), { recursive: true, force: true });
+  symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'));
+  return folder;
+}
+
+/** A wrong rule: a text that must stand once in a file, and what takes its place. */
+export interface Mutant {
+  readonly name: string;
+  /** From the project's folder. */
+  readonly file: string;
+  readonly find: string;
+  readonly replace: string;
+  /** Of a merchant: the habit that is red on it. */
+  readonly habit?: string;
+}
+
+/** Writes the wrong rule into the copy. @throws Error where its text does not stand once in its file: the list is older than the rule */
+export function apply(folder: string, { name, file, find, replace }: Mutant): () => void {
+  const target = path.join(folder, file);
+  const right = readFileSync(target, 'utf8');
+  if (right.split(find).length !== 2) throw new Error(`"${name}": its text does not stand once in ${file}`);
+  writeFileSync(
+    target,
+    right.replace(find, () => replace),
+  );
+  return () => writeFileSync(target, right);
+}
