@@ -49,7 +49,7 @@ type InviteRow = typeof eventInvites.$inferSelect;
 
 /** An invite without its secrets. */
 export type Invite = Omit<InviteRow, 'emailKey' | 'tokenHash' | 'sealedToken' | 'tag'> & {
-  /** The name of the account that accepted; null before. */
+  /** The account that accepted; null before. */
   readonly accountName: string | null;
 };
 
