@@ -60,10 +60,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 559,
   accounts: 983,
   webhooks: 2577,
-  'voting-events': 5269,
+  'voting-events': 5377,
   'ballot-definition': 4163,
   voters: 5987,
-  payments: 4457,
+  payments: 4472,
   credits: 745,
   ballots: 3321,
   'ballot-log': 4884,
@@ -75,7 +75,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4782,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_423;
+const LINES_OF_ALL = 67_546;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 48;
 
