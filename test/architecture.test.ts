@@ -69,13 +69,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 4884,
   'service-log': 724,
   tally: 2902,
-  results: 6701,
+  results: 6705,
   console: 1251,
   demo: 488,
   commands: 4782,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_546;
+const LINES_OF_ALL = 67_550;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 48;
 
