@@ -65,8 +65,11 @@ const NAMES = {
   lot: 'root seed seedHash',
 };
 
-/** What of published results is not what the close fixed, in words; nothing when all agrees. */
-export function compareWithClose(log: ReadLog, results: Fields): string[] {
+/**
+ * What of published results is not what the close fixed, in words; nothing when all agrees.
+ * @param isRehearsal whether the log is that of a rehearsal: then the results say so, and no others do
+ */
+export function compareWithClose(log: ReadLog, results: Fields, isRehearsal: boolean): string[] {
   const fixed = fieldsOf(fieldsOf(results['log'])['close']);
   const wrong = fixed['result'] === resultHash(results) ? [] : ['the positions'];
   if (results['votingEventId'] !== log.open['e']) wrong.push('the event');
@@ -78,8 +81,10 @@ export function compareWithClose(log: ReadLog, results: Fields): string[] {
   const isLonger = log.roll === undefined && numberOf(size) > log.size;
   if (!isLonger && log.rootSinceClose.get(numberOf(size))?.toString('base64') !== rootHash) wrong.push('the log');
   const stats = fieldsOf(results['stats']);
+  if ((results['rehearsal'] === true) !== isRehearsal) wrong.push('whether it is a rehearsal');
+  const { rehearsal: _, ...shownResults } = results;
   for (const [part, names] of Object.entries(NAMES)) {
-    const of = part === 'results' ? results : fieldsOf(results[part]);
+    const of = part === 'results' ? shownResults : fieldsOf(results[part]);
     if (Object.keys(of).sort().join(' ') !== names) wrong.push(`the fields of \`${part}\``);
   }
   for (const name of ['ballots', 'abstentions', 'identityChanges', 'rollChanges'])

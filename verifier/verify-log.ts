@@ -106,6 +106,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
       () => readHead(text, logKey, options.event),
       ({ size }) => `a head of ${size} leaves, signed by ${logKey.name}`,
     );
+    noteRehearsal(checks, head);
     note = text;
     const { log, earlier, promised } = await checkLeaves(options, checks, base, logKey, head, inclusion);
     lettersPrinted = log.letters;
@@ -124,7 +125,7 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
     rollAfterOpening = readRollChanges(log, results);
     const { last, check } = await checkConfigurations(options.read, base, log, earlier);
     checks.list.push(check);
-    await checkContent(options, checks, base, log, results, last);
+    await checkContent(options, checks, base, log, results, last, head);
   } catch (fault) {
     // What this program cannot make sense of is wrong, too: an honest service does not send it.
     if (fault instanceof Unreadable) checks.leaveOut('reading', fault.message);
@@ -162,21 +163,28 @@ async function readKey({ read, logKey }: VerifyOptions, checks: Checks): Promise
 /** @param event the ID that the checkpoint must be of; a code says nothing of the log's name */
 function readHead(note: string, logKey: LogKey, event: string): SignedHead {
   const head = readCheckpoint(note, logKey);
-  demand(
-    !REHEARSAL.test(head.origin),
-    'the event is being rehearsed: its log goes with the rehearsal, and nothing in it counts',
-  );
-  const [named, id = ''] = [head.origin.slice(0, head.origin.lastIndexOf('/')), eventIdOf(head)];
+  const real = head.origin.replace(REHEARSAL, '');
+  const [named, id = ''] = [real.slice(0, real.lastIndexOf('/')), eventIdOf(head)];
   const expected = EVENT_ID.test(event) ? event : id;
   demand(named === logKey.name && id === expected && EVENT_ID.test(id), `it speaks of another log: ${head.origin}`);
   return head;
 }
 
 /** Ends the origin of the log of a rehearsal. */
-const REHEARSAL = /\/rehearsal-\d+$/;
+const REHEARSAL = /\/rehearsal-(\d+)$/;
 const EVENT_ID = /^evt_[A-Za-z0-9]+$/;
-/** The origin is `<name of the key>/<ID of the event>`. */
-const eventIdOf = ({ origin }: SignedHead): string => origin.slice(origin.lastIndexOf('/') + 1);
+/** The origin is `<name of the key>/<ID of the event>`, and in a rehearsal `/rehearsal-<round>` behind it. */
+const eventIdOf = ({ origin }: SignedHead): string => origin.replace(REHEARSAL, '').split('/').at(-1) ?? '';
+
+/** Says of the log of a rehearsal that it is one. Left out, so that no rehearsal is found right as a whole. */
+function noteRehearsal(checks: Checks, { origin }: SignedHead): void {
+  const [, round] = REHEARSAL.exec(origin) ?? [];
+  if (round === undefined) return;
+  checks.leaveOut(
+    'rehearsal',
+    `this is round ${round} of a rehearsal: its log goes with it, no witness sees it, and nothing in it counts`,
+  );
+}
 
 /** Reads the leaves and compares their root with what is signed now, and with what was signed before. */
 async function checkLeaves(
@@ -222,6 +230,7 @@ async function checkLeaves(
       const onProgress = (leaves: number): void => options.onProgress?.('leaves', leaves, head.size);
       const questions = {
         eventId: event,
+        isRehearsal: REHEARSAL.test(head.origin),
         size: head.size,
         sizes: [earlier?.size, inclusion?.head.size].filter((size) => size !== undefined),
       };
@@ -419,13 +428,14 @@ async function checkContent(
   log: ReadLog,
   results: Fields | undefined,
   configuration: Fields | undefined,
+  head: SignedHead,
 ): Promise<void> {
   const { read } = options;
   const { close } = log;
   const published = fieldsOf(results?.['log'])['close'];
   let figures: ClosedFigures | undefined;
   if (close === undefined) await checkDue(options, checks, log);
-  else if (results !== undefined) figures = await checkClose(checks, log, close, results, published);
+  else if (results !== undefined) figures = await checkClose(checks, log, close, results, published, head);
   if (configuration === undefined) {
     checks.leaveOut('openings', 'needs the configuration that ballots were counted by');
     checks.leaveOut('recount', 'needs the openings');
@@ -451,7 +461,7 @@ async function checkContent(
     checks.leaveOut('recount', 'the log is not closed: more ballots may come');
     return;
   }
-  if (results === undefined) figures = await checkClose(checks, log, close, undefined, opened.close);
+  if (results === undefined) figures = await checkClose(checks, log, close, undefined, opened.close, head);
   await checks.runAlone(
     'weight',
     () => demand(figures?.weight === weightText(opened.weight), 'the ballots have another weight than the close says'),
@@ -543,13 +553,14 @@ async function checkClose(
   close: Fields,
   results: Fields | undefined,
   opening: unknown,
+  { origin }: SignedHead,
 ): Promise<ClosedFigures | undefined> {
   let figures: ClosedFigures | undefined;
   await checks.runAlone(
     'close',
     () => {
       figures = openClose(log, close, opening);
-      const wrong = results === undefined ? [] : compareWithClose(log, results);
+      const wrong = results === undefined ? [] : compareWithClose(log, results, REHEARSAL.test(origin));
       demand(wrong.length === 0, `the published results are not those that the log commits to: ${wrong.join(', ')}`);
     },
     () =>

@@ -137,6 +137,14 @@ export async function listUnreadyBusinesses(executor: Executor): Promise<Payment
     .limit(CHECKED_AT_ONCE);
 }
 
+/** Events of a business that never opened: whether they can depends on the business, where they ask for money. */
+export async function listUnopenedEvents(executor: Executor, { id, accountId }: PaymentBusiness): Promise<string[]> {
+  const { rows } = await executor.execute<{ id: string }>(sql`
+    SELECT id FROM voting_events
+    WHERE account_id = ${accountId} AND payment_business_id = ${id} AND opened_at IS NULL AND closed_at IS NULL AND deleted_at IS NULL ORDER BY id`);
+  return rows.map((row) => row.id);
+}
+
 const schema = z.object({
   secretKey: z.string(),
   webhookSecret: z.string().optional(),

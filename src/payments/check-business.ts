@@ -11,8 +11,10 @@ import {
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
+import { renewMissing } from '#src/voting-events/guard-change.ts';
 import {
   findBusiness,
+  listUnopenedEvents,
   listUnreadyBusinesses,
   openCredentials,
   setReady,
@@ -108,6 +110,9 @@ async function checkBusiness(deps: CheckDeps, business: PaymentBusiness): Promis
     );
     await mailBusinessOwner(tx, business, 'unready');
   });
+  // Each event alone, behind the business: who changes an event locks it first.
+  for (const id of await listUnopenedEvents(deps.db, business))
+    await inTransaction(deps.db, (tx) => renewMissing(tx, id));
   return ready;
 }
 

@@ -6,7 +6,7 @@ import { invalidField, notFound } from '#src/platform/errors.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { lockForChange } from '#src/voting-events/guard-change.ts';
+import { lockForChange, renewMissing } from '#src/voting-events/guard-change.ts';
 import type { PriceFault } from '#src/voting-events/pricing.ts';
 import { updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { type VotingEvent, viewEvent } from '#src/voting-events/voting-event.ts';
@@ -78,6 +78,8 @@ export async function linkBusiness(
     paymentProvider: business.provider,
     paymentLivemode: business.livemode,
   });
+  // The one before may have been what kept it from opening.
+  await renewMissing(tx, event.id);
   return business;
 }
 

@@ -122,12 +122,14 @@ const positionResultView = z
   })
   .meta({ id: 'PositionResult' });
 
+const rehearsalMark = z.literal(true).optional().meta({
+  description: 'The event is being rehearsed: nothing of this counts or lasts. Left out otherwise.',
+});
+
 /** Results (completions 5). */
 export const resultsView = z
   .object({
-    rehearsal: z.literal(true).optional().meta({
-      description: 'The event is being rehearsed: nothing of this counts or lasts. Left out otherwise.',
-    }),
+    rehearsal: rehearsalMark,
     votingEventId: z.string(),
     title: z.string(),
     final: z.boolean().meta({ description: 'True once no ballot can come any more.' }),
@@ -246,6 +248,7 @@ export type EventResults = z.output<typeof resultsView>;
 /** Some of the rounds of a position. */
 export const roundsView = z
   .object({
+    rehearsal: rehearsalMark,
     positionId: z.string(),
     rounds: listShape(roundView),
     nextRound: z.int().nullable().meta({ description: 'What to ask for next as `fromRound`; null at the end.' }),

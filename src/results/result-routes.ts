@@ -60,7 +60,8 @@ export function resultRouter(deps: Deps): Hono<Env> {
   ) => {
     const page = await counting.rounds(definition, audience, deps.clock.now(), question);
     if (page === undefined) throw notFound();
-    return { positionId: question.positionId, ...page };
+    const mark = definition.event.rehearsalSince === null ? {} : { rehearsal: true as const };
+    return { ...mark, positionId: question.positionId, ...page };
   };
   const router = new Hono<Env>();
   router.on(

@@ -106,6 +106,20 @@ export class BallotKeys {
     return started;
   }
 
+  /**
+   * Whether the key of an event can be read where it stands: what this process remembers of it does not count. Polls and events
+   * that have no key yet lack none.
+   */
+  async isReadable({ id: eventId, type, ballotKey: id }: KeyedEvent): Promise<boolean> {
+    if (type === 'poll' || id === null) return true;
+    const name = { eventId, id };
+    const content = await this.#folders?.read(keyFileOf(name), (read) => isKeyOf(name, read));
+    const row = content === undefined ? await findKeyRow(this.#deps.db, name) : undefined;
+    const key = content ?? (row?.wrapped == null ? undefined : this.#unwrap(name, row.wrapped));
+    key?.fill(0);
+    return key !== undefined;
+  }
+
   async #look(name: KeyName): Promise<Secrets | undefined> {
     const content = await this.#folders?.read(keyFileOf(name), (read) => isKeyOf(name, read));
     if (content !== undefined) return this.#remember(name, content);

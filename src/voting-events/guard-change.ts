@@ -3,7 +3,7 @@ import type { Transaction } from '#src/database/client.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { type Issue, orNotFound } from '#src/platform/errors.ts';
 import { type LifeAction, requirePhase } from './life.ts';
-import { missingForOpening } from './opening.ts';
+import { type MissingPart, missingForOpening, type OpeningFacts } from './opening.ts';
 import { hasBallots, keepOpening, type LockedEvent, lockEvent, readOpening, updateEvent } from './repository.ts';
 import { votingEvents } from './tables.ts';
 import type { VotingEvent } from './voting-event.ts';
@@ -47,7 +47,23 @@ function isSame(one: unknown, other: unknown): boolean {
 
 /** After a change of positions or candidates: a new version of the ballot definition, and whether the event could open now. */
 export async function renewBallotDefinition(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
-  const missing = missingForOpening(await readOpening(tx, eventId));
+  return storeMissing(tx, eventId, nowMs, missingForOpening(await readOpening(tx, eventId)));
+}
+
+/** After a change outside of the event: what keeps it from opening, where that is not what is stored. */
+export async function renewMissing(tx: Transaction, eventId: string, found: Partial<OpeningFacts> = {}): Promise<void> {
+  const event = await lockEvent(tx, eventId);
+  if (event === undefined || event.openedAt !== null || event.closedAt !== null) return;
+  const missing = missingForOpening({ ...(await readOpening(tx, eventId)), ...found });
+  if (!isSame(missing, event.missing)) await storeMissing(tx, eventId, event.lockedAt, missing);
+}
+
+async function storeMissing(
+  tx: Transaction,
+  eventId: string,
+  nowMs: number,
+  missing: MissingPart[],
+): Promise<VotingEvent> {
   const ready = missing.length === 0;
   // The clock opened it while it was ready: whatever is taken away now, it stays opened.
   if (!ready) await keepOpening(tx, eventId);

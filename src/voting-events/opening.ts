@@ -9,6 +9,12 @@ export interface OpeningFacts {
   readonly hasVoters: boolean;
   /** Whether voters of another event are still being copied into this one. */
   readonly isCopying: boolean;
+  /** Whether its payment business takes no payments: that matters where it asks for money. */
+  readonly isUnready: boolean;
+  readonly hasTopUps: boolean;
+  readonly isPriced: boolean;
+  /** Whether its key stands in no folder: no voter could vote. Known where it was looked for; otherwise as it was found last. */
+  readonly isKeyless: boolean;
   /** Whether the clock is to open it. */
   readonly hasStart: boolean;
   readonly positions: readonly {
@@ -50,6 +56,14 @@ const part = (
 ): MissingPart => ({ reason, positionId: position?.id ?? null, title: position?.title ?? null, message });
 
 export const COPY_RUNNING = part('copy_running', 'Voters are still being copied into the event.');
+const BUSINESS_NOT_READY = part(
+  'business_not_ready',
+  'The payment business takes no payments now: look at its account at the provider, or take the prices away.',
+);
+const KEYS_UNAVAILABLE = part(
+  'keys_unavailable',
+  'The key of the event cannot be read: the operator of the service has to bring it back.',
+);
 export const NO_POSITION = part('no_position', 'The event has no position.');
 
 /** Entries that one ballot may hold (contract, "Limits"). */
@@ -57,7 +71,12 @@ export const MAX_ENTRIES = 200;
 
 /** Everything that stands in the way of opening an event, at once (completions 3, rule 1). */
 export function missingForOpening(facts: OpeningFacts): MissingPart[] {
-  return [...(facts.isCopying ? [COPY_RUNNING] : []), ...missingOfBallot(facts)];
+  return [
+    ...(facts.isCopying ? [COPY_RUNNING] : []),
+    ...(facts.isUnready && (facts.isPriced || facts.hasTopUps) ? [BUSINESS_NOT_READY] : []),
+    ...(facts.isKeyless ? [KEYS_UNAVAILABLE] : []),
+    ...missingOfBallot(facts),
+  ];
 }
 
 function missingOfBallot(facts: OpeningFacts): MissingPart[] {

@@ -4,13 +4,14 @@ import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
-import { renewBallotDefinition } from './guard-change.ts';
+import { renewBallotDefinition, renewMissing } from './guard-change.ts';
 import { finalTime, missedStart, publishedTime, shownStatusAt } from './lifecycle.ts';
 import { MAIL_NOT_OPENED } from './mail-owner.ts';
 import { endOverdueRehearsal, type RehearsalDeps } from './rehearsal.ts';
 import {
   findEventById,
   holdEvent,
+  listKeyedStarts,
   listTimedEvents,
   lockEvent,
   markAnnounced,
@@ -67,6 +68,15 @@ async function renewReadiness({ db }: PublishDeps, eventId: string): Promise<voi
   });
 }
 
+/** Looks for the keys of events that the clock opens soon: a file that is gone is named while somebody can still bring it back. */
+async function lookForKeys({ db, ballotKeys }: PublishDeps): Promise<void> {
+  for (const event of await listKeyedStarts(db)) {
+    const isKeyless = !(await ballotKeys.isReadable(event));
+    if (isKeyless !== event.missing.some(({ reason }) => reason === 'keys_unavailable'))
+      await inTransaction(db, (tx) => renewMissing(tx, event.id, { isKeyless }));
+  }
+}
+
 /** Writes down that an event was not ready when its start came, and says so to its owner, once. */
 async function noteMissedStart(deps: PublishDeps, eventId: string): Promise<void> {
   const read = await findEventById(deps.db, eventId);
@@ -86,6 +96,7 @@ async function noteMissedStart(deps: PublishDeps, eventId: string): Promise<void
 /** Publishes what the clock did and no job published: the net below the jobs. */
 export async function publishTimedEvents(deps: PublishDeps): Promise<void> {
   const failed: unknown[] = [];
+  await lookForKeys(deps).catch((fault: unknown) => failed.push(fault));
   for (const id of await listTimedEvents(deps.db))
     await publishOne(deps, id).catch((fault: unknown) => failed.push(fault));
   // One event keeps no other from its turn.

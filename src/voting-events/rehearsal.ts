@@ -6,7 +6,7 @@ import { ApiError, orNotFound, validationError } from '#src/platform/errors.ts';
 import { reopeningIssue } from './change-fields.ts';
 import { guardChange, lockForChange, renewBallotDefinition } from './guard-change.ts';
 import { isRehearsalOver } from './lifecycle.ts';
-import { missingForOpening } from './opening.ts';
+import { missingForOpening, type OpeningFacts } from './opening.ts';
 import {
   findEventById,
   hasBallots,
@@ -56,13 +56,14 @@ export async function beginRehearsal(
   tx: Transaction,
   before: LockedEvent,
   endsAt: number | null,
+  found: Partial<OpeningFacts>,
 ): Promise<Partial<NewEventRow>> {
   await guardChange(tx, before, 'rehearse');
   if (before.openedAt !== null || (await hasLog(tx, before.id))) throw refuse('was_open');
   if (await hasBallots(tx, before.id)) throw refuse('event_has_ballots');
   const late = reopeningIssue(endsAt, before.lockedAt);
   if (late !== undefined) throw validationError([late]);
-  const missing = missingForOpening(await readOpening(tx, before.id));
+  const missing = missingForOpening({ ...(await readOpening(tx, before.id)), ...found });
   if (missing.length > 0) throw refuse('not_ready', { missing });
   return {
     rehearsalSince: before.lockedAt,

@@ -188,6 +188,23 @@ export const listTimedEvents = (executor: Executor): Promise<string[]> =>
     LIMIT 1000`,
   );
 
+/** An event is looked after this long before its start. */
+const LOOKED_AFTER_HOURS = 24;
+
+/** Events whose key is looked for: those that the clock opens soon, and those that were found without. */
+export async function listKeyedStarts(executor: Executor): Promise<VotingEvent[]> {
+  return executor
+    .select()
+    .from(votingEvents)
+    .where(
+      sql`starts_at > now_ms() AND opened_at IS NULL AND closed_at IS NULL AND rehearsal_since IS NULL AND deleted_at IS NULL
+        AND ballot_key IS NOT NULL AND (starts_at < now_ms() + ${LOOKED_AFTER_HOURS * HOUR_MS}::bigint
+          OR missing @> '[{"reason": "keys_unavailable"}]')`,
+    )
+    .orderBy(asc(votingEvents.startsAt))
+    .limit(1_000);
+}
+
 /**
  * Deletes an event for everybody at once. Its row stays until all that refers to it is removed; its code is free, and it is
  * closed for so long that nothing is cast or confirmed in it any more. Call with the event locked.
@@ -353,11 +370,19 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
     self_registration: boolean;
     has_voters: boolean;
     is_copying: boolean;
+    is_unready: boolean;
+    has_top_ups: boolean;
+    is_priced: boolean;
+    is_keyless: boolean;
     has_start: boolean;
     positions: OpeningFacts['positions'];
   }>(sql`
     SELECT e.type, e.voter_self_registration AS self_registration, coalesce(e.copy_done < e.copy_total, false) AS is_copying,
-      e.starts_at IS NOT NULL AS has_start,
+      e.starts_at IS NOT NULL AS has_start, e.missing @> '[{"reason": "keys_unavailable"}]' AS is_keyless,
+      EXISTS (SELECT 1 FROM payment_businesses b WHERE b.id = e.payment_business_id AND NOT b.ready) AS is_unready,
+      e.pay_to_vote IS NOT NULL OR e.pay_to_register_candidate IS NOT NULL AS is_priced,
+      EXISTS (SELECT 1 FROM positions p
+        WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL AND p.quadratic_top_up IS NOT NULL) AS has_top_ups,
       EXISTS (SELECT 1 FROM voters v WHERE v.voting_event_id = ${eventId} AND v.deleted_at IS NULL) AS has_voters,
       coalesce((
         SELECT json_agg(json_build_object(
@@ -384,6 +409,10 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
     selfRegistration: row.self_registration,
     hasVoters: row.has_voters,
     isCopying: row.is_copying,
+    isUnready: row.is_unready,
+    hasTopUps: row.has_top_ups,
+    isPriced: row.is_priced,
+    isKeyless: row.is_keyless,
     hasStart: row.has_start,
     positions: row.positions.map((position) => ({ ...position, withoutRole: position.withoutRole ?? [] })),
   };

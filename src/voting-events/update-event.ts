@@ -29,7 +29,7 @@ import {
   statusAt,
   wasOpened,
 } from './lifecycle.ts';
-import { missingForOpening } from './opening.ts';
+import { missingForOpening, type OpeningFacts } from './opening.ts';
 import { priceIssues, requirePricing } from './pricing.ts';
 import { scheduleClosing } from './publish-closing.ts';
 import { publishResults, publishStatus, schedulePublishing } from './publish-status.ts';
@@ -92,10 +92,15 @@ export async function updateVotingEvent(
   await guardColumns(tx, from, changed);
   const phase = phaseAt(from, nowMs);
   const mayOpen = body.status === 'open' || body.status === 'rehearsal' || changed.startsAt != null;
-  if (mayOpen && (phase === 'draft' || phase === 'scheduled')) await deps.giveOptions(tx, organizer);
-  const changes: Columns = { ...changed, ...(await statusChange(tx, from, changed, body.status)) };
+  let found: Partial<OpeningFacts> = {};
+  if (mayOpen && (phase === 'draft' || phase === 'scheduled')) {
+    await deps.giveOptions(tx, organizer);
+    await deps.ballotKeys.requirePlaces();
+    found = { isKeyless: !(await deps.ballotKeys.isReadable(from)) };
+  }
+  const changes: Columns = { ...changed, ...(await statusChange(tx, from, changed, body.status, found)) };
   if (Object.keys(changes).length === 0 && !ends) return before;
-  await prepareChange(tx, from, changes);
+  await prepareChange(tx, from, changes, found);
   // Last, so that no refusal leaves a key behind.
   const key = await deps.ballotKeys.prepare(
     tx,
@@ -213,8 +218,18 @@ async function guardColumns(tx: Transaction, before: LockedEvent, changed: Colum
   if (isBeforeStart || after === 'draft' || after === 'scheduled') await guardChange(tx, before, 'take_back');
 }
 
+/** Columns that say whether an event can open. */
+const DECIDE_OPENING: readonly (keyof Columns)[] = [
+  ...(['startsAt', 'type', 'voterSelfRegistration', 'payToVote', 'payToRegisterCandidate'] as const),
+];
+
 /** What else changes with a change: when results become public, ballots that a new price asks for, what a price leaves behind. */
-async function prepareChange(tx: Transaction, before: LockedEvent, changes: Columns): Promise<void> {
+async function prepareChange(
+  tx: Transaction,
+  before: LockedEvent,
+  changes: Columns,
+  found: Partial<OpeningFacts>,
+): Promise<void> {
   const after = { ...before, ...definedOnly(changes) };
   if (changes.resultsVisibility === 'published' && before.resultsPublishedAt === null) {
     if (isFinalAt(after, before.lockedAt)) changes.resultsPublishedAt = before.lockedAt;
@@ -223,10 +238,12 @@ async function prepareChange(tx: Transaction, before: LockedEvent, changes: Colu
     changes.missedStartAt = null;
     if (before.announcedStatus === 'not_opened') changes.announcedStatus = null;
   }
-  if (changes.startsAt !== undefined || changes.type !== undefined || changes.voterSelfRegistration !== undefined) {
+  if (DECIDE_OPENING.some((name) => changes[name] !== undefined)) {
     const { type, voterSelfRegistration: selfRegistration, startsAt } = after;
     const facts = await readOpening(tx, before.id);
-    changes.missing = missingForOpening({ ...facts, type, selfRegistration, hasStart: startsAt !== null });
+    const isPriced = after.payToVote !== null || after.payToRegisterCandidate !== null;
+    const hasStart = startsAt !== null;
+    changes.missing = missingForOpening({ ...facts, ...found, type, selfRegistration, hasStart, isPriced });
     changes.ready = changes.missing.length === 0;
     // As for a change of positions: what the clock has opened stays opened.
     if (!changes.ready && changes.openedAt === undefined && wasOpened(before, before.lockedAt))
@@ -242,6 +259,7 @@ async function statusChange(
   before: LockedEvent,
   changed: Columns,
   wanted: Body['status'],
+  found: Partial<OpeningFacts>,
 ): Promise<Columns> {
   const nowMs = before.lockedAt;
   const phase = phaseAt(before, nowMs);
@@ -249,7 +267,7 @@ async function statusChange(
   if (wanted === undefined || wanted === 'draft' || wanted === 'scheduled') return {};
   if (wanted === shownStatusAt(before, nowMs)) return {};
   const endsAt = changed.endsAt === undefined ? before.endsAt : changed.endsAt;
-  if (wanted === 'rehearsal') return beginRehearsal(tx, before, endsAt);
+  if (wanted === 'rehearsal') return beginRehearsal(tx, before, endsAt, found);
   if (wanted === 'closed') {
     await guardChange(tx, before, 'close');
     if (before.rehearsalSince !== null) return before.closedAt === null ? { closedAt: nowMs } : {};
@@ -262,7 +280,7 @@ async function statusChange(
   if (phase === 'open') return {};
   const late = reopeningIssue(endsAt, nowMs);
   if (late !== undefined) throw validationError([late]);
-  const missing = missingForOpening(await readOpening(tx, before.id));
+  const missing = missingForOpening({ ...(await readOpening(tx, before.id)), ...found });
   if (missing.length > 0) throw refuse('not_ready', { missing });
   return { openedAt: before.openedAt ?? nowMs, closedAt: null };
 }

@@ -1,10 +1,11 @@
 import { describe, expect, test } from 'vitest';
+import { updatePlan } from '#src/accounts/repository.ts';
 import { copyRollJob, tagOfCopy } from '#src/voters/copy-event.ts';
 import { rollCopies } from '#src/voters/tables.ts';
 import { tagOfEvent } from '#src/voting-events/event-tag.ts';
 import { COPY_RUNNING } from '#src/voting-events/opening.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
-import { demand, type TestEvent } from '#test/harness/elections.ts';
+import { demand, PLURALITY, type TestEvent } from '#test/harness/elections.ts';
 import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 import { shareEvent } from '#test/harness/sharing.ts';
@@ -254,6 +255,30 @@ describe('a copy of an event', () => {
     ]);
     expect(left).toEqual([{ events: 3 }]);
   });
+
+  test.each(['the owner', 'an editor'] as const)(
+    'by %s takes no more voters along than the plan of its owner allows, and leaves nothing where they are too many',
+    async (by) => {
+      const [owner, editor] = [await service.account('pro'), await service.account()];
+      const source = await owner.event({ type: 'election' }, PLURALITY, false);
+      const rows = Array.from({ length: 101 }, (_, index) => ({ name: `P${index}`, email: `p${index}@club.example` }));
+      demand(await call('POST', `/${source.id}/voters/import`, { mode: 'all', voters: rows }, owner), 200);
+      await shareEvent(service, owner, source, editor, 'editor');
+      const caller = by === 'the owner' ? owner : editor;
+      const copy = (withVoters: boolean) => call('POST', `/${source.id}/copy`, { title: 'Copy', withVoters }, caller);
+      const full = demand(await copy(true), 201);
+      expect((await copied(full.id, caller)).copy).toEqual({ total: 101, done: 101 });
+      await updatePlan(service.deps.db, owner.id, 'free');
+      service.deps.authenticator.forgetAccount(owner.id);
+      const refused = await copy(true);
+      expect([refused.status, refused.body.error?.details]).toEqual([422, { limit: 'voters_per_event', max: 100 }]);
+      const left = await service.query('SELECT count(*)::int AS events FROM voting_events WHERE account_id = $1', [
+        owner.id,
+      ]);
+      expect(left).toEqual([{ events: 2 }]);
+      demand(await copy(false), 201);
+    },
+  );
 });
 
 test('the route of copies refuses what is not its own, and answers a repeat with the first copy', async () => {

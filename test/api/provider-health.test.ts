@@ -5,8 +5,15 @@ import { checkUnreadyBusinesses } from '#src/payments/check-business.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { sweepPayments } from '#src/payments/sweep-payments.ts';
 import { createLog } from '#src/platform/log.ts';
-import { demand, refusalOf, visitor, votesFor } from '#test/harness/elections.ts';
-import { type PaidEvent, PROVIDERS, RETURN_URL, referenceOf, usePaidService } from '#test/harness/payments.ts';
+import { demand, PLURALITY, refusalOf, visitor, votesFor } from '#test/harness/elections.ts';
+import {
+  createPaidEvent,
+  type PaidEvent,
+  PROVIDERS,
+  RETURN_URL,
+  referenceOf,
+  usePaidService,
+} from '#test/harness/payments.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
 
 // One health of a connection, whatever was asked (completions 1.6), and lists that hold what other shops sell too.
@@ -104,6 +111,38 @@ describe.each(PROVIDERS)('through %s', (provider) => {
     }
     await untilTrue(() => mailedTo(event, 'could not be held against the lists'));
   });
+});
+
+test('an event that asks for money does not open while its business takes none, and says so', async () => {
+  const event = await createPaidEvent(service, 'provider_a', {}, PLURALITY, false);
+  const read = async () => demand(await event.account.get(`/voting-events/${event.id}`), 200).missing;
+  const change = (body: object) =>
+    service.call('PATCH', `/voting-events/${event.id}`, body, { key: event.account.write });
+  expect(await read()).toEqual([]);
+  keyEnds();
+  // Another event of the business meets the key that has ended.
+  await service.query('UPDATE payment_businesses SET ready = false WHERE id = $1', [event.businessId]);
+  await checkUnreadyBusinesses(paymentDeps(service.deps));
+  const missing = [{ reason: 'business_not_ready', positionId: null, title: null, message: expect.any(String) }];
+  expect(await read()).toEqual(missing);
+  const refused = await change({ status: 'open' });
+  expect(refusalOf(refused)).toEqual([409, 'not_ready']);
+  expect(refused.body.error.details.missing).toEqual(missing);
+  expect(demand(await change({ startsAt: Date.now() + 3_600_000 }), 200).missing).toEqual(missing);
+  // Without a price the business does not matter.
+  expect(demand(await change({ payments: { payToVote: null } }), 200).missing).toEqual([]);
+  Object.assign(sandbox.faults, NO_FAULTS);
+  await checkUnreadyBusinesses(paymentDeps(service.deps));
+  const price = { payToVote: { amountMinor: 500, currency: 'usd' } };
+  expect(demand(await change({ payments: price }), 200).missing).toEqual([]);
+  keyEnds();
+  await service.query('UPDATE payment_businesses SET ready = false WHERE id = $1', [event.businessId]);
+  await checkUnreadyBusinesses(paymentDeps(service.deps));
+  expect(await read()).toEqual(missing);
+  Object.assign(sandbox.faults, NO_FAULTS);
+  await checkUnreadyBusinesses(paymentDeps(service.deps));
+  expect(await read()).toEqual([]);
+  demand(await change({ status: 'open' }), 200);
 });
 
 test('a page that provider_a answers 404 for ends with its time', async () => {

@@ -245,6 +245,12 @@ describe('the rehearsal of an election', () => {
     expect((await download(event, 'csv')).toString('utf8')).toMatch(/^"event",+"rehearsal",+true/m);
     expect(JSON.parse((await download(event, 'json')).toString('utf8')).data.rehearsal).toBe(true);
     demand(await asVoter(event, 'POST', '/log/proof', { confirmationCode }), 200);
+    const proof = await verify(event);
+    const open = proof.report.checks.filter(({ status }: { status: string }) => !/^(verified|not_asked)$/.test(status));
+    expect([proof.code, open]).toEqual([3, [expect.objectContaining({ name: 'rehearsal', status: 'left_out' })]]);
+    const rounds = `/results/rounds?positionId=${event.positions[0]?.id}`;
+    for (const ask of [organize, asVoter])
+      expect(demand(await ask(event, 'GET', rounds), 200)).toMatchObject({ rehearsal: true });
     const [position] = event.positions;
     const change = () => organize(event, 'PATCH', `/positions/${position?.id}`, { title: 'Between rounds' });
     expect(refusalOf(await change())).toEqual([409, 'event_has_ballots']);
@@ -287,7 +293,7 @@ describe('the rehearsal of an election', () => {
     expect(mailsTo(email)).toHaveLength(10);
   });
 
-  test('is named by the new log, which the verifier finds right; the log of the rehearsal is none to verify', async () => {
+  test('is named by the new log, which the verifier finds right; that of a rehearsal is verified as one', async () => {
     const event = await account.event(
       { type: 'poll', ballot: { opening: 'public' }, results: { visibility: 'published' } },
       PLURALITY,
@@ -303,7 +309,12 @@ describe('the rehearsal of an election', () => {
       await votePoll();
       await sealBallots(service, event.id);
       const early = await verify(event);
-      expect([early.code, JSON.stringify(early.report)]).toEqual([1, expect.stringContaining('is being rehearsed')]);
+      expect(early).toMatchObject({ code: 3, report: { verified: 'partial', size: 2 } });
+      const about = early.report.checks.find(({ name }: { name: string }) => name === 'rehearsal');
+      expect(about).toMatchObject({
+        status: 'left_out',
+        detail: expect.stringContaining(`round ${number} of a rehearsal`),
+      });
       await patchEvent(service, account, event, { status: number === 2 ? 'open' : 'draft' });
     }
     await votePoll();

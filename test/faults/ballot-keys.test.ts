@@ -182,6 +182,33 @@ describe('processes', () => {
   });
 });
 
+test('a scheduled election says that its key is gone, does not open, and is ready again when the key is back', async () => {
+  const election = await createKeyedElection(service, account, UNIT_WEIGHTS, false);
+  await patchEvent(service, account, election, { startsAt: Date.now() + HOUR_MS });
+  const read = async () => demand(await account.get(`/voting-events/${election.id}`), 200).missing;
+  expect(await read()).toEqual([]);
+  const [name = ''] = keyFiles(main, election.id);
+  for (const folder of [main, copy]) renameSync(path.join(folder, name), awayFrom(folder, name));
+  const missing = [{ reason: 'keys_unavailable', positionId: null, title: null, message: expect.any(String) }];
+  for (const status of ['open', 'rehearsal']) {
+    const refused = await setStatus(service, election, status);
+    expect([refused.status, refused.body.error?.details]).toEqual([409, { reason: 'not_ready', missing }]);
+  }
+  await publishTimedEvents(service.deps);
+  expect(await read()).toEqual(missing);
+  // Another change of the event keeps what was found.
+  const candidate = { name: 'Late', positionIds: [election.positions[0]?.id] };
+  demand(
+    await service.call('POST', `/voting-events/${election.id}/candidates`, candidate, { key: account.write }),
+    201,
+  );
+  expect(await read()).toEqual(missing);
+  for (const folder of [main, copy]) renameSync(awayFrom(folder, name), path.join(folder, name));
+  await publishTimedEvents(service.deps);
+  expect(await read()).toEqual([]);
+  demand(await setStatus(service, election, 'open'), 200);
+});
+
 describe('when the result is final', () => {
   test('no folder and no row holds the key any more, and results, proofs and repeated confirms do without', async () => {
     const election = await createKeyedElection(service, account, UNIT_WEIGHTS);

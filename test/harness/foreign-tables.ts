@@ -73,6 +73,7 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
         'candidates',
         'credit_balances',
         'payment_attempts',
+        'payment_businesses',
         'pending_ballots',
         'positions',
       ],
