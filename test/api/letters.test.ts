@@ -287,6 +287,17 @@ describe('a file of letters', () => {
       return text;
     };
     const before = await dump();
+    // The text of a page is packed: what shows a file in clear is its head.
+    for (const { content } of await service.query<{ content: string }>(
+      'SELECT content FROM letter_parts WHERE run_id = $1',
+      [id],
+    ))
+      for (const bytes of [
+        Buffer.from(content),
+        Buffer.from(content, 'base64'),
+        Buffer.from(content.split('.')[1] ?? '', 'base64'),
+      ])
+        expect(bytes.includes('%PDF')).toBe(false);
     const [key = ''] = readPdf(await download(event, id)).pages.map((page) => KEY.exec(page)?.[0] ?? '');
     expect(key).toMatch(KEY);
     const text = before + (await dump());
