@@ -43,7 +43,8 @@ interface Figures {
   readonly tied: readonly string[];
   /** Undefined where the form does not say it. */
   readonly margin?: string | null;
-  readonly jointly?: boolean;
+  /** Those who share what was left of the seats, all of them winners. */
+  readonly jointly?: readonly string[];
 }
 
 const sorted = (names: Iterable<string>): string[] => [...names].toSorted();
@@ -68,7 +69,7 @@ test(`${POSITIONS} random positions of seed ${SEED} read the same in JSON, in bo
       winners: sorted(winners.map(nameOf)),
       tied: sorted(candidates.filter((one: { tied: boolean }) => one.tied).map(({ name }: { name: string }) => name)),
       margin: margin === null ? null : margin.votes,
-      jointly: tie !== null && winners.length > seats,
+      jointly: tie !== null && winners.length > seats ? sorted(tie.candidateIds.map(nameOf)) : [],
     });
   }
 
@@ -106,7 +107,7 @@ test(`${POSITIONS} random positions of seed ${SEED} read the same in JSON, in bo
     const changed = /would have taken (?:at least |at most )?([\d.,]+) changed/.exec(page)?.[1];
     const fromReport = {
       winners: sorted([...names(jointly), ...names(alone)]),
-      jointly: jointly !== '',
+      jointly: sorted(names(jointly)),
       margin: changed ?? (page.includes('It was a tie: one vote would have decided it.') ? '0' : null),
     };
     for (const other of [fromCsv, fromTable, fromReport]) {
@@ -117,7 +118,7 @@ test(`${POSITIONS} random positions of seed ${SEED} read the same in JSON, in bo
   expect(wrong).toEqual([]);
   // What is not among them would go unread.
   const all = [...fromJson.values()];
-  expect(all.filter(({ jointly }) => jointly).length).toBeGreaterThan(3);
-  expect(all.filter(({ tied, jointly }) => tied.length > 0 && !jointly).length).toBeGreaterThan(3);
+  expect(all.filter(({ jointly = [] }) => jointly.length > 0).length).toBeGreaterThan(3);
+  expect(all.filter(({ tied, jointly = [] }) => tied.length > 0 && jointly.length === 0).length).toBeGreaterThan(3);
   expect(all.filter(({ margin }) => margin !== null && margin !== '0').length).toBeGreaterThan(10);
 });
