@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { expect, test } from 'vitest';
 import { type DatabaseProxy, startDatabaseProxy } from '#test/harness/database-proxy.ts';
 import { finishEvent } from '#test/harness/elections.ts';
@@ -177,7 +176,7 @@ async function play(plan: Plan): Promise<boolean> {
   const reached = kill.reached();
   sendMessagesTo(event, service.port);
   if (!reached) return false;
-  if (victim.child.signalCode === null) await once(victim.child, 'exit');
+  await victim.kill();
   victim = undefined;
   if (plan.repeats) await act(plan, payer, askSurvivor(plan, key), body);
   return true;
