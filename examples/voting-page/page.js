@@ -8,6 +8,7 @@ const REASONS = {
   already_voted: 'You have voted already.',
   event_closed: 'Voting is over.',
   event_not_open: 'Voting has not begun yet.',
+  identity_required: 'Enter your e-mail address, or the voter ID of your letter.',
   voter_key_invalid: 'This voter key is wrong or has expired. Have a new one mailed to you.',
   voter_pending: 'The organizers have not approved you yet.',
   voter_rejected: 'The organizers have not approved you.',
@@ -198,7 +199,7 @@ async function start() {
   const back = new URLSearchParams(location.search);
   history.replaceState(null, '', location.pathname);
   const { email: linkEmail, voterId: linkId, key: voterKey } = link;
-  const who = { email: linkEmail, voterId: linkId, voterKey };
+  const who = { email: linkEmail || undefined, voterId: linkId || undefined, voterKey };
   // Another voter at the same screen finds nothing of the one before.
   if (voterKey && voterKey !== memory.who.voterKey) remember({ who, votes: [], confirmationCode: undefined });
   shown = await ask('show');
@@ -212,7 +213,7 @@ async function start() {
   const isElection = type === 'election';
   const { requireVoterId: voterId, selfRegistration: registration, pollIdentity } = voter;
   const email = isElection ? !voterId || registration : pollIdentity === 'email' || payments.provider === 'provider_b';
-  const asked = { email, voterId, voterKey: isElection, ask: isElection, registration };
+  const asked = { email, or: isElection && !voterId, voterId, voterKey: isElection, ask: isElection, registration };
   for (const [id, isAsked] of Object.entries(asked)) find(id).hidden = !isAsked;
   find('groupId').hidden = shown.ballot.groups.length === 0;
   find('groups').append(...shown.ballot.groups.map(({ id, name }) => el('option', { value: id }, name)));
@@ -231,7 +232,10 @@ async function start() {
 
 function readWho() {
   const inputs = all('#identity label:not([hidden]) :is(input, select)').filter(({ value }) => value.trim() !== '');
-  remember({ who: Object.fromEntries(inputs.map(({ name, value }) => [name, value.trim()])) });
+  const who = Object.fromEntries(inputs.map(({ name, value }) => [name, value.trim()]));
+  // Who has no address is known by the voter ID of the letter.
+  if (!find('or').hidden && who.email?.includes('@') === false) Object.assign(who, { email: '', voterId: who.email });
+  remember({ who });
   return memory.who;
 }
 

@@ -21,13 +21,12 @@ const HEADERS = {
   'X-Content-Type-Options': 'nosniff',
   'Cache-Control': 'no-store',
 };
-const AT = '/public/voting-events/{idOrCode}';
 const voting = new VotingService({ baseUrl: API, key: VOTE_KEY, maxRetries: 2, timeoutMs: 10_000 });
+const { ballots, events, quadraticCredits: credits, voters } = voting;
 const hash = (value) => createHash('sha256').update(value).digest('hex');
 const pick = (body, ...names) =>
   Object.fromEntries(names.filter((name) => body[name]).map((name) => [name, body[name]]));
-const get = async (at, input) => (await voting.get(`${AT}${at}`, input)).data;
-const post = async (at, input) => (await voting.post(`${AT}${at}`, input)).data;
+const dataOf = async (call) => (await call).data;
 
 /** Where payers come back to. The page of `provider_a` alone has a link back. */
 function wayBack({ code, payments }) {
@@ -36,53 +35,51 @@ function wayBack({ code, payments }) {
 }
 
 /** Balance and prices of a question that takes credits; it may sell none. */
-async function readCredits(path, query, isSold) {
-  const { availableCredits, heldCredits } = await get('/quadratic-credits', { path, query });
-  const options = isSold ? await get('/quadratic-credits/options', { path, query }).catch(() => null) : null;
+async function readCredits(code, query, isSold) {
+  const { availableCredits, heldCredits } = await dataOf(credits.get(code, query));
+  const options = isSold ? await dataOf(credits.getOptions(code, query)).catch(() => null) : null;
   return { available: availableCredits + heldCredits, options };
 }
 
 /** What the page may ask for. `once` holds the Idempotency-Key of a call that is repeated until it gets an answer. */
 const actions = {
-  async show({ path, visitorId }) {
-    const context = await get('', { path });
-    const ballot = await get('/ballot', { path, query: { seed: visitorId } });
-    const credits = {};
+  async show({ code, visitorId }) {
+    const context = await dataOf(events.getContext(code));
+    const ballot = await dataOf(ballots.get(code, { seed: visitorId }));
+    const prices = {};
     for (const { id: positionId, votingMethod } of context.type === 'poll' ? ballot.positions : [])
       if (votingMethod === 'quadratic')
-        credits[positionId] = await readCredits(path, { positionId, visitorId }, context.payments.quadraticCredits);
-    return { context, ballot, credits };
+        prices[positionId] = await readCredits(code, { positionId, visitorId }, context.payments.quadraticCredits);
+    return { context, ballot, credits: prices };
   },
-  key: ({ path, body }) => post('/voter-key/request', { path, body: pick(body, body.voterId ? 'voterId' : 'email') }),
-  register: ({ path, body, once }) =>
-    post('/register/voter', { path, body: pick(body, 'name', 'email', 'voterId', 'groupId'), ...once }),
-  check: ({ path, body, identity }) =>
-    post('/voter/check', { path, body: { ...identity, ...pick(body, 'voterId', 'email') } }),
-  async cast({ path, body, identity, once }) {
-    const context = await get('', { path });
+  key: ({ code, body }) => dataOf(voters.requestKey(code, pick(body, body.voterId ? 'voterId' : 'email'))),
+  register: ({ code, body, once }) =>
+    dataOf(voters.register(code, pick(body, 'name', 'email', 'voterId', 'groupId'), once)),
+  check: ({ code, body, identity }) => dataOf(voters.check(code, { ...identity, ...pick(body, 'voterId', 'email') })),
+  async cast({ code, body, identity, once }) {
+    const context = await dataOf(events.getContext(code));
     const back = context.payments.required ? wayBack(context) : {};
     const ballot = { ...identity, ...pick(body, 'voterId', 'email'), votes: body.votes, ...back };
-    const outcome = await voting.castOrPay(path.idOrCode, ballot, once);
+    const outcome = await voting.castOrPay(code, ballot, once);
     return outcome.status === 'cast' ? outcome.ballot : { checkoutUrl: outcome.checkoutUrl };
   },
-  async credits({ path, body, visitorId, once }) {
-    const back = wayBack(await get('', { path }));
+  async credits({ code, body, visitorId, once }) {
+    const back = wayBack(await dataOf(events.getContext(code)));
     const order = { ...pick(body, 'positionId', 'credits', 'tierId', 'email'), visitorId, ...back };
-    return post('/quadratic-credits/checkout', { path, body: order, ...once });
+    return dataOf(credits.buy(code, order, once));
   },
   /** A payer who comes back proves nothing: the service says whether the payment has arrived. */
-  async paid({ path, body: { paymentAttemptId } }) {
-    const { purpose, status } = await voting.waitForPayment(path.idOrCode, paymentAttemptId, { timeoutMs: 15_000 });
+  async paid({ code, body: { paymentAttemptId } }) {
+    const { purpose, status } = await voting.waitForPayment(code, paymentAttemptId, { timeoutMs: 15_000 });
     if (status === 'failed' || status === 'cancelled') return { ended: status };
-    if (purpose === 'quadratic_credits')
-      return post('/quadratic-credits/checkout', { path, body: { paymentAttemptId } });
-    const outcome = await voting.castOrPay(path.idOrCode, { paymentAttemptId });
+    if (purpose === 'quadratic_credits') return dataOf(credits.buy(code, { paymentAttemptId }));
+    const outcome = await voting.castOrPay(code, { paymentAttemptId });
     return outcome.status === 'cast' ? outcome.ballot : { pending: true };
   },
-  async confirm({ path, body }) {
-    const receipt = await post('/ballot/confirm', { path, body: pick(body, 'confirmationCode') });
+  async confirm({ code: event, body }) {
+    const receipt = await dataOf(ballots.confirm(event, pick(body, 'confirmationCode')));
     const { confirmationCode: code, logPromise: promise } = receipt;
-    const check = `${API}/verify#${new URLSearchParams({ event: path.idOrCode, code, promise })}`;
+    const check = `${API}/verify#${new URLSearchParams({ event, code, promise })}`;
     return { ...receipt, check, qr: renderSVG?.(check, { border: 4 }) };
   },
 };
@@ -109,7 +106,7 @@ async function act(request, event, action, visitorId) {
     const once = key === undefined ? {} : { idempotencyKey: hash(`${visitorId} ${key}`) };
     // In an election voters prove themselves; in a poll they are who this server says they are.
     const identity = body.voterKey ? { voterKey: body.voterKey } : { visitorId };
-    return { status: 200, data: await actions[action]({ path: { idOrCode: event }, body, identity, visitorId, once }) };
+    return { status: 200, data: await actions[action]({ code: event, body, identity, visitorId, once }) };
   } catch (error) {
     return answerOf(error);
   }
@@ -146,5 +143,5 @@ createServer(async (request, response) => {
   if (request.method === 'GET' && EVENTS.includes(first)) return send(200, ...page, { 'Set-Cookie': cookie });
   return served.has(pathname) ? send(200, ...served.get(pathname)) : send(404, 'Not here.');
 }).listen(Number(PORT), '127.0.0.1', () => {
-  for (const code of EVENTS) console.log(`Voting page: ${new URL(code, PAGE_URL)}`);
+  for (const code of EVENTS) console.log(`${code === EVENT ? 'Election' : 'Poll'}: ${new URL(code, PAGE_URL)}`);
 });

@@ -154,7 +154,8 @@ async function addEvent(tx: Transaction, deps: Deps, caller: Caller, plan: Event
   const event = await createEvent(tx, deps, caller, createEventBody.parse({ title, type, ...shown, ...settings }));
   const change = async (changes: object): Promise<VotingEvent> =>
     updateVotingEvent(tx, deps, ownerOf(caller, event), updateEventBody.parse(changes));
-  if (pages !== undefined) await change({ votingPageUrl: `${pages}/${event.code}#key={voterKey}&email={email}` });
+  if (pages !== undefined)
+    await change({ votingPageUrl: `${pages}/${event.code}#key={voterKey}&email={email}&voterId={voterId}` });
   if (businessId !== undefined) {
     await linkBusiness(tx, deps, ownerOf(caller, event), businessId);
     await change({ payments: { payToVote: PRICE } });

@@ -2,9 +2,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import type { Locator, Page } from 'playwright-core';
 import { renderSVG } from 'uqr';
 import { describe, expect, onTestFinished, test } from 'vitest';
+import { demand } from '#test/harness/elections.ts';
 import { usePaidService } from '#test/harness/payments.ts';
 import { readMails } from '#test/harness/read-mail.ts';
 import { eventually } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
 import { startVotingPage, type VotingPage } from '#test/harness/voting-page.ts';
 import { findViolations } from './axe.ts';
 import { hasBrowser, useBrowser } from './chromium.ts';
@@ -210,7 +212,7 @@ describe.runIf(hasBrowser).each([PHONE, DESK])('the voting page on $where', LIMI
     expect(await isFocused(page, email)).toBe(true);
     expect(await email.getAttribute('aria-invalid')).toBe('true');
     await expectSound(page, 'fields that are empty');
-    await email.fill('vera');
+    await email.fill('vera@');
     await page.getByLabel('Voter key').fill('AAAA-AAAA-AAAA-AAAA');
     await press(page, 'Go to the ballot');
     await page.locator('#email .wrong').waitFor();
@@ -239,6 +241,27 @@ describe.runIf(hasBrowser).each([PHONE, DESK])('the voting page on $where', LIMI
 });
 
 describe.runIf(hasBrowser)('the voting page', LIMIT, () => {
+  test('takes the vote of who got a letter: by the voter ID and the key as they stand there, or by its QR code', async () => {
+    const { voting, page } = await openVoter();
+    const key = { key: voting.demo.writeKey };
+    const base = `/voting-events/${voting.demo.event}`;
+    const event = demand(await paid.service.call('GET', base, undefined, key), 200);
+    const olga = { name: 'Olga', voterId: 'M-0017' };
+    const { id } = demand(await paid.service.call('POST', `${base}/voters`, olga, key), 201);
+    const voterKey = await giveVoterKey(paid.service, event.id, id);
+    await page.goto(voting.election);
+    const who = page.getByLabel('E-mail address or voter ID');
+    await page.getByLabel('Voter key').fill(voterKey.toLowerCase().replaceAll('-', ' '));
+    await who.fill('M-9999');
+    await press(page, 'Go to the ballot');
+    await page.locator('.wrong').first().waitFor();
+    await who.fill('M-0017');
+    await press(page, 'Go to the ballot');
+    await heading(page, 'Your ballot').waitFor();
+    await follow(page, `${voting.election}#key=${voterKey}&email=&voterId=M-0017`);
+    await heading(page, 'Your ballot').waitFor();
+  });
+
   test('registers a voter in the group of their choice, who then asks for a key and votes', async () => {
     const voter = await openVoter();
     const { voting, page } = voter;
