@@ -61,12 +61,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 600,
   accounts: 998,
   webhooks: 2577,
-  'voting-events': 5186,
+  'voting-events': 5190,
   'ballot-definition': 4150,
-  voters: 5809,
+  voters: 5813,
   payments: 4460,
   credits: 745,
-  ballots: 3321,
+  ballots: 3324,
   'ballot-log': 4947,
   'service-log': 724,
   tally: 2902,
@@ -77,7 +77,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4719,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_346;
+const LINES_OF_ALL = 68_357;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

@@ -8,7 +8,7 @@ import type { ClaimValues, StoredClaim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import type { Identity } from '#src/voters/voter-identity.ts';
-import type { TaggedArray } from '#src/voters/voter-tag.ts';
+import { type TaggedArray, taggedVoter } from '#src/voters/voter-tag.ts';
 
 export interface CastRow {
   readonly eventId: string;
@@ -289,7 +289,8 @@ function confirmColumns(row: ConfirmRow): ArrayElement[] {
 
 /** The voter for whom a ballot is confirmed, and the tag of the participation. */
 interface Admitted {
-  readonly participant: string;
+  /** Null where the voter is not approved: the statement, which asks the row again, refuses, whatever SQL says of it meanwhile. */
+  readonly participant: string | null;
   readonly tag: Buffer;
 }
 
@@ -316,7 +317,9 @@ async function admitVoters(pool: Pool, rows: readonly ConfirmRow[]): Promise<Map
       // A voter who is gone: the statement refuses.
       if (row?.admit === undefined || tagged === null) return [];
       const tag = row.admit({ participant, entries, tagged });
-      return [[row, tag === undefined ? 'forged' : { participant, tag }]];
+      if (tag === undefined) return [[row, 'forged']];
+      const isApproved = taggedVoter(row.eventId, tagged).status === 'approved';
+      return [[row, { participant: isApproved ? participant : null, tag }]];
     }),
   );
 }
