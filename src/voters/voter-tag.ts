@@ -59,13 +59,22 @@ export const rowOfVoter = (row: DecidingColumns): DecidingRow => [
   ...[row.groupId, row.weightMicro.toString(), row.status, row.source, row.keyGeneration, row.letters],
 ];
 
-export const tagOfVoter = (secrets: Secrets, row: DecidingColumns): Buffer => tagOfRow(secrets, rowOfVoter(row));
+/** The row of a voter whom a key approved in a rehearsal. Its end takes that back by this tag: what SQL says of it in a column has no say. */
+const rowInRehearsal = (row: DecidingColumns): DecidingRow => [...rowOfVoter(row), 'approved in a rehearsal'];
+
+/** @param inRehearsal whether a key approved the voter in the rehearsal that is under way */
+export const tagOfVoter = (secrets: Secrets, row: DecidingColumns, inRehearsal = false): Buffer =>
+  tagOfRow(secrets, inRehearsal ? rowInRehearsal(row) : rowOfVoter(row));
+
+export const isApprovedInRehearsal = (secrets: Secrets, row: TaggedVoter): boolean =>
+  isTagged(secrets, row.tag, rowInRehearsal(row));
 
 /**
  * Whether the service wrote a voter's row as it stands. Never asks for the type of the event, which SQL can change for a moment:
  * participants of polls, which bear no tag, are known by the callers.
  */
-export const isGenuine = (secrets: Secrets, row: TaggedVoter): boolean => isTagged(secrets, row.tag, rowOfVoter(row));
+export const isGenuine = (secrets: Secrets, row: TaggedVoter): boolean =>
+  isTagged(secrets, row.tag, rowOfVoter(row)) || isApprovedInRehearsal(secrets, row);
 
 /** Whether a mail with a key may go to a voter: neither its row nor what the event says of the page and of who may vote is SQL's. */
 export const mayBeMailed = (secrets: Secrets, event: VotingEvent, row: TaggedVoter): boolean =>
@@ -93,9 +102,14 @@ const isParticipant = ({ source, tag }: TaggedVoter): boolean => source === 'pol
 export const isChangeable = (secrets: Secrets, event: Pick<VotingEvent, 'type'>, row: TaggedVoter): boolean =>
   (event.type === 'poll' && isParticipant(row)) || isGenuine(secrets, row);
 
-/** The tag after such a change: a participant of a poll gets none. */
-export const renewedTag = (secrets: Secrets, row: DecidingColumns): Buffer | null =>
-  row.source === 'poll' ? null : tagOfVoter(secrets, row);
+/** The tag after such a change: a participant of a poll gets none. @param keepsStatus whether the change leaves the status as it came about */
+export const renewedTag = (
+  secrets: Secrets,
+  before: TaggedVoter,
+  after: DecidingColumns,
+  keepsStatus = false,
+): Buffer | null =>
+  after.source === 'poll' ? null : tagOfVoter(secrets, after, keepsStatus && isApprovedInRehearsal(secrets, before));
 
 /** What is sealed with a ballot of whom it was cast for. @param secrets the election's */
 export const tagOfIdentity = (secrets: Secrets, eventId: string, { kind, key }: Identity): Buffer =>
