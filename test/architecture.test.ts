@@ -67,7 +67,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 4460,
   credits: 745,
   ballots: 3324,
-  'ballot-log': 4947,
+  'ballot-log': 4949,
   'service-log': 724,
   tally: 2902,
   results: 6734,
@@ -77,7 +77,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4719,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_388;
+const LINES_OF_ALL = 68_390;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 
