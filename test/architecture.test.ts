@@ -63,10 +63,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2577,
   'voting-events': 5190,
   'ballot-definition': 4150,
-  voters: 5844,
+  voters: 5861,
   payments: 4460,
   credits: 745,
-  ballots: 3324,
+  ballots: 3338,
   'ballot-log': 4949,
   'service-log': 724,
   tally: 2902,
@@ -77,7 +77,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4719,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_390;
+const LINES_OF_ALL = 68_421;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

@@ -24,6 +24,8 @@ export interface CastRow {
   readonly entries: Buffer;
   /** What is sealed with the entries, in millionths; undefined where no weight is. */
   readonly sealedWeight: bigint | undefined;
+  /** The generation of the voter's keys that is sealed with it. */
+  readonly sealedGeneration?: bigint | undefined;
   readonly visitorId: string | null;
   readonly voterId: string | null;
   readonly email: string | null;
@@ -87,6 +89,7 @@ const CAST_COLUMNS: readonly Column[] = [
   'country text',
   'credits jsonb',
   'sealed_weight bigint',
+  'sealed_generation bigint',
   'secret_event text',
 ];
 
@@ -113,6 +116,7 @@ function castColumns({ row, claim }: CastRequest): ArrayElement[] {
     row.countryCode,
     credits === undefined ? null : JSON.stringify(credits),
     row.sealedWeight ?? null,
+    row.sealedGeneration ?? null,
     claim?.secretEventId ?? null,
   ];
 }

@@ -111,14 +111,25 @@ export const renewedTag = (
 ): Buffer | null =>
   after.source === 'poll' ? null : tagOfVoter(secrets, after, keepsStatus && isApprovedInRehearsal(secrets, before));
 
-/** What is sealed with a ballot of whom it was cast for. @param secrets the election's */
-export const tagOfIdentity = (secrets: Secrets, eventId: string, { kind, key }: Identity): Buffer =>
-  secrets.mac('row-tag', JSON.stringify(['cast for', eventId, kind, key])).subarray(0, MAC_BYTES);
+/**
+ * What is sealed with a ballot of whom it was cast for: an identity, the generation of the voter's keys, and the voter's group where the
+ * ballot asks for one. A ballot that a change of the organizer dropped is no voter's when SQL puts it back. @param secrets the election's
+ */
+export const tagOfIdentity = (
+  secrets: Secrets,
+  eventId: string,
+  { kind, key }: Identity,
+  keyGeneration = 0,
+  group?: string,
+): Buffer =>
+  secrets
+    .mac('row-tag', JSON.stringify(['cast for', eventId, kind, key, keyGeneration, group ?? null]))
+    .subarray(0, MAC_BYTES);
 
-/** Whether a ballot was cast for this voter. @param sealed what was sealed with it */
+/** Whether a ballot was cast for this voter as the voter stands. @param sealed what was sealed with it */
 export const isCastFor = (
   secrets: Secrets,
-  { votingEventId, emailKey, voterIdKey }: DecidingColumns,
+  { votingEventId, emailKey, voterIdKey, keyGeneration, groupId }: DecidingColumns,
   sealed: Buffer,
 ): boolean =>
   (
@@ -126,7 +137,13 @@ export const isCastFor = (
       ['email', emailKey],
       ['voter_id', voterIdKey],
     ] as const
-  ).some(([kind, key]) => key !== null && equalSecrets(tagOfIdentity(secrets, votingEventId, { kind, key }), sealed));
+  ).some(
+    ([kind, key]) =>
+      key !== null &&
+      [undefined, groupId ?? ''].some((group) =>
+        equalSecrets(tagOfIdentity(secrets, votingEventId, { kind, key }, keyGeneration, group), sealed),
+      ),
+  );
 
 /** Binds a participation to the key of its election, and to how the voter stood at the confirm. @param secrets the election's */
 export const tagOfParticipation = (
