@@ -61,23 +61,23 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 600,
   accounts: 998,
   webhooks: 2577,
-  'voting-events': 5189,
+  'voting-events': 5193,
   'ballot-definition': 4150,
-  voters: 5736,
+  voters: 5788,
   payments: 4475,
   credits: 745,
-  ballots: 3321,
-  'ballot-log': 4947,
+  ballots: 3338,
+  'ballot-log': 4949,
   'service-log': 724,
   tally: 2902,
-  results: 6738,
+  results: 6736,
   letters: 1048,
   console: 1237,
-  demo: 486,
+  demo: 487,
   commands: 4560,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_098;
+const LINES_OF_ALL = 68_172;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

@@ -158,6 +158,8 @@ export function findUnaccounted(db: Database, eventId: string): Promise<string |
         WHEN EXISTS (SELECT 1 FROM log_tiles x WHERE x.voting_event_id = ${eventId}
           AND x.tile_index >= div(l.size::numeric, power(256::numeric, x.level + 1))) THEN 'a tile stands behind the end of the log'
         WHEN EXISTS (SELECT 1 FROM log_checkpoints x WHERE x.voting_event_id = ${eventId} AND x.size > l.size) THEN 'a checkpoint stands behind the end of the log'
+        WHEN EXISTS (SELECT 1 FROM voided_ballots x JOIN voting_events e ON e.id = x.voting_event_id
+          WHERE x.voting_event_id = ${eventId} AND e.type = 'election') THEN 'a ballot of an election is said to be void'
       END AS fault FROM ballot_logs l WHERE l.voting_event_id = ${eventId}`);
     const account = await readAccount(tx, eventId);
     if (account === undefined) return undefined;

@@ -144,7 +144,7 @@ interface CastAnswer {
   readonly votesCount: number;
 }
 
-/** Answered by `cast_ballots_together` where the voter weighs something else than was sealed. Nothing is stored. */
+/** Answered by `cast_ballots_together` where the voter weighs something else than was sealed, or has later keys. Nothing is stored. */
 const OTHER_WEIGHT = 'other_weight';
 
 /** How often a ballot is judged again when the ballot definition changes meanwhile. */
@@ -174,6 +174,7 @@ export async function castBallot(
 ): Promise<Answer> {
   let current = event;
   let weight: bigint | undefined;
+  let generation: number | undefined;
   for (let attempt = 0; attempt < PAPER_RETRIES; attempt += 1) {
     const definition = await deps.definitions.get(current);
     if (definition === undefined) throw notFound();
@@ -183,7 +184,7 @@ export async function castBallot(
     if (definition.event.payToVote !== null) throw worldChanged();
     const code = await codeFor(deps, definition.event, claim);
     const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastAnswer);
-    const row = await prepareBallot(deps, definition, body, code, caller.keyId, deps.db, weight);
+    const row = await prepareBallot(deps, definition, body, code, caller.keyId, deps.db, weight, generation);
     const { verdict, shortage, stored, weightMicro, tagged } = await deps.ballots.cast({
       row,
       claim: claim?.valuesFor(answer),
@@ -200,6 +201,7 @@ export async function castBallot(
     if (verdict === 'cast') return answer;
     if (verdict === OTHER_WEIGHT && weightMicro !== undefined) {
       weight = weightMicro;
+      generation = judged?.voter.keyGeneration;
       continue;
     }
     if (shortage !== undefined) throw insufficientCredits(shortage);

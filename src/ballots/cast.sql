@@ -6,7 +6,8 @@ CREATE OR REPLACE FUNCTION cast_ballots_together(
   p_api_key text[], p_idempotency_key text[], p_fingerprint bytea[], p_claim bytea[], p_answer text[], p_event text[],
   p_paper text[], p_voter jsonb[], p_key_hash bytea[], p_expected_group text[], p_participants jsonb[],
   p_code_tag bytea[], p_entries bytea[], p_visitor_id text[], p_voter_id text[], p_email text[], p_name text[],
-  p_country text[], p_credits jsonb[], p_sealed_weight bigint[], p_secret_event text[]
+  p_country text[], p_credits jsonb[], p_sealed_weight bigint[], p_sealed_generation bigint[],
+  p_secret_event text[]
 ) RETURNS TABLE (
   place integer, verdict text, short_position text, required bigint, available bigint, stored_fingerprint bytea,
   stored_claim bytea, stored_status smallint, stored_answer text, voter_weight bigint, tagged jsonb
@@ -72,9 +73,12 @@ BEGIN
       ) AS r CROSS JOIN LATERAL judge_cast(r.event, at, r.paper, NULL, NULL, NULL, r.participants, NULL, NULL) AS j
       ORDER BY r.place) AS j;
   END IF;
-  -- A ballot is sealed with the weight of its voter, which the caller cannot know before: a wrong one is said, and sealed again.
+  -- A ballot is sealed with the weight of its voter and the generation of the voter's keys (`tagged_voter`), which the caller cannot know
+  -- before: wrong ones are said, and sealed again.
   FOR i IN 1 .. cardinality(p_event) LOOP
-    IF verdicts[i] = 'cast' AND p_sealed_weight[i] <> weights[i] THEN verdicts[i] := 'other_weight'; END IF;
+    IF verdicts[i] = 'cast' AND (p_sealed_weight[i] <> weights[i] OR p_sealed_generation[i] <> (tagged_rows[i] ->> 10)::bigint) THEN
+      verdicts[i] := 'other_weight';
+    END IF;
   END LOOP;
   IF first_voters IS NOT NULL THEN PERFORM use_keys(first_events, first_voters); END IF;
   IF priced THEN

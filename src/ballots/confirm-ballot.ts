@@ -264,7 +264,8 @@ function admitVoter(
   const voter = taggedVoter(event.id, tagged);
   if (!isGenuine(deps.secrets, voter)) return undefined;
   const sealed = openWaitingOrNot(secrets, event, tag, entries)?.sealed;
-  const isOwn = sealed !== undefined && isCastFor(secrets, voter, sealed.voter);
+  const isOwn =
+    sealed !== undefined && sealed.weightMicro === voter.weightMicro && isCastFor(secrets, voter, sealed.voter);
   return isOwn ? voter : undefined;
 }
 

@@ -55,6 +55,7 @@ export async function prepareBallot(
   apiKeyId: string,
   executor: Executor = deps.db,
   expectedWeight = MICRO,
+  expectedGeneration = 0,
 ): Promise<CastRow> {
   const { event } = definition;
   if (definition.isForged) throw await refuseForged(deps, event.id);
@@ -66,6 +67,7 @@ export async function prepareBallot(
     requireValid(judgeBallot(definition, body.votes, ANY_GROUP), missing);
   const group =
     identity === undefined ? null : await groupFor(deps, definition, identity, body.voterKey ?? '', apiKeyId);
+  const expectedGroup = group === undefined ? undefined : (group ?? '');
   const budgets = isPoll ? await budgetsOf(executor, definition, body) : undefined;
   const positions = requireValid(judgeBallot(definition, body.votes, group ?? null, budgets), missing);
   const participants = isPoll ? participantsOf(event, { ...body, visitorId: body.visitorId ?? '' }) : [''];
@@ -80,17 +82,18 @@ export async function prepareBallot(
       ? sealEntries(secrets, event.id, tag, packed)
       : sealSecretBallot(secrets, event.id, tag, {
           ...{ codeTag: codeTagOf(code), packed, room: roomOf(definition), weightMicro: expectedWeight },
-          voter: tagOfIdentity(secrets, event.id, identity),
+          voter: tagOfIdentity(secrets, event.id, identity, expectedGeneration, expectedGroup),
         });
   return {
     eventId: event.id,
     paper: paperOf(event),
     voter: identity === undefined ? undefined : proofOf(deps, event, identity, body.voterKey ?? ''),
-    expectedGroup: group === undefined ? undefined : (group ?? ''),
+    expectedGroup,
     participants,
     codeTag: tag,
     entries,
     sealedWeight: isPoll ? undefined : expectedWeight,
+    sealedGeneration: isPoll ? undefined : BigInt(expectedGeneration),
     visitorId: body.visitorId ?? null,
     voterId: body.voterId ?? null,
     email: body.email ?? null,

@@ -8,7 +8,7 @@ import type { ClaimValues, StoredClaim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import type { Identity } from '#src/voters/voter-identity.ts';
-import type { TaggedArray } from '#src/voters/voter-tag.ts';
+import { type TaggedArray, taggedVoter } from '#src/voters/voter-tag.ts';
 
 export interface CastRow {
   readonly eventId: string;
@@ -24,6 +24,8 @@ export interface CastRow {
   readonly entries: Buffer;
   /** What is sealed with the entries, in millionths; undefined where no weight is. */
   readonly sealedWeight: bigint | undefined;
+  /** The generation of the voter's keys that is sealed with it. */
+  readonly sealedGeneration?: bigint | undefined;
   readonly visitorId: string | null;
   readonly voterId: string | null;
   readonly email: string | null;
@@ -87,6 +89,7 @@ const CAST_COLUMNS: readonly Column[] = [
   'country text',
   'credits jsonb',
   'sealed_weight bigint',
+  'sealed_generation bigint',
   'secret_event text',
 ];
 
@@ -113,6 +116,7 @@ function castColumns({ row, claim }: CastRequest): ArrayElement[] {
     row.countryCode,
     credits === undefined ? null : JSON.stringify(credits),
     row.sealedWeight ?? null,
+    row.sealedGeneration ?? null,
     claim?.secretEventId ?? null,
   ];
 }
@@ -289,7 +293,8 @@ function confirmColumns(row: ConfirmRow): ArrayElement[] {
 
 /** The voter for whom a ballot is confirmed, and the tag of the participation. */
 interface Admitted {
-  readonly participant: string;
+  /** Null where the voter is not approved: the statement, which asks the row again, refuses, whatever SQL says of it meanwhile. */
+  readonly participant: string | null;
   readonly tag: Buffer;
 }
 
@@ -316,7 +321,9 @@ async function admitVoters(pool: Pool, rows: readonly ConfirmRow[]): Promise<Map
       // A voter who is gone: the statement refuses.
       if (row?.admit === undefined || tagged === null) return [];
       const tag = row.admit({ participant, entries, tagged });
-      return [[row, tag === undefined ? 'forged' : { participant, tag }]];
+      if (tag === undefined) return [[row, 'forged']];
+      const isApproved = taggedVoter(row.eventId, tagged).status === 'approved';
+      return [[row, { participant: isApproved ? participant : null, tag }]];
     }),
   );
 }

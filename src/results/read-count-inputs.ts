@@ -59,9 +59,6 @@ interface LotInLog {
 /** A box that has grown by more blocks since it was counted last is streamed. */
 export const MAX_BOX_BLOCKS = 32;
 
-/** True for a ballot `b` that was made void. Ballots are hidden before the close alone, so every void counts here. */
-const IS_VOID =
-  'EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = b.voting_event_id AND v.code_tag = b.code_tag)';
 const BALLOT = 'b.weight_micro::text AS amount, b.entries, b.code_tag';
 
 /**
@@ -108,7 +105,7 @@ const HIDDEN = `
       ORDER BY x.first_leaf DESC LIMIT 1) AS k WHERE u.voting_event_id = $1 OFFSET 0) AS k
     CROSS JOIN LATERAL sealed_ballots($1, k.first_leaf, k.first_leaf) AS b
     JOIN undisclosed_ballots u ON u.voting_event_id = $1 AND u.leaf_index = b.leaf_index
-  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released AND NOT ${IS_VOID}
+  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released
   UNION ALL (SELECT 'waiting', '0', '0', NULL, NULL FROM undisclosed_voters WHERE voting_event_id = $1 LIMIT 1)
   UNION ALL SELECT 'rare', '0', '0', NULL, NULL WHERE has_rare_weight($1)
   UNION ALL SELECT 'withheld', group_id, weight_micro::text, NULL, NULL FROM withheld_approvals($1)`;
@@ -166,7 +163,7 @@ export async function readCountInputs(
   afterLeaf: bigint,
   keepsBack: boolean,
 ): Promise<CountInputs> {
-  const [name, text] = keepsBack ? ['read_moment_of_secret_6', BASE + HIDDEN] : ['read_moment_7', BASE];
+  const [name, text] = keepsBack ? ['read_moment_of_secret_7', BASE + HIDDEN] : ['read_moment_7', BASE];
   const rows = await runNamed<MomentRow>(pool, name, text, [eventId, afterLeaf]);
   const of = (kind: MomentRow['kind']): MomentRow[] => rows.filter((row) => row.kind === kind);
   const box = of('box');
@@ -179,8 +176,9 @@ export async function readCountInputs(
   return {
     box: box.length === MAX_BOX_BLOCKS ? undefined : boxOf(box, afterLeaf),
     queue: of('queue').map(ballotOf),
-    voided: of('voided').map(ballotOf),
-    reversed: of('reversed').map(ballotOf),
+    // No payment of an election is reversed: a row that says so is SQL's, and leaves no ballot out.
+    voided: keepsBack ? [] : of('voided').map(ballotOf),
+    reversed: keepsBack ? [] : of('reversed').map(ballotOf),
     hidden: of('hidden').map(ballotOf),
     waiting: of('waiting').length > 0,
     rare: of('rare').length > 0,

@@ -7,7 +7,15 @@ import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { storeStandings } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
-import { type DecidingColumns, isGenuine, type TaggedArray, taggedVoter, tagOfVoter } from './voter-tag.ts';
+import {
+  type DecidingColumns,
+  isApprovedInRehearsal,
+  isGenuine,
+  type TaggedArray,
+  type TaggedVoter,
+  taggedVoter,
+  tagOfVoter,
+} from './voter-tag.ts';
 
 const PAGE = 1_000;
 
@@ -21,33 +29,41 @@ async function changePage(
   which: SQL,
   standing: Standing,
   after: string,
+  isMeant: (row: TaggedVoter) => boolean = () => true,
 ): Promise<string | undefined> {
   const { rows } = await tx.execute<{ tagged: TaggedArray }>(sql`
     SELECT tagged_voter(v) AS tagged FROM voters v
     WHERE v.voting_event_id = ${event.id} AND v.id > ${after} AND ${which} ORDER BY v.id LIMIT ${PAGE}`);
   const voters = rows.map(({ tagged }) => taggedVoter(event.id, tagged));
   const changes = voters
-    .filter((row) => isGenuine(secrets, row))
+    .filter((row) => isGenuine(secrets, row) && isMeant(row))
     .map((before) => ({ before, after: { ...before, ...standing } }));
   await storeStandings(
     tx,
     event.id,
-    changes.map(({ after: row }) => ({ ...row, tag: tagOfVoter(secrets, row) })),
+    changes.map(({ before, after: row }) => ({
+      ...row,
+      tag: tagOfVoter(secrets, row, standing.status === undefined && isApprovedInRehearsal(secrets, before)),
+    })),
   );
   await noteChanges(tx, secrets, event, changes);
   return voters.length < PAGE ? undefined : voters.at(-1)?.id;
 }
 
-/** Changes voters alike, with new tags, in one transaction. Call with the event locked. @param which a condition on `v` */
+/**
+ * Changes voters alike, with new tags, in one transaction. Call with the event locked.
+ * @param which a condition on `v` @param isMeant what no column says of those that are meant
+ */
 export async function changeInPages(
   tx: Transaction,
   secrets: Secrets,
   event: VotingEvent,
   which: SQL,
   standing: Standing,
+  isMeant?: (row: TaggedVoter) => boolean,
 ): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined; )
-    after = await changePage(tx, secrets, event, which, standing, after);
+    after = await changePage(tx, secrets, event, which, standing, after, isMeant);
 }
 
 /** Takes the voters of deleted groups out of them, each page in a transaction of its own. */

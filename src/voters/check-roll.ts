@@ -66,9 +66,10 @@ async function* forgedParticipations(
   );
   for await (const { participant, tag, tagged } of all) {
     const voter = tagged === null ? undefined : taggedVoter(eventId, tagged);
-    if (voter === undefined || tag === null || own === undefined || !equalSecrets(tagOfParticipation(own, voter), tag))
-      yield participant;
-    else onGenuine?.(voter);
+    // A voter who took part was approved, and stays so.
+    const isOwn = voter?.status === 'approved' && tag !== null && own !== undefined;
+    if (isOwn && equalSecrets(tagOfParticipation(own, voter), tag)) onGenuine?.(voter);
+    else yield participant;
   }
 }
 

@@ -47,7 +47,7 @@ export async function rejectVoters(
   await updateVoters(tx, event.id, changed, change);
   const changes = rows.map((before) => {
     const after = { ...before, ...change, keyGeneration: before.keyGeneration + 1 };
-    return { before, after: { ...after, tag: renewedTag(deps.secrets, after) } };
+    return { before, after: { ...after, tag: renewedTag(deps.secrets, before, after) } };
   });
   await storeStandings(
     tx,

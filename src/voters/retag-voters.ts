@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { isGenuine, type TaggedArray, taggedVoter, tagOfVoter } from './voter-tag.ts';
+import { isApprovedInRehearsal, isGenuine, type TaggedArray, taggedVoter, tagOfVoter } from './voter-tag.ts';
 
 const PAGE = 500;
 /** Voters on whose rows something still depends. $1: the ID of the present secret key. */
@@ -40,7 +40,7 @@ export async function retagVoters(
       // Only where it was not replaced meanwhile.
       const { rowCount } = await pool.query(
         'UPDATE voters SET tag = $1 WHERE voting_event_id = $2 AND id = $3 AND tag = $4',
-        [tagOfVoter(secrets, row), event, row.id, row.tag],
+        [tagOfVoter(secrets, row, isApprovedInRehearsal(secrets, row)), event, row.id, row.tag],
       );
       onProgress(rowCount ?? 0);
     }

@@ -146,7 +146,7 @@ export async function updateVoter(
   try {
     const keys = ended ? ({ keyStatus: 'none', keyUsed: false, keyGeneration: before.keyGeneration + 1 } as const) : {};
     const columns = { ...columnsOf(changed), ...keys };
-    const tag = renewedTag(deps.secrets, { ...before, ...columns });
+    const tag = renewedTag(deps.secrets, before, { ...before, ...columns }, changed.status === undefined);
     await storeVoter(tx, event.id, id, { ...columns, tag, updatedAt: event.lockedAt });
     await noteChanges(tx, deps.secrets, event, [{ before, after: { ...before, ...columns } }]);
   } catch (fault) {

@@ -59,13 +59,22 @@ export const rowOfVoter = (row: DecidingColumns): DecidingRow => [
   ...[row.groupId, row.weightMicro.toString(), row.status, row.source, row.keyGeneration, row.letters],
 ];
 
-export const tagOfVoter = (secrets: Secrets, row: DecidingColumns): Buffer => tagOfRow(secrets, rowOfVoter(row));
+/** The row of a voter whom a key approved in a rehearsal. Its end takes that back by this tag: what SQL says of it in a column has no say. */
+const rowInRehearsal = (row: DecidingColumns): DecidingRow => [...rowOfVoter(row), 'approved in a rehearsal'];
+
+/** @param inRehearsal whether a key approved the voter in the rehearsal that is under way */
+export const tagOfVoter = (secrets: Secrets, row: DecidingColumns, inRehearsal = false): Buffer =>
+  tagOfRow(secrets, inRehearsal ? rowInRehearsal(row) : rowOfVoter(row));
+
+export const isApprovedInRehearsal = (secrets: Secrets, row: TaggedVoter): boolean =>
+  isTagged(secrets, row.tag, rowInRehearsal(row));
 
 /**
  * Whether the service wrote a voter's row as it stands. Never asks for the type of the event, which SQL can change for a moment:
  * participants of polls, which bear no tag, are known by the callers.
  */
-export const isGenuine = (secrets: Secrets, row: TaggedVoter): boolean => isTagged(secrets, row.tag, rowOfVoter(row));
+export const isGenuine = (secrets: Secrets, row: TaggedVoter): boolean =>
+  isTagged(secrets, row.tag, rowOfVoter(row)) || isApprovedInRehearsal(secrets, row);
 
 /** Whether a mail with a key may go to a voter: neither its row nor what the event says of the page and of who may vote is SQL's. */
 export const mayBeMailed = (secrets: Secrets, event: VotingEvent, row: TaggedVoter): boolean =>
@@ -93,18 +102,34 @@ const isParticipant = ({ source, tag }: TaggedVoter): boolean => source === 'pol
 export const isChangeable = (secrets: Secrets, event: Pick<VotingEvent, 'type'>, row: TaggedVoter): boolean =>
   (event.type === 'poll' && isParticipant(row)) || isGenuine(secrets, row);
 
-/** The tag after such a change: a participant of a poll gets none. */
-export const renewedTag = (secrets: Secrets, row: DecidingColumns): Buffer | null =>
-  row.source === 'poll' ? null : tagOfVoter(secrets, row);
+/** The tag after such a change: a participant of a poll gets none. @param keepsStatus whether the change leaves the status as it came about */
+export const renewedTag = (
+  secrets: Secrets,
+  before: TaggedVoter,
+  after: DecidingColumns,
+  keepsStatus = false,
+): Buffer | null =>
+  after.source === 'poll' ? null : tagOfVoter(secrets, after, keepsStatus && isApprovedInRehearsal(secrets, before));
 
-/** What is sealed with a ballot of whom it was cast for. @param secrets the election's */
-export const tagOfIdentity = (secrets: Secrets, eventId: string, { kind, key }: Identity): Buffer =>
-  secrets.mac('row-tag', JSON.stringify(['cast for', eventId, kind, key])).subarray(0, MAC_BYTES);
+/**
+ * What is sealed with a ballot of whom it was cast for: an identity, the generation of the voter's keys, and the voter's group where the
+ * ballot asks for one. A ballot that a change of the organizer dropped is no voter's when SQL puts it back. @param secrets the election's
+ */
+export const tagOfIdentity = (
+  secrets: Secrets,
+  eventId: string,
+  { kind, key }: Identity,
+  keyGeneration = 0,
+  group?: string,
+): Buffer =>
+  secrets
+    .mac('row-tag', JSON.stringify(['cast for', eventId, kind, key, keyGeneration, group ?? null]))
+    .subarray(0, MAC_BYTES);
 
-/** Whether a ballot was cast for this voter. @param sealed what was sealed with it */
+/** Whether a ballot was cast for this voter as the voter stands. @param sealed what was sealed with it */
 export const isCastFor = (
   secrets: Secrets,
-  { votingEventId, emailKey, voterIdKey }: DecidingColumns,
+  { votingEventId, emailKey, voterIdKey, keyGeneration, groupId }: DecidingColumns,
   sealed: Buffer,
 ): boolean =>
   (
@@ -112,7 +137,13 @@ export const isCastFor = (
       ['email', emailKey],
       ['voter_id', voterIdKey],
     ] as const
-  ).some(([kind, key]) => key !== null && equalSecrets(tagOfIdentity(secrets, votingEventId, { kind, key }), sealed));
+  ).some(
+    ([kind, key]) =>
+      key !== null &&
+      [undefined, groupId ?? ''].some((group) =>
+        equalSecrets(tagOfIdentity(secrets, votingEventId, { kind, key }, keyGeneration, group), sealed),
+      ),
+  );
 
 /** Binds a participation to the key of its election, and to how the voter stood at the confirm. @param secrets the election's */
 export const tagOfParticipation = (

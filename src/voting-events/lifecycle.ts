@@ -14,14 +14,17 @@ export function closeTime(event: Lifecycle): number | null {
   return event.endsAt === null ? event.closedAt : Math.min(event.closedAt, event.endsAt);
 }
 
-/** The end by which a ballot is judged, or the rehearsal that it is of: `event_ends` of the database, which a ballot is written under. */
-export function endsOf({
-  rehearsalSince,
-  rehearsalNumber,
-  endsAt,
-  closedAt,
-}: Pick<VotingEvent, 'rehearsalSince' | 'rehearsalNumber' | 'endsAt' | 'closedAt'>): string {
-  return rehearsalSince === null ? `${endsAt ?? 0} ${closedAt ?? 0}` : `rehearsal ${rehearsalNumber}`;
+/**
+ * The end by which a ballot is judged, or the rehearsal that it is of, and the rules that its statement reads from the event's row:
+ * `event_ends` of the database, which a ballot is written under. What SQL says for the length of a statement is another one.
+ */
+export function endsOf(
+  event: Pick<VotingEvent, 'rehearsalSince' | 'rehearsalNumber' | 'endsAt' | 'closedAt'> &
+    Pick<VotingEvent, 'type' | 'voterApproval' | 'repeatVotes' | 'requireVoterId'>,
+): string {
+  const { rehearsalSince, rehearsalNumber, endsAt, closedAt } = event;
+  const end = rehearsalSince === null ? `${endsAt ?? 0} ${closedAt ?? 0}` : `rehearsal ${rehearsalNumber}`;
+  return `${end} ${event.type} ${event.voterApproval} ${event.repeatVotes} ${event.requireVoterId}`;
 }
 
 /** What a ballot is judged by and written under: the version of the definition, and the end. */

@@ -148,6 +148,8 @@ export function toRequest(world: World, asked: Asked, { eventId, apiKeyId, now }
       paper: paperOf({
         ...{ definitionVersion: PAPER_VERSION + asked.definition, rehearsalSince: null, rehearsalNumber: 0 },
         ...timesOf(world, now),
+        ...{ type: world.type, voterApproval: world.approval, repeatVotes: isRepeat(world) },
+        requireVoterId: world.type === 'poll' && world.requireVoterId,
       }),
       voter: election
         ? {

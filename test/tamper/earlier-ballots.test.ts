@@ -1,0 +1,72 @@
+import { randomUUID } from 'node:crypto';
+import { expect, test } from 'vitest';
+import { checkLog } from '#src/ballot-log/check-log.ts';
+import { foldRolls } from '#src/voters/roll-sum.ts';
+import { sealDeps } from '#src/work.ts';
+import { createTestEvent, demand, PLURALITY, sealBallots, votesFor } from '#test/harness/elections.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
+import { useForgedElections } from './forged-election.ts';
+
+// A ballot waits for the voter as the roll had the voter at the cast. What the organizer changed meanwhile drops it, or is refused while it
+// is there; SQL takes its row away for that long, and puts it back (completions 3.4, 4.5, 6.7).
+
+const { service, account, sql } = await useForgedElections();
+
+interface Setting {
+  readonly path: string;
+  readonly voter: string;
+  readonly groups: readonly string[];
+}
+
+const CHANGES: [string, (setting: Setting) => Promise<unknown>][] = [
+  [
+    'has another address',
+    ({ path, voter }) => account.change(`${path}/voters/${voter}`, { email: `n-${randomUUID()}@club.example` }),
+  ],
+  [
+    'was rejected and approved again',
+    async ({ path, voter }) => {
+      await account.change(`${path}/voters/${voter}`, { status: 'rejected' });
+      await account.change(`${path}/voters/${voter}`, { status: 'approved' });
+    },
+  ],
+  [
+    'is in another group',
+    ({ path, voter, groups }) => account.change(`${path}/voters/${voter}`, { groupId: groups[1] }),
+  ],
+  ['weighs less', ({ path, voter }) => account.change(`${path}/voters/${voter}`, { weight: 1 })],
+];
+
+test.each(CHANGES)('is confirmed for no voter who %s since, where SQL puts it back', async (_, change) => {
+  const event = await createTestEvent(service, account, { type: 'election' }, PLURALITY, false);
+  const path = `/voting-events/${event.id}`;
+  const groups: string[] = [];
+  for (const name of ['North', 'South']) groups.push((await account.make(`${path}/groups`, { name })).id);
+  await account.change(`${path}/positions/${event.positions[0]?.id}`, { groupId: groups[0] });
+  const rows = ['M-1', 'M-2', 'M-3'].map((voterId) => ({
+    ...{ name: voterId, voterId, email: `${randomUUID()}@club.example`, groupId: groups[0], weight: 2 },
+  }));
+  const voters = demand(await account.post(`${path}/voters/batch`, { voters: rows }), 201);
+  const more = await account.make(`${path}/positions`, {
+    title: 'Of the south',
+    votingMethod: 'plurality',
+    groupId: groups[1],
+  });
+  await account.make(`${path}/candidates`, { name: 'Cleo', positionIds: [more.id] });
+  await account.change(path, { status: 'open' });
+  await sealBallots(service, event.id, 1);
+  const [{ id: voter }] = voters;
+  const voterKey = await giveVoterKey(service, event.id, voter);
+  const cast = await account.page(event, 'ballot/cast', { voterId: 'M-1', voterKey, votes: votesFor(event) });
+  const { confirmationCode } = demand(cast, 201);
+  await sql.query('CREATE TABLE IF NOT EXISTS kept_ballots AS SELECT * FROM pending_ballots LIMIT 0');
+  await sql.query('INSERT INTO kept_ballots SELECT * FROM pending_ballots WHERE voting_event_id = $1', [event.id]);
+  await sql.query('DELETE FROM pending_ballots WHERE voting_event_id = $1', [event.id]);
+  await change({ path, voter, groups });
+  await foldRolls(service.deps);
+  await sql.query('INSERT INTO pending_ballots SELECT * FROM kept_ballots WHERE voting_event_id = $1', [event.id]);
+  const confirmed = await account.page(event, 'ballot/confirm', { confirmationCode });
+  const fault = await checkLog(sealDeps(service.deps), event.id);
+
+  expect([confirmed.status, confirmed.body.error?.details?.reason, fault]).toEqual([500, 'rows_disagree', undefined]);
+});
