@@ -337,10 +337,11 @@ async function checkConfirmed(
 }
 
 /** As the service writes codes: Crockford's base32 in capitals, in which letters that look like digits are the digits. */
-function tagOfCode(code: string): string {
-  const plain = code.toUpperCase().replaceAll(/[\s-]/g, '').replaceAll('O', '0').replaceAll(/[IL]/g, '1');
-  return sha256('code', plain).toString('hex');
-}
+const plainCode = (code: string): string =>
+  code.toUpperCase().replaceAll(/[\s-]/g, '').replaceAll('O', '0').replaceAll(/[IL]/g, '1');
+const CODE = /^[0-9A-HJKMNP-TV-Z]{26}$/;
+
+const tagOfCode = (code: string): string => sha256('code', plainCode(code)).toString('hex');
 
 /** A code alone proves nothing against the service: it may be mistyped. Only a promise does. */
 function checkCode(
@@ -377,7 +378,10 @@ function findBallot(
 ): YourBallot | null {
   const answer = (what: YourBallot['answer'], until: number | null = null): YourBallot => ({ answer: what, until });
   if (leafOfCode !== undefined) return answer(voided.has(leafOfCode) || reversed.has(leafOfCode) ? 'void' : 'in');
+  if (code !== undefined && !CODE.test(plainCode(code))) return answer('not_there');
   if (promised !== undefined && promised.origin === head.origin) {
+    // It would be read as the answer to a code that is none of the promised ballot's.
+    if (code !== undefined && found.has(promised.leaf.toString('hex'))) return answer('not_there');
     if (found.has(promised.leaf.toString('hex'))) return answer('in');
     const isDue = close !== undefined || promised.untilMs < (nowMs ?? Date.now());
     return isDue ? answer('removed') : answer('not_yet', promised.untilMs);

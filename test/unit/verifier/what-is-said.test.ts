@@ -85,8 +85,11 @@ test('the one answer to a voter: in, not yet, not there, or removed', async () =
   const results = { ...log.results, final: false, log: { ...log.results.log, close: null } };
   const reading = (entries: Buffer[], confirmed: number) =>
     serve({ ...log, results, entries, checkpoint: signHead(entries, SIGNER, confirmed) });
-  const code = randomBytes(16).toString('hex').toUpperCase();
+  const code = randomBytes(13).toString('hex').toUpperCase();
   expect((await check({})).yourBallot).toBeNull();
+  // A promise that holds says nothing of another ballot's code, nor of what is no code at all.
+  expect((await check({ code, promise })).yourBallot).toEqual({ answer: 'not_there', until: null });
+  expect((await check({ code: 'ABC' }, reading(open, 6))).yourBallot).toEqual({ answer: 'not_there', until: null });
   expect((await check({ code })).yourBallot).toEqual({ answer: 'not_there', until: null });
   expect((await check({ code }, reading(open, 5))).yourBallot?.answer).toBe('not_there');
   expect((await check({ code }, reading(open, 6))).yourBallot).toEqual({ answer: 'not_yet', until: CLOSED_AT });
@@ -104,7 +107,7 @@ test('a promise in the name of the service that another key signed is wrong: the
 });
 
 test('a code that is nowhere is said to be mistyped where no ballot waits, and may wait where one does', async () => {
-  const code = randomBytes(16).toString('hex').toUpperCase();
+  const code = randomBytes(13).toString('hex').toUpperCase();
   const open = log.entries.slice(0, -1);
   const results = { ...log.results, final: false, log: { ...log.results.log, close: null } };
   const seen = async (entries: Buffer[], confirmed: number) =>
