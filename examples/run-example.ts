@@ -1,7 +1,10 @@
 import './use-sdk-sources.ts';
+import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
+import { createServer } from 'node:net';
 import path from 'node:path';
 import { parseEnv } from 'node:util';
+import { VotingService } from '#sdk/index.ts';
 import { loadEnvironmentFile, readConfig } from '#src/config.ts';
 import { offersConsole } from '#src/console/offer-console.ts';
 
@@ -19,14 +22,35 @@ function readDemo(dataDir: string): NodeJS.Dict<string> {
   }
 }
 
+/** The first port from one on that no program listens on. */
+async function freePort(first: number): Promise<number> {
+  const probe = createServer().listen(first, '127.0.0.1');
+  try {
+    await once(probe, 'listening');
+    return first;
+  } catch (fault) {
+    if (Reflect.get(Object(fault), 'code') !== 'EADDRINUSE') throw fault;
+    return freePort(first + 1);
+  } finally {
+    probe.close();
+  }
+}
+
 loadEnvironmentFile();
 const config = readConfig();
 const { dataDir } = config;
 const demo = readDemo(dataDir);
 // Where the service says that it listens: `npm start` may have been given another PORT than this process.
 const address = new URL(demo['API'] ?? `http://127.0.0.1:${config.port}`);
-// One port after the sandbox's. An address of HTTP names no port 80.
-Object.assign(process.env, demo, { PORT: String(Number(address.port || '80') + 2) });
+// One port after the sandbox's, or the next that is free. An address of HTTP names no port 80.
+const port = await freePort(Number(address.port || '80') + 2);
+Object.assign(process.env, demo, { PORT: String(port) });
+// Links in mails lead to where the page is now.
+const voting = new VotingService({ baseUrl: address.origin, key: demo['WRITE_KEY'] ?? '' });
+for (const code of [demo['EVENT'] ?? '', demo['POLL'] ?? '']) {
+  const fragment = '#key={voterKey}&email={email}&voterId={voterId}';
+  await voting.events.update(code, { votingPageUrl: `http://127.0.0.1:${port}/${code}${fragment}` });
+}
 await import(new URL('voting-page/server.mjs', import.meta.url).href);
 const consoleToo = offersConsole(config) ? `${address.origin}/console, and as files into ` : '';
 process.stdout.write(
