@@ -56,7 +56,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'embedded-postgres': 1040,
   http: 4202,
   server: 793,
-  reference: 2935,
+  reference: 2996,
   jobs: 626,
   mail: 600,
   accounts: 998,
@@ -77,7 +77,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4560,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_098;
+const LINES_OF_ALL = 68_159;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 
