@@ -1,4 +1,5 @@
 import type { JsonSchema } from '#src/reference/describe-schema.ts';
+import { type SdkMethod, sdkMethodOf } from '#src/reference/sdk-methods.ts';
 
 interface Answer {
   readonly 'x-reasons'?: readonly string[];
@@ -13,70 +14,27 @@ interface Document {
   readonly components: { readonly responses: Readonly<Record<string, Answer>> };
 }
 
-interface Method {
-  readonly noun: string;
-  readonly verb: string;
+interface Method extends SdkMethod {
   /** `post /public/voting-events/{idOrCode}/ballot/cast` */
   readonly call: string;
   readonly reasons: readonly string[];
 }
 
-/** Segments of paths that name a thing and are no plural. */
-const SINGULAR: Readonly<Record<string, string>> = { ballot: 'ballots', log: 'log', me: 'me' };
-
-const lower = (word: string): string => word.charAt(0).toLowerCase() + word.slice(1);
-const wordsOf = (name: string): string[] => name.split(/(?=[A-Z])|-/).map((word) => word.toLowerCase());
-const camel = (words: readonly string[]): string =>
-  lower(words.map((word) => word.charAt(0).toUpperCase() + word.slice(1)).join(''));
-/** `parties` is the plural of `party`, and `businesses` of `business`. */
-const singular = (word: string): string => word.replace(/ies$/, 'y').replace(/(?<=ss)es$|(?<!s)s$/, '');
-
-/** The things of a path, outermost first: `voting-events`, `voters`. */
-const thingsOf = (path: string): string[] =>
-  path.split('/').filter((part) => /^[^{].*(?<!s)s$/.test(part) || Object.hasOwn(SINGULAR, part));
-
-/**
- * The method of an operation: the noun is the first thing below the event in its path or else in its name, the verb is what
- * its name says besides. `castBallot` is `ballots.cast`, `getResultsPdf` is `results.getPdf`.
- * @param things all things of all paths
- */
-function nameMethod(path: string, operationId: string, things: readonly string[]): Pick<Method, 'noun' | 'verb'> {
-  const [verb = '', ...object] = wordsOf(operationId);
-  const says = (thing: string): boolean =>
-    wordsOf(thing).every((word) => object.map(singular).includes(singular(word)));
-  const [thing = 'voting-events'] = [
-    ...thingsOf(path).filter((name) => name !== 'voting-events'),
-    ...things.filter((name) => name !== 'voting-events' && name !== 'log' && says(name)),
-  ];
-  // The account has things of the same name as an event.
-  const words = object[0] === 'account' ? ['account', ...wordsOf(thing)] : wordsOf(SINGULAR[thing] ?? thing);
-  const known = words.map(singular);
-  const rest = object.filter((word) => !known.includes(singular(word)));
-  return { noun: thing === 'voting-events' ? 'events' : camel(words), verb: camel([verb, ...rest]) };
-}
-
 function listMethods({ paths, components }: Document): Method[] {
-  const things = [...new Set(Object.keys(paths).flatMap(thingsOf))];
-  const operations = Object.entries(paths).flatMap(([path, methods]) =>
-    Object.entries(methods)
+  const methods = Object.entries(paths).flatMap(([path, operations]) =>
+    Object.entries(operations)
       .filter(([, { security }]) => security.length > 0)
-      .map(([method, operation]) => ({ path, method, ...operation })),
+      .map(([method, { operationId, responses }]) => ({
+        ...{ ...sdkMethodOf(path, operationId, paths), call: `${method} ${path}` },
+        reasons: Object.values(responses).flatMap(
+          ({ $ref, ...answer }) => (components.responses[$ref?.split('/').at(-1) ?? ''] ?? answer)['x-reasons'] ?? [],
+        ),
+      })),
   );
-  const named = operations.map(({ path, method, operationId, responses }) => ({
-    ...{ ...nameMethod(path, operationId, things), operationId, call: `${method} ${path}` },
-    reasons: Object.values(responses).flatMap(
-      ({ $ref, ...answer }) => (components.responses[$ref?.split('/').at(-1) ?? ''] ?? answer)['x-reasons'] ?? [],
-    ),
-  }));
-  const keyOf = ({ noun, verb }: Pick<Method, 'noun' | 'verb'>): string => `${noun}.${verb}`;
-  return named.map((one) => {
-    const same = named.filter((other) => keyOf(other) === keyOf(one));
-    // `createVoters` beside `createVoter`.
-    if (same.length === 2 && one.operationId.endsWith('s')) return { ...one, verb: `${one.verb}Many` };
-    if (same.length > 1 && !same.some(({ operationId }) => operationId.endsWith('s')))
-      throw new Error(`several operations are ${keyOf(one)}`);
-    return one;
-  });
+  const names = methods.map(({ noun, verb }) => `${noun}.${verb}`);
+  const twice = names.find((name, index) => names.indexOf(name) !== index);
+  if (twice !== undefined) throw new Error(`several operations are ${twice}`);
+  return methods;
 }
 
 /** The operations by noun and verb, as a module of the SDK. */

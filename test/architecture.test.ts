@@ -56,14 +56,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'embedded-postgres': 1040,
   http: 4202,
   server: 793,
-  reference: 2935,
+  reference: 2996,
   jobs: 626,
   mail: 600,
   accounts: 998,
   webhooks: 2577,
   'voting-events': 5193,
   'ballot-definition': 4150,
-  voters: 5788,
+  voters: 5793,
   payments: 4475,
   credits: 745,
   ballots: 3338,
@@ -77,7 +77,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4560,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_172;
+const LINES_OF_ALL = 68_238;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

@@ -1,5 +1,6 @@
 import type { ReferenceDocument } from './document-shape.ts';
 import { answersOf, bodyOf, type PlacedOperation, parametersOf, pretty } from './operation-parts.ts';
+import { type SdkMethod, sdkMethodOf } from './sdk-methods.ts';
 
 /** How a language writes values. */
 interface LiteralStyle {
@@ -50,8 +51,8 @@ const PHP: LiteralStyle = {
 /** What fits into this many columns stands on one line. */
 const WIDTH = 72;
 
-/** A JSON value in another language. @param indent of the line on which it begins, in spaces */
-function writeLiteral(value: unknown, style: LiteralStyle, indent = 0): string {
+/** A JSON value in another language. @param indent of its line, in spaces @param taken columns of that line before it */
+function writeLiteral(value: unknown, style: LiteralStyle, indent = 0, taken = indent): string {
   const [yes, no, nothing] = style.words;
   if (typeof value === 'string') return style.text(value);
   if (typeof value === 'boolean') return value ? yes : no;
@@ -64,7 +65,7 @@ function writeLiteral(value: unknown, style: LiteralStyle, indent = 0): string {
   const parts = partsAt(indent);
   if (parts.length === 0) return emptyOf(value, style);
   const line = `${open}${parts.join(', ')}${close}`;
-  if (line.length + indent <= WIDTH && !line.includes('\n')) return line;
+  if (line.length + taken <= WIDTH && !line.includes('\n')) return line;
   const inner = indent + style.step;
   const lines = partsAt(inner).map((part) => `${' '.repeat(inner)}${part},\n`);
   return `${open.trim()}\n${lines.join('')}${' '.repeat(indent)}${close.trim()}`;
@@ -102,6 +103,8 @@ interface SampleCall {
   readonly eventName: string | undefined;
   readonly body: unknown;
   readonly answer: AnswerKind;
+  /** Noun and verb of its method in the SDK. */
+  readonly sdk: SdkMethod;
 }
 
 interface Sample {
@@ -154,6 +157,7 @@ function callOf(placed: PlacedOperation, body: unknown, document: ReferenceDocum
     keyName: keyNameOf(placed),
     eventName: 'idOrCode' in values ? (isOfPoll(path, body) ? 'POLL' : 'EVENT') : undefined,
     answer: answerOf(placed, document),
+    sdk: sdkMethodOf(path, placed.operation.operationId, document.paths),
   };
 }
 
@@ -206,36 +210,45 @@ function writeFetch(call: SampleCall): string {
 }
 
 function writeTypeScript(call: SampleCall): string {
-  const { method, path, values, query, keyName, eventName, body, answer } = call;
+  const { keyName, eventName, values, answer } = call;
   if (keyName === undefined) return writeFetch(call);
-  const verb = method.toLowerCase();
   const names = ['API', keyName, ...(eventName === undefined ? [] : [eventName])];
-  const at = Object.keys(values).map((name) =>
-    name === 'idOrCode' && eventName !== undefined
-      ? `idOrCode: ${eventName}`
-      : `${TYPESCRIPT.name(name)}: ${TYPESCRIPT.text(values[name] ?? '')}`,
+  const words = Object.entries(values).map(([name, value]) =>
+    name === 'idOrCode' && eventName !== undefined ? eventName : TYPESCRIPT.text(value),
   );
-  const parts = [
-    ...(at.length === 0 ? [] : [`path: { ${at.join(', ')} }`]),
-    ...(Object.keys(query).length === 0 ? [] : [`query: ${writeLiteral(query, TYPESCRIPT, 2)}`]),
-    ...(body === undefined ? [] : [`body: ${writeLiteral(body, TYPESCRIPT, 2)}`]),
-  ];
-  const input = parts.length === 0 ? '' : `, {\n${parts.map((part) => `  ${part},\n`).join('')}}`;
-  const called = `('${typeof answer === 'object' ? `${verb}', '` : ''}${path}'${input})`;
   return [
     ...(typeof answer === 'object' ? ["import { writeFile } from 'node:fs/promises';"] : []),
     "import { VotingService } from 'voting-service';\n",
     `const { ${names.map((name) => `${name} = ''`).join(', ')} } = process.env;`,
     `const voting = new VotingService({ baseUrl: API, key: ${keyName} });`,
-    ...useAnswer(answer, verb, called),
+    ...(typeof answer === 'object'
+      ? [fetchFile(call, words), ...printTypeScript(answer)]
+      : callMethod(call, words, answer)),
   ].join('\n');
 }
 
-/** The call of the client, and what is done with its answer. */
-function useAnswer(answer: AnswerKind, verb: string, called: string): string[] {
-  if (typeof answer === 'object') return [`const answer = await voting.fetch${called};`, ...printTypeScript(answer)];
-  if (answer === 'json') return [`const { data } = await voting.${verb}${called};`, 'console.log(data);'];
-  return [answer === 'text' ? `console.log(await voting.${verb}${called});` : `await voting.${verb}${called};`];
+/** A file comes by its path: a method would read its bytes as text. @param words what stands in the path */
+function fetchFile({ method, path, values, query }: SampleCall, words: readonly string[]): string {
+  const at = Object.keys(values).map((name, index) => `${name}: ${words[index]}`);
+  const asked = Object.keys(query).length === 0 ? '' : `  query: ${writeLiteral(query, TYPESCRIPT, 2)},\n`;
+  return `const answer = await voting.fetch('${method.toLowerCase()}', '${path}', {\n  path: { ${at.join(', ')} },\n${asked}});`;
+}
+
+/** The call by noun and verb, and what is done with its answer. @param words what stands in the path */
+function callMethod(
+  { sdk: { noun, verb }, query, body }: SampleCall,
+  words: readonly string[],
+  answer: Exclude<AnswerKind, object>,
+): string[] {
+  const start = { json: 'const { data } = await ', text: 'console.log(await ', nothing: 'await ' }[answer];
+  const called = `${start}voting.${noun}.${verb}(`;
+  const taken = called.length + words.join(', ').length;
+  const content = body ?? (Object.keys(query).length === 0 ? undefined : query);
+  const given = content === undefined ? words : [...words, writeLiteral(content, TYPESCRIPT, 0, taken)];
+  return [
+    `${called}${given.join(', ')}${answer === 'text' ? ')' : ''});`,
+    ...(answer === 'json' ? ['console.log(data);'] : []),
+  ];
 }
 
 /** Several headers stand below each other: a sample has little width. */

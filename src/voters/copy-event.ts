@@ -172,7 +172,7 @@ const CHUNK_ROWS = 500;
 /**
  * The voters of an event that go into its copies: approved ones as they are shown, and what else the organizer added. A
  * registrant who waits, or whose approval by a first key is not disclosed, stays behind; so does one of a rehearsal. An organizer's
- * own voter bears no such mark: one that SQL writes leaves nobody out. Nothing is left of an erased one that could be copied.
+ * own voter bears no such mark: one that SQL writes leaves no member out. Nothing is left of an erased one that could be copied.
  */
 const copied = (sourceId: string) =>
   and(

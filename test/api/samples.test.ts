@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { inspect, promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { OPERATIONS } from '#sdk/operations.ts';
 import { LANGUAGES, type Language, samplesOf } from '#src/reference/call-samples.ts';
 import type { ReferenceDocument } from '#src/reference/document-shape.ts';
 import type { PlacedOperation } from '#src/reference/operation-parts.ts';
@@ -78,6 +79,18 @@ describe('the samples of the reference', () => {
     expect(wrong).toEqual([]);
   });
 
+  test('call the SDK by noun and verb where a key is needed; files come by their path', () => {
+    const callOf = ({ placed: { method, path: address, operation }, texts: { typescript } }: PrintedSample) => {
+      const [, noun = '', verb = ''] = /await voting\.(\w+)\.(\w+)\(/.exec(typescript) ?? [];
+      const named = Reflect.get(Object(Reflect.get(OPERATIONS, noun)), verb);
+      const isFile = typescript.includes('arrayBuffer');
+      const [isKeyed, call] = [operation.security.length > 0, `${method.toLowerCase()} ${address}`];
+      return { named, due: isKeyed && !isFile ? call : undefined };
+    };
+    expect(samples.filter((sample) => callOf(sample).due !== undefined).length).toBeGreaterThan(90);
+    expect(samples.map((sample) => callOf(sample).named)).toEqual(samples.map((sample) => callOf(sample).due));
+  });
+
   test('compile: TypeScript strictly, Python and the shell by themselves, PHP where the machine has it', async () => {
     const files = samples.map(({ texts }, index) => fileOf(`all-${index}.ts`, `${texts.typescript}\nexport {};\n`));
     const options = {
@@ -109,11 +122,7 @@ const LEFT_OUT =
 /** Samples that are written alike: one of them is run. */
 function kindOf({ placed: { method, operation }, texts }: PrintedSample): string {
   const answer = /\.json\(\)|\{ data \}|arrayBuffer|\.text\(\)|console\.log/.exec(texts.typescript)?.[0];
-  const [isRead, hasQuery, hasKey] = [
-    method === 'GET',
-    texts.typescript.includes('query:'),
-    operation.security.length > 0,
-  ];
+  const [isRead, hasQuery, hasKey] = [method === 'GET', /\?\w+=/.test(texts.curl), operation.security.length > 0];
   return [isRead ? method : '', answer, hasQuery, hasKey, operation.requestBody !== undefined].join();
 }
 
