@@ -118,7 +118,7 @@ test('a refusal for good is not tried again, stands as failed, and is counted wh
   };
   expect(await listed('failed')).toEqual([gone?.id, content?.id]);
   expect(await listed('sent')).toEqual([well?.id]);
-  await service.query("UPDATE voters SET key_status = 'used' WHERE id = $1", [well?.id]);
+  await service.query('UPDATE voters SET key_used = true WHERE id = $1', [well?.id]);
   expect(await listed('sent')).toEqual([well?.id]);
   expect(await listed('used')).toEqual([]);
   const metrics = await worker.metrics();
@@ -138,7 +138,7 @@ test('a key that is used while its mail is still noted as sent stays used', asyn
   const used = Promise.withResolvers<void>();
   mails.answerWith(async () => {
     await client.query('BEGIN');
-    await client.query("UPDATE voters SET key_status = 'used' WHERE id = $1", [voter.id]);
+    await client.query('UPDATE voters SET key_used = true WHERE id = $1', [voter.id]);
     // The job waits for the row by then.
     void pause(500).then(() => client.query('COMMIT').then(() => used.resolve(), used.reject));
     return undefined;
@@ -151,8 +151,8 @@ test('a key that is used while its mail is still noted as sent stays used', asyn
     return left.length === 0 ? true : undefined;
   });
   client.release();
-  const rows = await service.query('SELECT key_status FROM voters WHERE id = $1', [voter.id]);
-  expect(rows).toEqual([{ key_status: 'used' }]);
+  const rows = await service.query('SELECT key_used FROM voters WHERE id = $1', [voter.id]);
+  expect(rows).toEqual([{ key_used: true }]);
 });
 
 test('kill -9 loses no mail and doubles at most those under way, each with its key and name', async ({

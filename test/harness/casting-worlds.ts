@@ -227,7 +227,14 @@ function rollRows(world: World, voting_event_id: string, secrets: Secrets, now: 
       return {
         ...{ voting_event_id, id, name: `Person ${index}`, email, email_key: emailKey, voter_id: `ID${index}` },
         ...{ voter_id_key: voterIdKey, group_id: one.group, weight_micro: one.weight, tag: hex(tag) },
-        ...{ status: one.status, source: 'organizer', key_status: one.keyStatus, created_at: now, updated_at: now },
+        ...{
+          status: one.status,
+          source: 'organizer',
+          created_at: now,
+          updated_at: now,
+          key_used: one.keyStatus === 'used',
+        },
+        key_status: one.keyStatus === 'none' ? 'none' : 'sent',
         deleted_at: one.deleted === 'no' ? null : now,
       };
     }),
@@ -357,7 +364,7 @@ export async function readLeft(pool: Pool, { eventId, apiKeyId }: Copy): Promise
     `SELECT ${ordered("to_jsonb(t) - 'cast_at' - 'voting_event_id' AS b", 'pending_ballots')} AS pending,
       ${ordered('position_id, visitor_id, base, purchased, held, spent', 'credit_balances')} AS balances,
       (SELECT coalesce(jsonb_agg(participant ORDER BY participant), '[]') FROM waiting_participants WHERE voting_event_id = $1) AS waiting,
-      jsonb_build_object('voters', ${ordered('id, status, key_status', 'voters')},
+      jsonb_build_object('voters', ${ordered("id, status, CASE WHEN key_used THEN 'used' ELSE key_status END AS key_status", 'voters')},
         'participation', ${ordered('participant', 'participation')},
         'ledger', ${ordered('position_id, visitor_id, kind, reason, credits', 'credit_entries')},
         'claims', (SELECT coalesce(jsonb_agg(jsonb_build_array(key, fingerprint, claim, status, body) ORDER BY key), '[]')
