@@ -63,10 +63,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2577,
   'voting-events': 5193,
   'ballot-definition': 4150,
-  voters: 5793,
+  voters: 5810,
   payments: 4475,
   credits: 745,
-  ballots: 3338,
+  ballots: 3340,
   'ballot-log': 4949,
   'service-log': 724,
   tally: 2902,
@@ -77,7 +77,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4560,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_238;
+const LINES_OF_ALL = 68_257;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

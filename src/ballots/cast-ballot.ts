@@ -20,7 +20,7 @@ import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
 import { approveByKey, dropUnconfirmed } from '#src/voters/voter-key-repository.ts';
-import { judgeTagged } from '#src/voters/voter-tag.ts';
+import { identityGeneration, judgeTagged } from '#src/voters/voter-tag.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
@@ -144,7 +144,7 @@ interface CastAnswer {
   readonly votesCount: number;
 }
 
-/** Answered by `cast_ballots_together` where the voter weighs something else than was sealed, or has later keys. Nothing is stored. */
+/** Answered by `cast_ballots_together` where the voter weighs something else than was sealed, or has another address. Nothing is stored. */
 const OTHER_WEIGHT = 'other_weight';
 
 /** How often a ballot is judged again when the ballot definition changes meanwhile. */
@@ -201,7 +201,7 @@ export async function castBallot(
     if (verdict === 'cast') return answer;
     if (verdict === OTHER_WEIGHT && weightMicro !== undefined) {
       weight = weightMicro;
-      generation = judged?.voter.keyGeneration;
+      generation = judged && identityGeneration(judged.voter.keyGeneration);
       continue;
     }
     if (shortage !== undefined) throw insufficientCredits(shortage);

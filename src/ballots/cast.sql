@@ -73,10 +73,10 @@ BEGIN
       ) AS r CROSS JOIN LATERAL judge_cast(r.event, at, r.paper, NULL, NULL, NULL, r.participants, NULL, NULL) AS j
       ORDER BY r.place) AS j;
   END IF;
-  -- A ballot is sealed with the weight of its voter and the generation of the voter's keys (`tagged_voter`), which the caller cannot know
-  -- before: wrong ones are said, and sealed again.
+  -- A ballot is sealed with the weight of its voter and how often the voter's identity was changed (`identityGeneration`), which the
+  -- caller cannot know before: wrong ones are said, and sealed again.
   FOR i IN 1 .. cardinality(p_event) LOOP
-    IF verdicts[i] = 'cast' AND (p_sealed_weight[i] <> weights[i] OR p_sealed_generation[i] <> (tagged_rows[i] ->> 10)::bigint) THEN
+    IF verdicts[i] = 'cast' AND (p_sealed_weight[i] <> weights[i] OR p_sealed_generation[i] <> (tagged_rows[i] ->> 10)::bigint / 65536) THEN
       verdicts[i] := 'other_weight';
     END IF;
   END LOOP;

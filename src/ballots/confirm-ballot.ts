@@ -263,6 +263,8 @@ function admitVoter(
 ): TaggedVoter | undefined {
   const voter = taggedVoter(event.id, tagged);
   if (!isGenuine(deps.secrets, voter)) return undefined;
+  // The statement takes no ballot for one who is not approved, and says why: a rejection has dropped the keys that it was cast by.
+  if (voter.status !== 'approved') return voter;
   const sealed = openWaitingOrNot(secrets, event, tag, entries)?.sealed;
   const isOwn =
     sealed !== undefined && sealed.weightMicro === voter.weightMicro && isCastFor(secrets, voter, sealed.voter);

@@ -24,7 +24,7 @@ export interface CastRow {
   readonly entries: Buffer;
   /** What is sealed with the entries, in millionths; undefined where no weight is. */
   readonly sealedWeight: bigint | undefined;
-  /** The generation of the voter's keys that is sealed with it. */
+  /** How often the voter's identity was changed, as it is sealed with it. */
   readonly sealedGeneration?: bigint | undefined;
   readonly visitorId: string | null;
   readonly voterId: string | null;

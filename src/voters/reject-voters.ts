@@ -14,7 +14,7 @@ import type { VoterDeps } from './take-rows.ts';
 import { type Voter, viewVoter } from './voter.ts';
 import { endKeys } from './voter-key-repository.ts';
 import { keepRejected, placeOf } from './voter-places.ts';
-import { isChangeable, renewedTag } from './voter-tag.ts';
+import { isChangeable, nextGeneration, renewedTag } from './voter-tag.ts';
 
 /** @throws ApiError 422 naming each ID that is not a voter of the event */
 export async function requireVoters(tx: Transaction, eventId: string, ids: readonly string[]): Promise<Voter[]> {
@@ -46,7 +46,7 @@ export async function rejectVoters(
   const change = { status: 'rejected', keyStatus: 'none', keyUsed: false, updatedAt: event.lockedAt } as const;
   await updateVoters(tx, event.id, changed, change);
   const changes = rows.map((before) => {
-    const after = { ...before, ...change, keyGeneration: before.keyGeneration + 1 };
+    const after = { ...before, ...change, keyGeneration: nextGeneration(before.keyGeneration, true) };
     return { before, after: { ...after, tag: renewedTag(deps.secrets, before, after) } };
   });
   await storeStandings(

@@ -26,7 +26,7 @@ import { shownStatusOf, type updateVoterBody, type Voter, viewVoter } from './vo
 import { identityIssues } from './voter-identity.ts';
 import { dropUnconfirmed, endKeys } from './voter-key-repository.ts';
 import { giveVotersBack, keepRejected, placeOf, takeRoomForVoters } from './voter-places.ts';
-import { isChangeable, renewedTag } from './voter-tag.ts';
+import { isChangeable, nextGeneration, renewedTag } from './voter-tag.ts';
 
 type Body = z.output<typeof updateVoterBody>;
 type Changed = Partial<Body>;
@@ -140,11 +140,13 @@ export async function updateVoter(
   // What SQL wrote would become the service's own word.
   if (!isChangeable(deps.secrets, event, before)) throw refuse('rows_disagree');
   const ended = endsKeys(before, changed);
+  const identity = changed.email !== undefined || changed.voterId !== undefined;
   if (ended) await endKeys(tx, event.id, [id]);
   // It was cast for the voter as the row named the voter then.
   if (ended && changed.status !== 'rejected') await dropUnconfirmed(tx, event.id, [id]);
   try {
-    const keys = ended ? ({ keyStatus: 'none', keyUsed: false, keyGeneration: before.keyGeneration + 1 } as const) : {};
+    const keyGeneration = nextGeneration(before.keyGeneration, !identity);
+    const keys = ended ? ({ keyStatus: 'none', keyUsed: false, keyGeneration } as const) : {};
     const columns = { ...columnsOf(changed), ...keys };
     const tag = renewedTag(deps.secrets, before, { ...before, ...columns }, changed.status === undefined);
     await storeVoter(tx, event.id, id, { ...columns, tag, updatedAt: event.lockedAt });
@@ -157,7 +159,6 @@ export async function updateVoter(
   }
   const after = orNotFound(await findVoter(tx, event.id, id));
   await movePlace(tx, deps, organizer, before, after);
-  const identity = changed.email !== undefined || changed.voterId !== undefined;
   await noteAfterOpening(tx, deps.secrets, event, identity, changed);
   if (changed.email !== undefined && before.email !== null)
     await mailOldAddress(tx, deps.secrets, event.id, id, before.email);

@@ -112,18 +112,31 @@ export const renewedTag = (
   after.source === 'poll' ? null : tagOfVoter(secrets, after, keepsStatus && isApprovedInRehearsal(secrets, before));
 
 /**
- * What is sealed with a ballot of whom it was cast for: an identity, the generation of the voter's keys, and the voter's group where the
+ * A change of the address or voter ID takes such a step in the generation of keys, and drops the ballot that waits; a rejection takes one,
+ * and an approval after it finds the ballot again. `cast.sql` knows the step too.
+ */
+const IDENTITY_STEP = 65_536;
+
+/** How often the address or voter ID was changed. */
+export const identityGeneration = (keyGeneration: number): number => Math.floor(keyGeneration / IDENTITY_STEP);
+
+/** The generation of keys after a change that drops them. */
+export const nextGeneration = (keyGeneration: number, isRejection: boolean): number =>
+  isRejection ? keyGeneration + 1 : (identityGeneration(keyGeneration) + 1) * IDENTITY_STEP;
+
+/**
+ * What is sealed with a ballot of whom it was cast for: an identity, how often it was changed, and the voter's group where the
  * ballot asks for one. A ballot that a change of the organizer dropped is no voter's when SQL puts it back. @param secrets the election's
  */
 export const tagOfIdentity = (
   secrets: Secrets,
   eventId: string,
   { kind, key }: Identity,
-  keyGeneration = 0,
+  generation = 0,
   group?: string,
 ): Buffer =>
   secrets
-    .mac('row-tag', JSON.stringify(['cast for', eventId, kind, key, keyGeneration, group ?? null]))
+    .mac('row-tag', JSON.stringify(['cast for', eventId, kind, key, generation, group ?? null]))
     .subarray(0, MAC_BYTES);
 
 /** Whether a ballot was cast for this voter as the voter stands. @param sealed what was sealed with it */
@@ -141,7 +154,10 @@ export const isCastFor = (
     ([kind, key]) =>
       key !== null &&
       [undefined, groupId ?? ''].some((group) =>
-        equalSecrets(tagOfIdentity(secrets, votingEventId, { kind, key }, keyGeneration, group), sealed),
+        equalSecrets(
+          tagOfIdentity(secrets, votingEventId, { kind, key }, identityGeneration(keyGeneration), group),
+          sealed,
+        ),
       ),
   );
 

@@ -24,10 +24,11 @@ const CHANGES: [string, (setting: Setting) => Promise<unknown>][] = [
     ({ path, voter }) => account.change(`${path}/voters/${voter}`, { email: `n-${randomUUID()}@club.example` }),
   ],
   [
-    'was rejected and approved again',
+    'has another address after a rejection',
     async ({ path, voter }) => {
       await account.change(`${path}/voters/${voter}`, { status: 'rejected' });
       await account.change(`${path}/voters/${voter}`, { status: 'approved' });
+      await account.change(`${path}/voters/${voter}`, { email: `n-${randomUUID()}@club.example` });
     },
   ],
   [
