@@ -9,7 +9,7 @@ import { printLetters } from '#src/commands/print-letters.ts';
 import { type SaveKind, saveResults } from '#src/commands/save-results.ts';
 import { type ImportOptions, sendRoll } from '#src/commands/send-roll.ts';
 import { watchTurnout } from '#src/commands/watch-turnout.ts';
-import { wordsOf } from '#src/run-remote.ts';
+import { openClients, wordsOf } from '#src/run-remote.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { demand, PLURALITY, votesFor } from '#test/harness/elections.ts';
 import { startFailingProxy } from '#test/harness/failing-proxy.ts';
@@ -153,8 +153,8 @@ describe('voters import with a key', () => {
     const file = fileOf('roll.csv', `${HEAD}${rows(700)}${wrong}`);
     const proxy = await startFailingProxy(service.port);
     const send = async (more: Partial<ImportOptions> = {}, baseUrl = address()) => {
-      const client = clientOf(baseUrl);
-      return (await sendRoll(CLI, [client, client], { event: event.code, file, ...more })).value as Row;
+      const clients = openClients({ baseUrl, key: account.write });
+      return (await sendRoll(CLI, clients, { event: event.code, file, ...more })).value as Row;
     };
     const count = async (): Promise<number> => demand(await call('GET', `/${event.id}/stats`), 200).voters.total;
     try {
@@ -175,7 +175,13 @@ describe('voters import with a key', () => {
         '\uFEFFname,email,group,line,reason',
         'Twin,v3@roll.example,,702,email is already used by another voter of this event',
       ]);
-      expect(await send()).toEqual(first);
+      // Mended meanwhile: it stays, and the next has a number.
+      writeFileSync(String(first['rejectedFile']), 'mended');
+      const next = path.join(folder, 'roll.rejected-3.csv');
+      const nothing = { accepted: 0, importedBefore: 701, rejected: 3, resumedAfterLine: 705, rejectedFile: next };
+      expect(await send()).toMatchObject(nothing);
+      expect(readFileSync(String(first['rejectedFile']), 'utf8')).toBe('mended');
+      expect(readFileSync(next, 'utf8')).toBe(report);
       expect(await count()).toBe(701);
       expect(await send({ again: true, skipExisting: true })).toMatchObject({
         accepted: 0,
