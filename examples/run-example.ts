@@ -19,6 +19,12 @@ function readDemo(dataDir: string): NodeJS.Dict<string> {
   }
 }
 
+if (process.argv.includes('--help')) {
+  process.stdout.write(
+    'npm run example: serves the voting page of examples/voting-page beside the demo of a running "npm start".\n',
+  );
+  process.exit();
+}
 loadEnvironmentFile();
 const config = readConfig();
 const { dataDir } = config;

@@ -5,7 +5,7 @@ import { nameKeyOf } from '#src/ballot-definition/group.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { TAKEN } from '#src/voters/voter.ts';
-import { type Answer, type Cli, commandLine, type RequireRoom } from './cli.ts';
+import { type Answer, type Cli, commandOf, type RequireRoom } from './cli.ts';
 import { NO_PROGRESS, type Progress, showProgress } from './progress.ts';
 import { FileRefused } from './read-lines.ts';
 import {
@@ -195,16 +195,21 @@ async function sendAll(run: Run, roll: Roll, report: RejectedLines, bar: Progres
 }
 
 function nextOf(options: ImportOptions, reportFile: string | null, lines: number, sent: Sent): string[] {
-  const again = `voters import --event ${options.event} --file ${options.file}`;
+  const again = (more: Partial<ImportOptions> = {}): string => commandOf('voters import', { ...options, ...more });
   if (sent.resumedAfterLine === lines)
     return [
-      `These rows were imported already, and nothing was stored. To take the file once more: ${commandLine(`${again} --again`)}`,
+      `These rows were imported already, and nothing was stored. To take the file once more: ${again({ again: true })}`,
     ];
-  if (!sent.isFinished) return [`Stopped. To go on behind line ${sent.linesDone}: ${commandLine(again)}`];
-  const mend = `Mend ${reportFile} and import it as it is: ${commandLine(`voters import --event ${options.event} --file …`)}`;
+  if (!sent.isFinished) return [`Stopped. To go on behind line ${sent.linesDone}: ${again()}`];
+  const stored = { dryRun: false };
+  const { rejected: _taken, ...others } = options;
   return [
-    ...(sent.rejected === 0 ? [] : [mend]),
-    ...(options.dryRun === true ? [`Nothing was stored. To import: ${commandLine(again)}`] : []),
+    ...(reportFile === null
+      ? []
+      : [
+          `Mend ${reportFile} and import it as it is: ${commandOf('voters import', { ...others, ...stored, file: reportFile })}`,
+        ]),
+    ...(options.dryRun === true ? [`Nothing was stored. To import: ${again(stored)}`] : []),
     ...(options.dryRun !== true && sent.rejected === 0
       ? ['Voters ask for their keys on the voting page (POST …/voter-key/request), and get them by e-mail.']
       : []),

@@ -158,6 +158,16 @@ describe('voters import with a key', () => {
     };
     const count = async (): Promise<number> => demand(await call('GET', `/${event.id}/stats`), 200).voters.total;
     try {
+      const client = clientOf();
+      const asked = { event: event.code, file, dryRun: true, ignoreColumns: true, map: ['name=name', 'e mail=email'] };
+      const odd = fileOf('odd roll.csv', 'name,e mail\nAda,ada@odd.example\nBo,nonsense\n');
+      const { next = [] } = await sendRoll(CLI, [client, client], { ...asked, file: odd });
+      const maps = "--ignore-columns --map name=name --map 'e mail=email'";
+      const line = (name: string): string => `voters import --event ${event.code} --file '${name}' ${maps}`;
+      expect(next).toEqual([
+        expect.stringContaining(line(path.join(folder, 'odd roll.rejected.csv'))),
+        expect.stringContaining(line(odd)),
+      ]);
       expect(await send({ dryRun: true })).toMatchObject({ accepted: 701, rejected: 3, dryRun: true });
       expect(await count()).toBe(0);
       // The event and its groups are read; the first batch and its answer get lost.
@@ -177,11 +187,11 @@ describe('voters import with a key', () => {
       ]);
       // Mended meanwhile: it stays, and the next has a number.
       writeFileSync(String(first['rejectedFile']), 'mended');
-      const next = path.join(folder, 'roll.rejected-3.csv');
-      const nothing = { accepted: 0, importedBefore: 701, rejected: 3, resumedAfterLine: 705, rejectedFile: next };
+      const numbered = path.join(folder, 'roll.rejected-3.csv');
+      const nothing = { accepted: 0, importedBefore: 701, rejected: 3, resumedAfterLine: 705, rejectedFile: numbered };
       expect(await send()).toMatchObject(nothing);
       expect(readFileSync(String(first['rejectedFile']), 'utf8')).toBe('mended');
-      expect(readFileSync(next, 'utf8')).toBe(report);
+      expect(readFileSync(numbered, 'utf8')).toBe(report);
       expect(await count()).toBe(701);
       expect(await send({ again: true, skipExisting: true })).toMatchObject({
         accepted: 0,
@@ -258,6 +268,20 @@ describe('voters letters', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect((await watch()).next).toEqual([]);
     expect((await notify()).next).not.toEqual(expect.arrayContaining([warning]));
+    const about = (words: RegExp) => expect.arrayContaining([expect.stringMatching(words)]);
+    expect((await notify()).next).toEqual(about(/no votingPageUrl: its mails .*PATCH/));
+    expect((await print('all')).next).toEqual(about(/no votingPageUrl: its letters .*PATCH/));
+    const page = async (fragment: string): Promise<void> => {
+      demand(
+        await call('PATCH', `/${code}`, { votingPageUrl: `https://vote.example/#key={voterKey}${fragment}` }),
+        200,
+      );
+    };
+    await page('');
+    expect((await print('all')).next).toEqual(about(/votingPageUrl has no \{voterId\}/));
+    expect((await notify()).next).not.toEqual(about(/votingPageUrl/));
+    await page('&voterId={voterId}');
+    expect((await print('all')).next).not.toEqual(about(/votingPageUrl/));
   });
 });
 

@@ -211,7 +211,7 @@ describe('voters import', () => {
     const cases: [file: string, words: RegExp][] = [
       [path.join(folder, 'none.csv'), /there is no file/],
       [fileOf('empty.csv', ''), /is empty/],
-      [fileOf('latin.csv', Buffer.from('name,email\nBéa,bea@club.example\n', 'latin1')), /not UTF-8.*iconv/],
+      [fileOf('latin.csv', Buffer.from('name,email\nBéa,bea@club.example\n', 'latin1')), /not UTF-8 \(line 2\).*iconv/],
       [
         fileOf('columns.csv', 'name,mail\nAda,ada@club.example\n'),
         /column 2 is called “mail”; columns are name, email/,
@@ -226,7 +226,7 @@ describe('voters import', () => {
       'Name;E-Mail-Adresse;Ort;weight\nVera;vera@club.example;Köln;2,5\nOtto;otto@club.example;Bonn;1.5\n',
     );
     await expect(scanRoll(club, undefined)).rejects.toThrow(
-      /column 2 .*--map "E-Mail-Adresse=column".*--ignore-columns/,
+      /column 2 .*column 3 is called “Ort”.*--map E-Mail-Adresse=column --map Ort=column --ignore-columns$/,
     );
     const reading = { map: ['E-Mail-Adresse=email'], ignoreColumns: true };
     const [batch] = await Array.fromAsync(readRoll(await scanRoll(club, undefined, reading), new Map()));
