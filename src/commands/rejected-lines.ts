@@ -1,4 +1,4 @@
-import { type FileHandle, open } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { guardFormulas } from '#src/platform/csv.ts';
 import type { Issue } from '#src/platform/errors.ts';
@@ -55,6 +55,8 @@ export class RejectedLines {
         return await open(this.file, 'wx');
       } catch (fault) {
         if (!(fault instanceof Error && Reflect.get(fault, 'code') === 'EEXIST')) throw fault;
+        // Such as /dev/null: it holds nothing that could get lost.
+        if (!(await stat(this.file)).isFile()) return open(this.file, 'w');
       }
     }
   }

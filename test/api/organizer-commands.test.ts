@@ -193,10 +193,11 @@ describe('voters import with a key', () => {
       expect(readFileSync(String(first['rejectedFile']), 'utf8')).toBe('mended');
       expect(readFileSync(numbered, 'utf8')).toBe(report);
       expect(await count()).toBe(701);
-      expect(await send({ again: true, skipExisting: true })).toMatchObject({
+      expect(await send({ again: true, skipExisting: true, rejected: '/dev/null' })).toMatchObject({
         accepted: 0,
         existing: 702,
         rejected: 2,
+        rejectedFile: '/dev/null',
       });
       expect(await count()).toBe(701);
     } finally {
