@@ -36,6 +36,12 @@ async function freePort(first: number): Promise<number> {
   }
 }
 
+if (process.argv.includes('--help')) {
+  process.stdout.write(
+    'npm run example: serves the voting page of examples/voting-page beside the demo of a running "npm start".\n',
+  );
+  process.exit();
+}
 loadEnvironmentFile();
 const config = readConfig();
 const { dataDir } = config;

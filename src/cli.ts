@@ -32,8 +32,8 @@ const HELP = `
 Settings are those of the service: the environment, or the file .env of the checkout (DATABASE_URL, SECRET_KEY, DATA_DIR …).
 Without DATABASE_URL, commands use the embedded database below DATA_DIR, whether the service runs or not.
 Secrets come from the environment or standard input, and are never printed again.
-Organizers’ commands (event, watch, results, voters notify, voters import) work over HTTP with VOTING_API_KEY, a key of an
-account, on the service at VOTING_API, and need no database.
+Organizers’ commands (event, watch, results, voters import, notify and letters) work over HTTP with VOTING_API_KEY, a key
+of an account, on the service at VOTING_API, and need no database.
 
 First steps:
   $ ${commandLine('accounts create --name "Reading club"')}

@@ -37,9 +37,14 @@ export function openClients({
   key,
 }: ReturnType<typeof readApiAccess>): Parameters<Parameters<Cli['withApi']>[0]> {
   let isReplayed = false;
+  let lastName: string | null = null;
   const noting: typeof fetch = async (url, init) => {
+    const name = new Headers(init?.headers).get('Idempotency-Key');
+    // A request that is repeated because its answer got lost has an effect of this run.
+    const isRetry = name !== null && name === lastName;
+    lastName = name;
     const response = await fetch(url, init);
-    isReplayed = response.headers.has('Idempotent-Replayed');
+    isReplayed = !isRetry && response.headers.has('Idempotent-Replayed');
     return response;
   };
   const clientOf = (maxRetries: number) =>

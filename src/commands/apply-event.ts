@@ -4,7 +4,7 @@ import { linkIssues } from '#src/ballot-definition/definition-links.ts';
 import { definitionBody } from '#src/ballot-definition/definition-schema.ts';
 import { nameKeyOf } from '#src/ballot-definition/group.ts';
 import { issuesOf } from '#src/http/validation.ts';
-import { type Answer, commandLine, type Row } from './cli.ts';
+import { type Answer, commandLine, commandOf, quoted, type Row } from './cli.ts';
 import { isReference } from './options.ts';
 import { type DefinitionFile, type FileRow, KINDS, type Kind, readDefinitionFile } from './read-definition-file.ts';
 import { FileRefused } from './read-lines.ts';
@@ -157,9 +157,7 @@ function briefly(rows: readonly Row[]): readonly Row[] {
 }
 
 function answerOf({ options, code, votingEventId, action, changes, shown, missing = [] }: Applied): Answer {
-  const again = commandLine(
-    `event apply ${options.file}${options.event === undefined ? '' : ` --event ${options.event}`}`,
-  );
+  const again = commandOf(`event apply ${quoted(options.file)}`, { event: options.event });
   const dryRun = options.dryRun === true;
   const hasMore = shown.length > MOST_SHOWN && options.verbose !== true;
   return {

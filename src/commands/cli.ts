@@ -74,3 +74,19 @@ export interface Cli {
 
 /** A command line of this service, as people type it. */
 export const commandLine = (words: string): string => `npm run --silent cli -- ${words}`;
+
+/** A word as a shell takes it. */
+export const quoted = (word: string): string =>
+  /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
+
+type OptionValue = string | readonly string[] | boolean | undefined;
+
+/** A command line with all its options, which can be copied. @param options by the names that their parser gives them */
+export function commandOf(command: string, options: Readonly<Record<string, OptionValue>>): string {
+  const words = Object.entries(options).flatMap(([name, value = false]) => {
+    const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
+    if (typeof value === 'boolean') return value ? [flag] : [];
+    return [value].flat().flatMap((one) => [flag, quoted(one)]);
+  });
+  return commandLine([command, ...words].join(' '));
+}

@@ -1,5 +1,5 @@
 import type { PathClient, Resources } from '#sdk/index.ts';
-import { type Answer, type Cli, commandLine } from './cli.ts';
+import { type Answer, type Cli, commandLine, commandOf } from './cli.ts';
 import { NO_PROGRESS, showProgress } from './progress.ts';
 import { listenForStop } from './stop-signal.ts';
 
@@ -66,6 +66,17 @@ export function unreachableWords({ voters, status }: Resources['EventStats'], ev
   ];
 }
 
+/** What voters will miss in their mails or letters: the address where they vote, or what proves there who they are. */
+export function pageWarnings(
+  { code, votingPageUrl: page }: Resources['VotingEvent'],
+  kind: 'mails' | 'letters',
+): string[] {
+  const set = `Set it: PATCH /voting-events/${code} {"votingPageUrl":"https://…#key={voterKey}&voterId={voterId}"}`;
+  if (page === null) return [`The event has no votingPageUrl: its ${kind} name no address to vote at. ${set}`];
+  if (kind === 'mails' || page.includes('{voterId}')) return [];
+  return [`The votingPageUrl has no {voterId}: voters without an e-mail address must type their voter ID. ${set}`];
+}
+
 /**
  * Mails voter keys or reminders to many voters, and shows how far they are (completions 10.2).
  * @param clients for the request, and for asking how far it is, which outlives a restart of the service @throws VotingServiceError
@@ -78,11 +89,15 @@ export async function notifyVoters(
   const { event, kind, audience = kind === 'key' ? 'not_invited' : 'not_voted', wait, beforeOpening } = options;
   const body = { kind, audience, ...(beforeOpening === true ? { beforeOpening } : {}) };
   const { data } = await client.post('/voting-events/{idOrCode}/voters/notify', { path: { idOrCode: event }, body });
-  const unreachable = await nameUnreachable(patient, { id: event });
-  if (!wait) return { value: { ...data, ...body }, next: ['The mails go out in the background.', ...unreachable] };
+  const place = { path: { idOrCode: event } };
+  const warnings = [
+    ...pageWarnings((await patient.get('/voting-events/{idOrCode}', place)).data, 'mails'),
+    ...(await nameUnreachable(patient, { id: event })),
+  ];
+  if (!wait) return { value: { ...data, ...body }, next: ['The mails go out in the background.', ...warnings] };
   const row = await waitForEnd(cli, patient, event, data.id);
   const isDone = row.finishedAt !== null;
-  const again = commandLine(`voters notify --event ${event} --kind ${kind}`);
+  const again = commandOf('voters notify', { event, ...body });
   return {
     value: row,
     refused: (row.failed ?? 0) > 0,
@@ -97,7 +112,7 @@ export async function notifyVoters(
       ...(isDone && row.total === 0
         ? ['No mail was due: nobody is in this audience, or nobody of it has an e-mail address.']
         : []),
-      ...unreachable,
+      ...warnings,
     ],
   };
 }

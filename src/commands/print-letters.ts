@@ -1,8 +1,8 @@
 import { rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { PathClient, Resources } from '#sdk/index.ts';
-import { type Answer, type Cli, commandLine } from './cli.ts';
-import { nameUnreachable } from './notify-voters.ts';
+import { type Answer, type Cli, commandOf } from './cli.ts';
+import { nameUnreachable, pageWarnings } from './notify-voters.ts';
 import { NO_PROGRESS, showProgress } from './progress.ts';
 import { listenForStop } from './stop-signal.ts';
 
@@ -52,8 +52,9 @@ async function waitForEnd(
 export async function printLetters(
   cli: Pick<Cli, 'json'>,
   [client, patient]: readonly [PathClient, PathClient],
-  { event: reference, audience, paper, beforeOpening, folder = '.' }: PrintOptions,
+  options: PrintOptions,
 ): Promise<Answer> {
+  const { event: reference, audience, paper, beforeOpening, folder = '.' } = options;
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: reference } });
   const body = { audience, paper, ...(beforeOpening === true ? { beforeOpening } : {}) };
   const place = { idOrCode: event.id };
@@ -82,8 +83,9 @@ export async function printLetters(
         ? ['No letter was due: nobody is in this audience.']
         : [
             'Print the files, fold each page in three so that the name shows in the window, and delete the files.',
-            `Letters that got lost: print all again, which ends the keys of these: ${commandLine(`voters letters --event ${event.code}`)}`,
+            `Letters that got lost: print all again, which ends the keys of these: ${commandOf('voters letters', { ...options })}`,
           ]),
+      ...pageWarnings(event, 'letters'),
       ...(await nameUnreachable(patient, event)),
     ],
   };

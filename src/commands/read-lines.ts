@@ -34,8 +34,9 @@ export async function* readLines(file: string): AsyncGenerator<FileLine[]> {
     try {
       return bytes === undefined ? decoder.decode() : decoder.decode(bytes, { stream: true });
     } catch {
+      const [sound = ''] = new TextDecoder().decode(bytes).split('\uFFFD', 1);
       throw new FileRefused(
-        `${file} is not UTF-8 (behind line ${line}). Save it as “CSV UTF-8”, or convert it: iconv -f WINDOWS-1252 -t UTF-8`,
+        `${file} is not UTF-8 (line ${line + sound.split('\n').length}). Save it as “CSV UTF-8”, or convert it: iconv -f WINDOWS-1252 -t UTF-8`,
       );
     }
   };

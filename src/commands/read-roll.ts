@@ -8,6 +8,7 @@ import { guardFormulas } from '#src/platform/csv.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { normaliseText, rawTextFault } from '#src/platform/text.ts';
 import { createVoterBody, type VoterInput } from '#src/voters/voter.ts';
+import { quoted } from './cli.ts';
 import { type FileLine, FileRefused, MAX_LINE_LENGTH, readLines } from './read-lines.ts';
 
 /** What a column of a roll may be called, in any case and with spaces, dashes or underscores between the words. */
@@ -62,14 +63,20 @@ function readMap(map: readonly string[]): ReadonlyMap<string, RollColumn> {
 function readHead(cells: readonly string[], { map = [], ignoreColumns }: RollReading): RollHead | string {
   const columns: (RollColumn | null)[] = [];
   const mapped = readMap(map);
-  const strange = [...mapped.keys()].find((heading) => !cells.some((cell) => folded(cell) === heading));
-  if (strange !== undefined) return `--map names a heading that the first line does not have: ${strange}`;
+  const strange = [...mapped.keys()].filter((heading) => !cells.some((cell) => folded(cell) === heading));
+  if (strange.length > 0) return `--map names what the first line does not have: ${strange.join(', ')}`;
+  const unknown: { readonly text: string; readonly column: number }[] = [];
   for (const [index, cell] of cells.entries()) {
     const column = mapped.get(folded(cell)) ?? COLUMNS.find((name) => name.toLowerCase() === folded(cell));
     if (column === undefined && ignoreColumns !== true && !ADDED.includes(folded(cell)))
-      return `column ${index + 1} is called “${cell.slice(0, 60)}”; columns are ${COLUMNS.join(', ')}. Say what it is with --map "${cell.slice(0, 60)}=column", or pass it over with --ignore-columns`;
+      unknown.push({ text: cell.trim(), column: index + 1 });
     if (column !== undefined && columns.includes(column)) return `there are two columns ${column}`;
     columns.push(column ?? null);
+  }
+  if (unknown.length > 0) {
+    const found = unknown.map(({ text, column }) => `column ${column} is called “${text.slice(0, 60)}”`).join(', ');
+    const maps = unknown.flatMap(({ text }) => (text === '' ? [] : [` --map ${quoted(`${text}=column`)}`])).join('');
+    return `${found}; columns are ${COLUMNS.join(', ')}. Say which is which, and pass over what is left:${maps} --ignore-columns`;
   }
   if (!columns.includes('name')) return 'there is no column name; the first line must name the columns';
   if (!columns.includes('email') && !columns.includes('voterId')) return 'there is neither a column email nor voterId';

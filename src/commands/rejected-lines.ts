@@ -1,4 +1,4 @@
-import { type FileHandle, open, rm } from 'node:fs/promises';
+import { type FileHandle, open, stat } from 'node:fs/promises';
 import path from 'node:path';
 import { guardFormulas } from '#src/platform/csv.ts';
 import type { Issue } from '#src/platform/errors.ts';
@@ -21,28 +21,44 @@ export function reportFileOf({ file, format }: Pick<Roll, 'file' | 'format'>): s
 
 /**
  * The report of rejected lines: what stood there, the line and the reason, in the format of the file, so that it can be
- * mended and imported as it is. Made at the first line; without one, that of an earlier run goes.
+ * mended and imported as it is. Made at the first line. One of an earlier run stays, which may have been mended since: the next
+ * has a number.
  */
 export class RejectedLines {
   readonly #roll: Roll;
-  readonly #file: string;
+  readonly #path: string;
   #handle: FileHandle | undefined;
+  /** Where it stands; null without a line. */
+  file: string | null = null;
 
   constructor(roll: Roll, file: string) {
     this.#roll = roll;
-    this.#file = file;
+    this.#path = file;
   }
 
   async write(lines: readonly RejectedLine[]): Promise<void> {
     if (lines.length === 0) return;
     const head = this.#handle === undefined ? this.#head() : '';
-    this.#handle ??= await open(this.#file, 'w');
+    this.#handle ??= await this.#open();
     await this.#handle.write(head + lines.map((line) => this.#line(line)).join(''));
   }
 
   async close(): Promise<void> {
-    if (this.#handle === undefined) await rm(this.#file, { force: true });
-    else await this.#handle.close();
+    await this.#handle?.close();
+  }
+
+  async #open(): Promise<FileHandle> {
+    const { dir, name, ext } = path.parse(this.#path);
+    for (let number = 1; ; number += 1) {
+      this.file = number === 1 ? this.#path : path.join(dir, `${name}-${number}${ext}`);
+      try {
+        return await open(this.file, 'wx');
+      } catch (fault) {
+        if (!(fault instanceof Error && Reflect.get(fault, 'code') === 'EEXIST')) throw fault;
+        // Such as /dev/null: it holds nothing that could get lost.
+        if (!(await stat(this.file)).isFile()) return open(this.file, 'w');
+      }
+    }
   }
 
   #cells(cells: readonly string[], line: string, reason: string): string {

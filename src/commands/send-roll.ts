@@ -5,7 +5,7 @@ import { nameKeyOf } from '#src/ballot-definition/group.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { TAKEN } from '#src/voters/voter.ts';
-import { type Answer, type Cli, commandLine, type RequireRoom } from './cli.ts';
+import { type Answer, type Cli, commandOf, type RequireRoom } from './cli.ts';
 import { NO_PROGRESS, type Progress, showProgress } from './progress.ts';
 import { FileRefused } from './read-lines.ts';
 import {
@@ -46,7 +46,6 @@ interface Run {
   readonly named: Set<string>;
   /** Whether the last answer was the stored one of an earlier request. */
   readonly isReplayed: () => boolean;
-  /** The operator's own command: it shows what an earlier run has done as done. */
   readonly requireRoom: RequireRoom | undefined;
 }
 
@@ -125,7 +124,7 @@ async function sendBatch(run: Run, { lines, lastLine }: RollBatch): Promise<Outc
     accepted,
     existing: refused.length - rejected.length,
     rejected: rejected.sort((one, other) => one.from.line - other.from.line),
-    isReplayed: sent.length > 0 && run.requireRoom !== undefined && run.isReplayed(),
+    isReplayed: sent.length > 0 && run.isReplayed(),
   };
 }
 
@@ -150,6 +149,8 @@ async function readGroups(client: PathClient, idOrCode: string): Promise<Readonl
 interface Sent {
   linesDone: number;
   accepted: number;
+  /** Voters whom an earlier run has stored. */
+  importedBefore: number;
   rejected: number;
   existing: number;
   /** The last line that an earlier run has dealt with. */
@@ -161,7 +162,7 @@ interface Sent {
 
 async function sendAll(run: Run, roll: Roll, report: RejectedLines, bar: Progress): Promise<Sent> {
   const stop = listenForStop();
-  const figures = { linesDone: 0, accepted: 0, rejected: 0, existing: 0, resumedAfterLine: 0 };
+  const figures = { linesDone: 0, accepted: 0, importedBefore: 0, rejected: 0, existing: 0, resumedAfterLine: 0 };
   const sent: Sent = { ...figures, isFinished: false, shown: [] };
   try {
     for await (const batch of readRoll(roll, await readGroups(run.client, run.eventId))) {
@@ -169,7 +170,7 @@ async function sendAll(run: Run, roll: Roll, report: RejectedLines, bar: Progres
       const { accepted, existing, rejected, isReplayed } = await sendBatch(run, batch);
       await report.write(rejected);
       sent.linesDone = batch.lastLine;
-      sent.accepted += accepted;
+      sent[isReplayed ? 'importedBefore' : 'accepted'] += accepted;
       sent.existing += existing;
       sent.rejected += rejected.length;
       if (isReplayed) sent.resumedAfterLine = batch.lastLine;
@@ -193,17 +194,22 @@ async function sendAll(run: Run, roll: Roll, report: RejectedLines, bar: Progres
   }
 }
 
-function nextOf(options: ImportOptions, reportFile: string, lines: number, sent: Sent): string[] {
-  const again = `voters import --event ${options.event} --file ${options.file}`;
+function nextOf(options: ImportOptions, reportFile: string | null, lines: number, sent: Sent): string[] {
+  const again = (more: Partial<ImportOptions> = {}): string => commandOf('voters import', { ...options, ...more });
   if (sent.resumedAfterLine === lines)
     return [
-      `This file was imported before: nothing was done. To take it once more: ${commandLine(`${again} --again`)}`,
+      `These rows were imported already, and nothing was stored. To take the file once more: ${again({ again: true })}`,
     ];
-  if (!sent.isFinished) return [`Stopped. To go on behind line ${sent.linesDone}: ${commandLine(again)}`];
-  const mend = `Mend ${reportFile} and import it as it is: ${commandLine(`voters import --event ${options.event} --file …`)}`;
+  if (!sent.isFinished) return [`Stopped. To go on behind line ${sent.linesDone}: ${again()}`];
+  const stored = { dryRun: false };
+  const { rejected: _taken, ...others } = options;
   return [
-    ...(sent.rejected === 0 ? [] : [mend]),
-    ...(options.dryRun === true ? [`Nothing was stored. To import: ${commandLine(again)}`] : []),
+    ...(reportFile === null
+      ? []
+      : [
+          `Mend ${reportFile} and import it as it is: ${commandOf('voters import', { ...others, ...stored, file: reportFile })}`,
+        ]),
+    ...(options.dryRun === true ? [`Nothing was stored. To import: ${again(stored)}`] : []),
     ...(options.dryRun !== true && sent.rejected === 0
       ? ['Voters ask for their keys on the voting page (POST …/voter-key/request), and get them by e-mail.']
       : []),
@@ -222,7 +228,7 @@ export async function sendRoll(
   requireRoom?: RequireRoom,
 ): Promise<Answer> {
   const roll = await scanRoll(options.file, options.format, options);
-  const reportFile = reportPathOf(roll, options);
+  const report = new RejectedLines(roll, reportPathOf(roll, options));
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: options.event } });
   const run: Run = {
     client: patient,
@@ -234,19 +240,19 @@ export async function sendRoll(
     requireRoom,
   };
   const bar = cli.json() ? NO_PROGRESS : showProgress(roll.lines, 0);
-  const sent = await sendAll(run, roll, new RejectedLines(roll, reportFile), bar);
-  const { accepted, rejected, existing, isFinished: finished, resumedAfterLine, shown } = sent;
+  const sent = await sendAll(run, roll, report, bar);
+  const { accepted, importedBefore, rejected, existing, isFinished: finished, resumedAfterLine, shown } = sent;
   const figures = {
-    ...{ votingEventId: event.id, file: roll.file, lines: roll.lines, accepted, rejected, existing },
+    ...{ votingEventId: event.id, file: roll.file, lines: roll.lines, accepted, importedBefore, rejected, existing },
     ...{ dryRun: options.dryRun === true, finished, resumedAfterLine },
-    rejectedFile: rejected > 0 ? reportFile : null,
+    rejectedFile: report.file,
   };
   const more = rejected - shown.length;
   const lines = Object.fromEntries(shown.map(({ line, reason }) => [`line ${line}`, reason]));
   return {
     value: { ...figures, problems: shown },
     shown: { ...figures, ...lines, ...(shown.length > 0 && more > 0 ? { '…': `and ${more} more` } : {}) },
-    next: nextOf(options, reportFile, roll.lines, sent),
+    next: nextOf(options, report.file, roll.lines, sent),
     refused: rejected > 0 || !finished,
   };
 }

@@ -9,7 +9,7 @@ import { printLetters } from '#src/commands/print-letters.ts';
 import { type SaveKind, saveResults } from '#src/commands/save-results.ts';
 import { type ImportOptions, sendRoll } from '#src/commands/send-roll.ts';
 import { watchTurnout } from '#src/commands/watch-turnout.ts';
-import { wordsOf } from '#src/run-remote.ts';
+import { openClients, wordsOf } from '#src/run-remote.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
 import { demand, PLURALITY, votesFor } from '#test/harness/elections.ts';
 import { startFailingProxy } from '#test/harness/failing-proxy.ts';
@@ -153,11 +153,21 @@ describe('voters import with a key', () => {
     const file = fileOf('roll.csv', `${HEAD}${rows(700)}${wrong}`);
     const proxy = await startFailingProxy(service.port);
     const send = async (more: Partial<ImportOptions> = {}, baseUrl = address()) => {
-      const client = clientOf(baseUrl);
-      return (await sendRoll(CLI, [client, client], { event: event.code, file, ...more })).value as Row;
+      const clients = openClients({ baseUrl, key: account.write });
+      return (await sendRoll(CLI, clients, { event: event.code, file, ...more })).value as Row;
     };
     const count = async (): Promise<number> => demand(await call('GET', `/${event.id}/stats`), 200).voters.total;
     try {
+      const client = clientOf();
+      const asked = { event: event.code, file, dryRun: true, ignoreColumns: true, map: ['name=name', 'e mail=email'] };
+      const odd = fileOf('odd roll.csv', 'name,e mail\nAda,ada@odd.example\nBo,nonsense\n');
+      const { next = [] } = await sendRoll(CLI, [client, client], { ...asked, file: odd });
+      const maps = "--ignore-columns --map name=name --map 'e mail=email'";
+      const line = (name: string): string => `voters import --event ${event.code} --file '${name}' ${maps}`;
+      expect(next).toEqual([
+        expect.stringContaining(line(path.join(folder, 'odd roll.rejected.csv'))),
+        expect.stringContaining(line(odd)),
+      ]);
       expect(await send({ dryRun: true })).toMatchObject({ accepted: 701, rejected: 3, dryRun: true });
       expect(await count()).toBe(0);
       // The event and its groups are read; the first batch and its answer get lost.
@@ -175,12 +185,19 @@ describe('voters import with a key', () => {
         '\uFEFFname,email,group,line,reason',
         'Twin,v3@roll.example,,702,email is already used by another voter of this event',
       ]);
-      expect(await send()).toEqual(first);
+      // Mended meanwhile: it stays, and the next has a number.
+      writeFileSync(String(first['rejectedFile']), 'mended');
+      const numbered = path.join(folder, 'roll.rejected-3.csv');
+      const nothing = { accepted: 0, importedBefore: 701, rejected: 3, resumedAfterLine: 705, rejectedFile: numbered };
+      expect(await send()).toMatchObject(nothing);
+      expect(readFileSync(String(first['rejectedFile']), 'utf8')).toBe('mended');
+      expect(readFileSync(numbered, 'utf8')).toBe(report);
       expect(await count()).toBe(701);
-      expect(await send({ again: true, skipExisting: true })).toMatchObject({
+      expect(await send({ again: true, skipExisting: true, rejected: '/dev/null' })).toMatchObject({
         accepted: 0,
         existing: 702,
         rejected: 2,
+        rejectedFile: '/dev/null',
       });
       expect(await count()).toBe(701);
     } finally {
@@ -252,6 +269,20 @@ describe('voters letters', () => {
     expect(statSync(file).mode & 0o777).toBe(0o600);
     expect((await watch()).next).toEqual([]);
     expect((await notify()).next).not.toEqual(expect.arrayContaining([warning]));
+    const about = (words: RegExp) => expect.arrayContaining([expect.stringMatching(words)]);
+    expect((await notify()).next).toEqual(about(/no votingPageUrl: its mails .*PATCH/));
+    expect((await print('all')).next).toEqual(about(/no votingPageUrl: its letters .*PATCH/));
+    const page = async (fragment: string): Promise<void> => {
+      demand(
+        await call('PATCH', `/${code}`, { votingPageUrl: `https://vote.example/#key={voterKey}${fragment}` }),
+        200,
+      );
+    };
+    await page('');
+    expect((await print('all')).next).toEqual(about(/votingPageUrl has no \{voterId\}/));
+    expect((await notify()).next).not.toEqual(about(/votingPageUrl/));
+    await page('&voterId={voterId}');
+    expect((await print('all')).next).not.toEqual(about(/votingPageUrl/));
   });
 });
 

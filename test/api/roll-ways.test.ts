@@ -1,4 +1,4 @@
-import { existsSync, readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
@@ -103,8 +103,8 @@ const importing =
 
 const lines = (roll: readonly Row[]): string => roll.map((row) => JSON.stringify(row)).join('\n');
 /** The report of rejected lines, in words. */
-function readReport({ roll }: Target, file: string): Verdicts {
-  const rows = existsSync(file) ? readFileSync(file, 'utf8').trim().split('\n') : [];
+function readReport({ roll }: Target, file: unknown): Verdicts {
+  const rows = typeof file === 'string' ? readFileSync(file, 'utf8').trim().split('\n') : [];
   const reports = rows.map((text): { line: number; reason: string } => JSON.parse(text));
   return byPlace(roll, new Map(reports.map(({ line, reason }) => [line - 1, reason])));
 }
@@ -113,21 +113,20 @@ const fileOf = (target: Target): string => {
   writeFileSync(file, lines(target.roll));
   return file;
 };
-const rejectedFileOf = (target: Target): string => path.join(folder, `${target.id}.rejected.jsonl`);
 
 const sending =
   (dryRun: boolean): Way =>
   async (target) => {
     const client = new VotingService({ baseUrl: `http://127.0.0.1:${service.port}`, key: account.write });
     const options = { event: target.id, file: fileOf(target), dryRun };
-    await sendRoll({ json: () => true }, [client, client], options);
-    return readReport(target, rejectedFileOf(target));
+    const { value } = await sendRoll({ json: () => true }, [client, client], options);
+    return readReport(target, Reflect.get(value, 'rejectedFile'));
   };
 
 const COMMAND: Way = async (target) => {
   const end = await runCommand(service, ['voters', 'import', '--event', target.id, fileOf(target), '--json']);
   expect(end.stderr).toBe('');
-  return readReport(target, rejectedFileOf(target));
+  return readReport(target, JSON.parse(end.stdout).rejectedFile);
 };
 
 const rowsOf = async ({ id }: Target) =>

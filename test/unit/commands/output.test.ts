@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
+import { commandOf } from '#src/commands/cli.ts';
 import { padTo, table, textWidth } from '#src/commands/print.ts';
 import { useFolder } from '#test/harness/use.ts';
 
@@ -70,6 +71,24 @@ describe('help and completion', () => {
     }
     expect(run('completion', 'tcsh').status).toBe(2);
     expect(run('watch', '--event', '..').stderr).toContain('must be the ID or the code of an event');
+  });
+});
+
+describe('command lines that are shown', () => {
+  test('hold every option as a shell takes it', () => {
+    const given = { event: 'E1', map: ["Voter's name=name", 'Straße=group'], dryRun: false, ignoreColumns: true };
+    const line = commandOf('voters import', { ...given, file: 'a $(b).csv', format: undefined });
+    const words = spawnSync('sh', ['-c', `printf '%s|' ${line}`], { encoding: 'utf8' }).stdout;
+    expect(words).toBe(
+      "npm|run|--silent|cli|--|voters|import|--event|E1|--map|Voter's name=name|--map|Straße=group|--ignore-columns|--file|a $(b).csv|",
+    );
+  });
+
+  test('the help names letters, and the example’s says what it does instead of running', () => {
+    expect(run('--help').stdout).toMatch(/Organizers’ commands .*letters/);
+    const example = path.join(ROOT, 'examples/run-example.ts');
+    const { status, stdout, stderr } = spawnSync(process.execPath, [example, '--help'], { encoding: 'utf8' });
+    expect([status, stdout, stderr]).toEqual([0, expect.stringMatching(/^npm run example: .*voting page.*\n$/), '']);
   });
 });
 
