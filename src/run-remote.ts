@@ -70,6 +70,7 @@ function cureOf({ status, code, reason }: VotingServiceError): string | undefine
   if (code === 'not_found') return 'Check --event: the ID or code of an event that the account of VOTING_API_KEY sees.';
   if (reason === 'not_a_draft')
     return 'A scheduled event is a draft again once its startsAt is null (PATCH /voting-events/CODE). Give the file its startsAt last.';
+  if (reason === 'event_not_open') return 'On the command line that is --before-opening.';
   if (code === 'unexpected_response') return 'Check VOTING_API: what answers there is no voting service.';
   return undefined;
 }

@@ -74,10 +74,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1048,
   console: 1237,
   demo: 487,
-  commands: 4621,
+  commands: 4623,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_323;
+const LINES_OF_ALL = 68_326;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

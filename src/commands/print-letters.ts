@@ -1,4 +1,4 @@
-import { rename, writeFile } from 'node:fs/promises';
+import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { PathClient, Resources } from '#sdk/index.ts';
 import { type Answer, type Cli, commandOf } from './cli.ts';
@@ -13,7 +13,7 @@ interface PrintOptions {
   readonly audience: 'without_email' | 'all';
   readonly paper: 'a4' | 'letter';
   readonly beforeOpening?: boolean;
-  /** Where the files go. */
+  /** Where the files go: made where it is not there. */
   readonly folder?: string;
 }
 
@@ -58,6 +58,8 @@ export async function printLetters(
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: reference } });
   const body = { audience, paper, ...(beforeOpening === true ? { beforeOpening } : {}) };
   const place = { idOrCode: event.id };
+  // New letters end the keys of those before: first a place for them.
+  await mkdir(folder, { recursive: true });
   const { data: ordered } = await client.post('/voting-events/{idOrCode}/voters/letters', { path: place, body });
   const at = { ...place, id: ordered.id };
   const row = await waitForEnd(cli, patient, at);

@@ -104,7 +104,7 @@ export function addVoterCommands(cli: Cli): void {
     .option('--audience <audience>', 'without_email or all', parseChoice(LETTER_AUDIENCES), 'without_email')
     .option('--paper <paper>', 'a4 or letter', parseChoice(PAPERS), 'a4')
     .option('--before-opening', 'print them although the event, which is scheduled and ready, is not open yet')
-    .option('--folder <folder>', 'where the files go; here unless set')
+    .option('--folder <folder>', 'where the files go, made where it is not there; here unless set')
     .addHelpText('after', LETTERS_HELP)
     .action(
       (options: { event: string; audience: LetterAudience; paper: Paper; beforeOpening?: true; folder?: string }) =>

@@ -261,9 +261,10 @@ describe('voters letters', () => {
     const watch = () => watchTurnout(clients, { event: code, every: 1, once: true });
     expect((await notify()).next).toEqual(expect.arrayContaining([warning]));
     expect((await watch()).next).toEqual([warning]);
+    const made = path.join(folder, 'letters/of-vera');
     const print = (audience: 'without_email' | 'all') =>
-      printLetters(CLI, clients, { event: code, audience, paper: 'a4', folder });
-    const file = path.join(folder, `${code}-letters-1.pdf`);
+      printLetters(CLI, clients, { event: code, audience, paper: 'a4', folder: made });
+    const file = path.join(made, `${code}-letters-1.pdf`);
     expect(await print('without_email')).toMatchObject({ value: { letters: 1, files: [file] } });
     expect(readPdf(readFileSync(file)).pages).toHaveLength(1);
     expect(statSync(file).mode & 0o777).toBe(0o600);
@@ -283,6 +284,12 @@ describe('voters letters', () => {
     expect((await notify()).next).not.toEqual(about(/votingPageUrl/));
     await page('&voterId={voterId}');
     expect((await print('all')).next).not.toEqual(about(/votingPageUrl/));
+  });
+
+  test('says how letters are printed before the opening', async () => {
+    const { code: event } = await account.event({ type: 'election' }, PLURALITY, false);
+    const print = printLetters(CLI, [clientOf(), clientOf()], { event, audience: 'all', paper: 'a4', folder });
+    expect(await refusal(print)).toMatch(/not open yet.*--before-opening/);
   });
 });
 

@@ -264,6 +264,12 @@ describe('the SDK, against a running service', () => {
     expect(await refusal(organizer.get('/voting-events/{idOrCode}', { path }))).toBeInstanceOf(NotFoundError);
   });
 
+  test('says which variable is not set, where the environment was forgotten', () => {
+    const of = (baseUrl: string, key: string) => () => new VotingService({ baseUrl, key });
+    expect(of('http://127.0.0.1:1', '')).toThrow(new TypeError('key is empty: is the variable set?'));
+    expect(of('', account.write)).toThrow(new TypeError('baseUrl is empty: is the variable set?'));
+  });
+
   test('shows its key to nobody', async () => {
     const wrong = await refusal(Promise.resolve().then(() => clientOf(`${account.write}\n`)));
     const down = await refusal(

@@ -138,6 +138,8 @@ export class PathClient {
 
   /** @throws TypeError for a `baseUrl` that is no address, or a key that no header can hold, such as one with a line break */
   constructor({ baseUrl, key, maxRetries = MAX_RETRIES, timeoutMs = TIMEOUT_MS, fetch }: ClientOptions) {
+    if (key === '') throw new TypeError('key is empty: is the variable set?');
+    if (baseUrl === '') throw new TypeError('baseUrl is empty: is the variable set?');
     // `fetch` would name the key in its error.
     if (!VISIBLE.test(key)) throw new TypeError('key must be 1 to 255 visible ASCII characters');
     [this.#baseUrl = ''] = /^.*[^/]/s.exec(new URL(baseUrl).href) ?? [];
