@@ -61,7 +61,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 600,
   accounts: 998,
   webhooks: 2577,
-  'voting-events': 5193,
+  'voting-events': 5196,
   'ballot-definition': 4150,
   voters: 5810,
   payments: 4475,
@@ -77,7 +77,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4623,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_326;
+const LINES_OF_ALL = 68_329;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

@@ -18,7 +18,8 @@ CREATE OR REPLACE FUNCTION event_status(e voting_events, at bigint) RETURNS text
 -- event's row besides: `endsOf` in src/voting-events/lifecycle.ts. Its tag was held against it when the caller read it.
 CREATE OR REPLACE FUNCTION event_ends(e voting_events) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN CASE WHEN e.rehearsal_since IS NULL THEN coalesce(e.ends_at, 0) || ' ' || coalesce(e.closed_at, 0)
-    ELSE 'rehearsal ' || e.rehearsal_number END || ' ' || e.type || ' ' || e.voter_approval || ' ' || e.repeat_votes::text || ' ' || e.require_voter_id::text;
+    ELSE 'rehearsal ' || e.rehearsal_number END || ' ' || left(e.type, 1) || left(e.voter_approval, 1)
+    || e.repeat_votes::int || e.require_voter_id::int;
 
 -- When the result of a closed event becomes final, that of a rehearsal's round at once: from then on no ballot of it can be confirmed. Null where it has no end.
 CREATE OR REPLACE FUNCTION event_final_at(e voting_events) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -24,7 +24,9 @@ export function endsOf(
 ): string {
   const { rehearsalSince, rehearsalNumber, endsAt, closedAt } = event;
   const end = rehearsalSince === null ? `${endsAt ?? 0} ${closedAt ?? 0}` : `rehearsal ${rehearsalNumber}`;
-  return `${end} ${event.type} ${event.voterApproval} ${event.repeatVotes} ${event.requireVoterId}`;
+  // Short: each cast of a batch sends it.
+  const rules = [event.type[0], event.voterApproval[0], Number(event.repeatVotes), Number(event.requireVoterId)];
+  return `${end} ${rules.join('')}`;
 }
 
 /** What a ballot is judged by and written under: the version of the definition, and the end. */
