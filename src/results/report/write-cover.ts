@@ -60,10 +60,13 @@ function factsOf(input: ReportInput, { cover, date, digits, percent, position }:
   return facts;
 }
 
+const LEAST_LABEL = 104;
+const LABEL_GAP = 12;
+
 function writeFacts(sheet: Sheet, facts: readonly (readonly [string, string])[]): void {
   const label = { size: 9, color: MUTED };
   const value = { size: 9, color: INK };
-  const labelWidth = 104;
+  const labelWidth = Math.max(LEAST_LABEL, ...facts.map(([name]) => sheet.text.width(name, label) + LABEL_GAP));
   for (const [name, text] of facts) {
     const lines = sheet.text.lines(text, value, sheet.width - labelWidth);
     sheet.ensure(lines.length * lineHeight(value) + 3);
