@@ -94,6 +94,27 @@ describe('pages of a report', () => {
     }
   });
 
+  // Guarantee: no row of a table stands alone on a page, and what colours mean stands below the figures that have them.
+  test('keep the last rows of a table together, with what is said of it', async () => {
+    const { legend, exhausted, needed } = reportWords('en').rounds;
+    const rank = (...order: number[]) => order.map((candidate, index): [number, number] => [candidate, index + 1]);
+    for (let size = 1; size <= 8; size += 1) {
+      const names = Array.from({ length: 9 }, (_, index) => `Member ${index + 1}`);
+      const ballots = Array.from({ length: 45 }, (_, index) => Math.floor(Math.sqrt(index))).map((one) =>
+        rank(one, one + 1),
+      );
+      const ranked = { title: 'Chair', votingMethod: 'ranked_choice' as const, names, ballots };
+      const groups = Array.from({ length: size }, (_, index) => ({ name: `Group ${index}`, voters: 9, voted: 3 }));
+      const { pages } = await print(sampleReport([board(size, [0]), ranked], { groups }));
+      const lines = pages.map((page) => page.split('\n').filter((line) => line !== ''));
+      const alone = lines.filter((page) => page.includes(needed) && !page.includes(exhausted));
+      expect(alone).toEqual([]);
+      expect(lines.filter((page) => page.includes(legend) && !page.includes(needed))).toEqual([]);
+      const [last] = lines.filter((page) => page.includes(legend));
+      expect(last?.indexOf(legend)).toBeGreaterThan(last?.lastIndexOf(needed) ?? 0);
+    }
+  });
+
   test('are filled: a position begins below the one before it', async () => {
     const { pages } = await print(sampleReport(Array.from({ length: 12 }, () => board(30, [0, 0, 1, 2, 3]))));
     // Each takes about a third of a page: chart, five rows, rules.

@@ -135,7 +135,7 @@ export const de: ReportWords = {
   rounds: {
     title: (rounds) => (rounds === 1 ? 'Eine Runde' : `${digits(rounds)} Runden`),
     omitted: 'Für diesen Bericht sind es zu viele Runden; die Schnittstelle liefert sie seitenweise.',
-    legend: 'Grün: in dieser Runde gewählt. Rot: nach ihr ausgeschieden.',
+    legend: 'Zahlen in der Tabelle: Grün heißt in dieser Runde gewählt, Rot nach dieser Runde ausgeschieden.',
     round: 'Runde',
     numbered: (round) => `Runde ${round}`,
     others: 'Alle übrigen',

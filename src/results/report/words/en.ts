@@ -133,7 +133,7 @@ export const en = {
   rounds: {
     title: (rounds: number): string => (rounds === 1 ? 'One round' : `${digits(rounds)} rounds`),
     omitted: 'The rounds are too many for this report; the API gives them in pages.',
-    legend: 'Green: elected in this round. Red: eliminated after it.',
+    legend: 'Figures in the table: green where elected in this round, red where eliminated after it.',
     round: 'Round',
     numbered: (round: number): string => `Round ${round}`,
     others: 'All others',

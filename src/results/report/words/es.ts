@@ -133,7 +133,7 @@ export const es: ReportWords = {
   rounds: {
     title: (rounds) => (rounds === 1 ? 'Una ronda' : `${digits(rounds)} rondas`),
     omitted: 'Las rondas son demasiadas para este informe; la interfaz de programación las da por páginas.',
-    legend: 'Verde: elección en esta ronda. Rojo: eliminación después de ella.',
+    legend: 'Cifras de la tabla: en verde, elección en esta ronda; en rojo, eliminación después de ella.',
     round: 'Ronda',
     numbered: (round) => `Ronda ${round}`,
     others: 'Las demás',

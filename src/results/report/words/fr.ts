@@ -136,7 +136,7 @@ export const fr: ReportWords = {
   rounds: {
     title: (rounds) => (rounds === 1 ? 'Un tour' : `${digits(rounds)} tours`),
     omitted: 'Les tours sont trop nombreux pour ce rapport ; l’interface de programmation les donne par pages.',
-    legend: 'Vert : élection à ce tour. Rouge : élimination après celui-ci.',
+    legend: 'Chiffres du tableau : en vert, élection à ce tour ; en rouge, élimination après celui-ci.',
     round: 'Tour',
     numbered: (round) => `Tour ${round}`,
     others: 'Toutes les autres',
