@@ -70,14 +70,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 4949,
   'service-log': 724,
   tally: 2902,
-  results: 6753,
+  results: 6771,
   letters: 1048,
   console: 1237,
   demo: 487,
   commands: 4560,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_189;
+const LINES_OF_ALL = 68_207;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

@@ -101,7 +101,7 @@ export async function drawTable(
     sheet.y += titleHeight;
   };
   const all = [...rows];
-  // Of three rows, two on one page would leave one alone.
+  // Two of three rows on one page would leave one alone.
   const together = all.length === LEAST_ROWS + 1 ? all.length : LEAST_ROWS;
   const heights = (from: number, to: number): number =>
     all.slice(from, to).reduce((sum, cells) => sum + heightOf(wrap(cells)), to < all.length ? 0 : below);

@@ -1,17 +1,16 @@
 import { microToDecimal } from '#src/platform/decimal.ts';
 import { methodName } from './describe-rules.ts';
 import { type Cell, drawTable } from './draw-table.ts';
-import { type ReportInput, standingOf } from './report-input.ts';
+import { type ReportInput, stampOf, standingOf } from './report-input.ts';
 import type { ReportWords } from './report-words.ts';
 import { ACCENT, INK, MUTED, PALE, type Sheet, WARNING, WON } from './sheet.ts';
 import { lineHeight } from './text-setter.ts';
 import { outcomeText } from './write-position.ts';
 
-/** Final, provisional or disputed: one must not be taken for another. */
+/** Final, provisional, disputed or a rehearsal: one must not be taken for another. */
 function drawStamp(sheet: Sheet, input: ReportInput): void {
-  const standing = standingOf(input);
-  const text = sheet.words.cover[standing].toLocaleUpperCase(sheet.words.language);
-  const color = standing === 'final' ? WON : WARNING;
+  const text = stampOf(input, sheet.words).toLocaleUpperCase(sheet.words.language);
+  const color = standingOf(input) === 'final' && !input.event.rehearsal ? WON : WARNING;
   const style = { size: 10, bold: true, color };
   const width = sheet.text.width(text, style) + 20;
   const x = sheet.left + sheet.width - width;

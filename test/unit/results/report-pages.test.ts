@@ -126,11 +126,14 @@ describe('pages of a report', () => {
 
   test.each(['en', 'de', 'es', 'fr'] as const)('of a rehearsal say so, each, in %s', async (language) => {
     const input = sampleReport(Array.from({ length: 12 }, () => board(30, [0, 0, 1])));
-    const { rehearsal } = reportWords(language).cover;
+    const { rehearsal, rehearsed, final } = reportWords(language).cover;
     const marked = await print({ ...input, event: { ...input.event, language, rehearsal: true } });
     expect(marked.pages.length).toBeGreaterThan(3);
     expect(marked.pages.filter((page) => !page.includes(rehearsal))).toEqual([]);
     expect(marked.subject).toContain(rehearsal);
+    // Neither stamp, foot nor subject calls its figures final.
+    expect(marked.lines).toContain(rehearsed.toLocaleUpperCase(language));
+    expect(`${marked.text} ${marked.subject}`.toLowerCase()).not.toContain(final);
     const real = await print({ ...input, event: { ...input.event, language } });
     expect(real.text + real.subject).not.toContain(rehearsal);
   });
