@@ -58,7 +58,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   server: 793,
   reference: 2935,
   jobs: 626,
-  mail: 600,
+  mail: 631,
   accounts: 998,
   webhooks: 2577,
   'voting-events': 5193,
@@ -77,7 +77,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4560,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_207;
+const LINES_OF_ALL = 68_238;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 
