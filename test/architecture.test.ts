@@ -58,7 +58,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   server: 793,
   reference: 2996,
   jobs: 626,
-  mail: 600,
+  mail: 631,
   accounts: 998,
   webhooks: 2577,
   'voting-events': 5196,
@@ -70,14 +70,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 4949,
   'service-log': 724,
   tally: 2902,
-  results: 6736,
+  results: 6771,
   letters: 1048,
   console: 1237,
   demo: 487,
   commands: 4623,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_329;
+const LINES_OF_ALL = 68_395;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

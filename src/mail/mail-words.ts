@@ -27,6 +27,9 @@ export interface MailWords {
   };
   /** What a printed letter says besides. */
   readonly letter: {
+    readonly intro: (title: string) => string;
+    /** What is typed in, by what is sent with the key, and that the key is secret. */
+    readonly use: { readonly voterId: string; readonly email: string };
     readonly key: string;
     readonly voterId: (id: string) => string;
     readonly email: (address: string) => string;

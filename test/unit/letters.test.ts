@@ -64,6 +64,21 @@ describe('a letter', () => {
     expect(page).not.toContain('#key=');
   });
 
+  test.each([
+    ['en', 'voter key', 'voter ID', 'e-mail address'],
+    ['de', 'Wahlschlüssel', 'Wählernummer', 'E-Mail-Adresse'],
+    ['es', 'clave de voto', 'número de votante', 'correo electrónico'],
+    ['fr', 'clé de vote', 'identifiant d’électeur', 'adresse e-mail'],
+  ] as const)('in %s says that the key and what goes with it are both typed in', async (language, key, id, email) => {
+    const byMail = letter({ identity: { kind: 'email', value: 'vera@club.example' } });
+    const { pages } = await draw([letter(), byMail], { language });
+    const [first = '', second = ''] = pages.map((page) => page.replaceAll(/\s+/g, ' '));
+    expect(first).toContain(`${key}, `);
+    expect(first).toContain(id);
+    expect(second).toContain(email);
+    expect(second).not.toContain(id);
+  });
+
   test('of a rehearsal says so', async () => {
     expect((await draw([letter()], { rehearsal: true })).pages[0]).toContain('rehearsal');
     expect((await draw([letter()])).pages[0]).not.toContain('rehearsal');

@@ -5,7 +5,7 @@ export const de: MailWords = {
   votingPage: 'Zur Abstimmungsseite',
   opens: (date) => `Die Abstimmung beginnt am ${date}.`,
   closes: (date) => `Die Abstimmung endet am ${date}.`,
-  contact: (address) => `Fragen? Schreiben Sie an die Veranstalter: ${address}`,
+  contact: (address) => `Fragen? Wenden Sie sich an die Veranstalter: ${address}`,
   rehearsal: 'Dies ist eine Probe: Was jetzt abgestimmt wird, zählt nicht und wird gelöscht.',
   options: { yes: 'Ja', no: 'Nein', abstain: 'Enthaltung' },
   key: {
@@ -15,6 +15,13 @@ export const de: MailWords = {
     notAsked: 'Sie haben keinen Schlüssel angefordert? Dann brauchen Sie nichts zu tun.',
   },
   letter: {
+    intro: (title) => `dies ist Ihr Wahlschlüssel für die Abstimmung „${title}“:`,
+    use: {
+      voterId:
+        'Geben Sie auf der Abstimmungsseite beides ein: den Wahlschlüssel, mit oder ohne Striche, und Ihre Wählernummer. Der Schlüssel gehört nur Ihnen: Wer ihn hat, kann in Ihrem Namen abstimmen.',
+      email:
+        'Geben Sie auf der Abstimmungsseite beides ein: den Wahlschlüssel, mit oder ohne Striche, und Ihre E-Mail-Adresse. Der Schlüssel gehört nur Ihnen: Wer ihn hat, kann in Ihrem Namen abstimmen.',
+    },
     key: 'Ihr Wahlschlüssel',
     voterId: (id) => `Wählernummer: ${id}`,
     email: (address) => `E-Mail: ${address}`,

@@ -5,7 +5,7 @@ export const en: MailWords = {
   votingPage: 'To the voting page',
   opens: (date) => `Voting begins on ${date}.`,
   closes: (date) => `Voting ends on ${date}.`,
-  contact: (address) => `Questions? Write to the organizers: ${address}`,
+  contact: (address) => `Questions? Contact the organizers: ${address}`,
   rehearsal: 'This is a rehearsal: what is voted now does not count and will be deleted.',
   options: { yes: 'Yes', no: 'No', abstain: 'Abstain' },
   key: {
@@ -15,12 +15,19 @@ export const en: MailWords = {
     notAsked: 'You did not ask for a key? Then you need not do anything.',
   },
   letter: {
+    intro: (title) => `this is your voter key for the voting event "${title}":`,
+    use: {
+      voterId:
+        'Type in both on the voting page: the voter key, with or without the dashes, and your voter ID. Keep the key to yourself: with it, others can vote in your name.',
+      email:
+        'Type in both on the voting page: the voter key, with or without the dashes, and your e-mail address. Keep the key to yourself: with it, others can vote in your name.',
+    },
     key: 'Your voter key',
     voterId: (id) => `Voter ID: ${id}`,
     email: (address) => `E-mail: ${address}`,
     scan: 'Scan to vote',
     page: (address) => `The voting page: ${address}`,
-    opened: 'Did this letter reach you opened? Then write to the organizers before you vote.',
+    opened: 'Did this letter reach you opened? Then contact the organizers before you vote.',
   },
   reminder: {
     subject: (title) => `Reminder: "${title}"`,

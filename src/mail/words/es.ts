@@ -5,7 +5,7 @@ export const es: MailWords = {
   votingPage: 'Ir a la página de votación',
   opens: (date) => `La votación empieza el ${date}.`,
   closes: (date) => `La votación termina el ${date}.`,
-  contact: (address) => `¿Tiene preguntas? Escriba a los organizadores: ${address}`,
+  contact: (address) => `¿Tiene preguntas? Diríjase a los organizadores: ${address}`,
   rehearsal: 'Esto es un ensayo: lo que se vote ahora no cuenta y se borrará.',
   options: { yes: 'Sí', no: 'No', abstain: 'Abstención' },
   key: {
@@ -15,12 +15,19 @@ export const es: MailWords = {
     notAsked: '¿No ha pedido ninguna clave? Entonces no tiene que hacer nada.',
   },
   letter: {
+    intro: (title) => `esta es su clave de voto para la votación «${title}»:`,
+    use: {
+      voterId:
+        'Escriba ambas cosas en la página de votación: la clave de voto, con o sin guiones, y su número de votante. La clave es solo suya: quien la tenga puede votar en su nombre.',
+      email:
+        'Escriba ambas cosas en la página de votación: la clave de voto, con o sin guiones, y su correo electrónico. La clave es solo suya: quien la tenga puede votar en su nombre.',
+    },
     key: 'Su clave de voto',
     voterId: (id) => `Número de votante: ${id}`,
     email: (address) => `Correo electrónico: ${address}`,
     scan: 'Escanear para votar',
     page: (address) => `La página de votación: ${address}`,
-    opened: '¿Le llegó esta carta abierta? Entonces escriba a los organizadores antes de votar.',
+    opened: '¿Le llegó esta carta abierta? Entonces diríjase a los organizadores antes de votar.',
   },
   reminder: {
     subject: (title) => `Recordatorio: «${title}»`,

@@ -5,7 +5,7 @@ export const fr: MailWords = {
   votingPage: 'Aller à la page de vote',
   opens: (date) => `Le vote commence le ${date}.`,
   closes: (date) => `Le vote se termine le ${date}.`,
-  contact: (address) => `Des questions ? Écrivez aux organisateurs : ${address}`,
+  contact: (address) => `Des questions ? Adressez-vous aux organisateurs : ${address}`,
   rehearsal: 'Ceci est une répétition : les votes exprimés maintenant ne comptent pas et seront effacés.',
   options: { yes: 'Oui', no: 'Non', abstain: 'Abstention' },
   key: {
@@ -15,12 +15,19 @@ export const fr: MailWords = {
     notAsked: 'Vous n’avez pas demandé de clé ? Alors vous n’avez rien à faire.',
   },
   letter: {
+    intro: (title) => `voici votre clé de vote pour le scrutin « ${title} » :`,
+    use: {
+      voterId:
+        'Saisissez les deux sur la page de vote : la clé de vote, avec ou sans tirets, et votre identifiant d’électeur. La clé est à vous seul : qui la possède peut voter en votre nom.',
+      email:
+        'Saisissez les deux sur la page de vote : la clé de vote, avec ou sans tirets, et votre adresse e-mail. La clé est à vous seul : qui la possède peut voter en votre nom.',
+    },
     key: 'Votre clé de vote',
     voterId: (id) => `Identifiant d’électeur : ${id}`,
     email: (address) => `E-mail : ${address}`,
     scan: 'Scanner pour voter',
     page: (address) => `La page de vote : ${address}`,
-    opened: 'Cette lettre vous est parvenue ouverte ? Écrivez aux organisateurs avant de voter.',
+    opened: 'Cette lettre vous est parvenue ouverte ? Adressez-vous aux organisateurs avant de voter.',
   },
   reminder: {
     subject: (title) => `Rappel : « ${title} »`,

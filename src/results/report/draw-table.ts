@@ -20,7 +20,9 @@ export interface Cell {
 const SIZE = 8.5;
 const PAD_X = 5;
 const PAD_Y = 3;
-/** That stand below the titles before a page may end. */
+/** Below a table, in points. */
+export const TABLE_GAP = 8;
+/** That stand together below the titles, before a page may end and on the last one. */
 const LEAST_ROWS = 2;
 /** Rows between two turns of other requests. */
 const BREATH = 40;
@@ -74,11 +76,15 @@ function heightOf(lines: readonly (readonly string[])[]): number {
   return most * lineHeight({ size: SIZE }) + 2 * PAD_Y;
 }
 
-/** A table with a heading row on every page it reaches. Cells wrap, so that every name and figure stands there in full. */
+/**
+ * A table with a heading row on every page it reaches. Cells wrap, so that every name and figure stands there in full.
+ * @param below height of a text that belongs to the table, and is drawn below it
+ */
 export async function drawTable(
   sheet: Sheet,
   columns: readonly Column[],
   rows: Iterable<readonly Cell[]>,
+  below = 0,
 ): Promise<void> {
   const placed = place(sheet, columns);
   const wrap = (cells: readonly Cell[]): string[][] =>
@@ -95,10 +101,14 @@ export async function drawTable(
     sheet.y += titleHeight;
   };
   const all = [...rows];
-  const [first = 0, ...next] = all.slice(0, LEAST_ROWS).map((cells) => heightOf(wrap(cells)));
-  const least = next.reduce((sum, height) => sum + height, first);
+  // Two of three rows on one page would leave one alone.
+  const together = all.length === LEAST_ROWS + 1 ? all.length : LEAST_ROWS;
+  const heights = (from: number, to: number): number =>
+    all.slice(from, to).reduce((sum, cells) => sum + heightOf(wrap(cells)), to < all.length ? 0 : below);
+  const first = heights(0, 1);
   // High rows would leave much of a page empty: then one of them is enough.
-  sheet.ensure(titleHeight + Math.max(first, Math.min(least, sheet.pageHeight / 5)));
+  const most = sheet.pageHeight / 5;
+  sheet.ensure(titleHeight + Math.max(first, Math.min(heights(0, together), most)));
   // A table that goes on over pages is opened again on each: readers then find its headings there.
   let open: (() => void)[] = [];
   const flush = (): void => {
@@ -114,7 +124,8 @@ export async function drawTable(
   for (const [index, cells] of all.entries()) {
     const lines = wrap(cells);
     const height = heightOf(lines);
-    if (y + height > sheet.bottom) {
+    const last = index > 0 && index === all.length - LEAST_ROWS ? Math.min(heights(index, all.length), most) : 0;
+    if (y + Math.max(height, last) > sheet.bottom) {
       flush();
       sheet.newPage();
       open.push(drawTitles);
@@ -129,5 +140,5 @@ export async function drawTable(
     if (index % BREATH === BREATH - 1) await setImmediate();
   }
   flush();
-  sheet.y += 8;
+  sheet.y += TABLE_GAP;
 }

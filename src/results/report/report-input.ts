@@ -2,6 +2,7 @@ import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts
 import type { CandidateResult, PositionResult } from '#src/tally/types.ts';
 import type { EventStatus, EventType, Secrecy } from '#src/voting-events/voting-event.ts';
 import { decimalToScaled, type Language } from './exact-figures.ts';
+import type { ReportWords } from './report-words.ts';
 
 /** Voters by head and by weight (in millionths), as of the report. */
 interface ReportRoll {
@@ -69,6 +70,10 @@ export function standingOf({
   if (disputed) return 'disputed';
   return final ? 'final' : 'provisional';
 }
+
+/** What a report says of its standing: figures of a rehearsal are never final. */
+export const stampOf = (input: ReportInput, { cover }: ReportWords): string =>
+  input.event.rehearsal ? cover.rehearsed : cover[standingOf(input)];
 
 /** Rows of nothing but zeros stand each for itself as long as they are few. */
 export const FEW = 4;

@@ -1,17 +1,16 @@
 import { microToDecimal } from '#src/platform/decimal.ts';
 import { methodName } from './describe-rules.ts';
 import { type Cell, drawTable } from './draw-table.ts';
-import { type ReportInput, standingOf } from './report-input.ts';
+import { type ReportInput, stampOf, standingOf } from './report-input.ts';
 import type { ReportWords } from './report-words.ts';
 import { ACCENT, INK, MUTED, PALE, type Sheet, WARNING, WON } from './sheet.ts';
 import { lineHeight } from './text-setter.ts';
 import { outcomeText } from './write-position.ts';
 
-/** Final, provisional or disputed: one must not be taken for another. */
+/** Final, provisional, disputed or a rehearsal: one must not be taken for another. */
 function drawStamp(sheet: Sheet, input: ReportInput): void {
-  const standing = standingOf(input);
-  const text = sheet.words.cover[standing].toLocaleUpperCase(sheet.words.language);
-  const color = standing === 'final' ? WON : WARNING;
+  const text = stampOf(input, sheet.words).toLocaleUpperCase(sheet.words.language);
+  const color = standingOf(input) === 'final' && !input.event.rehearsal ? WON : WARNING;
   const style = { size: 10, bold: true, color };
   const width = sheet.text.width(text, style) + 20;
   const x = sheet.left + sheet.width - width;
@@ -60,10 +59,13 @@ function factsOf(input: ReportInput, { cover, date, digits, percent, position }:
   return facts;
 }
 
+const LEAST_LABEL = 104;
+const LABEL_GAP = 12;
+
 function writeFacts(sheet: Sheet, facts: readonly (readonly [string, string])[]): void {
   const label = { size: 9, color: MUTED };
   const value = { size: 9, color: INK };
-  const labelWidth = 104;
+  const labelWidth = Math.max(LEAST_LABEL, ...facts.map(([name]) => sheet.text.width(name, label) + LABEL_GAP));
   for (const [name, text] of facts) {
     const lines = sheet.text.lines(text, value, sheet.width - labelWidth);
     sheet.ensure(lines.length * lineHeight(value) + 3);

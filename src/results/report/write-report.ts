@@ -1,6 +1,6 @@
 import { setImmediate } from 'node:timers/promises';
 import { drawTable } from './draw-table.ts';
-import { type ReportInput, standingOf } from './report-input.ts';
+import { type ReportInput, stampOf, standingOf } from './report-input.ts';
 import { reportWords } from './report-words.ts';
 import { INK, MUTED, RULE, Sheet, type SheetOptions, WARNING } from './sheet.ts';
 import { isolate } from './text-runs.ts';
@@ -89,7 +89,7 @@ function writeFooter(sheet: Sheet, input: ReportInput, page: number, pages: numb
   const { cover, date, language } = sheet.words;
   const number = cover.page(page, pages);
   const standing = standingOf(input);
-  const stamp = cover[standing];
+  const stamp = stampOf(input, sheet.words);
   const right = sheet.left + sheet.width - sheet.text.width(number, style);
   const named = `${stamp.charAt(0).toLocaleUpperCase(language)}${stamp.slice(1)}`;
   const middle = cover.foot(named, date(input.asOf, input.event.timeZone));
@@ -123,7 +123,7 @@ export async function writeReport(input: ReportInput, paper: SheetOptions['paper
     words,
     title: marked(cover.documentTitle(input.event.title)),
     author: input.issuer.company,
-    subject: marked(cover.subject(input.event.code, cover[standingOf(input)])),
+    subject: marked(cover.subject(input.event.code, stampOf(input, words))),
     madeAt: new Date(input.asOf),
   });
   const maxRows = Math.max(LEAST_ROWS, Math.floor(MAX_ROWS / Math.max(1, input.positions.length)));

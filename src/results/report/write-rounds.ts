@@ -1,11 +1,12 @@
 import type { PositionResult, Round } from '#src/tally/types.ts';
 import { listNames, tieText } from './describe-rules.ts';
 import { drawFlow, flowHeight } from './draw-flow.ts';
-import { type Cell, type Column, drawTable } from './draw-table.ts';
+import { type Cell, type Column, drawTable, TABLE_GAP } from './draw-table.ts';
 import { FEW, inOrderOfResult, type ReportPosition } from './report-input.ts';
 import type { ReportWords } from './report-words.ts';
 import { LOST, MUTED, type Sheet, WARNING, WON } from './sheet.ts';
 import { isolate } from './text-runs.ts';
+import { lineHeight } from './text-setter.ts';
 
 const MAX_ROUNDS_A_BLOCK = 5;
 const MAX_TARGETS = 20;
@@ -23,8 +24,9 @@ async function writeTallies(sheet: Sheet, result: PositionResult, rounds: readon
   sheet.ensure(KEEP_WITH_TABLE);
   const { words } = sheet;
   const { digits } = words;
-  sheet.paragraph(words.rounds.legend, { size: 7.5, color: MUTED }, 4);
-  for (const block of blocksOf(rounds)) {
+  const legend = { size: 7.5, color: MUTED };
+  const blocks = blocksOf(rounds);
+  for (const block of blocks) {
     const tallies = block.map(
       (round) => new Map(round.tallies.map(({ candidateId, weightWon }) => [candidateId, weightWon])),
     );
@@ -56,8 +58,9 @@ async function writeTallies(sheet: Sheet, result: PositionResult, rounds: readon
     if (block.some(({ roundingLoss }) => roundingLoss !== '0'))
       rows.push(summary(words.rounds.lost, (round) => round.roundingLoss));
     rows.push(summary(words.rounds.needed, (round) => round.threshold));
-    await drawTable(sheet, columns, rows);
+    await drawTable(sheet, columns, rows, block === blocks.at(-1) ? TABLE_GAP + lineHeight(legend) : 0);
   }
+  sheet.paragraph(words.rounds.legend, legend);
 }
 
 /** `Ada to Bea 12, Cy 3, exhausted 1`, one part for each whose votes pass on. */

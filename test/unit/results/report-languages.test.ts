@@ -27,6 +27,7 @@ const ALIKE: Readonly<Record<(typeof OTHERS)[number], readonly string[]>> = {
       'extension',
       'figure',
       'minutes',
+      'on',
       'page',
       'pages',
     ],

@@ -1,8 +1,10 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
 import { groupTurnout } from '#src/results/report/group-turnout.ts';
 import type { ReportInput } from '#src/results/report/report-input.ts';
 import { reportWords } from '#src/results/report/report-words.ts';
+import { Sheet } from '#src/results/report/sheet.ts';
 import { isolateLines, splitRuns } from '#src/results/report/text-runs.ts';
+import { TextSetter } from '#src/results/report/text-setter.ts';
 import { writeReport } from '#src/results/report/write-report.ts';
 import { readPdf } from '#test/harness/read-pdf.ts';
 import { type SamplePosition, sampleReport } from './sample-report.ts';
@@ -92,6 +94,27 @@ describe('pages of a report', () => {
     }
   });
 
+  // Guarantee: no row of a table stands alone on a page, and what colours mean stands below the figures that have them.
+  test('keep the last rows of a table together, with what is said of it', async () => {
+    const { legend, exhausted, needed } = reportWords('en').rounds;
+    const rank = (...order: number[]) => order.map((candidate, index): [number, number] => [candidate, index + 1]);
+    for (let size = 1; size <= 8; size += 1) {
+      const names = Array.from({ length: 9 }, (_, index) => `Member ${index + 1}`);
+      const ballots = Array.from({ length: 45 }, (_, index) => Math.floor(Math.sqrt(index))).map((one) =>
+        rank(one, one + 1),
+      );
+      const ranked = { title: 'Chair', votingMethod: 'ranked_choice' as const, names, ballots };
+      const groups = Array.from({ length: size }, (_, index) => ({ name: `Group ${index}`, voters: 9, voted: 3 }));
+      const { pages } = await print(sampleReport([board(size, [0]), ranked], { groups }));
+      const lines = pages.map((page) => page.split('\n').filter((line) => line !== ''));
+      const alone = lines.filter((page) => page.includes(needed) && !page.includes(exhausted));
+      expect(alone).toEqual([]);
+      expect(lines.filter((page) => page.includes(legend) && !page.includes(needed))).toEqual([]);
+      const [last] = lines.filter((page) => page.includes(legend));
+      expect(last?.indexOf(legend)).toBeGreaterThan(last?.lastIndexOf(needed) ?? 0);
+    }
+  });
+
   test('are filled: a position begins below the one before it', async () => {
     const { pages } = await print(sampleReport(Array.from({ length: 12 }, () => board(30, [0, 0, 1, 2, 3]))));
     // Each takes about a third of a page: chart, five rows, rules.
@@ -103,13 +126,91 @@ describe('pages of a report', () => {
 
   test.each(['en', 'de', 'es', 'fr'] as const)('of a rehearsal say so, each, in %s', async (language) => {
     const input = sampleReport(Array.from({ length: 12 }, () => board(30, [0, 0, 1])));
-    const { rehearsal } = reportWords(language).cover;
+    const { rehearsal, rehearsed, final } = reportWords(language).cover;
     const marked = await print({ ...input, event: { ...input.event, language, rehearsal: true } });
     expect(marked.pages.length).toBeGreaterThan(3);
     expect(marked.pages.filter((page) => !page.includes(rehearsal))).toEqual([]);
     expect(marked.subject).toContain(rehearsal);
+    // Neither stamp, foot nor subject calls its figures final.
+    expect(marked.lines).toContain(rehearsed.toLocaleUpperCase(language));
+    expect(`${marked.text} ${marked.subject}`.toLowerCase()).not.toContain(final);
     const real = await print({ ...input, event: { ...input.event, language } });
     expect(real.text + real.subject).not.toContain(rehearsal);
+  });
+});
+
+interface Drawn {
+  readonly page: number;
+  readonly text: string;
+  readonly x: number;
+  readonly end: number;
+  readonly top: number;
+  readonly size: number;
+}
+
+/** Every text of a report with its place on its page. */
+async function drawnTexts(input: ReportInput): Promise<Drawn[]> {
+  const drawn: Drawn[] = [];
+  let page = 1;
+  const [draw, newPage] = [TextSetter.prototype.draw, Sheet.prototype.newPage];
+  const watched = [
+    vi.spyOn(TextSetter.prototype, 'draw').mockImplementation(function (this: TextSetter, text, x, top, style) {
+      drawn.push({ page, text, x, end: x + this.width(text, style), top, size: style.size });
+      draw.call(this, text, x, top, style);
+    }),
+    vi.spyOn(Sheet.prototype, 'newPage').mockImplementation(function (this: Sheet) {
+      page += 1;
+      newPage.call(this);
+    }),
+    // The foot is drawn on every page at the end.
+    vi.spyOn(Sheet.prototype, 'finish').mockResolvedValue(new Uint8Array()),
+  ];
+  await writeReport(input, 'a4');
+  for (const spy of watched) spy.mockRestore();
+  return drawn;
+}
+
+/** Positions of several kinds, with weights, groups and rounds. */
+function richReport(language: ReportInput['event']['language']): ReportInput {
+  const rank = (...order: number[]) => order.map((candidate, index): [number, number] => [candidate, index + 1]);
+  const ballots = Array.from({ length: 21 }, (_, index) => rank(index % 4, (index + 1) % 4));
+  const names = Array.from({ length: 5 }, (_, index) => `Member ${index + 1}`);
+  const referendum = { title: 'Statutes', votingMethod: 'referendum' as const, names: ['Yes', 'No', 'Abstain'] };
+  const ranked = { title: 'Chair', votingMethod: 'ranked_choice' as const, names, ballots };
+  const input = sampleReport(
+    [
+      board(5, [0, 0, 1]),
+      { ...referendum, ballots: [[[0, 1]], [[1, 1]]] },
+      ranked,
+      { ...ranked, weightMicro: 1_250_000n },
+    ],
+    {
+      unitWeights: false,
+      groups: [{ name: 'Winemakers', voters: 8, voted: 4 }],
+      roll: { approved: 330, voted: 27, approvedWeightMicro: 330_000_000n, votedWeightMicro: 27_750_000n },
+    },
+  );
+  return { ...input, event: { ...input.event, language } };
+}
+
+describe.each(['en', 'de', 'es', 'fr'] as const)('a report in %s', (language) => {
+  // Guarantee: no label reaches its value, nor any text another one on its line.
+  test('prints no text over another', async () => {
+    const drawn = await drawnTexts(richReport(language));
+    expect(drawn.some(({ text }) => text === reportWords(language).cover.weightTurnout)).toBe(true);
+    const over = drawn.flatMap((one, index) =>
+      drawn
+        .slice(index + 1)
+        .filter(
+          (other) =>
+            one.page === other.page &&
+            Math.abs(one.top - other.top) < Math.min(one.size, other.size) / 2 &&
+            one.x < other.end + 2 &&
+            other.x < one.end + 2,
+        )
+        .map((other) => `${one.text} | ${other.text}`),
+    );
+    expect(over).toEqual([]);
   });
 });
 

@@ -5,6 +5,9 @@ const formats = formatsOf('de');
 const { digits } = formats;
 const count = (figure: number, one: string, many: string): string => `${digits(figure)} ${figure === 1 ? one : many}`;
 
+const ONE = `genau ${count(1, 'Kandidatur', 'Kandidaturen')}`;
+const are = (marks: string): string => (marks === ONE ? 'wird' : 'werden');
+
 export const de: ReportWords = {
   ...formats,
   more: (names, others) => `${names} und ${digits(others)} weitere`,
@@ -28,24 +31,30 @@ export const de: ReportWords = {
       : `${digits(least)} bis ${count(most, 'Kandidatur', 'Kandidaturen')}`,
   rules: {
     title: 'Angewandte Regeln',
-    plurality: (marks) => `Jeder Stimmzettel wählt ${marks}. Die meisten Stimmen gewinnen.`,
-    approval: (marks) => `Jeder Stimmzettel stimmt ${marks} zu. Die meisten Zustimmungen gewinnen.`,
+    plurality: (marks) =>
+      `Auf jedem Stimmzettel ${are(marks)} ${marks} gewählt. Es gewinnt, wer die meisten Stimmen erhält.`,
+    approval: (marks) =>
+      `Auf jedem Stimmzettel wird ${marks} zugestimmt. Es gewinnt, wer die meisten Zustimmungen erhält.`,
     referendum:
-      'Jeder Stimmzettel kreuzt eine Antwort an. Enthaltungen und leere Stimmzettel zählen nicht als Stimmen.',
+      'Auf jedem Stimmzettel wird eine Antwort angekreuzt. Enthaltungen und leere Stimmzettel zählen nicht als Stimmen.',
     score: (marks, least, most) =>
-      `Jeder Stimmzettel bewertet ${marks} mit ganzen Zahlen von ${digits(least)} bis ${digits(most)}. Die höchste Summe gewinnt.`,
+      `Auf jedem Stimmzettel ${are(marks)} ${marks} mit ganzen Zahlen von ${digits(least)} bis ${digits(most)} bewertet. Es gewinnt die höchste Summe.`,
     cumulative: (marks, points) =>
-      `Jeder Stimmzettel verteilt bis zu ${digits(points)} Punkte auf ${marks}. Die meisten Punkte gewinnen.`,
+      `Auf jedem Stimmzettel werden bis zu ${digits(points)} Punkte auf ${marks} verteilt. Es gewinnt, wer die meisten Punkte erhält.`,
     quadratic: (credits, sold) =>
-      `Jeder Stimmzettel hat ${digits(credits)} Guthabenpunkte${sold ? ' und die dazugekauften' : ''}; Stimmen für eine Kandidatur kosten ihr Quadrat. Die meisten Stimmen gewinnen.`,
+      `Für jeden Stimmzettel gibt es ${digits(credits)} Guthabenpunkte${sold ? ' und die dazugekauften' : ''}; n Stimmen für eine Kandidatur kosten n × n Punkte. Es gewinnt, wer die meisten Stimmen erhält.`,
     instantRunoff: (marks) =>
-      `Jeder Stimmzettel ordnet ${marks} nach Rang. In jeder Runde scheidet die Kandidatur mit den wenigsten Stimmen aus, und ihre Stimmzettel gehen an die jeweils nächste Wahl über, bis eine mehr als die Hälfte der aktiven Stimmen hat oder zwei übrig sind.`,
+      `Auf jedem Stimmzettel ${are(marks)} ${marks} nach Rang geordnet. In jeder Runde scheidet die Kandidatur mit den wenigsten Stimmen aus, und ihre Stimmzettel gehen an die jeweils nächste Kandidatur ihrer Rangfolge über, bis eine mehr als die Hälfte der noch zählenden Stimmen hat oder nur noch zwei übrig sind.`,
     transferable: (marks) =>
-      `Jeder Stimmzettel ordnet ${marks} nach Rang. Die Quote ist der ganze Teil von gültige Stimmen / (Sitze + 1), plus 1, wenn jedes Gewicht 1 ist; sonst ist gewählt, wer mehr als gültige Stimmen / (Sitze + 1) hat. Ein Überschuss geht anteilig über (gewichtetes inklusives Gregory-Verfahren, auf fünf Dezimalstellen abgeschnitten); erreicht niemand die Quote, scheidet die niedrigste Kandidatur aus.`,
-    bases: { yes_no: 'Ja und Nein', answers: 'Ja, Nein und Enthaltungen', electorate: 'allen Wahlberechtigten' },
-    passes: (share, base) => `Angenommen, wenn das Ja ${share} von ${base} erreicht.`,
-    turnoutQuorum: (share) => `Quorum: ${share} der Wahlberechtigten nehmen teil.`,
-    approvalQuorum: (share) => `Quorum: ${share} der Wahlberechtigten stimmen mit Ja.`,
+      `Auf jedem Stimmzettel ${are(marks)} ${marks} nach Rang geordnet. Geteilt wird die Zahl der gültigen Stimmen durch die Zahl der Sitze plus 1. Hat jeder Stimmzettel das Gewicht 1, ist die Quote das abgerundete Ergebnis plus 1; sonst ist gewählt, wer mehr Stimmen hat als dieses Ergebnis. Ein Überschuss geht anteilig über (gewichtetes inklusives Gregory-Verfahren, nach fünf Dezimalstellen abgeschnitten); erreicht niemand die Quote, scheidet die Kandidatur mit den wenigsten Stimmen aus.`,
+    bases: {
+      yes_no: 'der Ja- und Neinstimmen',
+      answers: 'der Ja- und Neinstimmen und Enthaltungen',
+      electorate: 'aller Wahlberechtigten',
+    },
+    passes: (share, base) => `Angenommen, wenn die Jastimmen ${share} ${base} ausmachen.`,
+    turnoutQuorum: (share) => `Quorum: Beteiligung von ${share} der Wahlberechtigten.`,
+    approvalQuorum: (share) => `Quorum: Jastimmen von ${share} der Wahlberechtigten.`,
     seats: (seats) => (seats === 1 ? 'Ein Sitz.' : `${digits(seats)} Sitze.`),
     ties: {
       joint: 'Bei Stimmengleichheit um einen Sitz gelten alle Gleichstehenden gemeinsam als gewählt.',
@@ -54,21 +63,21 @@ export const de: ReportWords = {
         'Bei Stimmengleichheit um einen Sitz geht vor, wer in der Reihenfolge der Kandidaturen zuerst steht.',
     },
     eliminationByOrder:
-      'Bei Stimmengleichheit ums Ausscheiden entscheidet die letzte frühere Runde, in der sich die Gleichstehenden unterscheiden, danach die Reihenfolge der Kandidaturen.',
+      'Bei Stimmengleichheit beim Ausscheiden entscheidet die letzte frühere Runde, in der sich die Gleichstehenden unterscheiden, danach die Reihenfolge der Kandidaturen.',
     eliminationByLot:
-      'Bei Stimmengleichheit ums Ausscheiden entscheidet die letzte frühere Runde, in der sich die Gleichstehenden unterscheiden, danach das Los.',
+      'Bei Stimmengleichheit beim Ausscheiden entscheidet die letzte frühere Runde, in der sich die Gleichstehenden unterscheiden, danach das Los.',
     majority: (numerator, denominator) =>
-      `Gewählt ist nur, wer mehr als ${numerator}/${denominator} der Stimmzettel mit einer Antwort hat.`,
+      `Gewählt ist nur, wer mehr als ${numerator}/${denominator} der Stimmzettel mit einer Antwort auf sich vereint.`,
     group: (name) => `Nur für die Gruppe ${name}.`,
   },
   ties: {
-    joint: (names) => `Stimmengleichheit um den letzten Sitz: ${names}. Gemeinsam gewertet.`,
+    joint: (names) => `Stimmengleichheit um den letzten Sitz: ${names}. Sie gelten gemeinsam als gewählt.`,
     undrawn: (names) => `Stimmengleichheit: ${names}. Das Los ist noch nicht gezogen.`,
     lot: (names, seed) => `Stimmengleichheit: ${names}. Entschieden durch das Los, Startwert ${seed}.`,
     candidate_order: (names) => `Stimmengleichheit: ${names}. Entschieden durch die Reihenfolge der Kandidaturen.`,
     earlier_round: (names) => `Stimmengleichheit: ${names}. Entschieden durch eine frühere Runde.`,
   },
-  runnerUp: (name) => `Nach den Sitzen folgt: ${name}.`,
+  runnerUp: (name) => `Nächstplatziert: ${name}.`,
   tieMargin: 'Es herrschte Stimmengleichheit: Eine Stimme hätte entschieden.',
   margin: (votes, bound) => {
     const about = bound === null ? '' : bound === 'lower' ? 'mindestens ' : 'höchstens ';
@@ -84,12 +93,12 @@ export const de: ReportWords = {
     jointly: (won) => `${won} (gemeinsam)`,
     afterTie: (won) => `${won} (Gleichstand)`,
     tied: 'Stimmengleichheit',
-    lostTie: 'Im Gleichstand unterlegen',
+    lostTie: 'Bei Gleichstand unterlegen',
     withdrawn: 'Zurückgezogen',
     passed: 'Angenommen',
     rejected: 'Abgelehnt',
     no_quorum: 'Quorum verfehlt',
-    asOfNow: (outcome) => `${outcome} (bisheriger Stand)`,
+    asOfNow: (outcome) => `${outcome} (Zwischenstand)`,
     unanswered: 'Kein Stimmzettel enthält hierzu eine Antwort.',
     vacant: 'Kein Sitz wurde vergeben.',
   },
@@ -105,7 +114,7 @@ export const de: ReportWords = {
     turnout_quorum: 'Beteiligung der Wahlberechtigten',
     approval_quorum: 'Jastimmen der Wahlberechtigten',
     actualShare: (part, whole, share) => `${part} von ${whole} (${share})`,
-    needed: (share) => `nötig: ${share}`,
+    needed: (share) => `erforderlich: ${share}`,
     candidate: 'Kandidatur',
     option: 'Antwort',
     outcome: 'Ergebnis',
@@ -118,11 +127,11 @@ export const de: ReportWords = {
     heads: (title) => `${title} (Köpfe)`,
     weighted: 'Gewichtet',
     share: 'Anteil',
-    ofBallots: 'Anteil der Zettel',
-    mean: 'Mittel',
-    withoutVotes: (names) => `Ohne Stimme: ${names}.`,
+    ofBallots: 'Anteil der Stimmzettel',
+    mean: 'Mittelwert',
+    withoutVotes: (names) => `Ohne Stimmen: ${names}.`,
     withoutPoints: (names) => `Mit der Bewertung 0: ${names}.`,
-    moreInExports: (others) => `${digits(others)} weitere Kandidaturen stehen in den Ausgaben als CSV und JSON.`,
+    moreInExports: (others) => `${digits(others)} weitere Kandidaturen stehen in den CSV- und JSON-Dateien.`,
   },
   charts: {
     bars: (unit, bars) => `Balkendiagramm (${unit}): ${bars}.`,
@@ -130,23 +139,23 @@ export const de: ReportWords = {
     shares: (shares, needed) => `Balken der Anteile: ${shares}; ${needed}.`,
     flow: (first, last) => `Weg der Stimmen von Runde ${first} bis Runde ${last}; alle Zahlen stehen in den Tabellen.`,
     drawn: (first, last, all) =>
-      `Gezeichnet: Runden ${first} bis ${last} von ${all}. Die Tabelle der Runden enthält alle.`,
+      `Dargestellt: Runden ${first} bis ${last} von ${all}. Die Tabelle der Runden enthält alle.`,
   },
   rounds: {
     title: (rounds) => (rounds === 1 ? 'Eine Runde' : `${digits(rounds)} Runden`),
-    omitted: 'Für diesen Bericht sind es zu viele Runden; die Schnittstelle liefert sie seitenweise.',
-    legend: 'Grün: in dieser Runde gewählt. Rot: nach ihr ausgeschieden.',
+    omitted: 'Die Runden sind zu zahlreich für diesen Bericht; die Programmierschnittstelle liefert sie seitenweise.',
+    legend: 'Zahlen in der Tabelle: Grün heißt in dieser Runde gewählt, Rot nach dieser Runde ausgeschieden.',
     round: 'Runde',
     numbered: (round) => `Runde ${round}`,
     others: 'Alle übrigen',
     withoutVotes: (candidates) => `${digits(candidates)} ohne Stimme`,
-    exhausted: 'Erschöpft',
-    lost: 'Durch Abschneiden verloren',
-    needed: 'Nötig',
+    exhausted: 'Nicht übertragbar',
+    lost: 'Rundungsrest',
+    needed: 'Erforderlich',
     decision: 'Entscheidung',
-    passOn: 'Stimmen gehen über',
+    passOn: 'Übertragung der Stimmen',
     transfers: (from, targets) => `Von ${from}: ${targets}.`,
-    toNobody: (votes) => `erschöpft ${votes}`,
+    toNobody: (votes) => `nicht übertragbar ${votes}`,
     elected: (names) => `Gewählt: ${names}`,
     out: (names) => `Ausgeschieden: ${names}`,
     tied: 'Stimmengleichheit',
@@ -158,6 +167,7 @@ export const de: ReportWords = {
     subject: (code, standing) => `Ergebnisse von ${code}, ${standing}`,
     final: 'endgültig',
     provisional: 'vorläufig',
+    rehearsed: 'Probe',
     disputed: 'strittig',
     event: 'Veranstaltung',
     election: 'Wahl',
@@ -168,9 +178,9 @@ export const de: ReportWords = {
     counted: 'Ausgezählt',
     timeZone: 'Zeitzone',
     secrecy: 'Wahlgeheimnis',
-    secret: 'Geheim: Nichts Gespeichertes verbindet Person und Stimmzettel',
-    pseudonymous: 'Pseudonym: Stimmzettel tragen die sichtbare Wählerkennung',
-    identified: 'Zuordenbar: Bezahlte Stimmzettel lassen sich zu einer Zahlung zurückverfolgen',
+    secret: 'Geheim: Es ist nirgends gespeichert, wer wie abgestimmt hat',
+    pseudonymous: 'Pseudonym: Auf den Stimmzetteln ist die Wählernummer sichtbar',
+    identified: 'Zuordenbar: Bezahlte Stimmzettel lassen sich einer Zahlung zuordnen',
     weightTurnout: 'Beteiligung nach Gewicht',
     ballots: 'ausgezählte Stimmzettel',
     voters: 'Wahlberechtigte',
@@ -181,9 +191,9 @@ export const de: ReportWords = {
     openProvisional: 'Vorläufig: Die Abstimmung läuft, und diese Zahlen ändern sich noch.',
     unopened: 'Vorläufig: Die Abstimmung ist noch nicht eröffnet.',
     reversed: (ballots) =>
-      `Nach dem endgültigen Ergebnis wurden Zahlungen zurückgebucht: ${digits(ballots)} der hier gezählten Stimmzettel wurden ungültig. Die Zahlen des Ergebnisses bleiben die des Schlusses.`,
+      `Nach dem endgültigen Ergebnis wurden Zahlungen zurückgebucht: ${digits(ballots)} der hier gezählten Stimmzettel wurden ungültig. Die Zahlen des Ergebnisses bleiben auf dem Stand beim Schluss der Abstimmung.`,
     disputedWarning:
-      'Strittig: Die Stimmzettel oder ihr Protokoll sind nicht, was unterschrieben wurde. Verlassen Sie sich nicht auf diese Zahlen, bis der Betreiber des Dienstes es in Ordnung gebracht hat.',
+      'Strittig: Die Stimmzettel oder ihr Protokoll weichen von dem ab, was signiert wurde. Verlassen Sie sich nicht auf diese Zahlen, bis der Betreiber des Dienstes den Fehler behoben hat.',
     rehearsal: 'Probe: Diese Stimmen zählen nicht und werden gelöscht.',
     empty: 'Hier gibt es noch keine Wahlgänge.',
     summary: 'Übersicht',
@@ -200,16 +210,16 @@ export const de: ReportWords = {
     voted: 'Abgestimmt',
     turnout: 'Beteiligung',
     others: 'Alle übrigen',
-    note: 'Gruppen stehen hier ab fünf Wahlberechtigten; kleinere und Wahlberechtigte ohne Gruppe sind als alle übrigen zusammengefasst.',
+    note: 'Gruppen unter fünf Wahlberechtigten und Wahlberechtigte ohne Gruppe stehen unter „Alle übrigen“.',
   },
   log: {
     title: 'Stimmzettelprotokoll und Prüfung',
     intro:
       'Jeder bestätigte Stimmzettel wird in einem Merkle-Protokoll versiegelt, das nur wachsen kann (Hashwerte nach RFC 6962). Größe und Wurzel stehen für seinen ganzen Inhalt: Ein geänderter oder entfernter Stimmzettel ergäbe eine andere Wurzel.',
-    what: 'Was',
+    what: 'Angabe',
     value: 'Wert',
     size: 'Größe des Protokolls',
-    leaves: (leaves) => count(leaves, 'Blatt', 'Blätter'),
+    leaves: (leaves) => count(leaves, 'Eintrag', 'Einträge'),
     rootHash: 'Wurzel (Base64)',
     seedHash: 'Los, SHA-256 des Startwerts',
     seedHashLater: 'wird bei der Eröffnung veröffentlicht',
@@ -223,13 +233,13 @@ export const de: ReportWords = {
     onMachine: (file, command) =>
       `2. Auf einem eigenen Rechner: ${file} ist dasselbe Programm in einer Datei: ${command}`,
     byHand: (checkpoint, key) =>
-      `3. Von Hand: Lesen Sie den unterschriebenen Prüfpunkt unter ${checkpoint} und prüfen Sie seine Unterschrift mit dem Schlüssel unter ${key}. Sind alle Stimmzettel versiegelt, sind Größe und Wurzel die obigen oder eine spätere Fortsetzung davon.`,
+      `3. Von Hand: Lesen Sie den signierten Prüfpunkt unter ${checkpoint} und prüfen Sie seine Signatur mit dem Schlüssel unter ${key}. Sind alle Stimmzettel versiegelt, so stimmen Größe und Wurzel mit den obigen überein oder setzen sie später fort.`,
     forPrograms:
       '4. CSV, JSON und die maschinenlesbaren Stimmzettel (NIST SP 1500-103) enthalten dieselben Zahlen für Programme.',
   },
   declaration: {
-    title: 'Erklärung',
-    text: (event) => `Ich erkläre das Ergebnis von ${event}, wie es in diesem Bericht steht.`,
+    title: 'Feststellung des Ergebnisses',
+    text: (event) => `Ich stelle das Ergebnis von „${event}“ so fest, wie es in diesem Bericht steht.`,
     name: 'Vor- und Nachname, Amt',
     signature: 'Unterschrift',
     date: 'Ort und Datum',

@@ -28,19 +28,20 @@ export const es: ReportWords = {
       : `de ${digits(least)} a ${count(most, 'candidatura', 'candidaturas')}`,
   rules: {
     title: 'Reglas aplicadas',
-    plurality: (marks) => `Cada papeleta elige ${marks}. Gana quien tiene más votos.`,
-    approval: (marks) => `Cada papeleta aprueba ${marks}. Gana quien tiene más aprobaciones.`,
-    referendum: 'Cada papeleta marca una respuesta. Las abstenciones y las papeletas en blanco no cuentan como votos.',
+    plurality: (marks) => `En cada papeleta se vota por ${marks}. Gana quien tiene más votos.`,
+    approval: (marks) => `En cada papeleta se vota a favor de ${marks}. Gana quien tiene más aprobaciones.`,
+    referendum:
+      'En cada papeleta se marca una respuesta. Las abstenciones y las papeletas en blanco no cuentan como votos.',
     score: (marks, least, most) =>
-      `Cada papeleta puntúa ${marks} con números enteros entre ${digits(least)} y ${digits(most)}. Gana la suma más alta.`,
+      `En cada papeleta se asigna a ${marks} una puntuación entera de ${digits(least)} a ${digits(most)}. Gana la suma más alta.`,
     cumulative: (marks, points) =>
-      `Cada papeleta reparte hasta ${digits(points)} puntos entre ${marks}. Gana quien tiene más puntos.`,
+      `En cada papeleta se reparten hasta ${digits(points)} puntos entre ${marks}. Gana quien tiene más puntos.`,
     quadratic: (credits, sold) =>
       `Cada papeleta tiene ${digits(credits)} créditos${sold ? ' y los comprados' : ''}; los votos por una candidatura cuestan su cuadrado. Gana quien tiene más votos.`,
     instantRunoff: (marks) =>
-      `Cada papeleta ordena ${marks}. En cada ronda queda eliminada la candidatura con menos votos y sus papeletas pasan a su siguiente preferencia, hasta que una tiene más de la mitad de los votos activos o quedan dos.`,
+      `En cada papeleta se indica el orden de preferencia de ${marks}. En cada ronda queda eliminada la candidatura con menos votos y sus papeletas pasan a su siguiente preferencia, hasta que una tiene más de la mitad de los votos activos o quedan dos.`,
     transferable: (marks) =>
-      `Cada papeleta ordena ${marks}. La cuota es la parte entera de votos válidos / (puestos + 1), más 1, si todos los pesos son 1; si no, resulta elegido quien supera votos válidos / (puestos + 1). El excedente pasa en proporción (Gregory inclusivo ponderado, cortado a cinco decimales); si ninguna candidatura alcanza la cuota, queda eliminada la más baja.`,
+      `En cada papeleta se indica el orden de preferencia de ${marks}. Se divide el número de votos válidos entre el de puestos más 1. Si todos los pesos son 1, la cuota es la parte entera del cociente, más 1; si no, resulta elegido quien supera ese cociente. El excedente pasa en proporción (Gregory inclusivo ponderado, cortado a cinco decimales); si ninguna candidatura alcanza la cuota, queda eliminada la más baja.`,
     bases: { yes_no: 'síes y noes', answers: 'síes, noes y abstenciones', electorate: 'el censo' },
     passes: (share, base) => `El sí se aprueba con ${share} de ${base}.`,
     turnoutQuorum: (share) => `Cuórum: participa ${share} del censo.`,
@@ -66,7 +67,7 @@ export const es: ReportWords = {
     candidate_order: (names) => `Empate: ${names}. Decidido por el orden de las candidaturas.`,
     earlier_round: (names) => `Empate: ${names}. Decidido por una ronda anterior.`,
   },
-  runnerUp: (name) => `Sigue después de los puestos: ${name}.`,
+  runnerUp: (name) => `Siguiente en la clasificación: ${name}.`,
   tieMargin: 'Hubo empate: un voto lo habría decidido.',
   margin: (votes, bound) => {
     const about = bound === null ? '' : bound === 'lower' ? 'al menos ' : 'como máximo ';
@@ -133,13 +134,13 @@ export const es: ReportWords = {
   rounds: {
     title: (rounds) => (rounds === 1 ? 'Una ronda' : `${digits(rounds)} rondas`),
     omitted: 'Las rondas son demasiadas para este informe; la interfaz de programación las da por páginas.',
-    legend: 'Verde: elección en esta ronda. Rojo: eliminación después de ella.',
+    legend: 'Cifras de la tabla: en verde, elección en esta ronda; en rojo, eliminación después de ella.',
     round: 'Ronda',
     numbered: (round) => `Ronda ${round}`,
     others: 'Las demás',
     withoutVotes: (candidates) => `${digits(candidates)} sin ningún voto`,
     exhausted: 'Agotados',
-    lost: 'Perdido por el corte',
+    lost: 'Resto de redondeo',
     needed: 'Necesario',
     decision: 'Decisión',
     passOn: 'Traspaso de votos',
@@ -156,6 +157,7 @@ export const es: ReportWords = {
     subject: (code, standing) => `Resultados de ${code}, ${standing}`,
     final: 'definitivo',
     provisional: 'provisional',
+    rehearsed: 'ensayo',
     disputed: 'en disputa',
     event: 'Convocatoria',
     election: 'Elección',
@@ -166,7 +168,7 @@ export const es: ReportWords = {
     counted: 'Recuento',
     timeZone: 'Zona horaria',
     secrecy: 'Secreto del voto',
-    secret: 'Secreto: nada de lo guardado une a una persona con su papeleta',
+    secret: 'Secreto: ningún dato guardado relaciona a una persona con su papeleta',
     pseudonymous: 'Seudónimo: las papeletas llevan el identificador visible de la persona',
     identified: 'Identificable: las papeletas pagadas se pueden rastrear hasta un pago',
     weightTurnout: 'Participación por peso',
@@ -225,7 +227,7 @@ export const es: ReportWords = {
   },
   declaration: {
     title: 'Declaración',
-    text: (event) => `Declaro el resultado de ${event} tal como figura en este informe.`,
+    text: (event) => `Declaro el resultado de «${event}» tal como figura en este informe.`,
     name: 'Nombre y cargo',
     signature: 'Firma',
     date: 'Lugar y fecha',

@@ -29,19 +29,19 @@ export const fr: ReportWords = {
       : `de ${digits(least)} à ${count(most, 'candidature', 'candidatures')}`,
   rules: {
     title: 'Règles appliquées',
-    plurality: (marks) => `Chaque bulletin choisit ${marks}. Le plus grand nombre de voix l’emporte.`,
-    approval: (marks) => `Chaque bulletin approuve ${marks}. Le plus grand nombre d’approbations l’emporte.`,
-    referendum: 'Chaque bulletin coche une réponse. Les abstentions et les bulletins blancs ne comptent pas.',
+    plurality: (marks) => `Sur chaque bulletin, on choisit ${marks}. Le plus grand nombre de voix l’emporte.`,
+    approval: (marks) => `Sur chaque bulletin, on approuve ${marks}. Le plus grand nombre d’approbations l’emporte.`,
+    referendum: 'Sur chaque bulletin, on coche une réponse. Les abstentions et les bulletins blancs ne comptent pas.',
     score: (marks, least, most) =>
-      `Chaque bulletin note ${marks} de ${digits(least)} à ${digits(most)}, en nombres entiers. La somme la plus élevée l’emporte.`,
+      `Sur chaque bulletin, on note ${marks} de ${digits(least)} à ${digits(most)}, en nombres entiers. La somme la plus élevée l’emporte.`,
     cumulative: (marks, points) =>
-      `Chaque bulletin répartit un maximum de ${count(points, 'point', 'points')} sur ${marks}. Le plus grand total l’emporte.`,
+      `Sur chaque bulletin, on répartit un maximum de ${count(points, 'point', 'points')} sur ${marks}. Le plus grand total l’emporte.`,
     quadratic: (credits, sold) =>
       `Chaque bulletin dispose de ${count(credits, 'crédit', 'crédits')}${sold ? ' et de ceux achetés' : ''} ; les voix pour une candidature coûtent leur carré. Le plus grand nombre de voix l’emporte.`,
     instantRunoff: (marks) =>
-      `Chaque bulletin classe ${marks}. À chaque tour, la candidature qui a le moins de voix est éliminée et ses bulletins passent à leur choix suivant, jusqu’à ce que l’une ait plus de la moitié des voix actives ou qu’il en reste deux.`,
+      `Sur chaque bulletin, on classe ${marks}. À chaque tour, la candidature qui a le moins de voix est éliminée et ses bulletins passent à leur choix suivant, jusqu’à ce que l’une ait plus de la moitié des voix actives ou qu’il en reste deux.`,
     transferable: (marks) =>
-      `Chaque bulletin classe ${marks}. Le quotient est la partie entière de voix valables / (sièges + 1), plus 1, lorsque chaque poids est 1 ; sinon il faut plus de voix valables / (sièges + 1). Un excédent passe en proportion (Gregory inclusif pondéré, coupé à cinq décimales) ; si aucune candidature n’atteint le quotient, la dernière est éliminée.`,
+      `Sur chaque bulletin, on classe ${marks}. Le nombre de voix valables est divisé par le nombre de sièges plus 1. Lorsque chaque poids est 1, le quotient à atteindre est la partie entière du résultat, plus 1 ; sinon il faut dépasser ce résultat. Un excédent passe en proportion (Gregory inclusif pondéré, coupé à cinq décimales) ; si aucune candidature n’atteint le quotient, la dernière est éliminée.`,
     bases: { yes_no: 'oui et non', answers: 'oui, non et abstentions', electorate: 'l’électorat' },
     passes: (share, base) => `Le oui l’emporte avec ${share} (base : ${base}).`,
     turnoutQuorum: (share) => `Quorum : ${share} de l’électorat participe.`,
@@ -67,7 +67,7 @@ export const fr: ReportWords = {
     candidate_order: (names) => `Égalité : ${names}. Tranchée par l’ordre des candidatures.`,
     earlier_round: (names) => `Égalité : ${names}. Tranchée par un tour précédent.`,
   },
-  runnerUp: (name) => `Vient après les sièges : ${name}.`,
+  runnerUp: (name) => `Suivant au classement : ${name}.`,
   tieMargin: 'Il y a eu égalité : une voix aurait suffi à trancher.',
   margin: (votes, bound) => {
     const about = bound === null ? '' : bound === 'lower' ? 'au moins ' : 'au plus ';
@@ -136,13 +136,13 @@ export const fr: ReportWords = {
   rounds: {
     title: (rounds) => (rounds === 1 ? 'Un tour' : `${digits(rounds)} tours`),
     omitted: 'Les tours sont trop nombreux pour ce rapport ; l’interface de programmation les donne par pages.',
-    legend: 'Vert : élection à ce tour. Rouge : élimination après celui-ci.',
+    legend: 'Chiffres du tableau : en vert, élection à ce tour ; en rouge, élimination après celui-ci.',
     round: 'Tour',
     numbered: (round) => `Tour ${round}`,
     others: 'Toutes les autres',
     withoutVotes: (candidates) => `${digits(candidates)} sans voix`,
     exhausted: 'Épuisées',
-    lost: 'Perdu par la coupe',
+    lost: 'Reste d’arrondi',
     needed: 'Requis',
     decision: 'Décision',
     passOn: 'Report des voix',
@@ -159,6 +159,7 @@ export const fr: ReportWords = {
     subject: (code, standing) => `Résultats de ${code}, ${standing}`,
     final: 'définitif',
     provisional: 'provisoire',
+    rehearsed: 'répétition',
     disputed: 'contesté',
     event: 'Consultation',
     election: 'Élection',
@@ -169,7 +170,7 @@ export const fr: ReportWords = {
     counted: 'Dépouillement',
     timeZone: 'Fuseau horaire',
     secrecy: 'Secret du vote',
-    secret: 'Secret : rien d’enregistré ne relie une personne et son bulletin',
+    secret: 'Secret : aucune donnée enregistrée ne relie une personne à son bulletin',
     pseudonymous: 'Pseudonyme : les bulletins portent l’identifiant visible de la personne',
     identified: 'Identifiable : les bulletins payés peuvent être reliés à un paiement',
     weightTurnout: 'Participation en poids',
@@ -230,7 +231,7 @@ export const fr: ReportWords = {
   },
   declaration: {
     title: 'Déclaration',
-    text: (event) => `Je déclare le résultat de ${event} tel qu’il figure dans ce rapport.`,
+    text: (event) => `Je déclare le résultat de « ${event} » tel qu’il figure dans ce rapport.`,
     name: 'Nom et fonction',
     signature: 'Signature',
     date: 'Lieu et date',
