@@ -76,6 +76,6 @@ test('a voter who types the lines of the README sees that the ballot is in, and 
   const leaves = await new LogReader(service, event.id, account.vote).leaves();
   expect(leaves[index]?.['h']).toBe(hash.slice(0, 64));
   expect(afterClose).toMatch(
-    /✓ consistency .*\n(.*\n)*✓ promise kept .*\n(.*\n)*✓ recount .*\n\nAfter the opening, .*\n\nEverything is right\./,
+    /✓ consistency .*\n(.*\n)*✓ promise kept .*\n(.*\n)*✓ recount .*\n\nAfter the opening, .*\n\nLetters .*: 0\.\n\nEverything is right\./,
   );
 });
