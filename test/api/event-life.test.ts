@@ -20,7 +20,7 @@ const send = (method: string, path: string, body?: unknown) => service.call(meth
 const read = async (path: string) => demand(await send('GET', path), 200);
 
 async function outcome(method: string, path: string, body?: unknown): Promise<string> {
-  const { status, body: answer } = await send(method, path, body);
+  const { status, body: answer } = await patiently(() => send(method, path, body));
   return status < 300 ? 'yes' : `${status} ${answer.error.details?.reason ?? answer.error.code}`;
 }
 
