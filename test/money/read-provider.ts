@@ -23,7 +23,8 @@ async function readRaw(sandboxUrl: string, { secretKey }: Pick<PaidEvent, 'secre
     const answer = await fetch(url, { headers: { authorization: `Bearer ${secretKey}` } });
     const { data } = (await answer.json()) as { data: Raw[] };
     rows.push(...data);
-    if (data.length < 100) return rows;
+    // A page may hold fewer than were asked for: the last one is empty.
+    if (data.length === 0) return rows;
   }
 }
 
