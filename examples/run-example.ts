@@ -54,8 +54,9 @@ Object.assign(process.env, demo, { PORT: String(port) });
 // Links in mails lead to where the page is now.
 const voting = new VotingService({ baseUrl: address.origin, key: demo['WRITE_KEY'] ?? '' });
 for (const code of [demo['EVENT'] ?? '', demo['POLL'] ?? '']) {
-  const fragment = '#key={voterKey}&email={email}&voterId={voterId}';
-  await voting.events.update(code, { votingPageUrl: `http://127.0.0.1:${port}/${code}${fragment}` });
+  const { votingPageUrl } = (await voting.events.get(code)).data;
+  const moved = votingPageUrl?.replace(/^http:\/\/127\.0\.0\.1:\d+/, `http://127.0.0.1:${port}`);
+  if (moved !== undefined && moved !== votingPageUrl) await voting.events.update(code, { votingPageUrl: moved });
 }
 await import(new URL('voting-page/server.mjs', import.meta.url).href);
 const consoleToo = offersConsole(config) ? `${address.origin}/console, and as files into ` : '';

@@ -66,7 +66,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   voters: 5810,
   payments: 4475,
   credits: 745,
-  ballots: 3340,
+  ballots: 3335,
   'ballot-log': 4949,
   'service-log': 724,
   tally: 2902,
@@ -77,7 +77,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4623,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_395;
+const LINES_OF_ALL = 68_390;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

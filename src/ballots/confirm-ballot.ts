@@ -247,7 +247,8 @@ function confirmRow(
           const voter = admitVoter(deps, definition.event, secrets, tag, found);
           if (voter === undefined) return undefined;
           waiting.push(voter);
-          return tagOfParticipation(secrets, voter);
+          const participant = voter.status === 'approved' ? found.participant : null;
+          return { participant, tag: tagOfParticipation(secrets, voter) };
         }
       : undefined,
   };

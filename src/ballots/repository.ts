@@ -8,7 +8,7 @@ import type { ClaimValues, StoredClaim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import type { Identity } from '#src/voters/voter-identity.ts';
-import { type TaggedArray, taggedVoter } from '#src/voters/voter-tag.ts';
+import type { TaggedArray } from '#src/voters/voter-tag.ts';
 
 export interface CastRow {
   readonly eventId: string;
@@ -223,11 +223,15 @@ export interface ConfirmRow {
   readonly newVoterId: string;
   /** The event's end, as the ballot's promise takes it (`endsOf`). */
   readonly ends: string;
-  /**
-   * Elections: the tag of the participation of the voter for whom the ballot waits; undefined where the rows of ballot and voter are not
-   * those that the service wrote.
-   */
-  readonly admit: ((waiting: WaitingVoter) => Buffer | undefined) | undefined;
+  /** Elections: for whom the ballot waits; undefined where the rows of ballot and voter are not those that the service wrote. */
+  readonly admit: ((waiting: WaitingVoter) => Admitted | undefined) | undefined;
+}
+
+/** The voter for whom a ballot is confirmed, and the tag of the participation. */
+export interface Admitted {
+  /** Null where the voter is not approved: the statement, which asks the row again, refuses, whatever SQL says of it meanwhile. */
+  readonly participant: string | null;
+  readonly tag: Buffer;
 }
 
 /** A ballot of an election that waits to be confirmed, with the row of its voter. */
@@ -291,13 +295,6 @@ function confirmColumns(row: ConfirmRow): ArrayElement[] {
   return [eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, ends];
 }
 
-/** The voter for whom a ballot is confirmed, and the tag of the participation. */
-interface Admitted {
-  /** Null where the voter is not approved: the statement, which asks the row again, refuses, whatever SQL says of it meanwhile. */
-  readonly participant: string | null;
-  readonly tag: Buffer;
-}
-
 const FORGED: ConfirmResult = {
   ...{ verdict: 'rows_disagree', entries: null, weight_micro: null, sealed_time: null, salt: null, status: null },
 };
@@ -320,10 +317,7 @@ async function admitVoters(pool: Pool, rows: readonly ConfirmRow[]): Promise<Map
       const row = asked[place - 1];
       // A voter who is gone: the statement refuses.
       if (row?.admit === undefined || tagged === null) return [];
-      const tag = row.admit({ participant, entries, tagged });
-      if (tag === undefined) return [[row, 'forged']];
-      const isApproved = taggedVoter(row.eventId, tagged).status === 'approved';
-      return [[row, { participant: isApproved ? participant : null, tag }]];
+      return [[row, row.admit({ participant, entries, tagged }) ?? 'forged']];
     }),
   );
 }

@@ -9,7 +9,7 @@ import {
   PRICE,
   PROVIDERS,
   RETURN_URL,
-  type TestProvider,
+  soldCredits,
   usePaidService,
 } from '#test/harness/payments.ts';
 import { eventually, patiently, type TestAnswer, untilTrue } from '#test/harness/test-service.ts';
@@ -28,18 +28,6 @@ const dayPasses = (event: PaidEvent) =>
   service.query('UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1', [
     event.id,
   ]);
-
-/** A position whose votes are paid by credits. */
-const quadratic = (provider: TestProvider) => ({
-  votingMethod: 'quadratic',
-  candidates: ['Ada', 'Bea'],
-  settings: {
-    quadraticTopUp: {
-      ...{ pricingModel: 'ratio', currency: PRICE[provider].currency, pricePerCreditMinor: 10_000 },
-      ...{ minCredits: 1, maxCredits: 9 },
-    },
-  },
-});
 
 describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
   test.each([
@@ -160,7 +148,7 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
     'gives %s to who has paid, whatever became of the plan: first calls alone ask it',
     async (what, payments, path, make, status) => {
       const settings = { payments, candidate: { selfRegistration: true } };
-      const event = await poll(provider, settings, what === 'credits' ? [quadratic(provider)] : undefined);
+      const event = await poll(provider, settings, what === 'credits' ? [soldCredits(provider)] : undefined);
       const body = () => ({ visitorId: visitor(), ...make(votesFor(event), event.positions[0]?.id) });
       const { attempt, url } = await event.checkout(path, body());
       await decide(url, 'pay');
@@ -375,7 +363,7 @@ describe.each(PROVIDERS)('what was paid through %s and was never asked for', (pr
   });
 
   test('credits are given back once their visitor has voted without them', async () => {
-    const event = await poll(provider, { payments: {} }, [quadratic(provider)]);
+    const event = await poll(provider, { payments: {} }, [soldCredits(provider)]);
     const visitorId = visitor();
     const positionId = event.positions[0]?.id;
     const bought = await event.buy('quadratic-credits/checkout', { visitorId, positionId, credits: 2 });

@@ -3,7 +3,14 @@ import { paymentDeps } from '#src/fulfilments.ts';
 import { listOwed } from '#src/payments/list-owed.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { demand, finishEvent, visitor } from '#test/harness/elections.ts';
-import { type PaidEvent, PRICE, PROVIDERS, type TestProvider, usePaidService } from '#test/harness/payments.ts';
+import {
+  type PaidEvent,
+  PRICE,
+  PROVIDERS,
+  soldCredits,
+  type TestProvider,
+  usePaidService,
+} from '#test/harness/payments.ts';
 import { use } from '#test/harness/use.ts';
 
 // Money that was paid ends by itself: given, or paid back, whether its payer comes back or not (completions 7.4).
@@ -35,17 +42,6 @@ const factsOf = async (attempt: string): Promise<string[]> =>
 const refundsOf = (attempt: string) =>
   service.query('SELECT provider_payment_id FROM payment_refunds WHERE attempt_id = $1', [attempt]);
 
-const plan = (provider: TestProvider) => ({
-  votingMethod: 'quadratic',
-  candidates: ['Ada', 'Bea'],
-  settings: {
-    quadraticTopUp: {
-      ...{ pricingModel: 'ratio', currency: PRICE[provider].currency, pricePerCreditMinor: 10_000 },
-      ...{ minCredits: 1, maxCredits: 9 },
-    },
-  },
-});
-
 const registering = (provider: TestProvider) =>
   poll(provider, {
     payments: { payToRegisterCandidate: PRICE[provider] },
@@ -63,7 +59,7 @@ interface Bought {
 }
 
 async function buyCredits(provider: TestProvider): Promise<Bought> {
-  const event = await poll(provider, { payments: {} }, [plan(provider)]);
+  const event = await poll(provider, { payments: {} }, [soldCredits(provider)]);
   const path = 'quadratic-credits/checkout';
   const body = { visitorId: visitor(), positionId: event.positions[0]?.id, credits: 2 };
   const attempt = await event.buy(path, body);

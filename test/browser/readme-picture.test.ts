@@ -16,7 +16,7 @@ import { hasBrowser, useBrowser } from './chromium.ts';
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const PICTURE = 'docs/pictures/ballot-receipt-report.jpg';
 const MAX_BYTES = 150_000;
-/** `README_PICTURE=write` makes the picture anew, with `pdftoppm` of poppler-utils for the page of the report. */
+/** `README_PICTURE=write` makes the picture again, with `pdftoppm` of poppler-utils for the page of the report. */
 const isMade = hasBrowser && process.env['README_PICTURE'] === 'write';
 
 const paid = await usePaidService();

@@ -148,7 +148,10 @@ export class FullElection {
       ...{ ballotId: `bal_new_${ballot}`, salt: Buffer.alloc(32) },
       ...{ sealedTime: Buffer.alloc(6), atMs: Date.now(), newVoterId: 'vtr_none', ends: endsOf(this.event) },
       // Its ballots and their statements are looked at, and not whose they are.
-      admit: ({ tagged }) => tagOfParticipation(this.service.deps.secrets, taggedVoter(this.event.id, tagged)),
+      admit: ({ participant, tagged }) => ({
+        participant,
+        tag: tagOfParticipation(this.service.deps.secrets, taggedVoter(this.event.id, tagged)),
+      }),
     };
   }
 }

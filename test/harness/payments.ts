@@ -134,6 +134,17 @@ export const PRICE = {
   provider_a: { amountMinor: 500, currency: 'usd' },
   provider_b: { amountMinor: 50_000, currency: 'ngn' },
 };
+/** A quadratic position whose credits are sold. */
+export const soldCredits = (provider: TestProvider): PositionPlan => ({
+  votingMethod: 'quadratic',
+  candidates: ['Ada', 'Bea'],
+  settings: {
+    quadraticTopUp: {
+      ...{ pricingModel: 'ratio', currency: PRICE[provider].currency, pricePerCreditMinor: 10_000 },
+      ...{ minCredits: 1, maxCredits: 9 },
+    },
+  },
+});
 export const RETURN_URL = 'https://shop.example/back?order=7#top';
 
 /** A first call that asks for money: its attempt, the page where it is paid, and all that was answered. */

@@ -1,5 +1,5 @@
 import { demand, visitor, votesFor } from '#test/harness/elections.ts';
-import { type PaidEvent, type PaidTestService, PRICE, type TestProvider } from '#test/harness/payments.ts';
+import { type PaidEvent, type PaidTestService, PRICE, soldCredits, type TestProvider } from '#test/harness/payments.ts';
 
 export const PURPOSES = ['vote', 'quadratic_credits', 'candidate_registration'] as const;
 export type Purpose = (typeof PURPOSES)[number];
@@ -15,17 +15,6 @@ interface Buyer {
   readonly body: (event: PaidEvent) => object;
 }
 
-const quadratic = (provider: TestProvider) => ({
-  votingMethod: 'quadratic',
-  candidates: ['Ada', 'Bea'],
-  settings: {
-    quadraticTopUp: {
-      ...{ pricingModel: 'ratio', currency: PRICE[provider].currency, pricePerCreditMinor: 10_000 },
-      ...{ minCredits: 1, maxCredits: 9 },
-    },
-  },
-});
-
 export const BUYERS: Readonly<Record<Purpose, Buyer>> = {
   vote: {
     plan: () => [{}],
@@ -33,7 +22,7 @@ export const BUYERS: Readonly<Record<Purpose, Buyer>> = {
     body: (event) => ({ visitorId: visitor(), votes: votesFor(event) }),
   },
   quadratic_credits: {
-    plan: (provider) => [{ payments: {} }, [quadratic(provider)]],
+    plan: (provider) => [{ payments: {} }, [soldCredits(provider)]],
     path: 'quadratic-credits/checkout',
     body: ({ positions }) => ({ visitorId: visitor(), positionId: positions[0]?.id, credits: 2 }),
   },

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { type DatabaseProxy, startDatabaseProxy } from '#test/harness/database-proxy.ts';
 import { finishEvent } from '#test/harness/elections.ts';
-import { decide, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
+import { checkoutUrlOf, decide, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
 import { eventually, patiently, type TestAnswer } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 import { startWorkerProcess, type WorkerProcess } from '#test/harness/worker-process.ts';
@@ -16,7 +16,7 @@ import { readProvider } from './read-provider.ts';
 // after it was done and before its answer is seen.
 
 const SEED = Number(process.env['MONEY_SEED'] ?? 1);
-/** How many of the kills; all of them where it is not said otherwise at night. */
+/** How many kills the dice choose; `Infinity` for every step of every act. */
 const KILLS = Number(process.env['MONEY_KILLS'] ?? 10);
 const ACTS = ['first call', 'message', 'second call', 'confirm', 'job'] as const;
 type Act = (typeof ACTS)[number];
@@ -88,9 +88,8 @@ async function act(plan: Plan, payer: Payer, ask: Ask, body: object): Promise<vo
   const { path } = BUYERS[plan.event.purpose];
   if (plan.act === 'first call') {
     const answer = await ask(path, { email: 'payer@mail.example', returnUrl: RETURN_URL, ...body });
-    const data = answer?.body.data;
     if (answer?.status === 402)
-      Object.assign(payer, { attempt: data.paymentAttemptId, url: (data.provider_a ?? data.provider_b).checkoutUrl });
+      Object.assign(payer, { attempt: answer.body.data.paymentAttemptId, url: checkoutUrlOf(answer) });
   }
   if (plan.act === 'second call') {
     const answer = await ask(path, { paymentAttemptId: payer.attempt });
