@@ -27,8 +27,6 @@ DECLARE
   exclusives boolean[];
   weights bigint[];
   tagged_rows jsonb[];
-  first_events text[];
-  first_voters text[];
   short record;
   shortages jsonb := '{}';
   tags bytea[];
@@ -53,10 +51,9 @@ BEGIN
   -- Apart, so that the plan leaves out what a null rules out.
   IF election THEN
     SELECT array_agg(CASE WHEN j.free THEN j.verdict ELSE 'claimed_before' END), array_agg(j.participant), array_agg(j.exclusive),
-      array_agg(j.weight_micro), array_agg(j.tagged), array_agg(j.participant) FILTER (WHERE j.free AND j.first_use),
-      array_agg(j.event) FILTER (WHERE j.free AND j.first_use)
-    INTO verdicts, stored_under, exclusives, weights, tagged_rows, first_voters, first_events FROM (
-      SELECT r.event, r.idempotency_key IS NULL OR coalesce(r.claim = ANY (claims), false) AS free, j.*
+      array_agg(j.weight_micro), array_agg(j.tagged)
+    INTO verdicts, stored_under, exclusives, weights, tagged_rows FROM (
+      SELECT r.idempotency_key IS NULL OR coalesce(r.claim = ANY (claims), false) AS free, j.*
       FROM unnest(p_idempotency_key, p_claim, p_event, p_paper, p_voter, p_key_hash, p_expected_group)
         WITH ORDINALITY AS r (idempotency_key, claim, event, paper, voter, key_hash, expected_group, place)
       CROSS JOIN LATERAL judge_cast(r.event, at, r.paper, r.voter, r.key_hash, r.expected_group, NULL, NULL, NULL) AS j
@@ -80,7 +77,6 @@ BEGIN
       verdicts[i] := 'other_weight';
     END IF;
   END LOOP;
-  IF first_voters IS NOT NULL THEN PERFORM use_keys(first_events, first_voters); END IF;
   IF priced THEN
     FOR i IN 1 .. cardinality(p_event) LOOP
       CONTINUE WHEN verdicts[i] <> 'cast' OR p_credits[i] IS NULL;

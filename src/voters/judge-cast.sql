@@ -1,8 +1,8 @@
 -- The stored forms that a key may have for a voter, for each of the service's secret keys (32 bytes one after the other): as it was
 -- mailed, and as the run printed it that printed the voter's last letter.
-CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text, p_generation integer, p_letters text) RETURNS bytea[]
-LANGUAGE sql IMMUTABLE PARALLEL SAFE AS $$
-  SELECT array_agg(sha256(substr(p_key_hash, i, 32) || convert_to(p_voter || chr(10) || p_generation || way, 'UTF8')))
+CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text, p_generation integer, p_letters text) RETURNS SETOF bytea
+LANGUAGE sql STABLE PARALLEL SAFE AS $$
+  SELECT sha256(substr(p_key_hash, i, 32) || convert_to(p_voter || chr(10) || p_generation || way, 'UTF8'))
   FROM generate_series(1, length(p_key_hash), 32) AS i, unnest(ARRAY['', chr(10) || p_letters]) AS way WHERE way IS NOT NULL;
 $$;
 
@@ -45,25 +45,24 @@ RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, 
   ) AS v ON v.deleted_at IS NULL
   CROSS JOIN LATERAL (
     SELECT p_voter IS NOT NULL AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = coalesce(v.id, '')
-        AND k.key_hash = ANY (voter_key_hashes(p_key_hash, coalesce(v.id, ''), coalesce(v.key_generation, 0), v.letters)) OFFSET 0) AS genuine,
+        AND k.key_hash IN (
+          SELECT h FROM voter_key_hashes(p_key_hash, coalesce(v.id, ''), coalesce(v.key_generation, 0), v.letters) AS h) OFFSET 0) AS genuine,
       EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = v.id OFFSET 0) AS voted
     -- Asked once, however often the answer is used.
     OFFSET 0
   ) AS key;
 $$;
 
--- Writes down that voters have used a key, and approves none. Once for each voter: planned each time. The events are held, so that
--- none has used a key that the end of a rehearsal wipes at this moment.
-CREATE OR REPLACE FUNCTION use_keys(p_event text[], p_voter text[]) RETURNS void LANGUAGE plpgsql AS $$
+-- Writes down that a voter has used a key without a ballot, and approves none: a vote says as much by itself. Planned each time. The
+-- event is held, so that none has used a key that the end of a rehearsal wipes at this moment.
+CREATE OR REPLACE FUNCTION use_key(p_event text, p_voter text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
-  PERFORM 1 FROM (SELECT e.id FROM voting_events e WHERE e.id = ANY (p_event) ORDER BY e.id FOR KEY SHARE) AS held;
-  FOR i IN 1 .. coalesce(cardinality(p_voter), 0) LOOP
-    EXECUTE 'SELECT note_before_rehearsal($1, $2)' USING p_event[i], p_voter[i];
-    EXECUTE 'UPDATE voters SET key_used = true
-      WHERE voting_event_id = $1 AND id = $2
-        AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = $1 AND k.voter_id = $2)'
-    USING p_event[i], p_voter[i];
-  END LOOP;
+  PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
+  EXECUTE 'SELECT note_before_rehearsal($1, $2)' USING p_event, p_voter;
+  EXECUTE 'UPDATE voters SET key_used = true
+    WHERE voting_event_id = $1 AND id = $2
+      AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = $1 AND k.voter_id = $2)'
+  USING p_event, p_voter;
 END $$;
 
 -- The one rule of whether a ballot may be cast now: `cast`, or what stands against it. Casts (alone, together, paid) and the
@@ -127,7 +126,7 @@ DECLARE
   judged record;
 BEGIN
   SELECT * INTO judged FROM judge_cast(p_event, now_ms(), NULL, p_voter, p_key_hash, NULL, p_participants, NULL, NULL);
-  IF judged.first_use THEN PERFORM use_keys(ARRAY[p_event], ARRAY[judged.participant]); END IF;
+  IF judged.first_use THEN PERFORM use_key(p_event, judged.participant); END IF;
   verdict := judged.verdict;
   tagged := judged.tagged;
 END $$;

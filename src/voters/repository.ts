@@ -101,7 +101,7 @@ export async function listVoters(
   const isShown = sql`(${vote} = 'shown' OR (${vote} = 'waits' AND NOT ${keepsBack(eventId)}))`;
   const shownStatus = sql`(CASE WHEN voters.approved_by_key AND ${keepsBack(eventId)} AND ${vote} IS DISTINCT FROM 'shown'
     THEN 'pending' ELSE voters.status END)`;
-  const shownKeyStatus = sql`(CASE WHEN voters.key_used AND NOT (${keepsBack(eventId)} AND ${vote} IS DISTINCT FROM 'shown')
+  const shownKeyStatus = sql`(CASE WHEN voters.source <> 'poll' AND (voters.key_used OR ${vote} IS NOT NULL) AND (${vote} = 'shown' OR NOT ${keepsBack(eventId)})
     THEN 'used' ELSE voters.key_status END)`;
   const ids = executor.select({ id: voters.id }).from(voters).where(listed).orderBy(asc(voters.id));
   const filtered = [filter.search, filter.status, filter.groupId, filter.voted, filter.keyStatus].some(

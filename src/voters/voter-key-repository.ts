@@ -79,7 +79,7 @@ export async function approveByKey(
     if (!isGenuineEvent(secrets, event) || event.voterApproval !== 'automatic') return;
     if (event.rehearsalSince !== null) await noteBeforeRehearsal(tx, event.id, before.id);
     const { rowCount } = await tx.execute(sql`
-      UPDATE voters v SET status = ${after.status}, approved_by_key = true, tag = ${tagOfVoter(secrets, after, event.rehearsalSince !== null)}
+      UPDATE voters v SET status = ${after.status}, approved_by_key = true, key_used = true, tag = ${tagOfVoter(secrets, after, event.rehearsalSince !== null)}
       WHERE v.voting_event_id = ${event.id} AND v.id = ${before.id} AND v.tag = ${before.tag} AND v.status = ${before.status}
         AND v.deleted_at IS NULL
         AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = v.voting_event_id AND k.voter_id = v.id)`);

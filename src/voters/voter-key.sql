@@ -11,7 +11,7 @@ DECLARE
 BEGIN
   SELECT j.verdict, j.voter_id, j.weight_micro, j.group_id, j.first_use INTO verdict, voter_id, weight_micro, group_id, first_use
   FROM judge_voter(p_event, jsonb_build_object('kind', p_kind, 'identity', p_identity), p_key_hash, p_approval) AS j;
-  IF first_use THEN PERFORM use_keys(ARRAY[p_event], ARRAY[voter_id]); END IF;
+  IF first_use THEN PERFORM use_key(p_event, voter_id); END IF;
 END $$;
 
 -- Counts a wrong key for the voter that it was sent for and for the API key that sent it. Returns how often that voter's was

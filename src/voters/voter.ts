@@ -167,7 +167,10 @@ export const voterView = z
     status: voterStatus,
     hasVoted: z.boolean(),
     source: z.enum(VOTER_SOURCES),
-    keyStatus: z.enum(KEY_STATUSES).meta({ description: 'What became of the last voter key.' }),
+    keyStatus: z.enum(KEY_STATUSES).meta({
+      description:
+        'What became of the last voter key; `used` where the voter voted, or showed the key without a ballot.',
+    }),
     createdAt: timeShape(),
     updatedAt: timeShape(),
     disputed: z
@@ -291,7 +294,8 @@ export function viewVoter(voter: Voter): VoterView {
     status: shownStatusOf(voter),
     hasVoted: voter.hasVoted && voter.disclosed,
     source: voter.source,
-    keyStatus: voter.keyUsed && voter.disclosed ? 'used' : voter.keyStatus,
+    keyStatus:
+      voter.disclosed && (voter.keyUsed || (voter.hasVoted && voter.source !== 'poll')) ? 'used' : voter.keyStatus,
     createdAt: voter.createdAt,
     updatedAt: voter.updatedAt,
   };

@@ -17,9 +17,10 @@ CREATE OR REPLACE FUNCTION event_status(e voting_events, at bigint) RETURNS text
 -- The end of an event as a ballot is judged by it, or the rehearsal that it is of, and what the statements of a cast and a confirm ask the
 -- event's row besides: `endsOf` in src/voting-events/lifecycle.ts. Its tag was held against it when the caller read it.
 CREATE OR REPLACE FUNCTION event_ends(e voting_events) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
-  RETURN CASE WHEN e.rehearsal_since IS NULL THEN coalesce(e.ends_at, 0) || ' ' || coalesce(e.closed_at, 0)
-    ELSE 'rehearsal ' || e.rehearsal_number END || ' ' || left(e.type, 1) || left(e.voter_approval, 1)
-    || e.repeat_votes::int || e.require_voter_id::int;
+  -- Each value as text: `bigint || text` is not immutable, and the call would not become part of its statement.
+  RETURN CASE WHEN e.rehearsal_since IS NULL THEN coalesce(e.ends_at, 0)::text || ' ' || coalesce(e.closed_at, 0)::text
+    ELSE 'rehearsal ' || e.rehearsal_number::text END || ' ' || left(e.type, 1) || left(e.voter_approval, 1)
+    || e.repeat_votes::int::text || e.require_voter_id::int::text;
 
 -- When the result of a closed event becomes final, that of a rehearsal's round at once: from then on no ballot of it can be confirmed. Null where it has no end.
 CREATE OR REPLACE FUNCTION event_final_at(e voting_events) RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE

@@ -117,7 +117,7 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
       const came = { source: 'organizer', keyGeneration: 0, letters: null } as const;
       const standing = { groupId: null, weightMicro: UNIT, status: 'approved', ...came } as const;
       const tag = tagOfVoter(secrets, { ...deciding, ...standing });
-      const rest = [email, email, id, id, 1_000_000, 'approved', 'organizer', 'used', now, now, tag];
+      const rest = [email, email, id, id, 1_000_000, 'approved', 'organizer', 'sent', now, now, tag];
       return [eventId, deciding.id, deciding.name, ...rest];
     },
   });

@@ -424,21 +424,11 @@ export function expectedVerdict(world: World, asked: Asked): string {
   return NOT_OPEN[world.state] ?? (world.type === 'election' ? judgeVoter(world, asked) : judgeVisitor(world, asked));
 }
 
-/** What the roll of an election holds after requests: who has proven a key to an open event has used it. */
-export function expectedRoll(world: World, requests: readonly Asked[]): unknown[] {
-  if (world.type === 'poll') return [];
-  const open = NOT_OPEN[world.state] === undefined;
-  const reached = requests.filter(
-    ({ claim, definition }) => open && definition === 0 && claim !== 'answered' && claim !== 'running',
-  );
-  return world.people.map((one, index) => {
-    const asked = reached.find(({ person: own }) => own === index);
-    const admitted = one.status === 'approved' || (one.status === 'pending' && world.approval === 'automatic');
-    const used = asked !== undefined && isProven(world, asked) && admitted;
-    // The SQL function leaves the voter pending. The program approves, and writes the tag of the approved row.
-    return { id: `vtr_${index}`, status: one.status, key_status: used ? 'used' : one.keyStatus };
-  });
-}
+/** What the roll of an election holds after requests, as before: a cast approves none in SQL, and writes nothing of its voter. */
+export const expectedRoll = (world: World): unknown[] =>
+  world.type === 'poll'
+    ? []
+    : world.people.map((one, index) => ({ id: `vtr_${index}`, status: one.status, key_status: one.keyStatus }));
 
 /** What each ballot that was cast weighs, by who cast it. */
 export function expectedWeights(world: World, requests: readonly Asked[]): Record<string, number> {

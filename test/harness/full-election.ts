@@ -77,7 +77,7 @@ export class FullElection {
     const fill = (statement: string, ...values: unknown[]) => client.query(statement, [this.event.id, ...values]);
     await fill(`INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status, key_used, created_at, updated_at)
       SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), 'Voter ' || n, 'v' || n || '@example.org', 'v' || n || '@example.org', 'ID' || n, 'ID' || n,
-        1000000, 'approved', 'organizer', 'sent', true, 0, 0 FROM generate_series(1, ${voters}) AS n`);
+        1000000, 'approved', 'organizer', 'sent', n <= ${voters * 0.2} OR n > ${voters * 0.6}, 0, 0 FROM generate_series(1, ${voters}) AS n`);
     await fill(
       `INSERT INTO voter_keys SELECT $1, 'vtr_' || lpad(n::text, 8, '0'), sha256($2::bytea || convert_to('vtr_' || lpad(n::text, 8, '0') || chr(10) || '0', 'UTF8')), 0, false FROM generate_series(1, ${voters}) AS n`,
       hashSentKey(this.service.deps.secrets, { id: this.event.id, rehearsalSince: null }, KEY),

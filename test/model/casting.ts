@@ -113,7 +113,10 @@ function castElection({ body, event, now }: Context): Expected[] {
       },
     }));
   const done = ok(201, castResult(votes.length), (answer) => {
+    const proven = voter.usedKey;
     useKey(event, voter);
+    // Without a confirmed ballot it may be shown as sent.
+    Object.assign(voter, { usedKey: proven, perhapsUsed: true });
     event.pendings = event.pendings.filter((one) => one.voter !== voter);
     keep(event, codeOf(answer), now, votes, { voter, country: country(body) });
   });

@@ -77,7 +77,7 @@ describe('the status of a voter', () => {
     const election = await openElection(REGISTERED);
     const [first, second] = [await register(election), await register(election)];
     await keyOf(election, second);
-    await sql.query('SELECT use_keys(ARRAY[$1], ARRAY[$2])', [election.event.id, second.id]);
+    await sql.query('SELECT use_key($1, $2)', [election.event.id, second.id]);
     expect(await statusOf(election, second)).toBe('pending');
     const code = await codeOf(election, first, await keyOf(election, first));
     expect(await statusOf(election, first)).toBe('approved');
