@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
+import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { type DatabaseProxy, startDatabaseProxy } from '#test/harness/database-proxy.ts';
 import { finishEvent } from '#test/harness/elections.ts';
 import { checkoutUrlOf, decide, PROVIDERS, RETURN_URL, usePaidService } from '#test/harness/payments.ts';
@@ -185,6 +186,7 @@ async function play(plan: Plan): Promise<boolean> {
 async function endAll(events: readonly Shop[]): Promise<void> {
   for (let round = 0; round < 3; round += 1) {
     for (const event of events) await age(event);
+    await dropAllExpiredBallots(service.deps);
     await merchant.look(
       (await merchant.query('SELECT id FROM payment_attempts WHERE check_at IS NOT NULL')).rows.map(({ id }) => id),
     );
