@@ -40,22 +40,19 @@ DECLARE
   one record;
 BEGIN
   FOR one IN
-    SELECT format('SCHEMA %I', nspname) AS named FROM pg_namespace
-    WHERE nspname = 'graphile_worker' AND nspowner <> 'voting_owner'::regrole
-    UNION ALL
     -- A sequence of a column follows its table.
-    SELECT format('%s %s', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, c.oid::regclass)
+    SELECT format('%s %s', CASE c.relkind WHEN 'S' THEN 'SEQUENCE' WHEN 'v' THEN 'VIEW' ELSE 'TABLE' END, c.oid::regclass) AS named
     FROM pg_class c
-    WHERE c.relnamespace::regnamespace::text IN ('public', 'graphile_worker') AND c.relkind IN ('r', 'p', 'v', 'S')
+    WHERE c.relnamespace::regnamespace::text = 'public' AND c.relkind IN ('r', 'p', 'v', 'S')
       AND c.relowner <> 'voting_owner'::regrole
       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid AND d.deptype IN ('a', 'i', 'e'))
     UNION ALL
     SELECT format('ROUTINE %s', p.oid::regprocedure) FROM pg_proc p
-    WHERE p.pronamespace::regnamespace::text IN ('public', 'graphile_worker') AND p.proowner <> 'voting_owner'::regrole
+    WHERE p.pronamespace::regnamespace::text = 'public' AND p.proowner <> 'voting_owner'::regrole
       AND NOT EXISTS (SELECT FROM pg_depend d WHERE d.classid = 'pg_proc'::regclass AND d.objid = p.oid AND d.deptype = 'e')
     UNION ALL
     SELECT format('TYPE %s', t.oid::regtype) FROM pg_type t
-    WHERE t.typnamespace::regnamespace::text IN ('public', 'graphile_worker') AND t.typowner <> 'voting_owner'::regrole
+    WHERE t.typnamespace::regnamespace::text = 'public' AND t.typowner <> 'voting_owner'::regrole
       AND (t.typtype IN ('e', 'd') OR (t.typtype = 'c' AND (SELECT relkind FROM pg_class WHERE oid = t.typrelid) = 'c'))
   LOOP
     EXECUTE format('ALTER %s OWNER TO voting_owner', one.named);
@@ -64,19 +61,16 @@ END $$;
 
 -- The rights of the service, as soon as there are tables.
 DO $$
-DECLARE
-  one text;
 BEGIN
   IF to_regclass('public.voting_events') IS NULL THEN
     RAISE WARNING 'The roles are there. Now run `migrate` as voting_owner, then this file again: voting_app has no rights yet.';
     RETURN;
   END IF;
-  REVOKE ALL ON ALL TABLES IN SCHEMA public, graphile_worker FROM voting_app;
-  REVOKE ALL ON ALL SEQUENCES IN SCHEMA public, graphile_worker FROM voting_app;
-  GRANT USAGE ON SCHEMA public, graphile_worker TO voting_app;
+  REVOKE ALL ON ALL TABLES IN SCHEMA public FROM voting_app;
+  REVOKE ALL ON ALL SEQUENCES IN SCHEMA public FROM voting_app;
+  GRANT USAGE ON SCHEMA public TO voting_app;
   GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA public TO voting_app;
-  GRANT ALL ON ALL TABLES IN SCHEMA graphile_worker TO voting_app;
-  GRANT USAGE ON ALL SEQUENCES IN SCHEMA public, graphile_worker TO voting_app;
+  GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO voting_app;
   REVOKE UPDATE, DELETE ON log_leaves, log_configurations, log_tiles, log_checkpoints, credit_entries, audit_entries FROM voting_app;
   REVOKE UPDATE, DELETE ON ballot_blocks FROM voting_app;
   REVOKE UPDATE, DELETE ON service_log_leaves, service_log_tiles, service_checkpoints, service_cosignatures FROM voting_app;
@@ -86,18 +80,12 @@ BEGIN
   -- Dead rows of these would show who voted when: the service vacuums them when a result is final. Older servers leave that to
   -- the owner and to autovacuum.
   IF current_setting('server_version_num')::int >= 170000 THEN
-    EXECUTE 'GRANT MAINTAIN ON pending_ballots, waiting_participants, ballot_queue, participation, undisclosed_voters, undisclosed_ballots,
-      idempotency_keys, voters, voter_keys TO voting_app';
+    EXECUTE 'GRANT MAINTAIN ON pending_ballots, waiting_participants, ballot_queue, participation, undisclosed_voters, idempotency_keys,
+      voters, voter_keys TO voting_app';
   END IF;
   GRANT EXECUTE ON FUNCTION delete_event_rows(text, integer) TO voting_app;
   GRANT EXECUTE ON FUNCTION end_rehearsal(text, integer) TO voting_app;
   GRANT EXECUTE ON FUNCTION erase_from_trail(text, text[]) TO voting_app;
-  -- The tables of the queue let only their owner see rows, unless a policy says otherwise.
-  FOREACH one IN ARRAY ARRAY['_private_jobs', '_private_job_queues', '_private_tasks', '_private_known_crontabs'] LOOP
-    IF NOT EXISTS (SELECT FROM pg_policies WHERE schemaname = 'graphile_worker' AND tablename = one AND policyname = 'service') THEN
-      EXECUTE format('CREATE POLICY service ON graphile_worker.%I TO voting_app USING (true)', one);
-    END IF;
-  END LOOP;
 END $$;
 
 COMMIT;

@@ -707,9 +707,9 @@ CREATE INDEX "payment_refunds_owed" ON "payment_refunds" USING btree ("created_a
 CREATE INDEX "provider_events_received" ON "provider_events" USING btree ("received_at");
 CREATE INDEX "service_cosignatures_size" ON "service_cosignatures" USING btree ("size");
 CREATE INDEX "service_log_leaves_event" ON "service_log_leaves" USING btree ("event_tag","size");
-CREATE UNIQUE INDEX "voters_email" ON "voters" USING btree ("voting_event_id","email_key");
-CREATE UNIQUE INDEX "voters_voter_id" ON "voters" USING btree ("voting_event_id","voter_id_key");
-CREATE INDEX "voters_point" ON "voters" USING btree ("voting_event_id",md5(id) COLLATE "C") WHERE email IS NOT NULL AND deleted_at IS NULL;
+CREATE UNIQUE INDEX "voters_email" ON "voters" USING btree ("voting_event_id","email_key") WHERE email_key IS NOT NULL;
+CREATE UNIQUE INDEX "voters_voter_id" ON "voters" USING btree ("voting_event_id","voter_id_key") WHERE voter_id_key IS NOT NULL;
+CREATE INDEX "voters_point" ON "voters" USING btree ("voting_event_id",md5(id) COLLATE "C") WHERE voter_id_key IS NOT NULL AND email IS NOT NULL AND deleted_at IS NULL;
 CREATE INDEX "voters_to_confirm" ON "voters" USING btree ("confirm_by","voting_event_id") WHERE confirm_by IS NOT NULL;
 CREATE INDEX "voters_rehearsed" ON "voters" USING btree ("voting_event_id","id") WHERE before_rehearsal IS NOT NULL;
 CREATE INDEX "roll_sums_to_fold" ON "roll_sums" USING btree ("voting_event_id") WHERE id <> '';
@@ -763,8 +763,6 @@ CREATE TABLE ballot_queue (
   voter_id text,
   country_code text,
   submitted_at bigint,
-  -- Whether the public live count may show it: in a secret event at least five ballots become visible together.
-  released boolean NOT NULL DEFAULT false,
   -- When it is to be sealed, however few wait (completions 6.2).
   due_at bigint NOT NULL,
   -- The service did not write the row as it stands: it counts nowhere, until an operator drops it.
@@ -800,13 +798,6 @@ CREATE TABLE ballot_blocks (
   PRIMARY KEY (voting_event_id, first_leaf)
 );
 CREATE INDEX ballot_blocks_heads ON ballot_blocks USING gin (tag_heads) WITH (fastupdate = false);
-
--- ballots: sealed ballots of secret events that the public live count does not show yet. Five become visible together.
-CREATE TABLE undisclosed_ballots (
-  voting_event_id text NOT NULL REFERENCES voting_events (id) ON DELETE CASCADE,
-  leaf_index bigint NOT NULL,
-  PRIMARY KEY (voting_event_id, leaf_index)
-);
 
 -- ballots: how many confirmed ballots of an event its webhooks have heard of.
 CREATE TABLE ballot_announcements (
@@ -857,6 +848,13 @@ CREATE TABLE undisclosed_voters (
   PRIMARY KEY (voting_event_id, voter_id)
 );
 
+-- results: the ballots of a secret event that the public is shown, as they were at the last step of the disclosure. Sealed under the key of
+-- the event (src/results/disclosure.ts).
+CREATE TABLE public_snapshots (
+  voting_event_id text PRIMARY KEY REFERENCES voting_events (id) ON DELETE CASCADE,
+  sealed bytea NOT NULL
+);
+
 -- credits: why a balance changed. Rows are added and never changed. One reason counts once: `base`, the payment attempt, or the tag of the
 -- ballot's confirmation code.
 CREATE TABLE credit_entries (
@@ -878,6 +876,28 @@ CREATE TABLE webhook_holds (
   holder text NOT NULL,
   held_until bigint NOT NULL
 );
+
+-- jobs: the queue. A job that has used all its attempts stays until an operator looks at it.
+CREATE TABLE jobs (
+  id bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
+  name text NOT NULL,
+  -- Of two jobs with one key the later one replaces the earlier.
+  key text UNIQUE,
+  -- IDs only: a secret would stand here in the clear.
+  payload json NOT NULL,
+  -- Runs when nothing else of its group is due.
+  last boolean NOT NULL,
+  run_at bigint NOT NULL,
+  attempts integer NOT NULL DEFAULT 0,
+  max_attempts integer NOT NULL,
+  created_at bigint NOT NULL,
+  -- The runner that does it, and since when.
+  held_by text,
+  held_at bigint,
+  last_error text
+);
+CREATE INDEX jobs_due ON jobs (name, last, run_at, id) WHERE held_by IS NULL AND attempts < max_attempts;
+CREATE INDEX jobs_held ON jobs (held_by) WHERE held_by IS NOT NULL;
 
 -- jobs: runners that are alive. Every process writes down its own every few seconds, by the clock of the database.
 CREATE TABLE job_runners (
@@ -955,5 +975,4 @@ ALTER TABLE waiting_participants SET (autovacuum_vacuum_threshold = 0, autovacuu
 ALTER TABLE ballot_queue SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
 ALTER TABLE participation SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
 ALTER TABLE undisclosed_voters SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
-ALTER TABLE undisclosed_ballots SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);
 ALTER TABLE idempotency_keys SET (autovacuum_vacuum_threshold = 0, autovacuum_vacuum_scale_factor = 0.02);

@@ -7,7 +7,6 @@ import { within } from '#src/platform/within.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { posterWithInbox } from '#src/webhooks/own-inbox.ts';
-import { BallotPublisher } from '#src/webhooks/publish-ballots.ts';
 import { allJobs } from '#src/work.ts';
 
 /** What webhooks under way get to end; cut off ones are taken up by the next process. */
@@ -16,7 +15,6 @@ const SENDER_GRACE_MS = 3_000;
 interface Running {
   readonly worker: JobRunner;
   readonly sender: WebhookSender;
-  readonly ballotPublisher: BallotPublisher;
 }
 
 /** Jobs and webhooks of a process: begun, ended and begun again as it is asked for, one step at a time. */
@@ -35,6 +33,11 @@ export class BackgroundWork {
   /** Whether jobs make progress. */
   isWell(): boolean {
     return this.#running?.worker.isWell() === true;
+  }
+
+  /** A job was added to the queue. */
+  wake(): void {
+    this.#running?.worker.wake();
   }
 
   /** @throws what beginning throws */
@@ -70,14 +73,12 @@ export class BackgroundWork {
 
   async #begin(): Promise<void> {
     const deps = this.#deps;
-    const { mails, deletions, webhooks } = deps.jobDatabases;
-    const worker = await runJobs({ mails, deletions, other: deps.db }, deps.log, allJobs(deps), this.#recurring);
+    const { deletions, webhooks } = deps.jobDatabases;
+    const worker = await runJobs(deletions, deps.log, allJobs(deps), this.#recurring);
     const poster = posterWithInbox(createPoster(deps.config.webhookAllowPrivate), deps.ownInbox);
     const sender = new WebhookSender({ ...deps, db: webhooks }, poster);
     sender.start();
-    const ballotPublisher = new BallotPublisher(deps.db, deps.log);
-    ballotPublisher.start();
-    this.#running = { worker, sender, ballotPublisher };
+    this.#running = { worker, sender };
   }
 
   async #end(): Promise<void> {
@@ -86,7 +87,6 @@ export class BackgroundWork {
     await Promise.all([
       within(running?.worker.stop(), TIME_LIMITS.jobGraceMs + TIME_LIMITS.closeMs),
       within(running?.sender.stop(SENDER_GRACE_MS), TIME_LIMITS.shutdownGraceMs),
-      within(running?.ballotPublisher.stop(), TIME_LIMITS.closeMs),
     ]);
   }
 }

@@ -15,6 +15,10 @@ export interface Config {
   readonly baseUrl: string;
   /** Undefined in embedded mode: the database then lives in `dataDir`. */
   readonly databaseUrl: string | undefined;
+  /** A copy of the database that long reads go to; undefined where there is none. */
+  readonly databaseReadUrl: string | undefined;
+  /** The service starts with a synchronous standby alone, and its loss is an alarm. */
+  readonly requireStandby: boolean;
   readonly dataDir: string;
   /** Where the keys of secret events stand; undefined where they stand in the database, sealed under the secret key. */
   readonly ballotKeysDir: string | undefined;
@@ -107,14 +111,22 @@ const witnesses = z.string().transform((value, context): readonly WitnessPlace[]
   return z.NEVER;
 });
 
+const databaseUrl = z
+  .string()
+  .regex(/^postgres(ql)?:\/\//, 'must be an address such as postgres://user:password@host:5432/database');
+
 const environmentSchema = z.object({
   PORT: port.default(3000),
   HOST: z.string().min(1).optional(),
   BASE_URL: webUrl.optional(),
-  DATABASE_URL: z
-    .string()
-    .regex(/^postgres(ql)?:\/\//, 'must be an address such as postgres://user:password@host:5432/database')
+  DATABASE_URL: databaseUrl
+    .refine(
+      (value) => !/[?&]target_session_attrs=(?!any|read-write|primary)/.test(value),
+      'must lead to the server that takes writes: leave target_session_attrs out',
+    )
     .optional(),
+  DATABASE_READ_URL: databaseUrl.optional(),
+  DATABASE_REQUIRE_STANDBY: onOff.default(false),
   DATA_DIR: z.string().min(1).optional(),
   BALLOT_KEYS_DIR: z.string().min(1).optional(),
   BALLOT_KEYS_COPIES: z
@@ -215,6 +227,8 @@ export function readConfig(environment: Environment = process.env): Config {
   if (!embedded && settings.SECRET_KEY === undefined) {
     throw new ConfigError('SECRET_KEY must be set when DATABASE_URL is set (make one: openssl rand -base64 32)');
   }
+  if (embedded && settings.DATABASE_READ_URL !== undefined)
+    throw new ConfigError('DATABASE_READ_URL needs DATABASE_URL: the database that it leads to a copy of');
   const baseUrl = settings.BASE_URL ?? `http://localhost:${settings.PORT}`;
   const dataDir = resolveFolder(settings.DATA_DIR ?? path.join(PROJECT_ROOT, '.data'));
   return {
@@ -222,6 +236,8 @@ export function readConfig(environment: Environment = process.env): Config {
     host: settings.HOST ?? (embedded ? '127.0.0.1' : '0.0.0.0'),
     baseUrl,
     databaseUrl: settings.DATABASE_URL,
+    databaseReadUrl: settings.DATABASE_READ_URL,
+    requireStandby: settings.DATABASE_REQUIRE_STANDBY,
     dataDir,
     ...readKeyFolders(settings, dataDir, embedded),
     secretKeys: settings.SECRET_KEY ?? [],

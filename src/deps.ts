@@ -1,6 +1,7 @@
 import type { Authenticator } from '#src/accounts/authenticate.ts';
 import type { Plans } from '#src/accounts/plans.ts';
 import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import type { Acknowledged } from '#src/ballot-log/acknowledged.ts';
 import type { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import type { NoteSigner } from '#src/ballot-log/signed-note.ts';
 import type { BallotWriter } from '#src/ballots/repository.ts';
@@ -26,6 +27,7 @@ import type { EndRecorder } from '#src/voting-events/create-event.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { OwnInbox } from '#src/webhooks/own-inbox.ts';
+import type { BallotPublisher } from '#src/webhooks/publish-ballots.ts';
 import type { Config } from './config.ts';
 
 /** Everything that a request or job may use of the outside world. */
@@ -37,6 +39,8 @@ export interface Deps {
   readonly db: Database;
   /** Connections for searches, statistics and long lists: casts and confirms never wait for one of these. */
   readonly reads: Database;
+  /** The same where DATABASE_READ_URL names a copy of the database, `db` otherwise: for what a copy answers as well. */
+  readonly copy: Database;
   /** Connections of the jobs that must never wait for anything else's. */
   readonly jobDatabases: { readonly mails: Database; readonly deletions: Database; readonly webhooks: Database };
   /** The time of the database. */
@@ -69,6 +73,10 @@ export interface Deps {
   readonly logKey: NoteSigner;
   /** Remembers outside of the database what was signed last. */
   readonly checkpoints: CheckpointMemory;
+  /** What this process has confirmed, to miss it where SQL takes it. */
+  readonly acknowledged: Acknowledged;
+  /** Announces the ballots that this process confirms. */
+  readonly ballotPublisher: BallotPublisher;
   /** Signs the service's own log, and remembers its head. */
   readonly serviceLog: ServiceLogKey;
   readonly plans: Plans;

@@ -5,7 +5,13 @@ import {
   withdrawPaidCandidate,
 } from '#src/ballot-definition/register-candidate.ts';
 import { voidBallot } from '#src/ballot-log/void-ballot.ts';
-import { checkPaidVote, dropPaidVote, fulfilPaidVote, reversePaidVote } from '#src/ballots/pay-to-vote.ts';
+import {
+  checkPaidVote,
+  dropPaidVote,
+  findPaidVote,
+  fulfilPaidVote,
+  reversePaidVote,
+} from '#src/ballots/pay-to-vote.ts';
 import {
   fulfilCreditPurchase,
   requirePurchase,
@@ -15,6 +21,7 @@ import {
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts';
 import type { CheckoutDeps, PaymentDeps } from '#src/payments/payment-deps.ts';
+import { giveBack } from '#src/payments/refund-payment.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
 import type { Deps } from './deps.ts';
 import type { Fulfilments } from './payments/payment-deps.ts';
@@ -46,7 +53,14 @@ function fulfilments(deps: Deps): Fulfilments {
       firstStatus: 200,
       fulfil: (tx, attempt) => fulfilCreditPurchase(tx, deps, attempt),
       check: async (tx, attempt) => void (await requirePurchase(tx, deps, attempt)),
-      reverse: (tx, attempt) => reverseCreditPurchase(tx, attempt, voidBallot),
+      reverse: (tx, attempt) =>
+        reverseCreditPurchase(tx, attempt, async (votingEventId, codeTag, visitorId) => {
+          await voidBallot(tx, votingEventId, codeTag);
+          const paid = await findPaidVote(tx, deps.secrets, { votingEventId, visitorId, codeTag });
+          const paymentId = paid?.providerPaymentId;
+          if (paid !== undefined && paymentId != null)
+            await giveBack(tx, paid, paymentId, paid.providerReference ?? '');
+        }),
       drop: async () => undefined,
     },
   };

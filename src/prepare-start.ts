@@ -4,7 +4,15 @@ import { mkdir, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { checkIdentity, storeIdentity, withLogIdentity } from '#src/ballot-log/service-identity.ts';
 import type { Config } from '#src/config.ts';
-import { checkServer, type Finding, failed, lookAt, StartRefused, withConnection } from '#src/database/check-server.ts';
+import {
+  checkCopy,
+  checkServer,
+  type Finding,
+  failed,
+  lookAt,
+  StartRefused,
+  withConnection,
+} from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate, requireMigrated } from '#src/database/migrate.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
@@ -17,7 +25,10 @@ import { markFirst } from '#src/voting-events/key-places.ts';
  */
 export async function checkStart(config: Config, url: string, now: () => number): Promise<Finding[]> {
   try {
-    const server = await checkServer(url, now);
+    const server = await checkServer(url, now, config.requireStandby);
+    const { databaseReadUrl } = config;
+    if (databaseReadUrl !== undefined && !server.some(({ status }) => status === 'failed'))
+      server.push(await checkCopy(url, databaseReadUrl));
     const folders = await checkKeyFolders(config);
     if (server.some(({ status }) => status === 'failed')) return [...server, ...folders];
     // Also where the start is to migrate, and the schema number is not this build's yet.

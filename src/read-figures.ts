@@ -1,4 +1,5 @@
 import { readCloseDue } from '#src/ballot-log/due-repository.ts';
+import { countStandbys } from '#src/database/check-server.ts';
 import type { Database } from '#src/database/client.ts';
 import { countFailedJobs } from '#src/jobs/inspect.ts';
 import type { AnyJob } from '#src/jobs/queue.ts';
@@ -27,12 +28,12 @@ export async function readFigures(
       (SELECT count(*) FROM ballot_queue)::text AS ballots,
       (SELECT count(*) FROM voting_events WHERE alarm IS NOT NULL AND deleted_at IS NULL)::text AS alarms`);
   const { rows: due } = await db.$client.query<{ task: string; seconds: string }>(`
-    SELECT task_identifier AS task, extract(epoch FROM now() - min(run_at))::text AS seconds FROM graphile_worker.jobs
-    WHERE run_at <= now() AND locked_at IS NULL AND attempts < max_attempts GROUP BY 1`);
+    SELECT name AS task, ((now_ms() - min(run_at)) / 1000.0)::text AS seconds FROM jobs
+    WHERE run_at <= now_ms() AND held_by IS NULL AND attempts < max_attempts GROUP BY 1`);
   // A mail that is tried again is due later each time; since when it is asked for says how long its voter waits.
   const { rows: waiting } = await db.$client.query<{ seconds: string }>(
-    `SELECT coalesce(extract(epoch FROM now() - min(created_at)), 0)::text AS seconds FROM graphile_worker.jobs
-     WHERE task_identifier = ANY ($1) AND attempts < max_attempts`,
+    `SELECT coalesce((now_ms() - min(created_at)) / 1000.0, 0)::text AS seconds FROM jobs
+     WHERE name = ANY ($1) AND attempts < max_attempts`,
     [mails],
   );
   const [row] = rows;
@@ -48,6 +49,7 @@ export async function readFigures(
     unsealedBallots: Number(row?.ballots ?? 0),
     closeDueSeconds: (await readCloseDue(db)) / 1_000,
     logAlarms: Number(row?.alarms ?? 0),
+    standbys: await countStandbys(db.$client),
     witnessLagSeconds: new Map(
       [...(await readWitnessLag(db, witnesses))].map(([name, ms]) => [name, ms / 1_000] as const),
     ),

@@ -64,8 +64,14 @@ interface ApiFault {
 }
 
 /** What to do about it, where the answer alone does not say so. */
-function cureOf({ status, code, reason }: VotingServiceError): string | undefined {
+function cureOf({ status, code, reason, details }: VotingServiceError): string | undefined {
   if (status === 401) return 'Check VOTING_API_KEY, and that VOTING_API is the service that the key is of.';
+  if (reason === 'not_ready' && Array.isArray(details['missing']))
+    return details['missing']
+      .map((part: Readonly<Record<string, unknown>>) =>
+        [part['title'], part['message']].filter((words) => typeof words === 'string').join(': '),
+      )
+      .join(' ');
   if (code === 'insufficient_scope') return 'VOTING_API_KEY needs the scopes read and write.';
   if (code === 'not_found') return 'Check --event: the ID or code of an event that the account of VOTING_API_KEY sees.';
   if (reason === 'not_a_draft')

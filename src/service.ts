@@ -6,6 +6,7 @@ import { Authenticator } from '#src/accounts/authenticate.ts';
 import { readPlans } from '#src/accounts/plans.ts';
 import { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { giveOptions } from '#src/ballot-definition/create-candidate.ts';
+import { Acknowledged } from '#src/ballot-log/acknowledged.ts';
 import { createLogKey, openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import { isClosed } from '#src/ballot-log/find-close.ts';
@@ -19,7 +20,9 @@ import { connectDatabase, cutConnections } from '#src/database/client.ts';
 import { DatabaseClock } from '#src/database/database-clock.ts';
 import { Heartbeat } from '#src/database/heartbeat.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
+import { connectReads, waitingFor } from '#src/database/read-pool.ts';
 import { watchDurability } from '#src/database/watch-durability.ts';
+import { IN_RECOVERY } from '#src/database/writer.ts';
 import { IdempotencyStore } from '#src/http/idempotency.ts';
 import { Load } from '#src/http/load.ts';
 import { LoopWatch } from '#src/http/loop-watch.ts';
@@ -56,6 +59,7 @@ import { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { OwnInbox } from '#src/webhooks/own-inbox.ts';
+import { BallotPublisher } from '#src/webhooks/publish-ballots.ts';
 import { createApp } from './app.ts';
 import { BackgroundWork } from './background-work.ts';
 import type { Config } from './config.ts';
@@ -65,8 +69,8 @@ import { allJobs, recurringJobs } from './work.ts';
 
 const POOL_SIZE = 12;
 const READS_POOL_SIZE = 4;
-/** Beside one for each job of the group: one that listens for new jobs, and one that looks for them. */
-const JOB_CONNECTIONS = 2;
+/** Beside one for each job of the group: the queue is looked at and kept up by these. */
+const QUEUE_CONNECTIONS = 2;
 /** Requests never wait for what is written of deliveries, however many there are. */
 const WEBHOOK_POOL_SIZE = 4;
 /** For all accounts' orders, and as many for closes. What threads have counted is kept for the next question while they are idle. */
@@ -77,7 +81,9 @@ const PROCESS_ID_BYTES = 16;
 export function createDeps(config: Config, databaseUrl: string, log: Log, sandboxUrl?: string): Deps {
   const clock = new DatabaseClock();
   const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE });
-  const reads = connectDatabase({ url: databaseUrl, log, maxConnections: READS_POOL_SIZE });
+  const { databaseReadUrl: readUrl } = config;
+  const reads = connectReads({ url: databaseUrl, log, maxConnections: READS_POOL_SIZE }, readUrl);
+  const copy = readUrl === undefined ? db : reads;
   const jobPool = (maxConnections: number) =>
     connectDatabase({ url: databaseUrl, log, maxConnections, connectMs: TIME_LIMITS.databaseJobConnectMs });
   const plans = readPlans(config.plansFile);
@@ -103,6 +109,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   const { secretKeys, ballotKeysDir, ballotKeysCopies, dataDir } = config;
   const forThreads: CountThreadData = {
     databaseUrl,
+    readUrl,
     secretKeys,
     keySettings: { ballotKeysDir, ballotKeysCopies, dataDir },
     verifierKey: logKey.verifierKey,
@@ -115,15 +122,16 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     version: readVersion(),
     db,
     reads,
+    copy,
     jobDatabases: {
-      mails: jobPool(JOB_PLACES.mails + JOB_CONNECTIONS),
-      deletions: jobPool(JOB_PLACES.deletions + JOB_CONNECTIONS),
+      mails: jobPool(JOB_PLACES.mails),
+      deletions: jobPool(JOB_PLACES.deletions + QUEUE_CONNECTIONS),
       webhooks: jobPool(WEBHOOK_POOL_SIZE),
     },
     clock,
     processId,
     idempotency: new IdempotencyStore(db, secrets, processId),
-    load: new Load(() => db.$client.waitingCount + reads.$client.waitingCount),
+    load: new Load(() => waitingFor(db) + waitingFor(reads)),
     loopWatch: new LoopWatch(),
     leases,
     threads,
@@ -134,6 +142,8 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     ballotKeys,
     logKey,
     checkpoints,
+    acknowledged: new Acknowledged(),
+    ballotPublisher: new BallotPublisher(db),
     giveOptions: (tx, organizer) => giveOptions(tx, { ids, clock }, organizer),
     takeApprovalsBack: (tx, event) => takeApprovalsBack(tx, secrets, event),
     endRecorder: createEndRecorder({ ids, clock, secrets, definitions, logKey, checkpoints }),
@@ -144,10 +154,12 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     definitions,
     counting: new Counting({
       db,
+      copy,
       secrets,
       ballotKeys,
       definitions,
       logKey,
+      log,
       threads,
       closeThreads,
     }),
@@ -205,14 +217,22 @@ export async function closeDeps(deps: Deps): Promise<void> {
   await Promise.all(databases.map((db) => db.$client.end()));
 }
 
-async function checkDatabase(deps: Deps): Promise<Check> {
-  try {
-    await deps.db.$client.query('SELECT 1');
-    return 'ok';
-  } catch (fault) {
-    deps.log.warn({ fault: summariseFault(fault) }, 'the database does not answer');
+/** All who ask while the database is being asked get its answer: strangers ask as often as they like, and take one connection. */
+function shareCheck(deps: Deps): () => Promise<Check> {
+  let underWay: Promise<Check> | undefined;
+  const ask = async (): Promise<Check> => {
+    try {
+      const { rows } = await deps.db.$client.query<{ standby: boolean }>(IN_RECOVERY);
+      if (rows[0]?.standby === false) return 'ok';
+      deps.log.warn('the database is a standby now, and takes no writes');
+    } catch (fault) {
+      deps.log.warn({ fault: summariseFault(fault) }, 'the database does not answer');
+    } finally {
+      underWay = undefined;
+    }
     return 'failed';
-  }
+  };
+  return () => (underWay ??= ask());
 }
 
 /** Follows the database's clock, ends what waits for a silent database, and lets jobs rest while this machine's clock is wrong. */
@@ -256,8 +276,9 @@ export async function startService(
   await heartbeat.start();
   deps.load.start();
   let stopping = false;
+  const checkDatabase = shareCheck(deps);
   const readHealth = async (): Promise<Health> => {
-    const database = stopping || heartbeat.isSilent ? 'failed' : await checkDatabase(deps);
+    const database = stopping || heartbeat.isSilent ? 'failed' : await checkDatabase();
     return {
       uptimeMs: Math.round(performance.now() - startedAt),
       checks: {
@@ -320,6 +341,7 @@ export async function startService(
       },
       voting_event_changed: (id) => deps.events.forget(id),
       schema_number_changed: () => heartbeat.beatNow(),
+      job_added: () => work.wake(),
     },
     () => {
       deps.authenticator.forgetAll();
@@ -327,7 +349,7 @@ export async function startService(
     },
   );
   if (deps.config.worker) await work.start();
-  const durability = watchDurability(deps.db.$client, deps.log);
+  const durability = watchDurability(deps.db.$client, deps.log, deps.config.requireStandby);
   // Among several processes the first one serves the figures of all of them.
   if (cluster.isWorker) shareMetrics(metrics.registry);
   // In the background, one run after the other: no request waits for it.
@@ -343,6 +365,8 @@ export async function startService(
   const repeated = [
     repeat(() => exchangeRateLimits(deps.db.$client, rateLimiter), EXCHANGE_MS, 'rate limits were not shared'),
     repeat(() => deps.authenticator.flushLastUsed(), MINUTE_MS, 'last use of keys not written'),
+    repeat(() => deps.ballotPublisher.publish(), SECOND_MS, 'confirmed ballots were not announced yet'),
+    repeat(() => deps.acknowledged.look(deps), MINUTE_MS, 'confirmed ballots were not looked for'),
     repeat(() => deps.ballotKeys.tidy(), MINUTE_MS, 'keys of events not looked through'),
     repeat(() => deps.idempotency.freeOver(), SECOND_MS, 'claims of requests that are over were not looked for'),
   ];

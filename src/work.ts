@@ -24,7 +24,7 @@ import { sequenceServiceLog } from '#src/service-log/sequence-service-log.ts';
 import { leaveDeletedGroups } from '#src/voters/change-in-pages.ts';
 import { copyRollJob } from '#src/voters/copy-event.ts';
 import { removeDeletedVotersJob } from '#src/voters/delete-voter.ts';
-import { discloseAllVoters, discloseVoters, publishApprovedJob } from '#src/voters/disclose-voters.ts';
+import { publishApprovedJob } from '#src/voters/disclose-voters.ts';
 import { expireRegistrations } from '#src/voters/expire-registrations.ts';
 import { mailRegistrationJob } from '#src/voters/mail-registration.ts';
 import { listNotifiedVotersJob, mailNotifiedVoterJob } from '#src/voters/notify-voters.ts';
@@ -38,6 +38,7 @@ import { publishClosingJob } from '#src/voting-events/publish-closing.ts';
 import { publishStatusJob, publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { mailDisabledEndpointJob } from '#src/webhooks/failing-endpoint.ts';
 import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
+import { publishAllBallots } from '#src/webhooks/publish-ballots.ts';
 import type { Deps } from './deps.ts';
 import { paymentDeps } from './fulfilments.ts';
 import { foldAllRollFigures } from './results/read-stats.ts';
@@ -47,7 +48,7 @@ import { forgetOldImports } from './voters/import-roll.ts';
 export function sealDeps(deps: Deps): SealDeps {
   return {
     ...deps,
-    disclose: (eventId) => discloseVoters(deps.db, eventId),
+    disclose: (eventId) => deps.counting.disclosure.step(eventId),
     async countFinally(definition, roll) {
       return deps.counting.finalCount(definition, await readNow(deps.db), roll);
     },
@@ -105,7 +106,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       work: async () => checkLogs(deps, (await readNow(deps.db)) - 2 * HOUR_MS),
     },
     { name: 'check_all_logs', schedule: '37 2 * * *', work: () => checkLogs(deps, 0) },
-    { name: 'disclose_voters', schedule: '* * * * *', work: () => discloseAllVoters(deps) },
+    { name: 'disclose_voters', schedule: '* * * * *', work: () => deps.counting.disclosure.stepAll() },
     { name: 'drop_expired_ballots', schedule: '* * * * *', work: () => dropAllExpiredBallots(deps) },
     {
       name: 'forget_full_quotas',
@@ -143,6 +144,7 @@ export function recurringJobs(deps: Deps): RecurringJob[] {
       work: () => sweepPayments(paymentDeps(deps)),
     },
     { name: 'forget_provider_events', schedule: '43 3 * * *', work: () => forgetProviderEvents(paymentDeps(deps)) },
+    { name: 'announce_left_ballots', schedule: '* * * * *', work: () => publishAllBallots(deps.db) },
     { name: 'announce_timed_events', schedule: '* * * * *', work: () => publishTimedEvents(deps) },
     {
       name: 'forget_webhook_deliveries',

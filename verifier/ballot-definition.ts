@@ -15,6 +15,8 @@ export interface BallotPosition {
   readonly leftOut: number;
   /** A share that a winner must exceed; null where none is asked for. */
   readonly majority: Fields | null;
+  /** How many a ballot that answers chose at least: `minSelections`, or fewer where fewer candidates stood for a while. */
+  readonly least: number;
   /** The position as the configuration has it: bounds, scale and budgets. */
   readonly settings: Fields;
   /** In candidate order: by their sort order, then by ID. */
@@ -35,8 +37,14 @@ function leftOutScore(position: Fields): number {
   return withoutZero ? lowest : 0;
 }
 
-/** Reads positions and candidates from the configuration whose hash stands in the log. */
-export function readBallotDefinition({ v, positions, candidates }: Fields): BallotPosition[] {
+/**
+ * Reads positions and candidates from the configuration whose hash stands in the log.
+ * @param fewest the fewest candidates that ever stood for a position, by its ID
+ */
+export function readBallotDefinition(
+  { v, positions, candidates }: Fields,
+  fewest: ReadonlyMap<string, number> = new Map(),
+): BallotPosition[] {
   if (v !== 2) throw new Unbelievable('the configuration is of a version that this verifier does not know');
   const standing = listOf(candidates)
     .map(fieldsOf)
@@ -56,6 +64,7 @@ export function readBallotDefinition({ v, positions, candidates }: Fields): Ball
       rules: fieldsOf(position['rules']),
       leftOut: leftOutScore(position),
       majority: isFields(position['majorityRequired']) ? position['majorityRequired'] : null,
+      least: Math.min(numberOf(position['minSelections']), fewest.get(id) ?? Number.POSITIVE_INFINITY),
       settings: position,
       candidates: standing
         .filter((candidate) => listOf(candidate['positionIds']).includes(id))

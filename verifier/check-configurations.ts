@@ -1,5 +1,5 @@
 import { type Check, demand } from './checks.ts';
-import { type Fields, fieldsOf, isFields, listOf, sortedJson, textOf } from './json.ts';
+import { type Fields, fieldsOf, isFields, listOf, numberOf, sortedJson, textOf } from './json.ts';
 import { type SignedHead, Unbelievable } from './note.ts';
 import { sha256 } from './primitives.ts';
 import type { ReadLog } from './read-leaves.ts';
@@ -104,12 +104,23 @@ const cut = (words: readonly string[]): string =>
   );
 
 /** The configuration that the log has last, where all were served and are right; and the check that says so. */
-interface Configurations {
+export interface Configurations {
   readonly last: Fields | undefined;
+  /** The fewest candidates that stood for a position that asks for several choices, by its ID. */
+  readonly fewest: ReadonlyMap<string, number>;
   readonly check: Check;
 }
 
 const NAME = 'configurations';
+
+function noteFewest(parts: ReadonlyMap<string, Part>, fewest: Map<string, number>): void {
+  const standing = [...parts.values()].filter(({ value }) => value['status'] === 'approved');
+  for (const [id, { kind, value }] of parts) {
+    if (kind !== 'position' || numberOf(value['minSelections']) < 2) continue;
+    const now = standing.filter((candidate) => listOf(candidate.value['positionIds']).includes(id)).length;
+    fewest.set(id, Math.min(now, fewest.get(id) ?? now));
+  }
+}
 
 /**
  * Reads every configuration that the log commits to, and compares each with the one before: what ballots depend on is frozen
@@ -122,6 +133,7 @@ export async function checkConfigurations(
   earlier: SignedHead | undefined,
 ): Promise<Configurations> {
   const parts = new Map<string, Part>();
+  const fewest = new Map<string, number>();
   const [wrong, changed]: [string[], string[]] = [[], []];
   const served = readParts(read, base);
   let characters = 0;
@@ -148,11 +160,12 @@ export async function checkConfigurations(
       if (characters > MOST_CHARACTERS) throw new Unreadable('the configurations are too long for this verifier');
       const isOwn = sha256(text).toString('hex') === hash;
       demand(isOwn, `the configuration of leaf ${index} is not the one whose hash is in the log`);
+      noteFewest(parts, fewest);
     }
   } catch (fault) {
     const status = fault instanceof Unreadable ? 'left_out' : 'failed';
     if (!(fault instanceof Unreadable || fault instanceof Unbelievable)) throw fault;
-    return { last: undefined, check: { name: NAME, status, detail: fault.message } };
+    return { last: undefined, fewest, check: { name: NAME, status, detail: fault.message } };
   }
   const lists = Object.entries(LISTS).map(([kind, list]) => [
     list,
@@ -161,11 +174,11 @@ export async function checkConfigurations(
   const last = { ...eventOf(parts), ...Object.fromEntries(lists) };
   if (wrong.length > 0) {
     const detail = `what ballots depend on was changed after a ballot was confirmed: ${cut(wrong)}`;
-    return { last, check: { name: NAME, status: 'failed', detail } };
+    return { last, fewest, check: { name: NAME, status: 'failed', detail } };
   }
   const detail =
     changed.length === 0
       ? 'what ballots depend on is as it was at the opening'
       : `what ballots depend on is as it was at the first ballot. Changed: ${cut(changed)}`;
-  return { last, check: { name: NAME, status: 'verified', detail } };
+  return { last, fewest, check: { name: NAME, status: 'verified', detail } };
 }

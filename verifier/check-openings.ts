@@ -72,6 +72,7 @@ function nextIndexOf(page: Fields, before: number, last: number): number | undef
  * Opens every ballot of the log: each opening must match the commitment of its leaf, and each ballot is opened once. Void
  * ballots are opened and not counted. One page is held at a time.
  * @param configuration the last one of the log
+ * @param fewest the fewest candidates that ever stood for a position, by its ID
  * @returns undefined when the openings are not for this key
  */
 export async function checkOpenings(
@@ -79,6 +80,7 @@ export async function checkOpenings(
   base: string,
   log: ReadLog,
   configuration: Fields,
+  fewest: ReadonlyMap<string, number>,
   onProgress: (ballots: number) => void,
 ): Promise<OpenedLog | undefined> {
   let page = await readPage(read, base, 0);
@@ -86,7 +88,7 @@ export async function checkOpenings(
   const tieSeed = textOf(page['tieSeed']);
   if (log.open['seed'] !== sha256(Buffer.from(tieSeed, 'hex')).toString('hex'))
     throw new Unbelievable('the seed of the lot is not the one whose hash is in the log');
-  const definition = readBallotDefinition(configuration);
+  const definition = readBallotDefinition(configuration, fewest);
   const { close } = page;
   const { type, title } = configuration;
   if (type !== 'election' && type !== 'poll') throw new Unbelievable('the log is neither of an election nor of a poll');

@@ -15,10 +15,9 @@ export function brokenRule(position: BallotPosition, votes: readonly OpenedVote[
   return brokenCount(position, votes.length) ?? brokenMarks(position, votes);
 }
 
-function brokenCount({ settings, candidates }: BallotPosition, chosen: number): string | undefined {
+function brokenCount({ settings, candidates, least }: BallotPosition, chosen: number): string | undefined {
   // Without a limit of its own, as many as ever stood.
   const most = settings['maxSelections'] === null ? candidates.length : numberOf(settings['maxSelections']);
-  const least = numberOf(settings['minSelections']);
   if (chosen > most) return `${chosen} choices where at most ${most} are allowed`;
   return chosen < least ? `${chosen} choices where at least ${least} are asked for` : undefined;
 }

@@ -1,5 +1,5 @@
 import { type ClosedFigures, compareWithClose, openClose } from './check-close.ts';
-import { checkConfigurations } from './check-configurations.ts';
+import { type Configurations, checkConfigurations } from './check-configurations.ts';
 import { checkOpenings, type OpenedLog } from './check-openings.ts';
 import { compareAfterReversals, compareResults, compareTotals, notCompared, weightText } from './check-results.ts';
 import { checkWitnesses, type Inclusion, readInclusion, type WitnessDemand } from './check-witnesses.ts';
@@ -123,9 +123,9 @@ export async function verifyLog(options: VerifyOptions): Promise<VerificationRep
         async () => readHead(String(await readAgain()), logKey, options.event).size,
       );
     rollAfterOpening = readRollChanges(log, results);
-    const { last, check } = await checkConfigurations(options.read, base, log, earlier);
-    checks.list.push(check);
-    await checkContent(options, checks, base, log, results, last, head);
+    const configured = await checkConfigurations(options.read, base, log, earlier);
+    checks.list.push(configured.check);
+    await checkContent(options, checks, base, log, results, configured, head);
   } catch (fault) {
     // What this program cannot make sense of is wrong, too: an honest service does not send it.
     if (fault instanceof Unreadable) checks.leaveOut('reading', fault.message);
@@ -431,7 +431,7 @@ async function checkContent(
   base: string,
   log: ReadLog,
   results: Fields | undefined,
-  configuration: Fields | undefined,
+  { last: configuration, fewest }: Configurations,
   head: SignedHead,
 ): Promise<void> {
   const { read } = options;
@@ -448,7 +448,7 @@ async function checkContent(
   const opened = await checks.run<OpenedLog | undefined>(
     'openings',
     () =>
-      checkOpenings(read, base, log, configuration, (ballots) =>
+      checkOpenings(read, base, log, configuration, fewest, (ballots) =>
         options.onProgress?.('openings', ballots, log.ballots),
       ),
     (all) => (all === undefined ? '' : `${log.ballots} ballots opened, each with the content it is committed to`),

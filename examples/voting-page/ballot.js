@@ -33,6 +33,7 @@ function numbers({ id: positionId, votingMethod, ...position }, candidates, { sa
   const budget = credits?.available ?? position.quadraticBaseCreditBudget ?? position.cumulativePointBudget ?? 0;
   const max = isScore ? position.scoreMax : isQuadratic ? Math.floor(Math.sqrt(budget)) : budget;
   const min = isScore ? position.scoreMin : 0;
+  const start = min > 0 || max < 0 ? Math.trunc((min + max) / 2) : 0;
   const left = el('p', { className: 'left', role: 'status' });
   const inputs = candidates.map(({ id: own }) => {
     const value = saved.find(({ candidateId }) => candidateId === own)?.value ?? '';
@@ -46,8 +47,7 @@ function numbers({ id: positionId, votingMethod, ...position }, candidates, { sa
   const rows = candidates.map(({ name }, index) => {
     const input = inputs[index];
     const step = (by) => () => {
-      const value = input.value === '' ? (by > 0 ? Math.max(min, isScore ? min : 1) : max) : Number(input.value) + by;
-      input.value = Math.min(max, Math.max(min, value));
+      input.value = Math.min(max, Math.max(min, Number(input.value || start) + by));
       update();
     };
     input.addEventListener('input', update);
@@ -55,10 +55,10 @@ function numbers({ id: positionId, votingMethod, ...position }, candidates, { sa
     return el('div', { className: 'row' }, el('label', { htmlFor: input.id, textContent: name }), less, input, more);
   });
   update();
-  const entries = () => inputs.map(({ value }, index) => ({ candidateId: candidates[index].id, value }));
+  const entries = () => inputs.map(({ value }, at) => ({ candidateId: candidates[at].id, value: Number(value) }));
   // A score of 0 says something; no points, or no votes, are no entry.
-  const given = () => entries().filter(({ value }) => value !== '' && (isScore || Number(value) !== 0));
-  return [[...rows, left], () => given().map((entry) => ({ ...entry, value: Number(entry.value) }))];
+  const isGiven = ({ value }, at) => value !== 0 || (isScore && inputs[at].value !== '');
+  return [[...rows, left], () => entries().filter(isGiven)];
 }
 
 /** First, second, third choice, by buttons: dragging is closed to many. */
@@ -106,16 +106,16 @@ function ranking({ maxSelections }, candidates, { saved }) {
   return [[list, live], () => order.map((candidateId, index) => ({ candidateId, rank: index + 1 }))];
 }
 
-function hintOf({ votingMethod, minSelections, maxSelections, scoreMin, scoreMax, seats }, count) {
-  const bounds = minSelections > 1 ? `${minSelections} to ${maxSelections}` : `up to ${maxSelections}`;
-  const several = maxSelections < count || minSelections > 1 ? `Choose ${bounds}.` : 'Choose as many as you like.';
+function hintOf({ votingMethod: method, minSelections: least, maxSelections: most, scoreMin, scoreMax, seats }, count) {
+  const bounds = least === most ? most : least > 1 ? `${least} to ${most}` : `up to ${most}`;
+  const say = (free, limited) => (most < count || least > 1 ? limited : free);
   const hints = {
-    score: `Give each of them ${scoreMin} to ${scoreMax} points.`,
-    cumulative: 'Share your points out as you like.',
-    quadratic: 'Each vote costs its square: 1 vote costs 1 credit, 2 cost 4, 3 cost 9.',
-    ranked_choice: 'Rank whom you like best first. You need not rank all.',
+    score: `Give ${say('each', bounds)} of them ${scoreMin} to ${scoreMax} points. One left empty counts 0.`,
+    cumulative: `Share your points out as you like.${say('', ` Give points to ${bounds}.`)}`,
+    quadratic: `Each vote costs its square: 1 vote costs 1 credit, 2 cost 4, 3 cost 9.${say('', ` Vote for ${bounds}.`)}`,
+    ranked_choice: `Rank whom you like best first. ${say('You need not rank all.', `Rank ${bounds}.`)}`,
   };
-  const hint = hints[votingMethod] ?? (maxSelections === 1 ? 'Choose one.' : several);
+  const hint = hints[method] ?? (most === 1 ? 'Choose one.' : say('Choose as many as you like.', `Choose ${bounds}.`));
   return seats > 1 ? `${hint} ${seats} will be elected.` : hint;
 }
 
@@ -139,7 +139,7 @@ export function question(position, candidates, { shop, ...given }) {
     element,
     read: () => read().map((entry) => ({ positionId: id, ...entry })),
     fail: (text) => {
-      wrong.textContent = text;
+      wrong.textContent = text.replace(`position ${id}`, () => `"${title}"`);
     },
   };
 }

@@ -71,11 +71,11 @@ function fail(text, issues = []) {
   for (const { field, message } of issues) {
     const [, index, part] = /^votes\[(\d+)\]\.(\w+)/.exec(field) ?? [];
     const { positionId, candidateId } = memory.votes[index] ?? {};
-    const asked = questions.find(({ position }) => position.id === positionId);
+    const asked = questions.find(({ position: { id } }) => id === positionId || message.includes(id));
     const input = asked ? find(`${positionId}-${candidateId}`) : find('identity').elements.namedItem(field);
     if (asked) {
       const name = asked.candidates.find(({ id }) => id === candidateId)?.name;
-      asked.fail(`${part === 'positionId' ? 'This question' : `${name}:`} ${message}.`);
+      asked.fail(`${part && part !== 'positionId' ? `${name}:` : 'This question'} ${message}.`);
     } else if (input && !find('who').hidden) {
       input.closest('label').append(el('span', { className: 'wrong', id: `wrong-${field}`, textContent: message }));
       input.setAttribute('aria-describedby', `wrong-${field}`);

@@ -20,6 +20,8 @@ export interface BallotPosition extends Position {
   readonly allCandidates: readonly Candidate[];
   /** Resolved: as many as there are candidates where the organizer set no bound. */
   readonly selectionLimit: number;
+  /** `minSelections`, or all candidates where fewer stand since one withdrew: the bound is frozen, and people must be able to vote. */
+  readonly selectionFloor: number;
 }
 
 /** Everything that a ballot is judged by, read at one moment and never changed afterwards: a change makes a new version. */
@@ -59,6 +61,7 @@ export function assembleBallotDefinition(
       everCandidates,
       allCandidates,
       selectionLimit: position.maxSelections ?? Math.max(1, candidates.length),
+      selectionFloor: Math.min(position.minSelections, candidates.length),
     };
   });
   return {
@@ -133,7 +136,10 @@ export class BallotDefinitionCache {
     const event = await holdEvent(tx, eventId);
     if (event === undefined) return undefined;
     const kept = this.#definitions.get(eventId);
-    return kept?.event.definitionVersion === event.definitionVersion ? kept : readBallotDefinition(tx, event);
+    // What no ballot depends on changes without a new version: the event is the row that is held, whatever was kept of it.
+    return kept?.event.definitionVersion === event.definitionVersion
+      ? { ...kept, event }
+      : readBallotDefinition(tx, event);
   }
 
   async #load(eventId: string): Promise<BallotDefinition | undefined> {

@@ -20,7 +20,7 @@ function viewBallotPosition(position: BallotPosition, groups: ReadonlyMap<string
     votingMethod: position.votingMethod,
     group: position.groupId === null ? null : (groups.get(position.groupId) ?? null),
     seats: position.seats,
-    minSelections: position.minSelections,
+    minSelections: position.selectionFloor,
     maxSelections: position.selectionLimit,
     ...(position.votingMethod === 'score' ? { scoreMin: position.scoreMin, scoreMax: position.scoreMax } : {}),
     ...(position.votingMethod === 'cumulative' ? { cumulativePointBudget: position.cumulativePointBudget } : {}),
@@ -188,6 +188,10 @@ export const ballotQuery = z.strictObject({
   seed: seedField().optional().describe('The same seed gives the same order of candidates.'),
 });
 
+/** Candidates, counted for each of their positions, above which a ballot is put together in turns. */
+const LONG_BALLOT = 1_000;
+const isLong = ({ positions }: BallotDefinition): boolean =>
+  positions.reduce((sum, { candidates }) => sum + candidates.length, 0) > LONG_BALLOT;
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
 /**
@@ -201,11 +205,22 @@ export class BallotCache {
   /** Gone with their definitions. */
   readonly #texts = new WeakMap<BallotDefinition, BallotText>();
 
-  /** The ballot of a definition as an answer (contract, "Ballot"; completions 4.2). @param seed keeps a shuffled order stable */
-  async take(definition: BallotDefinition, seed: string | undefined): Promise<CachedJson> {
+  /**
+   * The ballot of a definition as an answer (contract, "Ballot"; completions 4.2).
+   * @param seed keeps a shuffled order stable
+   * @param enter waited for before a long ballot is put together
+   */
+  async take(
+    definition: BallotDefinition,
+    seed: string | undefined,
+    enter: () => Promise<unknown>,
+  ): Promise<CachedJson> {
     const { id, definitionVersion, candidateOrder } = definition.event;
     const order = candidateOrder === 'shuffled' ? pickOrder(seed, id) : undefined;
-    if (order !== undefined && seed === undefined) return CachedJson.of(this.#textOf(definition).write(order));
+    if (order !== undefined && seed === undefined) {
+      if (isLong(definition)) await enter();
+      return CachedJson.of(this.#textOf(definition).write(order));
+    }
     const name = `${id} ${definitionVersion} ${order ?? 'fixed'}`;
     const kept = this.#kept.get(name);
     if (kept !== undefined) {
@@ -214,7 +229,9 @@ export class BallotCache {
       this.#kept.set(name, kept);
       return kept;
     }
-    return this.#making.get(name) ?? this.#make(name, definition, order);
+    if (!this.#making.has(name) && isLong(definition)) await enter();
+    // Another request may have had it made meanwhile.
+    return this.#kept.get(name) ?? this.#making.get(name) ?? this.#make(name, definition, order);
   }
 
   #textOf(definition: BallotDefinition): BallotText {

@@ -1,9 +1,9 @@
 import { Hono } from 'hono';
 import { atOneMoment } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { created, list, ok, queued } from '#src/http/answer.ts';
+import { created, list, ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
-import { answersBulkChange, answersCreated, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
+import { answersBulkChange } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -25,7 +25,7 @@ import { candidateIssues, changedLinks, judgeCandidateParts } from './candidate-
 import { deleteCandidates, rejectCandidates } from './change-candidates.ts';
 import { createCandidate } from './create-candidate.ts';
 import { queueDeletion } from './delete-rows.ts';
-import { listing, reading } from './part-operations.ts';
+import { changing, creating, deleting, listing, reading } from './part-operations.ts';
 import { findCandidate, listCandidates, listCandidatesByIds } from './repository.ts';
 import type { Candidate } from './types.ts';
 import { changeCandidate } from './update-candidate.ts';
@@ -61,13 +61,7 @@ export function candidateRouter(deps: Deps): Hono<Env> {
     );
   });
   router.on(
-    ...operation({
-      operationId: 'createCandidate',
-      summary: 'Create a candidate',
-      method: 'POST',
-      path: '/',
-      scope: 'write',
-      answers: answersCreated(candidateView, 'The new candidate.'),
+    ...creating('Candidate', candidateView, {
       refusals: ['results_final', 'plan_limit'],
       example: { name: 'Greta Lind', positionIds: [EXAMPLE.position] },
     }),
@@ -105,15 +99,10 @@ export function candidateRouter(deps: Deps): Hono<Env> {
     answer(c, ok(viewCandidate(c.get('target').row))),
   );
   router.on(
-    ...operation({
-      operationId: 'updateCandidate',
-      summary: 'Change a candidate, or approve, reject or withdraw it',
-      method: 'PATCH',
-      path: '/:id',
-      scope: 'write',
-      answers: answersOne(candidateView, 'The candidate as it is now.'),
+    ...changing('Candidate', candidateView, {
       refusals: ['event_has_ballots', 'results_final', 'plan_limit'],
       example: { description: 'Reads two books a week.' },
+      summary: 'Change a candidate, or approve, reject or withdraw it',
     }),
     candidate,
     changeBody,
@@ -122,22 +111,8 @@ export function candidateRouter(deps: Deps): Hono<Env> {
         ok(viewCandidate(await changeCandidate(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')))),
       ),
   );
-  router.on(
-    ...operation({
-      operationId: 'deleteCandidate',
-      summary: 'Queue the deletion of a candidate',
-      method: 'DELETE',
-      path: '/:id',
-      scope: 'write',
-      answers: answersQueued('The candidate disappears within seconds.'),
-      refusals: ['event_has_ballots', 'results_final'],
-    }),
-    candidate,
-    (c) =>
-      change(c, async (tx) => {
-        await queueDeletion(tx, deps, c.get('target'), 'candidates', c.get('target').row.id);
-        return queued(c.get('target').row.id);
-      }),
+  router.on(...deleting('Candidate', ['event_has_ballots', 'results_final']), candidate, (c) =>
+    change(c, (tx) => queueDeletion(tx, deps, c.get('target'), 'candidates', c.get('target').row.id)),
   );
   return router;
 }

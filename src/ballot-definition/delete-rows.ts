@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Database, Transaction } from '#src/database/client.ts';
+import { queued } from '#src/http/answer.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { notFound } from '#src/platform/errors.ts';
@@ -62,7 +63,7 @@ export async function queueDeletion(
   organizer: Organizer,
   kind: 'positions' | 'candidates' | 'groups',
   id: string,
-): Promise<void> {
+): Promise<ReturnType<typeof queued>> {
   const eventId = organizer.event.id;
   const about = { accountId: organizer.event.accountId, votingEventId: eventId };
   const event = await lockForChange(tx, eventId);
@@ -93,6 +94,7 @@ export async function queueDeletion(
       ? ({ type: 'candidate.deleted', data: viewDeleted(row) } as const)
       : undefined;
   await recordBallotChange(tx, deps, organizer, `${kind.slice(0, -1)}.deleted`, id, {}, told);
+  return queued(id);
 }
 
 /** What a position asks for, or a registration was paid for, cannot go. @throws ApiError 409 */

@@ -3,21 +3,19 @@ import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/changes.ts';
 import { type Transaction, violatedConstraint } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { created, list, ok, queued } from '#src/http/answer.ts';
+import { created, list, ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
-import { answersCreated, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
-import { operation } from '#src/http/operation.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { answer } from '#src/http/send.ts';
+import { answer, costly } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { changedFields, guardChange, lockForChange, touchBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { queueDeletion } from './delete-rows.ts';
 import { createGroupBody, groupView, nameKeyOf, searchQuery, updateGroupBody, viewGroup } from './group.ts';
-import { listing, reading } from './part-operations.ts';
+import { changing, creating, deleting, listing, reading } from './part-operations.ts';
 import { type BallotChangeDeps, recordBallotChange, requireRoom, sentOnly } from './record-ballot-change.ts';
 import { findGroup, insertGroup, listGroups, updateGroup } from './repository.ts';
 import type { Group } from './types.ts';
@@ -85,20 +83,13 @@ export function groupRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const group = loadRow(deps, findGroup);
   const router = new Hono<Env>();
-  router.on(...listing('Group', groupView, searchQuery), event, async (c) =>
-    answer(c, list((await listGroups(deps.db, c.get('target').event.id, c.get('query').search)).map(viewGroup))),
+  router.on(...listing('Group', groupView, searchQuery), event, (c) =>
+    costly(c, c.get('caller').accountId, async () =>
+      list((await listGroups(deps.reads, c.get('target').event.id, c.get('query').search)).map(viewGroup)),
+    ),
   );
   router.on(
-    ...operation({
-      operationId: 'createGroup',
-      summary: 'Create a group',
-      method: 'POST',
-      path: '/',
-      scope: 'write',
-      answers: answersCreated(groupView, 'The new group.'),
-      refusals: ['name_in_use', 'plan_limit'],
-      example: { name: 'North' },
-    }),
+    ...creating('Group', groupView, { refusals: ['name_in_use', 'plan_limit'], example: { name: 'North' } }),
     event,
     takeIdempotencyKey(),
     body(createGroupBody),
@@ -106,13 +97,7 @@ export function groupRouter(deps: Deps): Hono<Env> {
   );
   router.on(...reading('Group', groupView), group, async (c) => answer(c, ok(viewGroup(c.get('target').row))));
   router.on(
-    ...operation({
-      operationId: 'updateGroup',
-      summary: 'Change a group',
-      method: 'PATCH',
-      path: '/:id',
-      scope: 'write',
-      answers: answersOne(groupView, 'The group as it is now.'),
+    ...changing('Group', groupView, {
       refusals: ['name_in_use', 'results_final'],
       example: { description: 'North of the river.' },
     }),
@@ -123,22 +108,8 @@ export function groupRouter(deps: Deps): Hono<Env> {
         ok(viewGroup(await changeGroup(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')))),
       ),
   );
-  router.on(
-    ...operation({
-      operationId: 'deleteGroup',
-      summary: 'Queue the deletion of a group',
-      method: 'DELETE',
-      path: '/:id',
-      scope: 'write',
-      answers: answersQueued('The group disappears within seconds.'),
-      refusals: ['event_has_ballots', 'results_final', 'group_in_use'],
-    }),
-    group,
-    (c) =>
-      change(c, async (tx) => {
-        await queueDeletion(tx, deps, c.get('target'), 'groups', c.get('target').row.id);
-        return queued(c.get('target').row.id);
-      }),
+  router.on(...deleting('Group', ['event_has_ballots', 'results_final', 'group_in_use']), group, (c) =>
+    change(c, (tx) => queueDeletion(tx, deps, c.get('target'), 'groups', c.get('target').row.id)),
   );
   return router;
 }

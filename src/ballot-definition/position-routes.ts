@@ -1,17 +1,15 @@
 import { Hono } from 'hono';
 import type { Deps } from '#src/deps.ts';
-import { created, list, ok, queued } from '#src/http/answer.ts';
+import { created, list, ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
-import { answersCreated, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
-import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { answer } from '#src/http/send.ts';
+import { answer, costly } from '#src/http/send.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { createPosition } from './create-position.ts';
 import { queueDeletion } from './delete-rows.ts';
-import { listing, reading } from './part-operations.ts';
+import { changing, creating, deleting, listing, reading } from './part-operations.ts';
 import { createPositionBody, listPositionsQuery, positionView, updatePositionBody, viewPosition } from './position.ts';
 import { judgePositionParts } from './position-issues.ts';
 import { countStanding, findPosition, listPositions } from './repository.ts';
@@ -30,19 +28,16 @@ export function positionRouter(deps: Deps): Hono<Env> {
     judgeChangeParts(deps, target, sent, isFaulty),
   );
   const router = new Hono<Env>();
-  router.on(...listing('Position', positionView, listPositionsQuery), event, async (c) => {
-    const rows = await listPositions(deps.db, c.get('target').event.id, c.get('query'));
-    const standing = await countStanding(deps.db, c.get('target').event.id);
-    return answer(c, list(rows.map((row) => viewPosition(row, standing))));
-  });
+  router.on(...listing('Position', positionView, listPositionsQuery), event, (c) =>
+    costly(c, c.get('caller').accountId, async () => {
+      const { id } = c.get('target').event;
+      const rows = await listPositions(deps.reads, id, c.get('query'));
+      const standing = await countStanding(deps.reads, id);
+      return list(rows.map((row) => viewPosition(row, standing)));
+    }),
+  );
   router.on(
-    ...operation({
-      operationId: 'createPosition',
-      summary: 'Create a position',
-      method: 'POST',
-      path: '/',
-      scope: 'write',
-      answers: answersCreated(positionView, 'The new position.'),
+    ...creating('Position', positionView, {
       refusals: ['event_has_ballots', 'results_final', 'plan_limit', 'plan_feature'],
       example: { title: 'Chair', votingMethod: 'plurality' },
     }),
@@ -56,13 +51,7 @@ export function positionRouter(deps: Deps): Hono<Env> {
     answer(c, ok(await view(c.get('target').row, deps.db))),
   );
   router.on(
-    ...operation({
-      operationId: 'updatePosition',
-      summary: 'Change a position',
-      method: 'PATCH',
-      path: '/:id',
-      scope: 'write',
-      answers: answersOne(positionView, 'The position as it is now.'),
+    ...changing('Position', positionView, {
       refusals: ['event_has_ballots', 'results_final', 'plan_feature'],
       example: { title: 'Chair of the board', tieBreak: 'lot' },
     }),
@@ -73,22 +62,8 @@ export function positionRouter(deps: Deps): Hono<Env> {
         ok(await view(await changePosition(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')), tx)),
       ),
   );
-  router.on(
-    ...operation({
-      operationId: 'deletePosition',
-      summary: 'Queue the deletion of a position',
-      method: 'DELETE',
-      path: '/:id',
-      scope: 'write',
-      answers: answersQueued('The position disappears within seconds.'),
-      refusals: ['event_has_ballots', 'results_final'],
-    }),
-    position,
-    (c) =>
-      change(c, async (tx) => {
-        await queueDeletion(tx, deps, c.get('target'), 'positions', c.get('target').row.id);
-        return queued(c.get('target').row.id);
-      }),
+  router.on(...deleting('Position', ['event_has_ballots', 'results_final']), position, (c) =>
+    change(c, (tx) => queueDeletion(tx, deps, c.get('target'), 'positions', c.get('target').row.id)),
   );
   return router;
 }

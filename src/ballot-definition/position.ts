@@ -86,7 +86,11 @@ const positionFields = z.object({
   groupId: idField().nullable().describe('Opens the position to the voters of one group alone.'),
   sortOrder: sortOrderField(),
   seats: z.int().min(1).max(50).describe('How many candidates win.'),
-  minSelections: z.int().min(0).max(1_000).describe('How many candidates a ballot must mark at least.'),
+  minSelections: z
+    .int()
+    .min(0)
+    .max(1_000)
+    .describe('How many candidates a ballot must mark at least; all of them where fewer stand since one withdrew.'),
   maxSelections: z.int().min(1).max(1_000).nullable().describe('How many it may mark; null: all of them.'),
   scoreMin: z
     .int()

@@ -14,6 +14,7 @@ import { requirePlan } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { markRehearsal } from '#src/http/rehearsal.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
+import { inTurn } from '#src/http/request-life.ts';
 import { answer } from '#src/http/send.ts';
 import { providerKind } from '#src/payment-providers/registered.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
@@ -106,7 +107,11 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
       query: ballotQuery,
     }),
     withBallotDefinition,
-    async (c) => answer(c, kept(await ballots.take(c.get('target').definition, c.get('query').seed))),
+    async (c) => {
+      const [life, { definition }] = [c.get('life'), c.get('target')];
+      const enter = () => life.rest(life.take(deps.leases.ballots, definition.event.accountId));
+      return answer(c, kept(await ballots.take(definition, c.get('query').seed, enter)));
+    },
   );
   router.on(
     ...operation({
@@ -156,8 +161,8 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
         }
         const { returnUrl, cancelUrl, ...registration } = body;
         const price = target.event.payToRegisterCandidate;
-        if (price === null) return register(target, registration, claim);
-        await inTransaction(deps.db, (tx) => checkRegistration(tx, target.event.id, registration));
+        if (price === null) return inTurn(c, () => register(target, registration, claim));
+        await inTurn(c, () => inTransaction(deps.db, (tx) => checkRegistration(tx, target.event.id, registration)));
         return checkout.start({ caller: target, price, registration, returnUrl, cancelUrl }, claim);
       }),
   );

@@ -141,7 +141,10 @@ export async function topUpIssues(
     const fault = await pricing.fault(executor, event, { amountMinor, currency: topUp.currency });
     if (fault === undefined) continue;
     const path = `quadraticTopUp${{ business: '', currency: '.currency', amount: `.${field}` }[fault.about]}`;
-    issues.set(path, { field: path, message: fault.message });
+    // The field is a number of credits there, and the bound is on what they cost.
+    const isCost = fault.about === 'amount' && topUp.pricingModel === 'ratio';
+    const message = isCost ? `makes a price of ${amountMinor}, which ${fault.message}` : fault.message;
+    issues.set(path, { field: path, message });
   }
   return [...issues.values()];
 }

@@ -5,17 +5,17 @@ import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
-import { answersCreated, answersNothing, answersOne } from '#src/http/answer-shapes.ts';
+import { answersNothing } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { answer } from '#src/http/send.ts';
+import { answer, costly } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
 import { changedFields, lockForChange, touchBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { searchQuery } from './group.ts';
-import { listing, reading } from './part-operations.ts';
+import { changing, creating, listing, reading } from './part-operations.ts';
 import { type BallotChangeDeps, recordBallotChange, requireRoom, sentOnly } from './record-ballot-change.ts';
 import { deleteSponsor, findSponsor, insertSponsor, listSponsors, updateSponsor } from './repository.ts';
 import { createSponsorBody, sponsorView, updateSponsorBody, viewSponsor } from './sponsor.ts';
@@ -84,17 +84,13 @@ export function sponsorRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const sponsor = loadRow(deps, findSponsor);
   const router = new Hono<Env>();
-  router.on(...listing('Sponsor', sponsorView, searchQuery), event, async (c) =>
-    answer(c, list((await listSponsors(deps.db, c.get('target').event.id, c.get('query').search)).map(viewSponsor))),
+  router.on(...listing('Sponsor', sponsorView, searchQuery), event, (c) =>
+    costly(c, c.get('caller').accountId, async () =>
+      list((await listSponsors(deps.reads, c.get('target').event.id, c.get('query').search)).map(viewSponsor)),
+    ),
   );
   router.on(
-    ...operation({
-      operationId: 'createSponsor',
-      summary: 'Create a sponsor',
-      method: 'POST',
-      path: '/',
-      scope: 'write',
-      answers: answersCreated(sponsorView, 'The new sponsor.'),
+    ...creating('Sponsor', sponsorView, {
       refusals: ['plan_limit'],
       example: { name: 'The corner bookshop', websiteUrl: 'https://bookshop.example/', tier: 'gold' },
     }),
@@ -105,15 +101,7 @@ export function sponsorRouter(deps: Deps): Hono<Env> {
   );
   router.on(...reading('Sponsor', sponsorView), sponsor, async (c) => answer(c, ok(viewSponsor(c.get('target').row))));
   router.on(
-    ...operation({
-      operationId: 'updateSponsor',
-      summary: 'Change a sponsor',
-      method: 'PATCH',
-      path: '/:id',
-      scope: 'write',
-      answers: answersOne(sponsorView, 'The sponsor as it is now.'),
-      example: { tier: 'silver' },
-    }),
+    ...changing('Sponsor', sponsorView, { example: { tier: 'silver' } }),
     sponsor,
     body(updateSponsorBody),
     (c) =>

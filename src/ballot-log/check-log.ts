@@ -17,25 +17,19 @@ import { listInviteRows } from '#src/voting-events/invite.ts';
 import { clearDispute, findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { findTileRow, findUnaccounted, raiseAlarm } from './check-repository.ts';
-import { openCheckpoint, parseCheckpointBody } from './checkpoint.ts';
-import type { CheckpointMemory, Remembered } from './checkpoint-memory.ts';
+import { parseCheckpointBody } from './checkpoint.ts';
+import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { listLogs } from './due-repository.ts';
-import { findOpenedClose, isClosed } from './find-close.ts';
+import { findOpenedClose, isClosed, isSignedHead } from './find-close.ts';
 import { differsFromLog } from './frozen.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { openSeed } from './lot.ts';
 import { CompactRange, equalHashes, hashLeaf } from './merkle-tree.ts';
 import { readEnd } from './record-configuration.ts';
-import {
-  findHead,
-  findLastCheckpoint,
-  type LogHead,
-  listCheckpoints,
-  readLeaves,
-  type StoredCheckpoint,
-} from './repository.ts';
+import { findHead, findLastCheckpoint, type LogHead, listCheckpoints, readLeaves } from './repository.ts';
+import { goesOnFrom } from './require-undisputed.ts';
 import { hasForgedBallots } from './set-back.ts';
-import { NoteRefused, type NoteVerifier } from './signed-note.ts';
+import type { NoteVerifier } from './signed-note.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 
 export interface CheckDeps {
@@ -269,35 +263,25 @@ async function checkTiles(
 
 /**
  * Compares the head as it stands now with its signature and with what was signed last. The log may have grown since the check
- * began: head and checkpoint are read at one moment, and the witness, which hears of a signature after its commit, before them.
+ * began: event, head and checkpoint are read at one moment, and the witness, which hears of a signature after its commit, before them.
  */
 async function checkSigned(deps: CheckDeps, eventId: string): Promise<string | undefined> {
   const remembered = await deps.checkpoints.recall(eventId);
-  const { head, last } = await atOneMoment(deps.db, async (tx) => ({
-    head: await findHead(tx, eventId),
-    last: await findLastCheckpoint(tx, eventId),
-  }));
-  // The event was deleted meanwhile.
-  if (head === undefined) return undefined;
-  return checkSignature(deps, head, last) ?? checkWitness(deps, eventId, head, remembered);
-}
-
-/** Older checkpoints may have been signed by a key that was replaced; the one that is served must bear the present one's. */
-function checkSignature(
-  deps: CheckDeps,
-  { frontier, confirmed }: LogHead,
-  last: StoredCheckpoint | undefined,
-): string | undefined {
-  if (last?.size !== frontier.size) return `nothing was signed at ${frontier.size} leaves`;
-  try {
-    const signed = openCheckpoint(last.note, deps.logKey);
-    const agrees = signed.size === frontier.size && equalHashes(signed.rootHash, frontier.root());
-    if (!agrees || signed.confirmed !== confirmed) return 'the last checkpoint is of another head';
-    return undefined;
-  } catch (fault) {
-    if (!(fault instanceof NoteRefused)) throw fault;
-    return `the last checkpoint is refused: ${fault.message}`;
-  }
+  return atOneMoment(deps.db, async (tx) => {
+    const [event, head] = [await findEventById(tx, eventId), await findHead(tx, eventId)];
+    // It was deleted meanwhile.
+    if (event === undefined || head === undefined) return undefined;
+    const { frontier, confirmed, dropped } = head;
+    if ((await findLastCheckpoint(tx, eventId))?.size !== frontier.size)
+      return `nothing was signed at ${frontier.size} leaves`;
+    if (!isSignedHead(deps.logKey, event, head)) return 'the head is not as it was signed';
+    if (remembered === undefined) return undefined;
+    const isKnown =
+      (await goesOnFrom(tx, eventId, frontier, remembered)) && confirmed + dropped >= (remembered.confirmed ?? 0);
+    return isKnown
+      ? undefined
+      : `what was signed at ${remembered.size} leaves is not there: an older state was restored`;
+  });
 }
 
 /** Twice as many as there are leaves: two ballots of one leaf are found, too. */
@@ -339,19 +323,4 @@ async function checkBallots(
   if (missing !== undefined) return `the ballot at ${missing} is missing in the box`;
   const hidden = await findWrongHeads(db, definition.event.id, from, from + leaves.length);
   return hidden === undefined ? undefined : `a ballot of the block at ${hidden} is not found by its code`;
-}
-
-async function checkWitness(
-  deps: CheckDeps,
-  eventId: string,
-  { confirmed }: LogHead,
-  remembered: Remembered | undefined,
-): Promise<string | undefined> {
-  if (remembered === undefined) return undefined;
-  const [stored] = await listCheckpoints(deps.db, eventId, remembered.size - 1, remembered.size);
-  const known =
-    stored !== undefined &&
-    equalHashes(stored.rootHash, remembered.rootHash) &&
-    confirmed >= (remembered.confirmed ?? 0);
-  return known ? undefined : `what was signed at ${remembered.size} leaves is not there: an older state was restored`;
 }

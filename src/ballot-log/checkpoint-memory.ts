@@ -54,7 +54,10 @@ export class CheckpointMemory {
 
   /** Written to a file beside and renamed: a crash leaves the old one or the new one. Best after the commit it speaks of. */
   async remember(eventId: string, note: string): Promise<void> {
-    this.#kept.set(eventId, this.#open(note));
+    const signed = this.#open(note);
+    // Two runs may end in the other order: memory never goes back.
+    if (isLater(this.#kept.get(eventId) ?? signed, signed)) return;
+    this.#kept.set(eventId, signed);
     await mkdir(this.#folder, { recursive: true, mode: 0o700 });
     // Each writing has a name of its own: two of one log may be under way in one process.
     const beside = `${this.#file(eventId)}.${randomBytes(8).toString('hex')}.new`;

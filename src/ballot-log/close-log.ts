@@ -58,7 +58,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     if (current.event.definitionVersion !== definitionVersion || head.definitionVersion !== definitionVersion)
       return undefined;
     if (!(await isReadyToClose({ ...deps, db: tx }, current.event, head))) return undefined;
-    await requireUndisputed(deps, tx, event.id, head);
+    await requireUndisputed(deps, tx, current.event, head);
     // Something was appended while it was counted: lots are drawn from the root right before the close.
     if (!equalHashes(lotRoot, head.frontier.root())) return undefined;
     const content = await describeClose(tx, current.event, head, count, roll);

@@ -1,7 +1,7 @@
 import type { Executor } from '#src/database/client.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { openCheckpoint, originOf } from './checkpoint.ts';
+import { type Checkpoint, openCheckpoint, originOf } from './checkpoint.ts';
 import { type CloseOpening, openClose } from './close-opening.ts';
 import { closeCommitment } from './leaf.ts';
 import { equalHashes, hashLeaf, leadsToRoot, nodesOfInclusion } from './merkle-tree.ts';
@@ -24,9 +24,9 @@ export interface SignedClose {
   readonly seedHash: string | undefined;
 }
 
-type LoggedEvent = Pick<VotingEvent, 'id' | 'rehearsalSince' | 'rehearsalNumber'>;
+export type LoggedEvent = Pick<VotingEvent, 'id' | 'rehearsalSince' | 'rehearsalNumber'>;
 
-type SignedHead = Pick<LogHead, 'frontier' | 'note'>;
+type SignedHead = Pick<LogHead, 'frontier' | 'note' | 'confirmed'>;
 
 interface FindDeps {
   readonly db: Executor;
@@ -58,20 +58,25 @@ async function findPlace(db: Executor, eventId: string, size: number): Promise<n
   return last?.includes('"t":"void"') === true ? findLastClose(db, eventId, size) : undefined;
 }
 
-/** The root that a note of the service gives the log of an event at a size; undefined for a note that is another one. */
-function signedRoot(logKey: NoteVerifier, event: LoggedEvent, note: string, size: number): Uint8Array | undefined {
+/** What a note of the service says of the log of an event at a size; undefined for a note that is another one. */
+function openSigned(logKey: NoteVerifier, event: LoggedEvent, note: string, size: number): Checkpoint | undefined {
   try {
     const signed = openCheckpoint(note, logKey);
-    return signed.origin === originOf(logKey.name, event) && signed.size === size ? signed.rootHash : undefined;
+    return signed.origin === originOf(logKey.name, event) && signed.size === size ? signed : undefined;
   } catch (fault) {
     if (fault instanceof NoteRefused) return undefined;
     throw fault;
   }
 }
 
-function isSignedHead(logKey: NoteVerifier, event: LoggedEvent, { frontier, note }: SignedHead): boolean {
-  const root = signedRoot(logKey, event, note, frontier.size);
-  return root !== undefined && equalHashes(root, frontier.root());
+/** Whether the service's key has signed this head, root and number of confirmed ballots: the columns beside can be written by SQL. */
+export function isSignedHead(
+  logKey: NoteVerifier,
+  event: LoggedEvent,
+  { frontier, note, confirmed }: SignedHead,
+): boolean {
+  const signed = openSigned(logKey, event, note, frontier.size);
+  return signed?.confirmed === confirmed && equalHashes(signed.rootHash, frontier.root());
 }
 
 async function readClose(
@@ -83,7 +88,7 @@ async function readClose(
   const leaf = await readSigned(db, event.id, index, head);
   if (leaf === undefined) return undefined;
   const before = await findCheckpointAt(db, event.id, index);
-  const rootBefore = before === undefined ? undefined : signedRoot(logKey, event, before.note, index);
+  const rootBefore = before === undefined ? undefined : openSigned(logKey, event, before.note, index)?.rootHash;
   const seedHash = (await readSigned(db, event.id, 0, head))?.seed;
   return { index, at: leaf.at, c: leaf.c, rootBefore, seedHash };
 }

@@ -1,10 +1,10 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import type { Executor } from '#src/database/client.ts';
+import { atOneMoment, type Database, type Executor } from '#src/database/client.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { type ConfigurationPart, encodeConfiguration, hashOfParts } from './configuration.ts';
 import { readLatestParts, readLoggedHash } from './configuration-parts.ts';
-import { findClose } from './find-close.ts';
+import { findClose, isSignedHead } from './find-close.ts';
 import { findHead } from './repository.ts';
 import type { NoteVerifier } from './signed-note.ts';
 
@@ -52,24 +52,28 @@ export async function findFrozenChange(
 
 /** Whether SQL changed a definition: it is not what the log says, and ballots that were confirmed depend on the difference. */
 export async function differsFromLog(
-  deps: { readonly db: Executor; readonly logKey: NoteVerifier },
+  { db, logKey }: { readonly db: Database; readonly logKey: NoteVerifier },
   definition: BallotDefinition,
 ): Promise<boolean> {
-  const { db } = deps;
   const { id: eventId, definitionVersion } = definition.event;
   const head = await findHead(db, eventId);
-  if (head === undefined || head.confirmed === 0) return false;
+  if (head === undefined) return false;
   const { hash, parts } = await encodeConfiguration(definition);
-  const logged = await readLoggedHash(db, eventId);
-  if (hash === logged) return false;
-  // Each change that the service makes is a version of its own.
-  const differs =
-    head.definitionVersion === definitionVersion || (await findFrozenChange(db, eventId, logged, parts)) !== undefined;
-  // Texts may change behind the close, and are in no log. A definition that was replaced meanwhile is older than the log, and no ballot
-  // is cast by it.
-  return (
-    differs &&
-    (await findClose(deps, definition.event, head)) === undefined &&
-    (await findEventById(db, eventId))?.definitionVersion === definitionVersion
-  );
+  const agrees = head.confirmed === 0 || hash === (await readLoggedHash(db, eventId));
+  if (agrees && isSignedHead(logKey, definition.event, head)) return false;
+  // At one moment: the log may be about to record this version.
+  return atOneMoment(db, async (tx) => {
+    const [event, now] = [await findEventById(tx, eventId), await findHead(tx, eventId)];
+    // A definition that was replaced meanwhile is older than the log, and no ballot is cast by it.
+    if (now === undefined || event?.definitionVersion !== definitionVersion) return false;
+    // Whether ballots depend on the difference is what the head says: SQL may have changed that, too.
+    if (!isSignedHead(logKey, event, now)) return true;
+    const logged = await readLoggedHash(tx, eventId);
+    if (now.confirmed === 0 || hash === logged) return false;
+    // Each change that the service makes is a version of its own.
+    const differs =
+      now.definitionVersion === definitionVersion || (await findFrozenChange(tx, eventId, logged, parts)) !== undefined;
+    // Texts may change behind the close, and are in no log.
+    return differs && (await findClose({ db: tx, logKey }, event, now)) === undefined;
+  });
 }

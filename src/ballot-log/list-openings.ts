@@ -129,7 +129,7 @@ export async function listOpenings(deps: Deps, event: VotingEvent, question: Ope
   // With the seed of the lot, and before the result is final: a reader could plan the ballots to come.
   const close = (await findOpenedClose(deps, event, head))?.opening;
   if (head === undefined || close === undefined) throw refuse('openings_before_final');
-  const rows = await readSealedBallots(deps.db, event.id, { after, limit: most + 1 });
+  const rows = await readSealedBallots(deps.copy, event.id, { after, limit: most + 1 });
   const fitting = countFitting(rows, most);
   const page = rows.slice(0, fitting);
   const nextIndex = rows[fitting]?.leafIndex ?? null;

@@ -17,7 +17,7 @@ import { operation } from '#src/http/operation.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { answer } from '#src/http/send.ts';
+import { answer, costly } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadPublicEvent, requireShown, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
@@ -171,7 +171,11 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
       query: configurationsQuery,
     }),
     event,
-    async (c) => answer(c, await listParts(deps.db, c.get('target').event.id, c.get('query').from)),
+    (c) => {
+      const { id, accountId } = c.get('target').event;
+      // A page may have megabytes. Readers of a log take no place of what the organizer reads.
+      return costly(c, `log of ${accountId}`, () => listParts(deps.reads, id, c.get('query').from));
+    },
   );
   router.on(
     ...operation({
@@ -213,7 +217,7 @@ function requireOpening({ caller, event }: VoteCaller, nowMs: number): void {
 
 /** @throws ApiError 404 for a tile that the log does not have, or an address that is not a tile's own */
 async function readTile(deps: Deps, { id, rehearsalSince, logOpen }: VotingEvent, path: string): Promise<Answer> {
-  const content = await readTileBytes(eventTree(deps.db, id), path);
+  const content = await readTileBytes(eventTree(deps.copy, id), path);
   if (content === undefined) throw notFound();
   // The tiles of a rehearsal go with it, and others take their addresses.
   if (rehearsalSince !== null) return tileAnswer(content, 'nobody');

@@ -141,6 +141,12 @@ export function nodesOfConsistency(from: number, to: number): TreeNode[] {
   return consistencyRanges(from, to).flatMap(nodesOfRange);
 }
 
+/** The complete nodes that the root of the first `size` leaves is made of. */
+export const nodesOfPrefix = (size: number): TreeNode[] => nodesOfRange({ begin: 0, end: size });
+
+/** The root of the first `size` leaves, 1 or more, of a longer tree. */
+export const rootOfPrefix = (size: number, read: ReadHash): Uint8Array => hashRange({ begin: 0, end: size }, read);
+
 /** Hashes that lead from a leaf to the root of the first `size` leaves (RFC 6962, 2.1.1). @throws RangeError */
 export function inclusionProof(index: number, size: number, read: ReadHash): Uint8Array[] {
   return inclusionRanges(index, size).map((range) => hashRange(range, read));

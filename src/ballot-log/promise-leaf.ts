@@ -3,6 +3,8 @@ import type { Config } from '#src/config.ts';
 import type { Database } from '#src/database/client.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
+import type { BallotPublisher } from '#src/webhooks/publish-ballots.ts';
+import type { Acknowledged } from './acknowledged.ts';
 import { originOf } from './checkpoint.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { HASH_BYTES, hashLeaf } from './merkle-tree.ts';
@@ -46,6 +48,8 @@ export function createLogReceipts(deps: {
   readonly db: Database;
   readonly log: Log;
   readonly logKey: NoteSigner;
+  readonly acknowledged: Acknowledged;
+  readonly ballotPublisher: BallotPublisher;
   readonly config: Pick<Config, 'webConcurrency'>;
 }): LogReceipts {
   const confirmed = new Map<string, number>();
@@ -73,7 +77,10 @@ export function createLogReceipts(deps: {
         deps.logKey,
         untilMs,
       ),
-    confirmed(eventId) {
+    confirmed(event, { ballotId, leafTag }) {
+      const eventId = event.id;
+      deps.acknowledged.note(event, ballotId, leafTag);
+      deps.ballotPublisher.grew(eventId);
       const count = (confirmed.get(eventId) ?? 0) + 1;
       if (count < enough) {
         if (confirmed.size >= MAX_COUNTED) confirmed.clear();

@@ -148,7 +148,7 @@ export function createEndRecorder(deps: RecorderDeps): EndRecorder {
       const definition = await deps.definitions.getForUpdate(tx, event.id);
       if (definition === undefined) return;
       try {
-        await requireUndisputed(deps, tx, event.id, head);
+        await requireUndisputed(deps, tx, event, head);
         await updateHead(tx, event.id, await recordConfiguration(deps, tx, { ...definition, event }, head));
       } catch (fault) {
         if (fault instanceof LogSetBack) throw refuse('log_disputed');

@@ -33,7 +33,7 @@ export async function recordLetters(
   const head = await lockHead(tx, event.id);
   // The `open` leaf will say it.
   if (head === undefined) return;
-  await requireUndisputed(deps, tx, event.id, head);
+  await requireUndisputed(deps, tx, event, head);
   await appendLeaves(tx, event.id, head.frontier, [encodeLeaf({ v: 2, t: 'letters', e: event.id, n })]);
   await updateHead(tx, event.id, head);
   const confirmed = head.ballots + (await countQueue(tx, event.id));

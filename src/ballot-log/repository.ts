@@ -216,11 +216,10 @@ type BoxRecord = {
   voter_id: string | null;
   country_code: string | null;
   submitted_at: string | null;
-  released: boolean;
   due_at: string;
 };
 
-const QUEUED = sql`id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, released, due_at`;
+const QUEUED = sql`id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, due_at`;
 
 /** A confirmed ballot that waits, as its row says it. */
 export interface QueuedBallot extends BallotToSeal {
@@ -237,7 +236,6 @@ const queuedBallot = (row: BoxRecord): QueuedBallot => ({
   voterId: row.voter_id,
   countryCode: row.country_code,
   submittedAt: row.submitted_at === null ? null : Number(row.submitted_at),
-  disclosed: row.released,
   dueAt: Number(row.due_at),
 });
 

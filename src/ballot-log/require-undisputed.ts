@@ -1,7 +1,10 @@
-import type { Transaction } from '#src/database/client.ts';
+import type { Executor, Transaction } from '#src/database/client.ts';
 import type { CheckpointMemory, Remembered } from './checkpoint-memory.ts';
-import { equalHashes } from './merkle-tree.ts';
-import { countQueue, findCheckpointAt, type LogHead } from './repository.ts';
+import { isSignedHead, type LoggedEvent } from './find-close.ts';
+import { type CompactRange, equalHashes, nodesOfPrefix, rootOfPrefix } from './merkle-tree.ts';
+import { loadNodes } from './read-log.ts';
+import { countQueue, type LogHead } from './repository.ts';
+import type { NoteVerifier } from './signed-note.ts';
 
 /** A log whose database does not hold what was signed before. Nothing is appended: it would be a second history. */
 export class LogSetBack extends Error {
@@ -23,29 +26,45 @@ export class LogSetBack extends Error {
 
 interface SignDeps {
   readonly checkpoints: CheckpointMemory;
+  readonly logKey: NoteVerifier;
+}
+
+/** Whether a log goes on from a head that was signed earlier: it is as long at least, and begins with the same leaves. */
+export async function goesOnFrom(
+  executor: Executor,
+  eventId: string,
+  frontier: CompactRange | undefined,
+  { size, rootHash }: Remembered,
+): Promise<boolean> {
+  if (frontier === undefined || frontier.size < size) return false;
+  if (frontier.size === size) return equalHashes(frontier.root(), rootHash);
+  const read = await loadNodes(executor, eventId, nodesOfPrefix(size), frontier.size);
+  try {
+    return equalHashes(rootOfPrefix(size, read), rootHash);
+  } catch (fault) {
+    // A tile or a leaf is missing.
+    if (fault instanceof RangeError) return false;
+    throw fault;
+  }
 }
 
 /**
- * The root of the head must be that of its last checkpoint, and what was signed last must be in the log.
+ * The head must be as it was signed, and what was signed last must be its beginning.
  * @returns what `requireComplete` holds the ballots against
  * @throws LogSetBack after a restore of an older backup, or when the database was changed by hand
  */
 export async function requireSigned(
   deps: SignDeps,
   tx: Transaction,
-  eventId: string,
+  event: LoggedEvent,
   head: LogHead | undefined,
 ): Promise<Remembered | undefined> {
-  const remembered = await deps.checkpoints.recall(eventId);
-  const isStored = async (signed: { readonly size: number; readonly rootHash: Uint8Array }): Promise<boolean> => {
-    const stored = await findCheckpointAt(tx, eventId, signed.size);
-    return stored !== undefined && equalHashes(stored.rootHash, signed.rootHash);
-  };
-  const { frontier } = head ?? {};
-  if (frontier !== undefined && !(await isStored({ size: frontier.size, rootHash: frontier.root() })))
-    throw new LogSetBack('ballot_log_changed', frontier.size, remembered?.size);
-  if (remembered !== undefined && !(await isStored(remembered)))
-    throw new LogSetBack('ballot_log_set_back', frontier?.size ?? 0, remembered.size);
+  const remembered = await deps.checkpoints.recall(event.id);
+  const size = head?.frontier.size ?? 0;
+  if (head !== undefined && !isSignedHead(deps.logKey, event, head))
+    throw new LogSetBack('ballot_log_changed', size, remembered?.size, 'the head is not as it was signed');
+  if (remembered !== undefined && !(await goesOnFrom(tx, event.id, head?.frontier, remembered)))
+    throw new LogSetBack('ballot_log_set_back', size, remembered.size);
   return remembered;
 }
 
@@ -68,9 +87,9 @@ export function requireComplete(
 export async function requireUndisputed(
   deps: SignDeps,
   tx: Transaction,
-  eventId: string,
+  event: LoggedEvent,
   head: LogHead | undefined,
 ): Promise<void> {
-  const remembered = await requireSigned(deps, tx, eventId, head);
-  requireComplete(head, remembered, (head?.ballots ?? 0) + (await countQueue(tx, eventId)));
+  const remembered = await requireSigned(deps, tx, event, head);
+  requireComplete(head, remembered, (head?.ballots ?? 0) + (await countQueue(tx, event.id)));
 }

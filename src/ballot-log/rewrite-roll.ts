@@ -131,7 +131,6 @@ export const JOINING_TABLES = [
   'ballot_queue',
   'participation',
   'undisclosed_voters',
-  'undisclosed_ballots',
   'idempotency_keys',
   'voters',
   'voter_keys',

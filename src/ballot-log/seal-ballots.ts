@@ -15,6 +15,7 @@ import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { closeTime, isFinalAt, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { Acknowledged } from './acknowledged.ts';
 import { END_MOVED } from './check-log.ts';
 import { raiseAlarm } from './check-repository.ts';
 import { recordCheckpoint, renewNote } from './checkpoint.ts';
@@ -79,6 +80,7 @@ export interface SealDeps {
   readonly definitions: BallotDefinitionCache;
   readonly logKey: NoteSigner;
   readonly checkpoints: CheckpointMemory;
+  readonly acknowledged: Acknowledged;
   /** Makes the step of the disclosure of who voted, if one is due. */
   readonly disclose: (eventId: string) => Promise<void>;
   /** Counts a finished event against its roll, which an election has: `results` brings it. */
@@ -134,6 +136,7 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
     if (counts) countedAt = monotonicMs();
     const step = await appendOnce(deps, eventId, { least, after: from, counts });
     if (step.note !== undefined && !step.rehearsal) await deps.checkpoints.remember(eventId, step.note);
+    deps.acknowledged.forget(eventId, step.sealed);
     for (const [ballots, what] of [
       [step.forged, 'were set back'],
       [step.unmarked, 'were marked as set back by hand'],
@@ -167,6 +170,8 @@ interface Step {
   readonly note: string | undefined;
   /** Whether it is the log of a rehearsal, which is remembered nowhere. */
   readonly rehearsal: boolean;
+  /** The IDs that its ballots had in the queue. */
+  readonly sealed: readonly string[];
   /** The ID to go on behind; undefined where nothing is left to move. */
   readonly next: string | undefined;
   /** Rows of the queue that were set back. */
@@ -177,7 +182,10 @@ interface Step {
   readonly isComplete: boolean;
 }
 
-const NOTHING: Step = { note: undefined, rehearsal: false, next: undefined, forged: 0, unmarked: 0, isComplete: false };
+const NOTHING: Step = {
+  ...{ note: undefined, rehearsal: false, sealed: [], next: undefined },
+  ...{ forged: 0, unmarked: 0, isComplete: false },
+};
 
 /** One transaction: everything that is waiting, up to a number of ballots. */
 async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Promise<Step> {
@@ -189,7 +197,7 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
     if (definition === undefined || !hasBegun(definition.event, nowMs)) return NOTHING;
     const rehearsal = definition.event.rehearsalSince !== null;
     const found = await lockHead(tx, eventId);
-    const remembered = await requireSigned(deps, tx, eventId, found);
+    const remembered = await requireSigned(deps, tx, definition.event, found);
     // A change by SQL does not wait for the lock: the row may be another one now than the one that was read.
     const ends = [closeTime(definition.event), await readEnd(tx, eventId)];
     if (found !== undefined && ends.some((end) => end !== found.end))
@@ -238,7 +246,8 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
     if (waiting !== undefined) requireComplete(found, remembered, ballots + waiting);
     const confirmed = waiting === undefined ? Math.max(head.confirmed, ballots) : ballots + waiting;
     const isComplete = closed || (final && next === undefined && waiting === 0);
-    const step = { rehearsal, next, forged: forged.length, unmarked, isComplete };
+    const sealed = isTooFew ? [] : rows.filter((row) => !forged.includes(row)).map(({ id }) => id);
+    const step = { rehearsal, sealed, next, forged: forged.length, unmarked, isComplete };
     if (head.frontier.size > before)
       return { ...step, note: await recordCheckpoint(tx, deps, definition.event, head.frontier, confirmed) };
     // What a change of the end has signed meanwhile is remembered, too.
@@ -343,8 +352,8 @@ async function sealBallots(
   ballots: readonly BallotToSeal[],
 ): Promise<void> {
   if (ballots.length === 0) return;
-  const { id: eventId, type } = definition.event;
-  await insertBallots(tx, eventId, frontier.size, ballots, type === 'election');
+  const { id: eventId } = definition.event;
+  await insertBallots(tx, eventId, frontier.size, ballots);
   await appendLeaves(
     tx,
     eventId,

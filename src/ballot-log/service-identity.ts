@@ -3,7 +3,15 @@ import type { Config } from '#src/config.ts';
 import { type Finding, failed, found, warned, withConnection } from '#src/database/check-server.ts';
 import { conflict } from '#src/platform/errors.ts';
 import { createSecrets, equalSecrets, type Secrets } from '#src/platform/secrets.ts';
-import { createNoteSigner, parseVerifierKey } from './signed-note.ts';
+import {
+  createNoteSigner,
+  NoteRefused,
+  type NoteSigner,
+  type NoteVerifier,
+  openNote,
+  parseVerifierKey,
+  signNote,
+} from './signed-note.ts';
 
 /**
  * What a service keeps from one start to the next, in the table `service_identity`:
@@ -134,17 +142,52 @@ function signerOf(config: Config) {
   return createNoteSigner(config.logName ?? new URL(config.baseUrl).hostname, seed);
 }
 
-/** Makes the configured key the logs' key from now on, under the name that they have. @returns its verifier key */
+/**
+ * Makes the configured key the logs' key from now on, under the name that they have, and signs with it every head that the earlier
+ * one has signed: a log goes on from a signed head alone. @returns its verifier key
+ */
 export function adoptLogKey(config: Config, url: string): Promise<string> {
   return withConnection(url, async (client) => {
     const stored = await readStored(client);
     const logName = nameOfLogs(stored) ?? null;
-    const { verifierKey } = signerOf({ ...config, logName });
+    const signer = signerOf({ ...config, logName });
+    const { verifierKey } = signer;
+    if (stored.logKey !== undefined) await signHeadsAgain(client, parseVerifierKey(stored.logKey), signer);
     await client.query(`${INSERT} ON CONFLICT (kind, id) DO UPDATE SET value = excluded.value, created_at = now_ms()`, [
       ...[LOG_KEY, 'current', Buffer.from(verifierKey)],
     ]);
     return verifierKey;
   });
+}
+
+/** Heads that are read at a time, however many logs there are. */
+const HEADS_TOGETHER = 1_000;
+
+async function signHeadsAgain(client: pg.Client, earlier: NoteVerifier, signer: NoteSigner): Promise<void> {
+  for (let after = ''; ; ) {
+    const { rows } = await client.query<{ id: string; note: string }>(
+      'SELECT voting_event_id AS id, note FROM ballot_logs WHERE voting_event_id > $1 ORDER BY 1 LIMIT $2',
+      [after, HEADS_TOGETHER],
+    );
+    for (const { id, note } of rows) {
+      const text = textOf(note, earlier);
+      if (text === undefined) continue;
+      const again = [id, note, signNote(text, signer)];
+      await client.query('UPDATE ballot_logs SET note = $3 WHERE voting_event_id = $1 AND note = $2', again);
+    }
+    if (rows.length < HEADS_TOGETHER) return;
+    after = rows.at(-1)?.id ?? '';
+  }
+}
+
+/** What a note says; undefined for one that the key has not signed, which stays as it is and is found. */
+function textOf(note: string, verifier: NoteVerifier): string | undefined {
+  try {
+    return openNote(note, verifier);
+  } catch (fault) {
+    if (fault instanceof NoteRefused) return undefined;
+    throw fault;
+  }
 }
 
 /** The 32 bytes that sign the logs of a database. @throws where none of the configured keys does */

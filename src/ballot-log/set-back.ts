@@ -85,9 +85,9 @@ export async function putBack(
   for (const row of rows)
     await tx.execute(sql`
       INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code,
-        submitted_at, released, due_at, set_back)
+        submitted_at, due_at, set_back)
       VALUES (${eventId}, ${row.id}, ${row.codeTag}, ${row.entries}, ${row.weightMicro.toString()}, ${row.salt}, ${row.sealedTime},
-        ${row.voterId}, ${row.countryCode}, ${row.submittedAt}, ${row.disclosed}, ${row.dueAt}, ${marked})`);
+        ${row.voterId}, ${row.countryCode}, ${row.submittedAt}, ${row.dueAt}, ${marked})`);
 }
 
 /** Rows that are held at a time, however many wait. */

@@ -5,8 +5,8 @@ BEGIN
   UPDATE ballot_logs l SET confirmed_at_change = l.ballots + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = NEW.id)
   WHERE l.voting_event_id = NEW.id AND l.confirmed_at_change IS NULL AND l.closed_size IS NULL;
   IF event_status(NEW, now_ms()) IN ('open', 'closed') THEN
-    PERFORM graphile_worker.add_job('tend_ballot_log', payload => json_build_object('eventId', NEW.id),
-      job_key => 'ballot_log:' || NEW.id, max_attempts => 5);
+    PERFORM add_job('tend_ballot_log', p_payload => json_build_object('eventId', NEW.id), p_key => 'ballot_log:' || NEW.id,
+      p_max_attempts => 5);
   END IF;
   RETURN NULL;
 END $$;

@@ -1,34 +1,37 @@
--- Writes a message for every event with a subscriber that has more ballots than its last message said, where that one is at
--- least p_pause_ms old. Several processes may call it at once: the row of an event decides which of them writes.
-CREATE OR REPLACE FUNCTION announce_ballots(p_pause_ms integer) RETURNS integer LANGUAGE plpgsql AS $$
+-- Writes a message for each of the events that has a subscriber and more ballots than its last message said. Returns the events whose last
+-- message is younger than p_pause_ms: they are asked for again. Several processes may call it at once: the row of an event decides which of
+-- them writes.
+CREATE OR REPLACE FUNCTION announce_ballots(p_events text[], p_pause_ms integer) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
   event record;
   at bigint := now_ms();
-  written integer := 0;
+  confirmed bigint;
 BEGIN
   FOR event IN
-    SELECT e.id, e.account_id, coalesce(l.ballots, 0) + coalesce(q.ballots, 0) AS ballots
-    FROM voting_events e
-    LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
-    LEFT JOIN ballot_announcements a ON a.voting_event_id = e.id
-    -- Read once for all events, however many there are.
-    LEFT JOIN (SELECT voting_event_id, count(*) AS ballots FROM ballot_queue GROUP BY voting_event_id) AS q ON q.voting_event_id = e.id
-    WHERE e.deleted_at IS NULL AND (a.announced_at IS NULL OR a.announced_at <= at - p_pause_ms)
+    SELECT e.id, e.account_id, a.announced_at > at - p_pause_ms AS is_early, coalesce(a.ballots, 0) AS announced
+    FROM voting_events e LEFT JOIN ballot_announcements a ON a.voting_event_id = e.id
+    WHERE e.id = ANY (p_events) AND e.deleted_at IS NULL
       AND EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.account_id = e.account_id
         AND (w.voting_event_id IS NULL OR w.voting_event_id = e.id) AND 'ballot.confirmed' = ANY (w.event_types))
-      AND coalesce(l.ballots, 0) + coalesce(q.ballots, 0) > coalesce(a.ballots, 0)
-    ORDER BY e.id LIMIT 500
+    ORDER BY e.id
   LOOP
-    INSERT INTO ballot_announcements AS a (voting_event_id, ballots, announced_at) VALUES (event.id, event.ballots, at)
+    IF event.is_early THEN
+      RETURN NEXT event.id;
+      CONTINUE;
+    END IF;
+    SELECT coalesce((SELECT l.ballots FROM ballot_logs l WHERE l.voting_event_id = event.id), 0)
+      + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = event.id) INTO confirmed;
+    CONTINUE WHEN confirmed <= event.announced;
+    INSERT INTO ballot_announcements AS a (voting_event_id, ballots, announced_at) VALUES (event.id, confirmed, at)
     ON CONFLICT (voting_event_id) DO UPDATE SET ballots = excluded.ballots, announced_at = excluded.announced_at
       WHERE a.ballots < excluded.ballots AND a.announced_at <= at - p_pause_ms;
     IF FOUND THEN
       PERFORM record_webhook_event(event.account_id, event.id, 'ballot.confirmed', sortable_id('msg'),
-        json_build_object('votingEventId', event.id, 'ballots', event.ballots)::text);
-      written := written + 1;
+        json_build_object('votingEventId', event.id, 'ballots', confirmed)::text);
+    ELSE
+      RETURN NEXT event.id;
     END IF;
   END LOOP;
-  RETURN written;
 END $$;
 
 -- An endpoint that begins to take `ballot.confirmed` hears of what is confirmed from then on: the ballots of events that no other

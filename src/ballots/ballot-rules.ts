@@ -184,10 +184,10 @@ function judgeSelections(position: BallotPosition, marks: readonly Mark[], areAl
     message: `is more than the ${limit} that may be chosen for "${position.title}"`,
   }));
   const first = marks[0];
-  if (areAllRead && first !== undefined && marks.length < position.minSelections) {
+  if (areAllRead && first !== undefined && marks.length < position.selectionFloor) {
     issues.push({
       field: `votes[${first.index}].positionId`,
-      message: `needs at least ${position.minSelections} choices for "${position.title}"`,
+      message: `needs at least ${position.selectionFloor} choices for "${position.title}"`,
     });
   }
   return issues;
@@ -235,14 +235,14 @@ export function costOf(entries: readonly SoundParts<BallotEntry>[]): number {
   return Math.min(cost, Number.MAX_SAFE_INTEGER);
 }
 
-/** A whole position may be left out where its `minSelections` is 0 or the event has several; nothing else is an abstention. */
+/** A whole position may be left out where its floor is 0 or the event has several; nothing else is an abstention. */
 function judgeLeftOut(
   positions: readonly BallotPosition[],
   marks: ReadonlyMap<BallotPosition, readonly Mark[]>,
 ): Issue[] {
   const [only] = positions;
-  if (positions.length !== 1 || only === undefined || marks.has(only) || only.minSelections === 0) return [];
-  return [{ field: 'votes', message: `must choose at least ${only.minSelections} for "${only.title}"` }];
+  if (positions.length !== 1 || only === undefined || marks.has(only) || only.selectionFloor === 0) return [];
+  return [{ field: 'votes', message: `must choose at least ${only.selectionFloor} for "${only.title}"` }];
 }
 
 function packPosition(position: BallotPosition, marks: readonly Mark[]): PackedPosition {

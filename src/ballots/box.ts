@@ -20,8 +20,6 @@ export interface SealedBallot {
 /** A ballot that goes into the box. */
 export interface BallotToSeal extends SealedBallot {
   readonly sealedTime: Buffer;
-  /** Whether the public live count may show it. */
-  readonly disclosed: boolean;
 }
 
 /** A ballot of the box with its place in the log. */
@@ -169,6 +167,14 @@ export async function readBoxEnd(executor: Executor, eventId: string): Promise<s
   return rows[0]?.last ?? '-1';
 }
 
+/** How many ballots stand in the blocks that begin after a leaf and not behind another. */
+export async function countBallots(executor: Executor, eventId: string, after: bigint, upTo: bigint): Promise<number> {
+  const { rows } = await executor.execute<{ ballots: string }>(sql`
+    SELECT coalesce(sum(ballots), 0)::text AS ballots FROM ballot_blocks
+    WHERE voting_event_id = ${eventId} AND first_leaf > ${after.toString()}::bigint AND first_leaf <= ${upTo.toString()}::bigint`);
+  return Number(rows[0]?.ballots ?? 0);
+}
+
 /** SQL. Heads and weight of the sealed ballots of an event: `ballots` and `weight_micro`, a row for each block. */
 export const blockSums = (eventId: string): SQL => sql`(
   SELECT b.ballots, CASE WHEN cardinality(b.weights) = 1 THEN b.weights[1] * b.ballots::numeric
@@ -215,7 +221,6 @@ const allOrNull = <Value>(values: readonly (Value | null)[]): SQL =>
 
 /**
  * Puts ballots into the box in the order given, the first at leaf `first`: as few blocks as they need.
- * @param keepsBack whether the public live count waits for the disclosure of those that are not disclosed
  * @throws a violation of uniqueness by the database where one of them stands in the box already
  */
 export async function insertBallots(
@@ -223,15 +228,10 @@ export async function insertBallots(
   eventId: string,
   first: number,
   ballots: readonly BallotToSeal[],
-  keepsBack: boolean,
 ): Promise<void> {
   for (let from = 0; from < ballots.length; from += BLOCK_BALLOTS) {
     await insertBlock(tx, eventId, first + from, ballots.slice(from, from + BLOCK_BALLOTS));
   }
-  const withheld = keepsBack ? ballots.flatMap(({ disclosed }, index) => (disclosed ? [] : [first + index])) : [];
-  if (withheld.length === 0) return;
-  await tx.execute(sql`
-    INSERT INTO undisclosed_ballots (voting_event_id, leaf_index) SELECT ${eventId}, unnest(${sql.param(withheld)}::bigint[])`);
 }
 
 async function insertBlock(

@@ -150,7 +150,6 @@ export async function confirmVotes(
   if (verdict === ROWS_DISAGREE) throw await refuseForged(deps, event.id);
   if (isRefusal(verdict)) throw refusalError(verdict);
   if (answer === undefined) throw new Error(`confirm_ballot answered ${verdict}`);
-  if (verdict === 'confirmed') deps.receipts.confirmed(event.id);
   return answer;
 }
 
@@ -192,6 +191,7 @@ async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | un
     // A secret event stores no answer: confirming again gives it.
     const secret = secrecyOf(definition.event) === 'secret';
     const written = await write(deps, row, shape, secret ? undefined : claim);
+    if (written.verdict === 'confirmed') deps.receipts.confirmed(definition.event, row);
     const [voter] = waiting;
     if (written.verdict === 'voter_pending' && voter !== undefined && !isApproved) {
       // Its key was right at the cast, whose process ended before it wrote that the key approves the voter.
@@ -264,8 +264,8 @@ function admitVoter(
 ): TaggedVoter | undefined {
   const voter = taggedVoter(event.id, tagged);
   if (!isGenuine(deps.secrets, voter)) return undefined;
-  // The statement takes no ballot for one who is not approved, and says why: a rejection has dropped the keys that it was cast by.
-  if (voter.status !== 'approved') return voter;
+  // The statement says that the voter is rejected. Another voter who is not approved yet may be approved by the key of this ballot.
+  if (voter.status === 'rejected') return voter;
   const sealed = openWaitingOrNot(secrets, event, tag, entries)?.sealed;
   const isOwn =
     sealed !== undefined && sealed.weightMicro === voter.weightMicro && isCastFor(secrets, voter, sealed.voter);

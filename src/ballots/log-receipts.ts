@@ -1,4 +1,5 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 /** A confirmed ballot, as its leaf of the log is made from it. */
 export interface ConfirmedBallot {
@@ -16,6 +17,9 @@ export interface LogReceipts {
    * @param untilMs the date that it names
    */
   promise(definition: BallotDefinition, ballot: ConfirmedBallot, untilMs: number): string;
-  /** Called after each confirm that took effect, so that a full queue is sealed soon. Never fails, never waits. */
-  confirmed(eventId: string): void;
+  /**
+   * Called after each confirm that took effect, so that a full queue is sealed soon, and the ballot is missed where SQL takes it.
+   * Never fails, never waits.
+   */
+  confirmed(event: VotingEvent, ballot: { readonly ballotId: string; readonly leafTag: Buffer }): void;
 }

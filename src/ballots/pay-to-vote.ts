@@ -3,10 +3,12 @@ import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-defini
 import type { Transaction } from '#src/database/client.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
-import type { PaymentAttempt } from '#src/payments/payment.ts';
+import { listGivenTo } from '#src/payments/attempt-repository.ts';
+import { confirmationCodeOf, type PaymentAttempt } from '#src/payments/payment.ts';
 import type { CheckoutDeps, Fulfilled } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
 import { notFound } from '#src/platform/errors.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
 import { checkCast } from '#src/voters/check-cast.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import { hasVoted } from '#src/voters/has-voted.ts';
@@ -137,6 +139,19 @@ export async function reversePaidVote(
   const codeTag = codeTagOf(confirmationCode);
   if (await dropPendingBallot(tx, attempt.votingEventId, codeTag)) return;
   await voidBallot(attempt.votingEventId, codeTag, storedBallot.parse(attempt.request).visitorId);
+}
+
+/** The payment that a visitor's ballot was cast by, where its money is not back; undefined for a ballot that cost none. */
+export async function findPaidVote(
+  tx: Transaction,
+  secrets: Secrets,
+  ballot: { readonly votingEventId: string; readonly visitorId: string; readonly codeTag: Buffer },
+): Promise<PaymentAttempt | undefined> {
+  const attempts = await listGivenTo(tx, ballot.votingEventId, ballot.visitorId);
+  return attempts.find((attempt) => {
+    const code = confirmationCodeOf(secrets, attempt);
+    return code !== null && codeTagOf(code).equals(ballot.codeTag);
+  });
 }
 
 /** Drops a paid ballot that is not confirmed yet. */

@@ -59,7 +59,6 @@ export function waitingTag(secrets: Secrets, event: Pick<VotingEvent, 'id' | 'ty
  */
 const POLL_FORM = 2;
 const SECRET_FORM = 3;
-const KEY_ID_BYTES = 4;
 const HASH_BYTES = 32;
 const VOTER_AT = 2 * HASH_BYTES;
 const VOTER_BYTES = 16;
@@ -72,13 +71,6 @@ type Column = 'entries' | 'sealed_time';
 /** Ties the ciphertext to its ballot: copied to another one it does not open. */
 function placeOf(column: Column, eventId: string, tag: Uint8Array) {
   return { table: 'ballot_queue', column, row: `${eventId}/${Buffer.from(tag).toString('hex')}` };
-}
-
-function open(secrets: Secrets, place: ReturnType<typeof placeOf>, sealed: Buffer): Buffer {
-  return secrets.open(
-    `${sealed.toString('hex', 0, KEY_ID_BYTES)}.${sealed.toString('base64url', KEY_ID_BYTES)}`,
-    place,
-  );
 }
 
 /** Seals the packed entries of a poll's ballot. @param tag what the row is found by */
@@ -148,7 +140,7 @@ export function openWaiting(
 ): OpenedBallot {
   if (stored[0] !== (type === 'poll' ? POLL_FORM : SECRET_FORM))
     throw new Error('a waiting ballot has another form than its event');
-  const plain = open(secrets, placeOf('entries', eventId, tag), stored.subarray(1));
+  const plain = secrets.open(stored.subarray(1), placeOf('entries', eventId, tag));
   if (type === 'poll') return { entries: plain, sealed: undefined };
   const codeTag = plain.subarray(0, HASH_BYTES);
   const salt = plain.subarray(HASH_BYTES, VOTER_AT);
@@ -245,7 +237,7 @@ export function openWaitingTime(
   stored: Buffer,
 ): { readonly masked: Buffer; readonly dueMs?: number } {
   if (isMaskedTime(stored)) return { masked: stored };
-  const plain = open(secrets, placeOf('sealed_time', eventId, tag), stored);
+  const plain = secrets.open(stored, placeOf('sealed_time', eventId, tag));
   return {
     masked: plain.subarray(0, MASKED_TIMES_BYTES),
     dueMs: plain.readUIntBE(MASKED_TIMES_BYTES, TIME_BYTES),

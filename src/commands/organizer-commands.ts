@@ -1,6 +1,7 @@
 import type { Cli } from './cli.ts';
 import { parseChoice, parseEvent, parseWhole } from './options.ts';
 import type { SaveOptions } from './save-results.ts';
+import { STATUS_VERBS, setStatus } from './set-status.ts';
 
 const ACCESS_HELP = `
 Needs VOTING_API_KEY in the environment: a key of your account. VOTING_API is the address of the service; without it, the one
@@ -40,6 +41,12 @@ export function addOrganizerCommands({ program, command, group, withApi, json }:
     .action((file: string, options: { event?: string; dryRun?: boolean; verbose?: boolean }) =>
       withApi(async (client) => (await import('./apply-event.ts')).applyEvent(client, { ...options, file })),
     );
+
+  for (const verb of Object.keys(STATUS_VERBS) as (keyof typeof STATUS_VERBS)[])
+    command(event, verb, STATUS_VERBS[verb][1], `event ${verb} --event CODE`)
+      .requiredOption('--event <idOrCode>', 'the event', parseEvent)
+      .addHelpText('after', ACCESS_HELP)
+      .action((options: { event: string }) => withApi((client) => setStatus(client, verb, options.event)));
 
   command(program, 'watch', 'show the turnout while votes come in', 'watch --event CODE')
     .requiredOption('--event <idOrCode>', 'the event', parseEvent)

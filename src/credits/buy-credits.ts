@@ -145,21 +145,26 @@ export async function fulfilCreditPurchase(
 /**
  * Takes bought credits back after their money went back. A confirmed ballot that could not have been cast without them becomes
  * void, and what it spent is there again (completions 7.4).
- * @param voidBallot what makes a confirmed ballot void, in the log
+ * @param voidBallot what makes a confirmed ballot of a visitor void, in the log, and gives back what was paid for it
  */
 export async function reverseCreditPurchase(
   tx: Transaction,
   attempt: PaymentAttempt,
-  voidBallot: (tx: Transaction, votingEventId: string, codeTag: Buffer) => Promise<void>,
+  voidBallot: (votingEventId: string, codeTag: Buffer, visitorId: string) => Promise<void>,
 ): Promise<void> {
   const { votingEventId } = attempt;
   const { positionId, visitorId, credits } = purchaseOf(attempt);
   const visitor = visitorKey(visitorId);
   const bought = sql`${votingEventId}, ${positionId}, ${visitor}, ${credits}`;
+  // A refund that failed after it had succeeded may be made again.
+  const { rowCount } = await tx.execute(sql`
+    SELECT 1 FROM credit_entries WHERE voting_event_id = ${votingEventId} AND position_id = ${positionId}
+      AND visitor_id = ${visitor} AND kind = 'refund' AND reason = ${attempt.id}`);
+  if (rowCount !== 0) return;
   await tx.execute(sql`SELECT free_held_credits(${bought})`);
   const { rows } = await tx.execute<{ tag: Buffer }>(sql`SELECT tag FROM ballots_beyond_credits(${bought}) AS tag`);
   for (const { tag } of rows) {
-    await voidBallot(tx, votingEventId, tag);
+    await voidBallot(votingEventId, tag, visitorId);
     await returnSpentCredits(tx, votingEventId, visitorId, tag);
   }
   await tx.execute(sql`SELECT take_free_credits(${bought}, ${attempt.id})`);

@@ -88,8 +88,12 @@ BEGIN
   SELECT lower(p.request ->> 'visitorId') AS visitor, p.held_credits INTO a FROM payment_attempts p
   WHERE p.voting_event_id = p_event AND p.id = p_attempt AND p.held_credits IS NOT NULL;
   IF NOT FOUND THEN RETURN; END IF;
-  PERFORM lock_credits(p_event, a.visitor);
-  PERFORM move_credits(p_event, a.visitor, 'release', p_attempt, a.held_credits);
+  -- The ledger goes with its event; the payment outlives both.
+  PERFORM 1 FROM voting_events WHERE id = p_event FOR KEY SHARE;
+  IF FOUND THEN
+    PERFORM lock_credits(p_event, a.visitor);
+    PERFORM move_credits(p_event, a.visitor, 'release', p_attempt, a.held_credits);
+  END IF;
   UPDATE payment_attempts SET held_credits = NULL WHERE voting_event_id = p_event AND id = p_attempt;
 END $$;
 
@@ -102,20 +106,28 @@ BEGIN
     jsonb_build_array(jsonb_build_object('position', p_position, 'credits', p_credits, 'base', p_base)));
 END $$;
 
--- Drops the visitor's ballots that wait for their confirmation and hold credits of a position, where fewer than so many are free.
+-- Drops the visitor's ballots that wait for their confirmation and hold credits of a position, and takes their holds from payments
+-- for such ballots, where fewer than so many are free: a second call then finds too few.
 CREATE OR REPLACE FUNCTION free_held_credits(p_event text, p_position text, p_visitor text, p_credits integer)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
+  holds_it jsonb := jsonb_build_array(jsonb_build_object('position', p_position));
+  holding text[];
   waiting record;
 BEGIN
+  -- A second call locks its payment first and the credits second, and so does this.
+  SELECT array_agg(h.id) INTO holding FROM (
+    SELECT p.id FROM payment_attempts p WHERE p.voting_event_id = p_event AND p.held_credits @> holds_it
+      AND lower(p.request ->> 'visitorId') = p_visitor ORDER BY p.id FOR UPDATE) AS h;
   PERFORM lock_credits(p_event, p_visitor);
   IF EXISTS (SELECT 1 FROM credit_balances c WHERE c.voting_event_id = p_event AND c.position_id = p_position
     AND c.visitor_id = p_visitor AND c.base + c.purchased - c.held - c.spent >= p_credits) THEN RETURN; END IF;
   FOR waiting IN SELECT b.code_tag FROM pending_ballots b
-    WHERE b.voting_event_id = p_event AND lower(b.visitor_id) = p_visitor AND b.credits @> jsonb_build_array(jsonb_build_object('position', p_position))
+    WHERE b.voting_event_id = p_event AND lower(b.visitor_id) = p_visitor AND b.credits @> holds_it
   LOOP
     PERFORM return_pending_ballot(p_event, waiting.code_tag);
   END LOOP;
+  PERFORM release_attempt(p_event, h.id) FROM unnest(holding) AS h (id);
 END $$;
 
 -- The confirmed ballots of a visitor that do not fit any more once so many credits of a position are gone: the first that spends

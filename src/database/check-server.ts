@@ -1,8 +1,11 @@
 import type pg from 'pg';
 import { MOST_CLOCK_DIFFERENCE_MS } from '#src/platform/clock-drift.ts';
 import { withClient } from './client.ts';
+import { explainDatabaseFault } from './explain-database-fault.ts';
 import { readSchemaState, whatIsLacking } from './migrate.ts';
+import { askCopy, askWriter } from './read-pool.ts';
 import { mayReplace, requireSchemaNumber, SCHEMA } from './schema-number.ts';
+import { IN_RECOVERY, StandbyClient } from './writer.ts';
 
 /** Why the service does not start, in one line for the operator. */
 export class StartRefused extends Error {}
@@ -36,18 +39,17 @@ export const failed = (name: string, detail: string, cure: string): Finding => (
 const OLDEST_POSTGRES = 15;
 const CONNECT_MS = 5_000;
 
+const checking = (url: string): pg.ClientConfig => ({
+  connectionString: url,
+  application_name: 'check of voting-service',
+  connectionTimeoutMillis: CONNECT_MS,
+  statement_timeout: CONNECT_MS,
+  query_timeout: CONNECT_MS,
+});
+
 /** Looks at a database that may not be as this build needs it. */
 export const lookAt = <T>(url: string, look: (client: pg.Client) => Promise<T>): Promise<T> =>
-  withClient(
-    {
-      connectionString: url,
-      application_name: 'check of voting-service',
-      connectionTimeoutMillis: CONNECT_MS,
-      statement_timeout: CONNECT_MS,
-      query_timeout: CONNECT_MS,
-    },
-    look,
-  );
+  withClient(checking(url), look);
 
 /** Does something on a connection of its own. @throws SchemaRefused where the database is not this build's */
 export const withConnection = <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> =>
@@ -87,10 +89,34 @@ async function checkDurability(client: pg.Client): Promise<Finding> {
       );
 }
 
-async function checkStandby(client: pg.Client): Promise<Finding> {
+/** Nothing can be cast on a standby: it takes no writes. */
+async function checkWriter(client: pg.Client): Promise<Finding> {
+  const { rows } = await client.query<{ standby: boolean }>(IN_RECOVERY);
+  return rows[0]?.standby === false
+    ? found('writer', 'the server takes writes')
+    : failed(
+        'writer',
+        'DATABASE_URL leads to a standby, which takes no votes',
+        'Name the primary, or all servers: postgres://user:password@one:5432,two:5432/database.',
+      );
+}
+
+/** The standbys that commits wait for and that are there. Who may not read that sees none: the role needs `pg_read_all_stats`. */
+export const countStandbys = async (client: Pick<pg.Client | pg.Pool, 'query'>): Promise<number> => {
+  const { rows } = await client.query("SELECT 1 FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')");
+  return rows.length;
+};
+
+async function checkStandby(client: pg.Client, isRequired: boolean): Promise<Finding> {
   const { rows } = await client.query<{ names: string }>(
     "SELECT current_setting('synchronous_standby_names') AS names",
   );
+  if (isRequired && (await countStandbys(client)) === 0)
+    return failed(
+      'standby',
+      'DATABASE_REQUIRE_STANDBY is on, and no synchronous standby is connected',
+      'Start it, or switch the setting off. A role that does not own the server needs GRANT pg_read_all_stats to see it.',
+    );
   return rows[0]?.names === ''
     ? warned(
         'standby',
@@ -121,6 +147,33 @@ const checkPooler = (first: pg.Client, url: string): Promise<Finding> =>
       'Name the server itself, or a pooler in session mode. Pause this one before `migrate`, and until it is done.',
     );
   });
+
+const NO_READS = 'The service starts without it: the writer answers reads until it can be used.';
+
+/** Where DATABASE_READ_URL leads. A copy that is away or behind keeps no service from starting; another database does. */
+export async function checkCopy(url: string, readUrl: string): Promise<Finding> {
+  try {
+    const writer = await lookAt(url, askWriter);
+    const copy = await withClient(checking(readUrl), (client) => askCopy(client, writer), StandbyClient);
+    if (copy.place !== writer.place)
+      return failed(
+        'reads',
+        'DATABASE_READ_URL leads to another database, not to a copy of the one of DATABASE_URL',
+        'Name a streaming standby of it, or leave the setting out.',
+      );
+    return copy.timeline === writer.timeline
+      ? found('reads', 'a copy answers long reads')
+      : warned(
+          'reads',
+          'DATABASE_READ_URL leads to a server that is not seen to stream from the writer',
+          `${NO_READS} A role that does not own the server needs GRANT pg_read_all_stats to see it.`,
+        );
+  } catch (fault) {
+    const reason = explainDatabaseFault(fault);
+    if (reason === undefined) throw fault;
+    return warned('reads', `DATABASE_READ_URL cannot be used: ${reason}`, NO_READS);
+  }
+}
 
 /** A pooler may drop the settings that every connection asks for. */
 async function checkSettingsKept(client: pg.Client): Promise<Finding> {
@@ -157,25 +210,26 @@ async function checkSchema(client: pg.Client): Promise<Finding> {
 
 /**
  * Looks at a database that the service is about to use. Nothing is written.
- * @param now this machine's clock, Unix milliseconds
+ * @param now this machine's clock, Unix milliseconds; @param requireStandby whether one has to be there
  * @throws what a database that cannot be reached throws
  */
-export const checkServer = (url: string, now: () => number): Promise<Finding[]> =>
+export const checkServer = (url: string, now: () => number, requireStandby = false): Promise<Finding[]> =>
   lookAt(url, async (client) => {
     const findings: Finding[] = [];
     // In this order, ended by what makes the rest meaningless: an old server may not know what is asked for next.
     for (const check of [
       () => checkVersion(client),
+      () => checkWriter(client),
       () => checkPooler(client, url),
       () => checkSettingsKept(client),
       () => checkDurability(client),
-      () => checkStandby(client),
+      () => checkStandby(client, requireStandby),
       () => checkClock(client, now),
       () => checkSchema(client),
     ]) {
       const finding = await check();
       findings.push(finding);
-      if (finding.status === 'failed' && finding.name === 'version') break;
+      if (finding.status === 'failed' && ['version', 'writer'].includes(finding.name)) break;
     }
     return findings;
   });

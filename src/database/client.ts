@@ -7,6 +7,7 @@ import type { Log } from '#src/platform/log.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { requireSchemaNumber } from './schema-number.ts';
+import { WriterClient } from './writer.ts';
 
 /** Runs statements outside of a transaction. */
 export type Database = NodePgDatabase & { $client: pg.Pool };
@@ -15,12 +16,14 @@ export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0];
 /** Either: what a repository's function takes as its first parameter when both make sense. */
 export type Executor = Database | Transaction;
 
-interface ConnectOptions {
+export interface ConnectOptions {
   readonly url: string;
   readonly log: Log;
   readonly maxConnections: number;
   /** What is waited for a connection; what a request waits unless said otherwise. */
   readonly connectMs?: number;
+  /** Where its connections are kept: of pools that are cut together, one. */
+  readonly connections?: Set<pg.PoolClient>;
 }
 
 const connectionsOf = new WeakMap<pg.Pool, Set<pg.PoolClient>>();
@@ -28,9 +31,13 @@ const connectionsOf = new WeakMap<pg.Pool, Set<pg.PoolClient>>();
 // int8 comes back as text by default. Ours are milliseconds, millionths and counts: bigint where they may pass 2^53,
 // which the tables' own columns say; everything selected raw stays text and is converted where it is read.
 
+/** Opens a pool to the server that takes writes. */
+export const connectDatabase = (options: ConnectOptions): Database =>
+  makePool(options, (config) => new pg.Pool({ ...config, Client: WriterClient }));
+
 /** Opens a pool. Every client has an error listener: a connection that dies idle must not take the process along. */
-export function connectDatabase(options: ConnectOptions): Database {
-  const pool = new pg.Pool({
+export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) => pg.Pool): Database {
+  const pool = open({
     connectionString: options.url,
     max: options.maxConnections,
     connectionTimeoutMillis: options.connectMs ?? TIME_LIMITS.databaseConnectMs,
@@ -48,7 +55,7 @@ export function connectDatabase(options: ConnectOptions): Database {
     if (!pool.ending) options.log.warn({ fault: summariseFault(fault) }, words);
   };
   pool.on('error', (fault) => warn(fault, 'an idle database connection was lost'));
-  const connections = new Set<pg.PoolClient>();
+  const { connections = new Set() } = options;
   connectionsOf.set(pool, connections);
   pool.on('remove', (client) => connections.delete(client));
   pool.on('connect', (client) => {
@@ -71,10 +78,12 @@ export function cutConnections({ $client }: Database): void {
 }
 
 /** Works on a connection of its own, outside of every pool. */
-export async function withClient<T>(config: pg.ClientConfig, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client(config);
-  // A connection that is lost fails the query that waits on it.
-  client.on('error', () => undefined);
+export async function withClient<T>(
+  config: pg.ClientConfig,
+  work: (client: pg.Client) => Promise<T>,
+  Client: typeof WriterClient = WriterClient,
+): Promise<T> {
+  const client = new Client(config);
   try {
     await client.connect();
     return await work(client);
@@ -91,10 +100,17 @@ const DEADLOCK = '40P01';
 export function databaseErrorCode(fault: unknown): string | undefined {
   for (let error: unknown = fault; error instanceof Error; error = error.cause) {
     const code: unknown = Reflect.get(error, 'code');
-    if (typeof code === 'string' && /^[0-9A-Z]{5}$/.test(code)) return code;
+    // Each has a digit, which EPIPE and its like have not.
+    if (typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code)) return code;
   }
   return undefined;
 }
+
+/** A connection that is refused or ended, a server that starts, stops or has become a standby. */
+const AWAY = /^(?:08|57P|25006$)/;
+
+/** Whether a fault says that the server is away, or that another one takes writes now, as in a fail-over: no answer to what was asked. */
+export const isAway = (fault: unknown): boolean => AWAY.test(databaseErrorCode(fault) ?? '08');
 
 /** The name of the constraint that a fault names, for telling which of several uniqueness rules was broken. */
 export function violatedConstraint(fault: unknown): string | undefined {

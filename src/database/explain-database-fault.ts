@@ -1,4 +1,5 @@
 import { databaseErrorCode } from './client.ts';
+import { NoWriter } from './writer.ts';
 
 /** Why a database did not answer, by the code of the fault: its own messages may hold parameters and are not repeated. */
 const REASONS: Readonly<Record<string, string>> = {
@@ -34,10 +35,11 @@ function systemCode(fault: unknown): string | undefined {
 
 /** The driver's own words for a connection that did not come about; they hold no values. */
 const TIMEOUTS =
-  /^(timeout expired|Connection terminated due to connection timeout|Connection terminated unexpectedly|Client has encountered a connection error and is not queryable)$/;
+  /^(timeout expired|Query read timeout|Connection terminated due to connection timeout|Connection terminated unexpectedly|Client has encountered a connection error and is not queryable)$/;
 
 /** `it refuses the password (28P01)`; undefined for a fault that is not the database's. */
 export function explainDatabaseFault(fault: unknown): string | undefined {
+  if (fault instanceof NoWriter) return fault.message;
   const code = systemCode(fault) ?? databaseErrorCode(fault);
   if (code !== undefined) return `${REASONS[code] ?? 'it refused a statement'} (${code})`;
   return fault instanceof Error && TIMEOUTS.test(fault.message) ? 'it does not answer' : undefined;

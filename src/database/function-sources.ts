@@ -10,6 +10,7 @@ export const FUNCTION_FILES = [
   'database/functions/sortable-ids.sql',
   'database/functions/append-only.sql',
   'database/functions/living-processes.sql',
+  'jobs/jobs.sql',
   'http/idempotency.sql',
   'accounts/account-changes.sql',
   'webhooks/webhook-events.sql',

@@ -1,9 +1,10 @@
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { requireSchemaNumber, type SchemaNumber, SchemaRefused, whyNotServed } from './schema-number.ts';
+import { WriterClient } from './writer.ts';
 
 interface Beat {
   /** The database's time, Unix ms. */
@@ -125,15 +126,13 @@ export class Heartbeat {
   }
 
   async #beatOnOneConnection(): Promise<void> {
-    const client = new pg.Client({
+    const client = new WriterClient({
       connectionString: this.#options.url,
       application_name: 'voting-service heartbeat',
       // Longer than what is waited for here: a row that is locked is no silence.
       statement_timeout: TIME_LIMITS.databaseStatementMs,
     });
     this.#client = client;
-    // A connection that is lost fails the query that waits on it.
-    client.on('error', () => undefined);
     await withinPatience(client.connect());
     await withinPatience(requireSchemaNumber(client));
     await withinPatience(client.query(FORGET));

@@ -7,7 +7,6 @@ import { endOtherProcesses } from './end-other-processes.ts';
 import { explainDatabaseFault } from './explain-database-fault.ts';
 import { readFunctionSources } from './function-sources.ts';
 import { listMigrations, type Migration, readMigration } from './migrations.ts';
-import { runMigrations } from './queue-library.ts';
 import {
   mayReplace,
   readSchemaNumber,
@@ -165,7 +164,7 @@ interface MigrateOptions {
 }
 
 /**
- * Brings a database to the schema of this build, our own and the job queue's, and ends the processes of other builds before.
+ * Brings a database to the schema of this build, and ends the processes of other builds before.
  * Safe to run at every start and by many at once. A role that may not change the schema can start on one that is as it should be.
  * @throws SchemaRefused where this build may not, or could not
  */
@@ -180,11 +179,7 @@ export async function migrate(databaseUrl: string, options: MigrateOptions = {})
     requireReplaceable(state, lacking, insists);
     if (!state.mayMigrate)
       throw new SchemaRefused(`${lacking}, as the owner of the schema: this role may not change it`);
-    const applyOnce = async (): Promise<void> => {
-      await runMigrations({ connectionString: databaseUrl });
-      await applyAll(client, state);
-    };
-    const apply = () => whileLocked(client, applyOnce, say);
+    const apply = () => whileLocked(client, () => applyAll(client, state), say);
     if (state.schema === undefined || whyNotServed(state.schema) === undefined) await apply();
     else await replaceBuild(client, apply, say);
   });

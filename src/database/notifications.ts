@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { requireSchemaNumber } from './schema-number.ts';
+import { WriterClient } from './writer.ts';
 
 const RECONNECT_MS = 500;
 
@@ -19,7 +20,7 @@ export function listenForNotifications(
   let current: pg.Client | undefined;
 
   async function listenOnce(): Promise<void> {
-    const client = new pg.Client({ connectionString: url, application_name: 'voting-service notifications' });
+    const client = new WriterClient({ connectionString: url, application_name: 'voting-service notifications' });
     current = client;
     const ended = new Promise<void>((resolve) => {
       client.once('end', resolve);

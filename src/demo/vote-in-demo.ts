@@ -9,7 +9,6 @@ import { confirmVotes } from '#src/ballots/confirm-ballot.ts';
 import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
-import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import type { Voter } from '#src/voters/voter.ts';
 import { generateKeySeed, hashStoredKey, makeVoterKey } from '#src/voters/voter-key.ts';
 import { insertVoterKey } from '#src/voters/voter-key-repository.ts';
@@ -84,7 +83,7 @@ export async function voteInDemo(
     const [first] = await Promise.all(group.map((voter, index) => vote(voter, from + index)));
     from += group.length;
     // Before the next five: a job that came between would show more of them, and keep fewer back.
-    if (from % DISCLOSED_TOGETHER === 0) await discloseVoters(deps.db, election.id);
+    if (from % DISCLOSED_TOGETHER === 0) await deps.counting.disclosure.step(election.id);
     if (from === SEALED && first !== undefined) {
       await sealUntilIn(first);
       sealed = first;

@@ -2,59 +2,24 @@ import { and, between, eq, inArray, isNull, sql } from 'drizzle-orm';
 import type { Database, Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
-import { canonicalJson } from '#src/platform/canonical-json.ts';
+import { MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Answer } from './answer.ts';
 import type { Claim, DeferredClaim } from './claim.ts';
-import type { JsonObject } from './json/strict-json.ts';
+import { type IdempotentRequest, RequestSeal, type StoredAnswer } from './idempotent-request.ts';
 import { refuse } from './refusals.ts';
-import { rehearsalPrefix } from './rehearsal.ts';
 import { idempotencyKeys } from './tables.ts';
 
 /** Beside the name of the process that holds it. */
 const TOKEN_BYTES = 16;
-const NO_LOCK = Buffer.alloc(8);
+/** A claim that was sent into a broken network comes no later than this: TCP gives up after some 15 minutes. */
+const LATEST_CLAIM_MS = 20 * MINUTE_MS;
 const STORED_ERRORS = new Set([403, 404, 409, 422]);
 /** What may be repeated after a while is no answer to keep. */
 const isStored = ({ status, retryAfterSeconds }: ApiError): boolean =>
   STORED_ERRORS.has(status) && retryAfterSeconds === undefined;
-/** Every refusal that is kept about a secret event is as long as this before it is sealed, and stands under one status. */
-const SECRET_REFUSAL_BYTES = 2_048;
-const SECRET_REFUSAL_STATUS = 409;
-
-export interface StoredAnswer {
-  readonly status: number;
-  readonly body: string;
-}
-
-export interface IdempotentRequest {
-  readonly apiKeyId: string;
-  readonly key: string;
-  readonly method: string;
-  /** The resource that the address names: an event by its ID, whichever way the caller named it. */
-  readonly path: string;
-  readonly query: unknown;
-  readonly body: JsonObject | undefined;
-  /** Present where the request is about a secret event. */
-  readonly secret?: SecretKeeping | undefined;
-  /** The event that is rehearsed with it: the answer goes when the rehearsal ends, and the same request is a new one then. */
-  readonly rehearsal?: string | undefined;
-}
-
-/**
- * How a claim about a secret event is kept. A choice changes the length of nothing in it: an answer that succeeded is made again, and a
- * refusal is sealed at one length. Its fingerprint stands under the key of the event, and it goes when the result is final. The name
- * under which it is found stays that of every other claim, so that no Idempotency-Key is used for two requests.
- */
-export interface SecretKeeping {
-  readonly eventId: string;
-  readonly secrets: Secrets;
-  /** The answer of a request that succeeded, from its seed. Without it the operation itself gives it again. */
-  readonly remake?: ((seed: Buffer) => StoredAnswer) | undefined;
-}
-
 interface ClaimRow extends Record<string, unknown> {
   readonly fingerprint: Buffer;
   readonly claim: Buffer;
@@ -93,19 +58,24 @@ interface HeldClaim {
 /** Idempotency-Key: one claim, one effect, one answer (the API reference, "Idempotency"). */
 export class IdempotencyStore {
   readonly #db: Database;
-  readonly #secrets: Secrets;
+  readonly #seal: RequestSeal;
   readonly #processId: Buffer;
   /** The claims of requests that are under way here, by their tokens in base64. */
   readonly #underWay = new Set<string>();
+  /** When the last claim was named, and whether none of them can stand in the database any more. */
+  #claimedAt = 0;
+  #isFree = true;
 
   /** @param processId names this process among all that share the database: its claims are free once it has died */
   constructor(db: Database, secrets: Secrets, processId: Buffer) {
     this.#db = db;
-    this.#secrets = secrets;
+    this.#seal = new RequestSeal(secrets);
     this.#processId = processId;
   }
 
   #newToken(): Buffer {
+    this.#claimedAt = monotonicMs();
+    this.#isFree = false;
     return Buffer.concat([this.#processId, takeRandomBytes(TOKEN_BYTES)]);
   }
 
@@ -114,12 +84,15 @@ export class IdempotencyStore {
    * after a request had given up. Each request is noted before its claim is sent, so a claim that is found here without one is over.
    */
   async freeOver(): Promise<void> {
+    if (this.#isFree) return;
+    const claimedAt = this.#claimedAt;
+    const isQuiet = this.#underWay.size === 0 && monotonicMs() - claimedAt > LATEST_CLAIM_MS;
     const last = Buffer.concat([this.#processId, Buffer.alloc(TOKEN_BYTES, 0xff)]);
     const held = and(isNull(idempotencyKeys.status), between(idempotencyKeys.claim, this.#processId, last));
     const rows = await this.#db.select({ claim: idempotencyKeys.claim }).from(idempotencyKeys).where(held);
     const over = rows.map(({ claim }) => claim).filter((claim) => !this.#underWay.has(claim.toString('base64')));
-    if (over.length === 0) return;
-    await this.#db.delete(idempotencyKeys).where(and(held, inArray(idempotencyKeys.claim, over)));
+    if (over.length > 0) await this.#db.delete(idempotencyKeys).where(and(held, inArray(idempotencyKeys.claim, over)));
+    else if (isQuiet && claimedAt === this.#claimedAt) this.#isFree = true;
   }
 
   /**
@@ -134,7 +107,7 @@ export class IdempotencyStore {
 
   /** Whether claims may stand under an earlier secret key too, so that a look-up by the present one alone is not enough. */
   get isRotating(): boolean {
-    return this.#secrets.count > 1;
+    return this.#seal.isRotating;
   }
 
   /** @returns undefined where the request is done, and doing it again gives its answer */
@@ -142,10 +115,10 @@ export class IdempotencyStore {
     request: IdempotentRequest,
     { fingerprint, claim, status, body }: Pick<ClaimRow, 'fingerprint' | 'claim' | 'status' | 'body'>,
   ): StoredAnswer | undefined {
-    if (!this.#fingerprints(request).some((own) => own.equals(fingerprint))) throw mismatch();
+    if (!this.#seal.fingerprints(request).some((own) => own.equals(fingerprint))) throw mismatch();
     if (status === null) throw inProgress();
-    if (body !== null) return this.#open(request, status, body);
-    return status < 300 ? request.secret?.remake?.(seedOf(this.#fingerprint(request), claim)) : undefined;
+    if (body !== null) return this.#seal.open(request, status, body);
+    return status < 300 ? request.secret?.remake?.(seedOf(this.#seal.fingerprint(request), claim)) : undefined;
   }
 
   /**
@@ -154,7 +127,7 @@ export class IdempotencyStore {
    * @throws ClaimRefused for `idempotency_mismatch`, and for `conflict` while the first still runs
    */
   async hold(tx: Transaction, request: IdempotentRequest): Promise<StoredAnswer | undefined> {
-    const { same, all } = this.#locksOf(request);
+    const { same, all } = this.#seal.locksOf(request);
     // One lock after the other, and none after one that is missed: a request that is refused would stand in the way of the
     // one that refuses it.
     const { rows } = await tx.execute<{ missed: number | null }>(sql`
@@ -189,38 +162,20 @@ export class IdempotencyStore {
   }
 
   async #insert(executor: Executor, request: IdempotentRequest, status: number, body: string): Promise<boolean> {
-    const [name] = this.#names(request);
+    const [name] = this.#seal.names(request);
     const { rowCount } = await executor.execute(sql`
-      SELECT 1 FROM claim_requests(ARRAY[${request.apiKeyId}], ARRAY[${name}], ARRAY[${this.#fingerprint(request)}]::bytea[],
-        ARRAY[${this.#newToken()}]::bytea[], ${status}, ARRAY[${this.#kept(request, status, body).body}], ARRAY[NULL], '{}')`);
+      SELECT 1 FROM claim_requests(ARRAY[${request.apiKeyId}], ARRAY[${name}], ARRAY[${this.#seal.fingerprint(request)}]::bytea[],
+        ARRAY[${this.#newToken()}]::bytea[], ${status}, ARRAY[${this.#seal.keep(request, status, body).body}], ARRAY[NULL], '{}')`);
     return rowCount === 1;
-  }
-
-  /**
-   * Numbers that stand for the request (`same`) and for its key alone (`all`), under each listed secret key: processes in
-   * the middle of a rotation have one of them in common. In one order for all processes, whichever key each has in front:
-   * of two that are given the same request at the same time, one gets through.
-   */
-  #locksOf(request: IdempotentRequest): { readonly same: string[]; readonly all: string[] } {
-    const lockOf = (mac: Buffer): string => mac.readBigInt64BE().toString();
-    const prints = this.#fingerprints(request).map((print) => print.toString('hex'));
-    const whole = `${request.apiKeyId}\n${request.key}`;
-    return {
-      same: prints
-        .map((print, ring) => this.#secrets.macs('idempotency-key', `${whole}\n${print}`)[ring] ?? NO_LOCK)
-        .map(lockOf)
-        .sort(),
-      all: this.#secrets.macs('idempotency-key', whole).map(lockOf).sort(),
-    };
   }
 
   /** Claims the key, or finds the stored answer. @throws ApiError `idempotency_mismatch`, or `conflict` while the first still runs. */
   async claim(request: IdempotentRequest): Promise<ClaimOutcome> {
-    const fingerprint = this.#fingerprint(request);
+    const fingerprint = this.#seal.fingerprint(request);
     const token = this.#newToken();
     const claim = this.#heldClaim(request, token);
     this.#underWay.add(token.toString('base64'));
-    const [name, ...earlier] = this.#names(request);
+    const [name, ...earlier] = this.#seal.names(request);
     try {
       const { rowCount } = await this.#db.$client.query(
         "SELECT 1 FROM claim_requests(ARRAY[$1], ARRAY[$2], ARRAY[$3]::bytea[], ARRAY[$4]::bytea[], NULL, '{NULL}', ARRAY[$5], $6)",
@@ -241,7 +196,7 @@ export class IdempotencyStore {
 
   /** A request whose claim is made by the statement of its effect. */
   defer(request: IdempotentRequest): DeferredClaim & HeldClaim & { readonly taken: boolean } {
-    const fingerprint = this.#fingerprint(request);
+    const fingerprint = this.#seal.fingerprint(request);
     const token = this.#newToken();
     this.#underWay.add(token.toString('base64'));
     // Made when asked for: the usual request is claimed and answered by its statement.
@@ -266,10 +221,10 @@ export class IdempotencyStore {
       },
       valuesFor: (answer) => ({
         apiKeyId: request.apiKeyId,
-        key: this.#names(request)[0] ?? '',
+        key: this.#seal.names(request)[0] ?? '',
         fingerprint,
         token,
-        sealedAnswer: this.#kept(request, answer.status, bodyText(answer)).body,
+        sealedAnswer: this.#seal.keep(request, answer.status, bodyText(answer)).body,
         secretEventId: request.secret?.eventId ?? null,
       }),
       claimed(withAnswer) {
@@ -294,7 +249,7 @@ export class IdempotencyStore {
   async #find(request: IdempotentRequest, executor: Executor = this.#db): Promise<ClaimRow | undefined> {
     const { rows } = await executor.execute<ClaimRow>(sql`
       SELECT fingerprint, claim, status, body, is_claim_abandoned(claim) AS abandoned FROM idempotency_keys
-      WHERE api_key_id = ${request.apiKeyId} AND key = ANY (${sql.param(this.#names(request))}) AND expires_at > now_ms()`);
+      WHERE api_key_id = ${request.apiKeyId} AND key = ANY (${sql.param(this.#seal.names(request))}) AND expires_at > now_ms()`);
     return rows[0];
   }
 
@@ -303,7 +258,7 @@ export class IdempotencyStore {
     const held = () =>
       and(
         eq(idempotencyKeys.apiKeyId, request.apiKeyId),
-        eq(idempotencyKeys.key, this.#names(request)[0] ?? ''),
+        eq(idempotencyKeys.key, this.#seal.names(request)[0] ?? ''),
         eq(idempotencyKeys.claim, token),
       );
     const save = async (
@@ -315,7 +270,7 @@ export class IdempotencyStore {
       const { rowCount } = await executor
         .update(idempotencyKeys)
         .set({
-          ...this.#kept(request, status, body),
+          ...this.#seal.keep(request, status, body),
           expiresAt: sql`${nowMs} + coalesce(${keepMs ?? null}::bigint, idempotency_kept_ms())`,
         })
         .where(held());
@@ -325,16 +280,11 @@ export class IdempotencyStore {
     const release = async (): Promise<void> => {
       await this.#db.delete(idempotencyKeys).where(held());
     };
-    const secrets = this.#secretsOf(request);
+    const seal = this.#seal;
     return {
       end: () => void this.#underWay.delete(token.toString('base64')),
       get requestKeys() {
-        // Under each secret key by its own fingerprint, as the request was named when that key was the present one.
-        const fingerprints = secrets.macs('fingerprint', contentOf(request));
-        return fingerprints.map((own, index) => {
-          const name = canonicalJson([request.apiKeyId, request.key, own.toString('hex')]);
-          return secrets.macs('fingerprint', name)[index] ?? own;
-        });
+        return seal.requestKeys(request);
       },
       async store(tx, answer: Answer, keepMs) {
         // A run that lost its claim must undo its effect: the one that took over makes it again.
@@ -354,53 +304,6 @@ export class IdempotencyStore {
       },
     };
   }
-
-  /**
-   * What a key is stored as: a keyed hash, because keys often name the voter. The present name comes first, then those under
-   * earlier secret keys: who repeats a request is not taken for a new one.
-   */
-  #names(request: IdempotentRequest): string[] {
-    const hashes = this.#secrets.macs('idempotency-key', `${request.apiKeyId}\n${request.key}`);
-    const prefix = request.rehearsal === undefined ? '' : rehearsalPrefix(request.rehearsal);
-    return hashes.map((hash) => `${prefix}${hash.toString('base64url')}`);
-  }
-
-  #fingerprint(request: IdempotentRequest): Buffer {
-    return this.#secretsOf(request).mac('fingerprint', contentOf(request));
-  }
-
-  /** The same request under every secret key that is listed: a repeat after a rotation is still a repeat. */
-  #fingerprints(request: IdempotentRequest): Buffer[] {
-    return this.#secretsOf(request).macs('fingerprint', contentOf(request));
-  }
-
-  #secretsOf(request: IdempotentRequest): Secrets {
-    return request.secret?.secrets ?? this.#secrets;
-  }
-
-  #place(request: IdempotentRequest) {
-    return { table: 'idempotency_keys', column: 'body', row: `${request.apiKeyId}/${request.key}` };
-  }
-
-  /** An answer as it is stored; without a body where it is made again, or is a refusal too long for the one length. */
-  #kept(request: IdempotentRequest, status: number, body: string): { status: number; body: string | null } {
-    if (request.secret === undefined) return { status, body: this.#seal(request, body) };
-    if (status < 400) return { status, body: null };
-    const text = Buffer.from(`${status} ${body}`);
-    if (text.length > SECRET_REFUSAL_BYTES) return { status: SECRET_REFUSAL_STATUS, body: null };
-    const padded = Buffer.concat([text, Buffer.alloc(SECRET_REFUSAL_BYTES - text.length, ' ')]);
-    return { status: SECRET_REFUSAL_STATUS, body: this.#seal(request, padded.toString('utf8')) };
-  }
-
-  #seal(request: IdempotentRequest, body: string): string {
-    return this.#secretsOf(request).seal(body, this.#place(request));
-  }
-
-  #open(request: IdempotentRequest, status: number, sealed: string): StoredAnswer {
-    const text = this.#secretsOf(request).open(sealed, this.#place(request)).toString('utf8');
-    if (request.secret === undefined) return { status, body: text };
-    return { status: Number(text.slice(0, 3)), body: text.slice(4).trimEnd() };
-  }
 }
 
 /** Names a run and its request: a token that SQL copies into another claim gives another answer there. */
@@ -409,10 +312,6 @@ const seedOf = (fingerprint: Buffer, token: Buffer): Buffer => Buffer.concat([fi
 /** The text of an answer's body, as it is sent and as it is stored. */
 function bodyText(answer: Answer): string {
   return answer.text?.content ?? (answer.body === undefined ? '' : JSON.stringify(answer.body));
-}
-
-function contentOf({ method, path, query, body }: IdempotentRequest): string {
-  return canonicalJson([method, path, query ?? null, body ?? null]);
 }
 
 function mismatch(): ApiError {

@@ -2,13 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { type FileHandle, mkdir, open, unlink } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
-import { setImmediate } from 'node:timers/promises';
 import { type ApiError, badRequest, invalidField } from '#src/platform/errors.ts';
+import { LoopTurns } from '#src/platform/loop-turns.ts';
 import type { RequestContext } from './env.ts';
 import { digestOf, readLargeBody, type StoredBody } from './json/large-body.ts';
 import { type BodyBounds, type JsonBody, parseJsonBody, USUAL_BOUNDS } from './json/strict-json.ts';
 import { announcesBody } from './request-headers.ts';
-import { takeChangePlace } from './request-life.ts';
+import { type RequestLife, takeChangePlace } from './request-life.ts';
 
 function tooLarge(maxBytes: number): ApiError {
   return invalidField('', `must have at most ${maxBytes} bytes`);
@@ -17,6 +17,9 @@ function tooLarge(maxBytes: number): ApiError {
 function brokenOff(): ApiError {
   return badRequest('The body ended before its announced length.');
 }
+
+/** What is taken of a body at once: more would make Node keep more of it ahead. */
+const PIECE_BYTES = 64 * 1024;
 
 /**
  * Reads a body, counting while it comes: an announced length can refuse it early, but is never believed. What is left
@@ -34,37 +37,46 @@ export function readRequestBody(
   if (incoming.readableEnded) return Promise.resolve(new Uint8Array());
   if (incoming.destroyed) return Promise.reject(brokenOff());
   return new Promise((resolve, reject) => {
-    const chunks: Buffer[] = [];
+    // Pieces are copied: a sender may make them of one byte each, and an object for each takes a hundred times that.
+    let kept = Buffer.alloc(0);
     let length = 0;
-    let storing: Promise<unknown> = Promise.resolve();
+    let isStoring = false;
     const release = (): void => {
-      incoming.off('data', onData).off('end', onEnd).off('close', onBreak);
-      incoming.pause();
+      incoming.off('readable', onReadable).off('end', onEnd).off('close', onBreak);
     };
     const fail = (fault: unknown): void => {
       release();
       reject(fault);
     };
-    const onData = (chunk: Buffer): void => {
-      length += chunk.length;
+    const take = (piece: Buffer): void => {
+      length += piece.length;
       if (length > maxBytes) fail(tooLarge(maxBytes));
-      else if (store === undefined) chunks.push(chunk);
-      else {
+      else if (store === undefined) {
+        if (length > kept.length) kept = Buffer.concat([kept], Math.max(length, Math.min(2 * kept.length, maxBytes)));
+        piece.copy(kept, length - piece.length);
+      } else {
         // The sender waits for the disk.
-        incoming.pause();
-        storing = store(chunk);
-        storing.then(() => incoming.resume(), fail);
+        isStoring = true;
+        store(piece).then(() => {
+          isStoring = false;
+          onReadable();
+        }, fail);
+      }
+    };
+    /** Takes what came since, however many pieces it came in. */
+    const onReadable = (): void => {
+      while (!isStoring && length <= maxBytes) {
+        const piece: Buffer | null = incoming.read(Math.min(incoming.readableLength, PIECE_BYTES));
+        if (piece === null) return;
+        take(piece);
       }
     };
     const onEnd = (): void => {
       release();
-      const [only] = chunks;
-      const whole = chunks.length === 1 && only !== undefined ? only : Buffer.concat(chunks);
-      // The end comes although the stream is paused for its last piece.
-      storing.then(() => resolve(whole), reject);
+      resolve(kept.subarray(0, length));
     };
     const onBreak = (): void => fail(brokenOff());
-    incoming.on('data', onData).on('end', onEnd).on('close', onBreak);
+    incoming.on('readable', onReadable).on('end', onEnd).on('close', onBreak);
   });
 }
 
@@ -90,14 +102,7 @@ async function storeRequestBody(c: RequestContext, maxBytes: number): Promise<St
 /** Bodies up to this length are held in memory while they come, and not counted. */
 const FREE_BYTES = 64 * 1024;
 
-let turn: Promise<unknown> = Promise.resolve();
-
-/** The turn of a body that is read on the event loop and may hold it for some 20 ms: between two of them others have theirs. */
-const takeTurn = (length: number): Promise<unknown> | undefined => {
-  if (length <= FREE_BYTES) return undefined;
-  turn = turn.then(() => setImmediate());
-  return turn;
-};
+const turns = new LoopTurns();
 
 type JsonContext = RequestContext & { set(name: 'json', json: JsonBody | undefined): void };
 
@@ -130,8 +135,7 @@ async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   // What voters send is never written to a disk, which would keep who voted what.
   if (announced <= FREE_BYTES || scope !== 'write') {
     const bytes = await life.rest(readRequestBody(incoming, bounds.bytes));
-    await takeTurn(bytes.length);
-    return bytes.length === 0 && bodyFor === undefined ? undefined : parseShort(bytes, bounds);
+    return bytes.length === 0 && bodyFor === undefined ? undefined : parseShort(life, bytes, bounds);
   }
   const stored = await life.rest(storeRequestBody(c, bounds.bytes));
   if (stored.length === 0 && bodyFor === undefined) return undefined;
@@ -139,15 +143,16 @@ async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   if (schema === undefined || stored.length <= FREE_BYTES) {
     const bytes = Buffer.alloc(stored.length);
     await stored.handle.read(bytes, 0, stored.length, 0);
-    await takeTurn(bytes.length);
-    return parseShort(bytes, bounds);
+    return parseShort(life, bytes, bounds);
   }
   await life.rest(life.take(leases.longChanges, accountId));
   return readLargeBody(threads, accountId, stored, { ...bounds, schema });
 }
 
-function parseShort(bytes: Uint8Array, bounds: BodyBounds): JsonBody {
-  const json = parseJsonBody(bytes, bounds);
+/** Reads a body on the event loop, which a long one may hold for some 60 ms. */
+async function parseShort(life: RequestLife, bytes: Uint8Array, bounds: BodyBounds): Promise<JsonBody> {
+  const parse = (): JsonBody => parseJsonBody(bytes, bounds);
+  const json = bytes.length <= FREE_BYTES ? parse() : await life.rest(turns.take(parse));
   return bounds.schema === undefined ? json : { ...json, ...digestOf(json) };
 }
 

@@ -1,7 +1,7 @@
 import type { MiddlewareHandler } from 'hono';
 import { isKeyless } from './caller.ts';
 import type { Env, RequestContext } from './env.ts';
-import type { SecretKeeping, StoredAnswer } from './idempotency.ts';
+import type { SecretKeeping, StoredAnswer } from './idempotent-request.ts';
 import type { JsonObject } from './json/strict-json.ts';
 import { annotate } from './operation.ts';
 import { readJsonBody } from './read-body.ts';

@@ -32,6 +32,8 @@ export const createLeases = () => ({
   bodyBytes: limited({ perAccount: 40 * MIB }),
   /** The same in memory, by address, of who has no key. */
   strangersBytes: limited({ perAccount: 4 * MIB }),
+  /** Ballots of more than 1,000 candidates that a request has built, until it is answered: each takes megabytes. One from the cache takes no place. */
+  ballots: limited({ perAccount: 3, inAll: 6, maxWaiting: 200 }),
   /** Reports that are counted and drawn: each holds megabytes. */
   prints: limited({ perAccount: 1, inAll: 3, maxWaiting: 2, maxWaitMs: LONG_WAIT_MS }),
   /** Orders that wait for a thread, or have one: as long as they wait, an order is little more than a name. */

@@ -25,10 +25,10 @@ export interface Job<Payload> {
   readonly work: (payload: Payload, run: JobRun) => Promise<void>;
 }
 
-/** What runs again and again without being asked: a crontab line and the work. */
+/** What runs again and again without being asked. */
 export interface RecurringJob {
   readonly name: string;
-  /** Five crontab fields. */
+  /** As a line of a crontab begins: minute and hour in UTC, of every day. `*`, a number, or for minutes `*\/10`. */
   readonly schedule: string;
   readonly group?: JobGroup;
   readonly work: () => Promise<void>;
@@ -61,18 +61,12 @@ export async function enqueue<Payload>(
   payload: Payload,
   options: EnqueueOptions = {},
 ): Promise<void> {
-  const runAt =
-    options.runAtMs === undefined ? sql`NULL` : sql`to_timestamp(${options.runAtMs}::double precision / 1000)`;
+  const { runAtMs = null, maxAttempts = job.maxAttempts ?? 10, key = null } = options;
   await executor.execute(sql`
-    SELECT graphile_worker.add_job(
-      identifier => ${job.name}, payload => ${JSON.stringify(payload)}::json, run_at => ${runAt},
-      max_attempts => ${options.maxAttempts ?? job.maxAttempts ?? 10}, job_key => ${options.key ?? null})`);
+    SELECT add_job(${job.name}, ${JSON.stringify(payload)}::json, ${runAtMs}::bigint, ${maxAttempts}::integer, ${key}::text)`);
 }
 
-/** Jobs of mass mails wait for every other one of their group. */
-const LAST_PRIORITY = 10;
-
-/** Enqueues many jobs in the caller's transaction, to run when nothing else waits. */
+/** Enqueues many jobs in the caller's transaction, to run when nothing else of their group waits. */
 export async function enqueueLast<Payload>(
   executor: Executor,
   job: { readonly name: string; readonly maxAttempts: number; readonly payload: z.ZodType<Payload> },
@@ -80,7 +74,6 @@ export async function enqueueLast<Payload>(
 ): Promise<void> {
   const texts = sql.param(payloads.map((payload) => JSON.stringify(payload)));
   await executor.execute(sql`
-    SELECT graphile_worker.add_job(
-      identifier => ${job.name}, payload => p::json, max_attempts => ${job.maxAttempts}, priority => ${LAST_PRIORITY})
+    SELECT add_job(${job.name}, p::json, p_max_attempts => ${job.maxAttempts}, p_last => true)
     FROM unnest(${texts}::text[]) AS p`);
 }

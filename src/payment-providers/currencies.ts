@@ -51,6 +51,8 @@ export interface MoneyRules {
   checkPrice(currency: string, amountMinor: number): string | null;
   /** The provider's own figure for a price that `checkPrice` lets pass. @throws RangeError for any other. */
   toProviderAmount(currency: string, amountMinor: number): number;
+  /** The same of a part of such an amount, for which no minimum holds. @throws RangeError where it is not whole there */
+  toProviderPart(currency: string, amountMinor: number): number;
   /** The smallest units that a provider's figure stands for, or null when it is none that this service could have asked for. */
   fromProviderAmount(currency: string, providerAmount: number): number | null;
 }
@@ -85,15 +87,21 @@ export function createMoneyRules(table: ReadonlyMap<string, ProviderCurrency>): 
     return null;
   }
 
+  function toProviderPart(currency: string, amountMinor: number): number {
+    const found = place(currency);
+    const amount = found && shiftDecimals(amountMinor, found.places);
+    if (amount === undefined || amount === null) throw new RangeError(`${amountMinor} ${currency} is no amount there`);
+    return amount;
+  }
+
   return {
     currencies: [...table.keys()].sort(),
     checkPrice,
+    toProviderPart,
     toProviderAmount(currency, amountMinor) {
       const fault = checkPrice(currency, amountMinor);
-      const found = place(currency);
-      const amount = found && shiftDecimals(amountMinor, found.places);
-      if (fault !== null || amount === undefined || amount === null) throw new RangeError(`the price ${fault ?? ''}`);
-      return amount;
+      if (fault !== null) throw new RangeError(`the price ${fault}`);
+      return toProviderPart(currency, amountMinor);
     },
     fromProviderAmount(currency, providerAmount) {
       const found = place(currency);

@@ -193,7 +193,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     if (whole !== null && whole.kind !== 'refused') return whole;
     if (partMinor === 0) return refused;
     const gross = grossOf(await verify(credentials, request.reference));
-    const rest = gross - PROVIDER_B_MONEY.toProviderAmount(request.currency, partMinor);
+    const rest = gross - PROVIDER_B_MONEY.toProviderPart(request.currency, partMinor);
     return askRefund(credentials, request, rest).catch(refundRefusal);
   }
 

@@ -187,6 +187,8 @@ const refusals = (state: ProviderState): number => ('refused' in state && state.
  * may have several pages, of which any may be paid.
  */
 async function readStates(deps: PaymentDeps, attempt: PaymentAttempt): Promise<ProviderState[]> {
+  // Its process died before it asked for a page: no provider knows of it, and it cannot be paid.
+  if (attempt.pages === 0) return [{ kind: 'missing' }];
   const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
   if (business === undefined) throw new Error('a payment business is gone');
   const states = await askBusiness(deps, business, async (provider, credentials) => {

@@ -89,6 +89,29 @@ export async function findTakenPayment(executor: Executor, businessId: string): 
   return row;
 }
 
+const isOfVisitor = (visitorId: string) =>
+  sql`lower(${paymentAttempts.request} ->> 'visitorId') = ${visitorId.toLowerCase()}`;
+
+/** What was given to a visitor of an event and is not back: `listHolding` lists what is on its way. */
+export async function listGivenTo(
+  executor: Executor,
+  votingEventId: string,
+  visitorId: string,
+): Promise<PaymentAttempt[]> {
+  return executor
+    .select()
+    .from(paymentAttempts)
+    .where(
+      and(
+        eq(paymentAttempts.votingEventId, votingEventId),
+        eq(paymentAttempts.status, 'fulfilled'),
+        isNull(paymentAttempts.refundedAt),
+        isNull(paymentAttempts.reversedAt),
+        isOfVisitor(visitorId),
+      ),
+    );
+}
+
 /** Unpaid attempts whose ballots hold credits of a visitor. */
 export async function listHolding(
   executor: Executor,
@@ -103,7 +126,7 @@ export async function listHolding(
         eq(paymentAttempts.votingEventId, votingEventId),
         isNotNull(paymentAttempts.heldCredits),
         inArray(paymentAttempts.status, ['created', 'pending']),
-        sql`lower(${paymentAttempts.request} ->> 'visitorId') = ${visitorId.toLowerCase()}`,
+        isOfVisitor(visitorId),
       ),
     );
 }

@@ -27,6 +27,8 @@ export async function givePaid(
     answer: deps.secrets.seal(JSON.stringify({ data: fulfilled.data }), answerPlace(attempt.id)),
     confirmationCode: code === undefined ? null : deps.secrets.seal(code, confirmationCodePlace(attempt.id)),
     checkAt: null,
+    // That it waited long is over; a part that went back is still to be looked at.
+    attentionAt: attempt.partRefundedMinor > 0 ? attempt.attentionAt : null,
   });
   if (moved === undefined) throw new Error('a locked attempt could not be fulfilled');
   await recordPayment(tx, deps, moved, 'fulfilled');

@@ -9,7 +9,7 @@ import { notFound } from '#src/platform/errors.ts';
 import { type AttemptRef, lockAttempt, moveAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { cancelAndGiveBack } from './give-paid.ts';
 import { isStale } from './list-owed.ts';
-import { confirmationCodePlace, type PaymentAttempt } from './payment.ts';
+import { confirmationCodeOf, type PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { raiseAttention, recordPayment } from './record-payment.ts';
 import { findRefund, giveBack, listRefunds, moveRefund, OWED } from './refund-payment.ts';
@@ -54,7 +54,7 @@ export async function refundPaymentByHand(
   by: Asker,
 ): Promise<PaymentAttempt> {
   const attempt = await requireLocked(tx, ref);
-  const { providerPaymentId, confirmationCode: code } = attempt;
+  const { providerPaymentId } = attempt;
   if (providerPaymentId === null || attempt.rehearsal) throw refuse('nothing_to_refund');
   if (attempt.status === 'succeeded') {
     await record(tx, deps, attempt, 'payment.refund_requested', by);
@@ -66,8 +66,7 @@ export async function refundPaymentByHand(
   if (attempt.status !== 'fulfilled' || attempt.reversedAt !== null) throw refuse('nothing_to_refund');
   await record(tx, deps, attempt, 'payment.refund_requested', by);
   await giveBack(tx, attempt, providerPaymentId, attempt.providerReference ?? '');
-  const opened = code === null ? null : deps.secrets.open(code, confirmationCodePlace(attempt.id)).toString('utf8');
-  await deps.fulfilments[attempt.purpose].drop(tx, attempt, opened);
+  await deps.fulfilments[attempt.purpose].drop(tx, attempt, confirmationCodeOf(deps.secrets, attempt));
   return attempt;
 }
 
@@ -92,7 +91,8 @@ export async function settleByHand(
   for (const row of owed) if (row.status !== 'failed') await moveRefund(tx, row, 'failed', {});
   await noteOnAttempt(tx, attempt, { settledAt: nowMs, attentionAt: null, updatedAt: nowMs });
   await record(tx, deps, attempt, 'payment.settled', by, { note });
-  if (attempt.status === 'succeeded') {
+  // What waits for its second call no longer than that is given all the same, though a part of its money went back.
+  if (isStale(attempt, nowMs)) {
     const ended = await moveAttempt(tx, attempt, 'cancelled', { endReason: 'refunded', checkAt: null });
     if (ended !== undefined) await recordPayment(tx, deps, ended, 'cancelled');
   }

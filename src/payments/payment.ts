@@ -263,6 +263,13 @@ export function confirmationCodePlace(attemptId: string) {
   return { table: 'payment_attempts', column: 'confirmation_code', row: attemptId };
 }
 
+/** The code that confirms the ballot of a vote that was given; null before, and for what is no vote. */
+export const confirmationCodeOf = (
+  secrets: Secrets,
+  { id, confirmationCode }: Pick<PaymentAttempt, 'id' | 'confirmationCode'>,
+): string | null =>
+  confirmationCode === null ? null : secrets.open(confirmationCode, confirmationCodePlace(id)).toString('utf8');
+
 export function answerPlace(attemptId: string) {
   return { table: 'payment_attempts', column: 'answer', row: attemptId };
 }
@@ -286,11 +293,7 @@ function attemptWithoutCode(attempt: PaymentAttempt): Omit<AttemptView, 'confirm
 
 /** A payment attempt (contract, "Payment attempt"). */
 export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt): AttemptView {
-  const { confirmationCode: code } = attempt;
-  return {
-    ...attemptWithoutCode(attempt),
-    confirmationCode: code === null ? null : secrets.open(code, confirmationCodePlace(attempt.id)).toString('utf8'),
-  };
+  return { ...attemptWithoutCode(attempt), confirmationCode: confirmationCodeOf(secrets, attempt) };
 }
 
 /** What belongs to an attempt beside its own row. */

@@ -10,7 +10,7 @@ import { summariseFault } from '#src/platform/log.ts';
 import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { askBusiness } from './check-business.ts';
-import { confirmationCodePlace, type PaymentAttempt } from './payment.ts';
+import { confirmationCodeOf, type PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { raiseAttention, recordPayment } from './record-payment.ts';
 import { paymentRefunds } from './tables.ts';
@@ -82,8 +82,8 @@ async function listLostRefunds(executor: Executor): Promise<RefundRef[]> {
     .where(
       and(
         inArray(paymentRefunds.status, [...OWED]),
-        sql`NOT EXISTS (SELECT 1 FROM graphile_worker.jobs j WHERE j.key IN (${key}, ${key} || ':again')
-          AND (j.attempts < j.max_attempts OR j.locked_at IS NOT NULL))`,
+        sql`NOT EXISTS (SELECT 1 FROM jobs j WHERE j.key IN (${key}, ${key} || ':again')
+          AND (j.attempts < j.max_attempts OR j.held_by IS NOT NULL))`,
       ),
     )
     .orderBy(asc(paymentRefunds.createdAt))
@@ -174,9 +174,7 @@ export async function takeBack(
   attempt: PaymentAttempt,
   by: 'organizer' | 'provider',
 ): Promise<void> {
-  const { confirmationCode: code } = attempt;
-  const opened = code === null ? null : deps.secrets.open(code, confirmationCodePlace(attempt.id)).toString('utf8');
-  await deps.fulfilments[attempt.purpose].reverse(tx, attempt, opened, by);
+  await deps.fulfilments[attempt.purpose].reverse(tx, attempt, confirmationCodeOf(deps.secrets, attempt), by);
 }
 
 export function refundPaymentJob(deps: PaymentDeps): Job<RefundPayment> {

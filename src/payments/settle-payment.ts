@@ -49,10 +49,7 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
     case 'reversed':
       return applyReversed(tx, deps, attempt, state.payment);
     case 'processing':
-      if (isOpen(attempt.status)) {
-        await noteOnAttempt(tx, attempt, { expiresAt: attempt.createdAt + PROCESSING_MS });
-      }
-      return;
+      return awaitMoney(tx, deps, attempt);
     case 'failed':
       return end(tx, deps, attempt, 'failed', 'refused');
     case 'cancelled':
@@ -69,6 +66,14 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
     default:
       throw new Error(`no rule for ${state satisfies never}`);
   }
+}
+
+/** The money is on its way; what has not come after 30 days does not come for this attempt. */
+async function awaitMoney(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<void> {
+  if (!isOpen(attempt.status)) return;
+  const expiresAt = attempt.createdAt + PROCESSING_MS;
+  if ((await readNow(tx)) >= expiresAt) return endUnpaid(tx, deps, attempt, false);
+  await noteOnAttempt(tx, attempt, { expiresAt });
 }
 
 /** The page is over: `failed` where the provider's last word was a refusal, otherwise `cancelled` (completions 7.5). */
@@ -139,12 +144,8 @@ async function applyPaid(
   if (isOpen(attempt.status)) {
     const nowMs = await readNow(tx);
     await moveAndRecord(tx, deps, attempt, 'succeeded', 'succeeded', {
-      providerPaymentId,
-      providerReference: payment.reference,
-      feeMinor: payment.feeMinor,
-      paidAt: payment.paidAtMs ?? nowMs,
+      ...paidBy(payment, nowMs),
       succeededAt: nowMs,
-      paidMinor: payment.amountMinor,
       checkAt: nowMs + MINUTE_MS,
       checks: 0,
     });
@@ -152,8 +153,18 @@ async function applyPaid(
   }
   // A second payment for the same thing, or one for an attempt that has ended: the money belongs to the payer.
   deps.log.warn({ attempt: attempt.id, status: attempt.status }, 'a payment came that pays for nothing: it goes back');
+  if (attempt.providerPaymentId === null) await noteOnAttempt(tx, attempt, paidBy(payment, await readNow(tx)));
   await giveBack(tx, attempt, providerPaymentId, payment.reference ?? '');
 }
+
+/** What is noted of the first payment of an attempt, however it ends. */
+const paidBy = (payment: ProviderPayment, nowMs: number) => ({
+  providerPaymentId: payment.providerPaymentId,
+  providerReference: payment.reference,
+  feeMinor: payment.feeMinor,
+  paidAt: payment.paidAtMs ?? nowMs,
+  paidMinor: payment.amountMinor,
+});
 
 /** A second payment went back before it was known of: noted, so that a late word of it gives nothing back. */
 async function noteForeign(tx: Transaction, attempt: PaymentAttempt, payment: ProviderPayment): Promise<void> {
@@ -209,7 +220,7 @@ async function applyReversed(
     if (attempt.providerPaymentId !== providerPaymentId) return noteForeign(tx, attempt, payment);
     if (attempt.reversedAt !== null) return;
     await takeBack(tx, deps, attempt, 'provider');
-    await noteOnAttempt(tx, attempt, { reversedAt: nowMs, updatedAt: nowMs });
+    await noteOnAttempt(tx, attempt, { reversedAt: nowMs, attentionAt: null, updatedAt: nowMs });
     await recordPayment(tx, deps, { ...attempt, reversedAt: nowMs, updatedAt: nowMs }, 'reversed');
     return;
   }
@@ -222,13 +233,14 @@ async function applyReversed(
       currency: attempt.currency,
     };
     if (await insertRefund(tx, row)) {
+      if (attempt.providerPaymentId === null) await noteOnAttempt(tx, attempt, paidBy(payment, nowMs));
       await moveRefund(tx, refund, 'refunded', {});
       await markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
     }
     return;
   }
   const ended = await moveAndRecord(tx, deps, attempt, 'cancelled', 'cancelled', {
-    providerPaymentId,
+    ...(attempt.providerPaymentId === null ? paidBy(payment, nowMs) : { providerPaymentId }),
     endReason: 'refunded',
     refundedAt: nowMs,
     checkAt: null,

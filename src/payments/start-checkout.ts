@@ -72,7 +72,13 @@ export async function startCheckout(
       await inTransaction(deps.db, async (tx) => claim.store(tx, answer, keptMs(await readNow(tx), attempt.expiresAt)));
     return answer;
   }
-  return openPage(deps, attempt, claim, { isFirst: true });
+  try {
+    return await openPage(deps, attempt, claim, { isFirst: true });
+  } catch (fault) {
+    // Without an Idempotency-Key nothing goes on here: the retry begins another attempt, and needs the credits that this one holds.
+    if (claim === undefined) await settlePayment(deps, attempt, { kind: 'expired', refused: false });
+    throw fault;
+  }
 }
 
 export function paymentRequired(attempt: PaymentAttempt, page: CheckoutPage, told = false): Answer {

@@ -83,16 +83,17 @@ export interface Secrets {
   /** The same as bytes, for what is stored as bytes: the ID of the key, then nonce, ciphertext and tag. */
   sealBytes(plain: string | Uint8Array, place: SealedPlace): Buffer;
   /**
-   * Opens what the service stored. Throws when the text was changed, moved, or sealed under a key that is not configured; that
-   * it cannot be read is an alarm.
+   * Opens what the service stored, as text or as bytes. Throws when it was changed, moved, or sealed under a key that is not configured;
+   * that it cannot be read is an alarm.
    */
-  open(sealed: string, place: SealedPlace): Buffer;
-  /** The same for a text that comes from outside: undefined where it was not made here. */
-  openForeign(sealed: string, place: SealedPlace): Buffer | undefined;
+  open(sealed: string | Buffer, place: SealedPlace): Buffer;
+  /** The same for what comes from outside: undefined where it was not made here. */
+  openForeign(sealed: string | Buffer, place: SealedPlace): Buffer | undefined;
   /** Wipes every key from memory: nothing is sealed, opened or hashed from then on. What the library holds goes with its collection. */
   clear(): void;
 }
 
+const KEY_ID_BYTES = 4;
 const NONCE_BYTES = 12;
 const TAG_BYTES = 16;
 export const SECRET_KEY_BYTES = 32;
@@ -162,6 +163,16 @@ function encrypt(ring: Keyring, plain: string | Uint8Array, place: SealedPlace):
   return [nonce, cipher.update(plain), cipher.final(), cipher.getAuthTag()];
 }
 
+function splitText(sealed: string): [id: string, bytes: Buffer] {
+  const dot = sealed.indexOf('.');
+  return [sealed.slice(0, dot), Buffer.from(sealed.slice(dot + 1), 'base64url')];
+}
+
+const splitBytes = (sealed: Buffer): [id: string, bytes: Buffer] => [
+  sealed.toString('hex', 0, KEY_ID_BYTES),
+  sealed.subarray(KEY_ID_BYTES),
+];
+
 /**
  * @param masters the current key first, then those it replaced: they still open what they sealed
  * @param onUnreadable hears where a stored value could not be opened
@@ -175,11 +186,10 @@ export function createSecrets(
   if (current === undefined) throw new Error('at least one secret key is needed');
   const macOf = (ring: Keyring, purpose: SecretPurpose, message: string | Uint8Array): Buffer =>
     requireKey(ring.macs.get(purpose), purpose).mac(message);
-  const openSealed = (sealed: string, place: SealedPlace): Buffer => {
-    const dot = sealed.indexOf('.');
-    const ring = rings.find((candidate) => candidate.id === sealed.slice(0, dot));
+  const openSealed = (sealed: string | Buffer, place: SealedPlace): Buffer => {
+    const [id, bytes] = typeof sealed === 'string' ? splitText(sealed) : splitBytes(sealed);
+    const ring = rings.find((candidate) => candidate.id === id);
     if (ring === undefined) throw new Error('sealed under a secret key that is not configured');
-    const bytes = Buffer.from(sealed.slice(dot + 1), 'base64url');
     const decipher = createDecipheriv('aes-256-gcm', keyFor(ring, 'encryption'), bytes.subarray(0, NONCE_BYTES));
     decipher.setAAD(associatedData(place));
     decipher.setAuthTag(bytes.subarray(bytes.length - TAG_BYTES));

@@ -1,7 +1,12 @@
 import { type Transferable, Worker } from 'node:worker_threads';
+import { monotonicMs } from './clock.ts';
 import type { Leases } from './leases.ts';
 import type { Posted, Reply } from './pool-thread.ts';
 import { Turns } from './turns.ts';
+
+/** Threads beside those of the limits, while others have held those for so long: two accounts with long orders hold up no third one. */
+const SPARES = 2;
+const SPARE_AFTER_MS = 300;
 
 interface PoolLimits {
   readonly threads: number;
@@ -35,6 +40,7 @@ interface Thread {
   readonly worker: Worker;
   readonly remembers: Set<string>;
   order: Waiting | undefined;
+  begunAt: number;
   /** Ends it, with its order. */
   end(fault: Error): void;
   timer: NodeJS.Timeout | undefined;
@@ -42,7 +48,8 @@ interface Thread {
 
 /**
  * Threads for work that would hold up every request. Each does one order at a time, so that one that dies takes no other order
- * along; the accounts take turns, and one account leaves a thread to the others.
+ * along; the accounts take turns, and one account leaves a thread to the others. Where long orders hold all of them, an account that has no order
+ * under way gets a spare one.
  */
 export class ThreadPool {
   readonly #limits: PoolLimits;
@@ -52,6 +59,7 @@ export class ThreadPool {
   /** Orders that have not begun, by account. */
   readonly #waiting = new Map<string, Waiting[]>();
   readonly #turns = new Turns();
+  #spareTimer: NodeJS.Timeout | undefined;
 
   /**
    * @param data what the threads read as `workerData`
@@ -76,6 +84,7 @@ export class ThreadPool {
 
   async close(): Promise<void> {
     this.#waiting.clear();
+    clearTimeout(this.#spareTimer);
     await Promise.all([...this.#threads].map(({ worker }) => worker.terminate()));
   }
 
@@ -97,12 +106,13 @@ export class ThreadPool {
   }
 
   #next(): void {
-    const busy = [...this.#threads].flatMap(({ order }) => (order === undefined ? [] : [order.account]));
+    const busy = [...this.#threads].filter(({ order }) => order !== undefined);
     const { threads } = this.#limits;
-    if (busy.length >= threads) return;
-    const share = Math.max(1, threads - 1);
+    const isFull = busy.length >= threads;
+    if (isFull && !this.#maySpare(busy)) return;
+    const share = isFull ? 1 : Math.max(1, threads - 1);
     const able = [...this.#waiting.keys()].filter(
-      (account) => busy.filter((other) => other === account).length < share,
+      (account) => busy.filter(({ order }) => order?.account === account).length < share,
     );
     const account = this.#turns.next(able);
     if (account === undefined) return;
@@ -113,6 +123,16 @@ export class ThreadPool {
     this.#next();
   }
 
+  /** Whether one more order may begin although all threads are taken; if not yet, it is looked at again. */
+  #maySpare(busy: readonly Thread[]): boolean {
+    if (this.#waiting.size === 0 || busy.length >= this.#limits.threads + SPARES) return false;
+    const wait = Math.max(...busy.map(({ begunAt }) => begunAt)) + SPARE_AFTER_MS - monotonicMs();
+    if (wait <= 0) return true;
+    clearTimeout(this.#spareTimer);
+    this.#spareTimer = setTimeout(() => this.#next(), wait).unref();
+    return false;
+  }
+
   #begin(order: Waiting): void {
     const free = [...this.#threads].filter((thread) => thread.order === undefined);
     const { about, module, input, moved = [], maxMs } = order;
@@ -120,6 +140,7 @@ export class ThreadPool {
     const thread = known ?? free[0] ?? this.#start();
     if (about !== undefined) thread.remembers.add(about);
     thread.order = order;
+    thread.begunAt = monotonicMs();
     clearTimeout(thread.timer);
     thread.timer = setTimeout(() => thread.end(new Error('the order took too long')), maxMs).unref();
     thread.worker.postMessage({ module: module.href, input } satisfies Posted, moved);
@@ -140,7 +161,7 @@ export class ThreadPool {
       thread.order?.reject(fault);
       this.#next();
     };
-    const thread: Thread = { worker, remembers: new Set(), order: undefined, end, timer: undefined };
+    const thread: Thread = { worker, remembers: new Set(), order: undefined, begunAt: 0, end, timer: undefined };
     worker.on('error', (fault) => end(fault instanceof Error ? fault : new Error('the thread failed')));
     worker.on('exit', () => end(new Error('the thread ended')));
     worker.on('message', (reply: Reply) => {

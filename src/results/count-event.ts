@@ -6,26 +6,24 @@ import { openSeed } from '#src/ballot-log/lot.ts';
 import { findHead } from '#src/ballot-log/repository.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
 import type { NoteVerifier } from '#src/ballot-log/signed-note.ts';
-import { listSealed } from '#src/ballots/box.ts';
-import { isSealed, openBallot, openWaitingOrNot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { MICRO } from '#src/platform/decimal.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import type { Lot, RoundPage } from '#src/tally/types.ts';
 import { type CheckedRoll, readTurnoutByGroup } from '#src/voters/check-roll.ts';
-import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, keepsBack, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { DISCLOSED_TOGETHER, disclosureOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import { askCount, type Moment, type Question } from './ask-count.ts';
 import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
+import { type Disclosure, NOTHING_SHOWN, openSnapshot, type PublicSnapshot } from './disclosure.ts';
 import type { EventResults } from './event-results.ts';
 import { readBox } from './read-box.ts';
 import { type CountInputs, readCountInputs, type WaitingBallot } from './read-count-inputs.ts';
 import { foldRollFigures } from './read-stats.ts';
-import { BallotDefinitionLacks, type EventReportOptions, RunningCount } from './running-count.ts';
-import { type Counted, describe, electorateOf, shape } from './shape-count.ts';
+import { BallotDefinitionLacks, RunningCount } from './running-count.ts';
+import { type Counted, describe, shape } from './shape-count.ts';
 
 /** The reader of a count. An auditor gets every confirmed ballot, whatever is kept back; no API key is one. */
 export type ResultsAudience = 'organizer' | 'public' | 'auditor';
@@ -44,14 +42,11 @@ export interface RoundQuestion {
  * Whether the count moves with the disclosure: for the public always, for organizers where a weight has few holders, because a
  * weighted count would show how they voted.
  */
-function isInSteps(audience: ResultsAudience, inputs: CountInputs): boolean {
-  return audience === 'public' || (audience === 'organizer' && inputs.rare);
-}
+const isInSteps = (audience: ResultsAudience, inputs: CountInputs): boolean =>
+  audience === 'public' || (audience === 'organizer' && inputs.rare);
 
-/** A count that has caught up, and what belongs to that moment. */
-interface Present {
-  readonly running: RunningCount;
-  readonly inputs: CountInputs;
+/** A moment with the lot that ties are drawn by. */
+interface Present extends Moment {
   readonly seed: Buffer | undefined;
   readonly lot: Lot | null;
 }
@@ -63,7 +58,7 @@ interface Count {
   readonly confirmed: number;
 }
 
-/** Which report of an event: with ballots held back from the public, whole, or without those reversed after the close. */
+/** Which report of an event: of the disclosed ballots, whole, or without those reversed after the close. */
 type ReportKind = 'disclosed' | 'whole' | 'after reversals';
 
 /**
@@ -73,11 +68,14 @@ type ReportKind = 'disclosed' | 'whole' | 'after reversals';
  */
 export class EventCounter {
   readonly #db: Database;
+  /** Where the ballots of final results are read. */
+  readonly #copy: Database;
   readonly #secrets: Secrets;
   readonly #ballotKeys: BallotKeys;
   readonly #definitions: BallotDefinitionCache;
   readonly #logKey: NoteVerifier;
   readonly #keepsSnapshots: boolean;
+  readonly #disclosure: Disclosure | undefined;
   readonly #counts = new Map<string, RunningCount>();
   /** The last report of each event and audience, with what it was made of. */
   readonly #reports = new Map<string, { readonly madeOf: string; readonly counted: Counted }>();
@@ -85,23 +83,27 @@ export class EventCounter {
   /** Counts that were asked for and have not begun. */
   readonly #waiting = new Map<string, Promise<Count>>();
 
-  /** @param keepsSnapshots false for a recount: it goes through every ballot whatever was counted before */
+  /** @param deps with `disclosure` steps that are due are made; @param keepsSnapshots false for a recount: it goes through every ballot whatever was counted before */
   constructor(
     deps: {
       readonly db: Database;
+      readonly copy: Database;
       readonly secrets: Secrets;
       readonly ballotKeys: BallotKeys;
       readonly definitions: BallotDefinitionCache;
       readonly logKey: NoteVerifier;
+      readonly disclosure?: Disclosure;
     },
     keepsSnapshots = true,
   ) {
     this.#keepsSnapshots = keepsSnapshots;
     this.#db = deps.db;
+    this.#copy = deps.copy;
     this.#secrets = deps.secrets;
     this.#ballotKeys = deps.ballotKeys;
     this.#definitions = deps.definitions;
     this.#logKey = deps.logKey;
+    this.#disclosure = deps.disclosure;
   }
 
   /** The results of an event at this moment (completions 5); a confirm that was answered before is in them. */
@@ -146,9 +148,9 @@ export class EventCounter {
     let page: RoundPage | undefined;
     await this.#inTurn(definition.event.id, async () => {
       const close = await this.#findClose(definition.event, nowMs);
-      const { running, inputs, lot } = await this.#present(definition, audience, nowMs, close);
-      await this.#withInputs(definition, running, inputs, async (options) => {
-        page = running.rounds(number, { ...options, lot }, fromRound);
+      const { lot, ...present } = await this.#present(definition, audience, nowMs, close);
+      await this.#ask(definition, present, async (count, options) => {
+        page = count.rounds(number, { ...options, lot }, fromRound);
       });
     });
     return page;
@@ -216,9 +218,12 @@ export class EventCounter {
   ): Promise<Present> {
     const { event } = definition;
     const running = await this.#running(definition);
-    const whole = await this.#catchUp(event.id, running, keepsBack(event, nowMs));
-    const shown = isInSteps(audience, whole) ? whole : { ...whole, hidden: [] };
-    const inputs = isClosing(close) ? measuredBy(shown, close) : shown;
+    // What is open changes with each ballot, and the result that a log is closed with is the writer's.
+    const source = close === undefined || isClosing(close) ? this.#db : this.#copy;
+    const whole = await this.#catchUp(source, event.id, running, keepsBack(event, nowMs));
+    const shown =
+      keepsBack(event, nowMs) && isInSteps(audience, whole) ? await this.#shown(event, whole.snapshot) : undefined;
+    const inputs = isClosing(close) ? measuredBy(whole, close) : whole;
     if (this.#keepsSnapshots && running.lastLeaf - running.savedLeaf >= WORTH_SAVING) {
       running.savedLeaf = running.lastLeaf;
       await saveSnapshot({ db: this.#db, secrets: this.#secrets }, definition, running, nowMs);
@@ -231,7 +236,7 @@ export class EventCounter {
       seed === undefined || root === undefined
         ? null
         : { seed: seed.toString('hex'), root: Buffer.from(root).toString('hex') };
-    return { running, inputs, seed, lot };
+    return { running, inputs, shown, seed, lot };
   }
 
   async #count(
@@ -243,11 +248,11 @@ export class EventCounter {
     const { event } = definition;
     // Before the rest: what is closed then has the lot that it was drawn from.
     const close = await this.#findClose(event, nowMs);
-    const { running, inputs, seed, lot } = await this.#present(definition, audience, nowMs, closing ?? close);
-    const counted = await this.#report(definition, running, inputs, audience === 'public' ? 'disclosed' : 'whole', lot);
+    const present = await this.#present(definition, audience, nowMs, closing ?? close);
+    const { running, inputs, shown, seed, lot } = present;
+    const counted = await this.#report(definition, present, shown === undefined ? 'whole' : 'disclosed');
     const { stats, positions, isForged } = counted;
-    const left =
-      inputs.reversed.length === 0 ? null : await this.#report(definition, running, inputs, 'after reversals', lot);
+    const left = inputs.reversed.length === 0 ? null : await this.#report(definition, present, 'after reversals');
     const { identity, roll } = inputs.changes;
     const byGroup = close === undefined ? [] : await readTurnoutByGroup(this.#db, event.id);
     // What is final is what was signed for, or it is not shown as that (completions 6.3).
@@ -269,7 +274,7 @@ export class EventCounter {
         identityChanges: identity,
         rollChanges: roll,
         lettersPrinted: inputs.letters,
-        disclosure: disclosureOf(event, inputs.waiting),
+        disclosure: disclosureOf(event, inputs.undisclosed > 0),
       },
       positions,
       afterReversals: left === null ? null : { ballots: left.stats.ballots, positions: left.positions },
@@ -285,7 +290,8 @@ export class EventCounter {
         root: lot?.root ?? null,
       },
     };
-    return { results, confirmed: stats.ballots + inputs.hidden.length };
+    const confirmed = shown === undefined ? stats.ballots : running.ballots + inputs.queue.length;
+    return { results, confirmed };
   }
 
   /** What the log is closed with; undefined for an event that is not over. */
@@ -296,8 +302,12 @@ export class EventCounter {
   }
 
   /** Counts what came into the box, and gives the rest of that moment. */
-  async #catchUp(eventId: string, running: RunningCount, isKeptBack: boolean): Promise<CountInputs> {
-    const pool = this.#db.$client;
+  async #catchUp(
+    { $client: pool }: Database,
+    eventId: string,
+    running: RunningCount,
+    isKeptBack: boolean,
+  ): Promise<CountInputs> {
     let disclosed = false;
     for (;;) {
       const inputs = await readCountInputs(pool, eventId, running.lastLeaf, isKeptBack);
@@ -309,8 +319,8 @@ export class EventCounter {
           (bytes, start, end, weightMicro) => running.addPacked(bytes, start, end, weightMicro, 1),
           (ballots) => running.expect(ballots),
         );
-      } else if (!disclosed && inputs.hidden.length >= DISCLOSED_TOGETHER) {
-        await discloseVoters(this.#db, eventId);
+      } else if (!disclosed && inputs.undisclosed >= DISCLOSED_TOGETHER && this.#disclosure !== undefined) {
+        await this.#disclosure.step(eventId);
         disclosed = true;
       } else {
         await running.add(inputs.box.ballots, 1);
@@ -320,26 +330,29 @@ export class EventCounter {
     }
   }
 
+  /** What the public is shown: nothing before the first step, or where the service did not write the row. */
+  async #shown(event: VotingEvent, sealed: Buffer | undefined): Promise<PublicSnapshot> {
+    const secrets = sealed === undefined ? undefined : await this.#ballotKeys.find(event);
+    if (sealed === undefined || secrets === undefined) return NOTHING_SHOWN;
+    const snapshot = openSnapshot(secrets, event.id, sealed) ?? NOTHING_SHOWN;
+    this.#disclosure?.remember(event, snapshot);
+    return snapshot;
+  }
+
   /** The report of a moment: that of the one before where nothing came since. */
-  async #report(
-    definition: BallotDefinition,
-    running: RunningCount,
-    inputs: CountInputs,
-    kind: ReportKind,
-    lot: Lot | null,
-  ): Promise<Counted> {
+  async #report(definition: BallotDefinition, present: Omit<Present, 'seed'>, kind: ReportKind): Promise<Counted> {
+    const { running, inputs, shown, lot } = present;
     const name = `${definition.event.id} ${kind}`;
-    const madeOf = describe(running, inputs, lot);
+    const madeOf = describe(running, inputs, shown, lot);
     const known = this.#reports.get(name);
     if (known?.madeOf === madeOf) return known.counted;
     let counted: Counted | undefined;
     const leftOut = kind === 'after reversals' ? inputs.reversed : [];
-    await this.#withInputs(
+    await this.#ask(
       definition,
-      running,
-      inputs,
-      async (options, isForged) => {
-        counted = { ...(await shape(running, { ...options, lot })), isForged };
+      present,
+      async (count, options, isForged) => {
+        counted = { ...(await shape(count, { ...options, lot })), isForged };
       },
       leftOut,
     );
@@ -348,56 +361,9 @@ export class EventCounter {
     return counted;
   }
 
-  /** The tags of ballots that wait although they stand in the box. */
-  async #listSealed(
-    eventId: string,
-    waiting: readonly (readonly [WaitingBallot, ReturnType<typeof openWaitingOrNot>])[],
-  ): Promise<ReadonlySet<string>> {
-    const tags = waiting.flatMap(([, opened]) => opened?.sealed?.codeTag ?? []);
-    return new Set((await listSealed(this.#db, eventId, tags)).map((tag) => tag.toString('hex')));
-  }
-
-  /** Has the count hold, while it is asked, what belongs to the moment and is not in the box to stay. */
-  async #withInputs(
-    definition: BallotDefinition,
-    running: RunningCount,
-    inputs: CountInputs,
-    ask: (options: Omit<EventReportOptions, 'lot'>, isForged: boolean) => Promise<void>,
-    leftOut: readonly WaitingBallot[] = [],
-  ): Promise<void> {
-    const all = [...inputs.queue, ...inputs.hidden, ...inputs.voided, ...leftOut];
-    // What stands in the log needs no key, so that a result outlives its own.
-    const isAnySealed = all.some(({ entries }) => isSealed(entries));
-    const secrets = (isAnySealed ? await this.#ballotKeys.find(definition.event) : undefined) ?? this.#secrets;
-    // What waits and is not as the service wrote it, or stands in the box already, counts in no result (completions 6.7), and is not
-    // taken from one either. A mark beside it decides nothing.
-    const forged = new Set<string>();
-    const waiting = inputs.queue.map(
-      (one) => [one, openWaitingOrNot(secrets, definition.event, one.codeTag, one.entries)] as const,
-    );
-    const sealed = await this.#listSealed(definition.event.id, waiting);
-    const queue = waiting.flatMap(([one, opened]) => {
-      const isCopy = sealed.has((opened?.sealed?.codeTag ?? one.codeTag).toString('hex'));
-      const isSound = opened !== undefined && !isCopy && (opened.sealed !== undefined || one.weightMicro === MICRO);
-      if (!isSound) forged.add(one.codeTag.toString('hex'));
-      return isSound ? [countable(one, opened)] : [];
-    });
-    const notCounted = [...inputs.hidden, ...inputs.voided, ...leftOut].flatMap((one) =>
-      forged.has(one.codeTag.toString('hex'))
-        ? []
-        : [countable(one, openBallot(secrets, definition.event, one.codeTag, one.entries))],
-    );
-    await running.add(queue, 1);
-    await running.add(notCounted, -1);
-    const options = {
-      electorateMicro: definition.event.type === 'election' ? electorateOf(inputs, running) : null,
-      electorateByGroup: inputs.electorate.byGroup,
-      wholeWeights: !inputs.fractional && running.fractional === 0,
-      unitWeights: !inputs.weighted && running.weighted === 0,
-    };
-    await ask(options, forged.size > 0);
-    await running.add(notCounted, 1);
-    await running.add(queue, -1);
+  #ask(definition: BallotDefinition, moment: Moment, ask: Question, leftOut?: readonly WaitingBallot[]): Promise<void> {
+    const deps = { db: this.#db, secrets: this.#secrets, ballotKeys: this.#ballotKeys };
+    return askCount(deps, definition, moment, ask, leftOut);
   }
 }
 
@@ -435,9 +401,3 @@ function isAsClosed(
   const own = { ...shown, weight, ballots: stats.ballots, abstentions: stats.abstentions, result: resultOf(counted) };
   return canonicalJson(figures) === canonicalJson(own) && (electorate?.weight ?? null) === counted.electorate;
 }
-
-const countable = (one: WaitingBallot, { entries, sealed }: ReturnType<typeof openBallot>): WaitingBallot => ({
-  ...one,
-  entries,
-  weightMicro: sealed?.weightMicro ?? one.weightMicro,
-});

@@ -15,8 +15,10 @@ interface SnapshotDeps {
 }
 
 function sealOf({ secrets }: SnapshotDeps, definition: BallotDefinition, state: Uint8Array): Buffer {
-  const { id, definitionVersion } = definition.event;
-  return secrets.mac('count-snapshot', Buffer.concat([Buffer.from(`${FORMAT} ${id} ${definitionVersion} `), state]));
+  const { id, definitionVersion, rehearsalSince } = definition.event;
+  // A count of rehearsed ballots is none of the election's.
+  const about = `${FORMAT} ${id} ${definitionVersion} ${rehearsalSince} `;
+  return secrets.mac('count-snapshot', Buffer.concat([Buffer.from(about), state]));
 }
 
 /** Keeps a count of the box for the processes that start later. A count of too many different ballots is not kept. */

@@ -2,6 +2,7 @@ import { workerData } from 'node:worker_threads';
 import { type BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
 import { connectDatabase } from '#src/database/client.ts';
+import { connectReads } from '#src/database/read-pool.ts';
 import { createLog } from '#src/platform/log.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import type { CheckedRoll } from '#src/voters/check-roll.ts';
@@ -15,6 +16,7 @@ import { summarise } from './shape-count.ts';
 /** What a thread needs to count on its own. */
 export interface CountThreadData {
   readonly databaseUrl: string;
+  readonly readUrl: string | undefined;
   readonly secretKeys: readonly Uint8Array[];
   readonly keySettings: KeySettings;
   /** What the heads of logs are checked with. */
@@ -41,14 +43,16 @@ export interface CountRequest {
 /** Connections of the thread: a box is read by two at once, and something else may be asked meanwhile. */
 const CONNECTIONS = 4;
 
-const { databaseUrl, secretKeys, keySettings, verifierKey } = workerData as CountThreadData;
+const { databaseUrl, readUrl, secretKeys, keySettings, verifierKey } = workerData as CountThreadData;
 const log = createLog('silent');
-const db = connectDatabase({ url: databaseUrl, log, maxConnections: CONNECTIONS });
+const connection = { url: databaseUrl, log, maxConnections: CONNECTIONS };
+const db = connectDatabase(connection);
+const copy = readUrl === undefined ? db : connectReads(connection, readUrl);
 const definitions = new BallotDefinitionCache(db);
 const secrets = createSecrets(secretKeys);
 const ballotKeys = new BallotKeys({ db, log, secrets, settings: keySettings });
 const logKey = parseVerifierKey(verifierKey);
-const counter = new EventCounter({ db, secrets, ballotKeys, definitions, logKey });
+const counter = new EventCounter({ db, copy, secrets, ballotKeys, definitions, logKey });
 
 async function definitionOf(eventId: string): Promise<BallotDefinition> {
   const event = await findEventById(db, eventId);

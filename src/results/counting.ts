@@ -6,6 +6,7 @@ import type { NoteVerifier } from '#src/ballot-log/signed-note.ts';
 import type { Database } from '#src/database/client.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { ApiError } from '#src/platform/errors.ts';
+import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { streamText } from '#src/platform/stream-text.ts';
 import type { ThreadPool } from '#src/platform/thread-pool.ts';
@@ -16,6 +17,7 @@ import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { EventCounter, type ResultsAudience, type RoundQuestion } from './count-event.ts';
 import type { CountOrder, CountRequest } from './count-thread.ts';
+import { Disclosure } from './disclosure.ts';
 import type { EventResults } from './event-results.ts';
 import { FILES, type FileKind } from './result-files.ts';
 import { type CountSummary, summarise } from './shape-count.ts';
@@ -38,10 +40,12 @@ const PIECE_BYTES = 64 * 1_024;
 
 interface CountingDeps {
   readonly db: Database;
+  readonly copy: Database;
   readonly ballotKeys: BallotKeys;
   readonly secrets: Secrets;
   readonly definitions: BallotDefinitionCache;
   readonly logKey: NoteVerifier;
+  readonly log: Log;
   readonly threads: ThreadPool;
   readonly closeThreads: ThreadPool;
 }
@@ -49,13 +53,16 @@ interface CountingDeps {
 /** Results as they are asked for: small events are counted here, long counts in a thread that blocks no request. */
 export class Counting {
   readonly #deps: CountingDeps;
+  /** Makes the steps by which elections show who voted. */
+  readonly disclosure: Disclosure;
   readonly #counter: EventCounter;
   /** Questions under way, so that all who ask the same wait for one answer. */
   readonly #asked = new Map<string, Promise<unknown>>();
 
   constructor(deps: CountingDeps) {
     this.#deps = deps;
-    this.#counter = new EventCounter(deps);
+    this.disclosure = new Disclosure(deps);
+    this.#counter = new EventCounter({ ...deps, disclosure: this.disclosure });
   }
 
   /** The answer of a results route: `{ data }`. */
@@ -76,6 +83,7 @@ export class Counting {
   /** How many ballots there are, and what of them the audience is shown. */
   async summary(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<CountSummary> {
     if (!(await this.#isLong(definition))) return summarise(this.#counter, definition, audience, nowMs);
+    await this.disclosure.step(definition.event.id);
     return (await this.#ask(definition, { kind: 'summary', audience }, nowMs, MAX_WAIT_MS)) as CountSummary;
   }
 

@@ -199,7 +199,7 @@ async function fileOf(
       return newest;
     };
     const { companyName: manufacturer } = deps.config;
-    const source = { db: deps.db, secrets: deps.secrets, manufacturer, version: deps.version, newestDefinition };
+    const source = { db: deps.copy, secrets: deps.secrets, manufacturer, version: deps.version, newestDefinition };
     const open = () => streamText(writeCastVoteRecords(source, id, nowMs));
     return { status: 200, stream: { open, type: 'application/json' } };
   }

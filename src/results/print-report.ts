@@ -59,10 +59,10 @@ export class SharedPrints<T> {
 
 /** Prints reports in threads: drawing is work of the processor, and would hold up everybody who votes meanwhile. */
 export class ReportPress {
-  readonly #deps: Pick<Deps, 'db' | 'config' | 'counting' | 'leases' | 'threads'>;
+  readonly #deps: Pick<Deps, 'copy' | 'config' | 'counting' | 'leases' | 'threads'>;
   readonly #prints = new SharedPrints<Uint8Array<ArrayBuffer>>();
 
-  constructor(deps: Pick<Deps, 'db' | 'config' | 'counting' | 'leases' | 'threads'>) {
+  constructor(deps: Pick<Deps, 'copy' | 'config' | 'counting' | 'leases' | 'threads'>) {
     this.#deps = deps;
   }
 
@@ -100,7 +100,7 @@ export class ReportPress {
     const { event } = definition;
     const [results, { voters }] = await Promise.all([
       this.#deps.counting.forThread(definition, nowMs),
-      readVoterFigures(this.#deps.db, event.id),
+      readVoterFigures(this.#deps.copy, event.id),
     ]);
     const groups = new Map(definition.groups.map(({ id, name }) => [id, name]));
     const frame: PrintOrder['frame'] = {

@@ -76,6 +76,7 @@ class BlockReader {
  * ever added, so what is there up to the last one does not change while several copies read it; rows that become a block
  * meanwhile are read once, because each copy takes the leaves that are its own.
  * @param expect hears first how many ballots there are at most
+ * @param upTo the last leaf that is asked for, where that is not the last one of the box
  * @returns the last leaf that was read, `afterLeaf` where there was none
  */
 export async function readBox(
@@ -84,8 +85,9 @@ export async function readBox(
   afterLeaf: bigint,
   take: TakeBallot,
   expect: (ballots: number) => void = () => undefined,
+  upTo?: bigint,
 ): Promise<bigint> {
-  const last = Number(await readBoxEnd(drizzle(pool), eventId));
+  const last = Number(upTo ?? (await readBoxEnd(drizzle(pool), eventId)));
   let next = Number(afterLeaf);
   if (last <= next) return afterLeaf;
   expect(last - next);

@@ -4,6 +4,7 @@ import { VOID_AFTER_CLOSE } from '#src/ballot-log/void-ballot.ts';
 import { splitBlock } from '#src/ballots/box.ts';
 import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { runNamed } from '#src/database/client.ts';
+import { DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 
 /** A ballot that may still wait for the log: its entries are then sealed, and opened with its code's tag. */
 export interface WaitingBallot {
@@ -22,11 +23,11 @@ export interface CountInputs {
   readonly voided: readonly WaitingBallot[];
   /** Ballots whose `void` leaf stands behind the `close` leaf: the final result counts them, `afterReversals` does not. */
   readonly reversed: readonly WaitingBallot[];
-  /** Confirmed ballots that the public live count does not show yet. Of events that keep nothing back they are not asked for. */
-  readonly hidden: readonly WaitingBallot[];
-  /** Whether somebody voted who is not disclosed yet. */
-  readonly waiting: boolean;
-  /** Whether some weight has fewer than five holders. Of events that keep nothing back this is not asked for. */
+  /** Voters who are not disclosed yet, five at most. Of events that keep nothing back this and the next are not asked for. */
+  readonly undisclosed: number;
+  /** The sealed snapshot of what the public is shown; undefined before the first step. */
+  readonly snapshot: Buffer | undefined;
+  /** Whether some weight has fewer than five holders. */
   readonly rare: boolean;
   readonly log: CompactRange;
   /** Undefined before the log has opened. */
@@ -44,9 +45,9 @@ export interface CountInputs {
   readonly fractional: boolean;
   /** Whether the weight of any voter is not 1. */
   readonly weighted: boolean;
-  /** Changes of the roll after the opening. */
   /** Letters with voter keys that were printed. */
   readonly letters: number;
+  /** Changes of the roll after the opening. */
   readonly changes: { readonly identity: number; readonly roll: number };
 }
 
@@ -98,15 +99,9 @@ const BASE = `
   UNION ALL (SELECT 'weighted', '0', '0', NULL, NULL FROM voters
     WHERE voting_event_id = $1 AND weight_micro > 1000000 ORDER BY weight_micro LIMIT 1)`;
 
-const HIDDEN = `
-  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM (
-    SELECT DISTINCT k.first_leaf FROM undisclosed_ballots u CROSS JOIN LATERAL (
-      SELECT x.first_leaf FROM ballot_blocks x WHERE x.voting_event_id = u.voting_event_id AND x.first_leaf <= u.leaf_index
-      ORDER BY x.first_leaf DESC LIMIT 1) AS k WHERE u.voting_event_id = $1 OFFSET 0) AS k
-    CROSS JOIN LATERAL sealed_ballots($1, k.first_leaf, k.first_leaf) AS b
-    JOIN undisclosed_ballots u ON u.voting_event_id = $1 AND u.leaf_index = b.leaf_index
-  UNION ALL SELECT 'hidden', '0', ${BALLOT} FROM ballot_queue b WHERE b.voting_event_id = $1 AND NOT b.released
-  UNION ALL (SELECT 'waiting', '0', '0', NULL, NULL FROM undisclosed_voters WHERE voting_event_id = $1 LIMIT 1)
+const KEPT_BACK = `
+  UNION ALL SELECT 'snapshot', '0', '0', sealed, NULL FROM public_snapshots WHERE voting_event_id = $1
+  UNION ALL (SELECT 'undisclosed', '0', '0', NULL, NULL FROM undisclosed_voters WHERE voting_event_id = $1 LIMIT ${DISCLOSED_TOGETHER})
   UNION ALL SELECT 'rare', '0', '0', NULL, NULL WHERE has_rare_weight($1)
   UNION ALL SELECT 'withheld', group_id, weight_micro::text, NULL, NULL FROM withheld_approvals($1)`;
 
@@ -116,14 +111,14 @@ interface MomentRow {
     | 'queue'
     | 'voided'
     | 'reversed'
-    | 'hidden'
+    | 'snapshot'
     | 'log'
     | 'disputed'
     | 'electorate'
     | 'group'
     | 'fractional'
     | 'weighted'
-    | 'waiting'
+    | 'undisclosed'
     | 'rare'
     | 'withheld'
     | 'changes'
@@ -163,7 +158,7 @@ export async function readCountInputs(
   afterLeaf: bigint,
   keepsBack: boolean,
 ): Promise<CountInputs> {
-  const [name, text] = keepsBack ? ['read_moment_of_secret_7', BASE + HIDDEN] : ['read_moment_7', BASE];
+  const [name, text] = keepsBack ? ['read_moment_of_secret', BASE + KEPT_BACK] : ['read_moment', BASE];
   const rows = await runNamed<MomentRow>(pool, name, text, [eventId, afterLeaf]);
   const of = (kind: MomentRow['kind']): MomentRow[] => rows.filter((row) => row.kind === kind);
   const box = of('box');
@@ -179,8 +174,8 @@ export async function readCountInputs(
     // No payment of an election is reversed: a row that says so is SQL's, and leaves no ballot out.
     voided: keepsBack ? [] : of('voided').map(ballotOf),
     reversed: keepsBack ? [] : of('reversed').map(ballotOf),
-    hidden: of('hidden').map(ballotOf),
-    waiting: of('waiting').length > 0,
+    undisclosed: of('undisclosed').length,
+    snapshot: of('snapshot')[0]?.entries ?? undefined,
     rare: of('rare').length > 0,
     log: log?.entries == null ? new CompactRange() : CompactRange.fromBytes(log.entries),
     lot: log === undefined ? undefined : { seed: log.amount },

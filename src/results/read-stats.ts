@@ -6,7 +6,6 @@ import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { readPaymentFigures } from '#src/payments/attempt-repository.ts';
 import { microToNumber, shareOf } from '#src/platform/decimal.ts';
-import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { isFinalAt, shownStatusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import {
@@ -35,7 +34,9 @@ export const statsView = z
       votedWeight: z.number(),
       unreachable: z.int().meta({ description: 'Approved, with neither e-mail address nor letter.' }),
     }),
-    turnout: z.object({ heads: z.number(), weight: z.number() }).meta({ description: 'From 0 to 1.' }),
+    turnout: z
+      .object({ heads: z.number(), weight: z.number() })
+      .meta({ description: 'From 0 to 1; in a poll of those who are listed.' }),
     ballots: z.object({ cast: z.int(), confirmed: z.int() }),
     votes: z.object({ total: z.int() }),
     positions: z.int(),
@@ -91,26 +92,28 @@ type StatsView = z.output<typeof statsView>;
  * Turnout is of the approved voters, in heads and in weight.
  */
 export async function readStats(
-  db: Database,
+  deps: { readonly db: Database; readonly reads: Database },
   counting: Counting,
   definition: BallotDefinition,
   audience: ResultsAudience,
   nowMs: number,
 ): Promise<StatsView> {
   const { event } = definition;
-  const [figures, payments, count, changes] = await Promise.all([
-    readVoterFigures(db, event.id),
-    readPaymentFigures(db, event.id),
-    counting.summary(definition, audience, nowMs),
+  const { reads } = deps;
+  // First: it makes the step that the figures show, if one is due.
+  const count = await counting.summary(definition, audience, nowMs);
+  const [figures, payments, changes] = await Promise.all([
+    readVoterFigures(reads, event.id),
+    readPaymentFigures(reads, event.id),
     // Read from the event as it is now: these settings make no new version of the definition.
-    findEventById(db, event.id),
+    findEventById(reads, event.id),
   ]);
   if (figures.waiting && isFinalAt(event, nowMs)) {
     // The last ones are disclosed with the final result, which may be a moment ago.
-    await discloseVoters(db, event.id);
-    return readStats(db, counting, definition, audience, nowMs);
+    await counting.disclosure.step(event.id);
+    return readStats(deps, counting, definition, audience, nowMs);
   }
-  await foldRollFigures(db, event.id, figures.changes);
+  await foldRollFigures(deps.db, event.id, figures.changes);
   const { weight, votedWeight, approvedWeight, ...heads } = figures.voters;
   const standing = (status: string): number =>
     definition.candidates.filter((candidate) => candidate.status === status).length;

@@ -143,7 +143,7 @@ export function resultRouter(deps: Deps): Hono<Env> {
       costly(c, c.get('caller').accountId, async () =>
         ok(
           await readStats(
-            deps.reads,
+            deps,
             counting,
             await definitionOf(c.get('target').event),
             // An observer's results are those of a vote key until they are final (completions 2.1).

@@ -14,7 +14,7 @@ import type {
   TallyPosition,
 } from '#src/tally/types.ts';
 
-interface StoredBallot {
+export interface StoredBallot {
   readonly entries: Uint8Array;
   readonly weightMicro: bigint;
 }

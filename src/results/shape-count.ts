@@ -3,6 +3,7 @@ import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.
 import { microToDecimal, microToNumber, shareOf } from '#src/platform/decimal.ts';
 import type { Lot } from '#src/tally/types.ts';
 import type { EventCounter, ResultsAudience } from './count-event.ts';
+import type { PublicSnapshot } from './disclosure.ts';
 import type { EventResults } from './event-results.ts';
 import type { CountInputs } from './read-count-inputs.ts';
 import type { EventReportOptions, RunningCount } from './running-count.ts';
@@ -27,18 +28,25 @@ export function electorateOf({ electorate }: CountInputs, { weightMicro }: Runni
 }
 
 /** What a report is made of: two that agree in it are the same. */
-export function describe(running: RunningCount, inputs: CountInputs, lot: Lot | null): string {
+export function describe(
+  running: RunningCount,
+  inputs: CountInputs,
+  shown: PublicSnapshot | undefined,
+  lot: Lot | null,
+): string {
   const hash = createHash('sha256');
-  for (const ballots of [inputs.queue, inputs.hidden, inputs.voided, inputs.reversed]) {
-    hash.update(`${ballots.length};`);
-    for (const tag of ballots.map(({ codeTag }) => codeTag).toSorted(Buffer.compare)) hash.update(tag);
-  }
+  if (shown === undefined)
+    for (const ballots of [inputs.queue, inputs.voided, inputs.reversed]) {
+      hash.update(`${ballots.length};`);
+      for (const tag of ballots.map(({ codeTag }) => codeTag).toSorted(Buffer.compare)) hash.update(tag);
+    }
   const { weightMicro, byGroup } = inputs.electorate;
   const groups = [...byGroup].toSorted(([one], [other]) => (one < other ? -1 : 1)).flat();
   const { fractional, weighted } = inputs;
   const made = [
     running.definitionVersion,
-    running.lastLeaf,
+    // A snapshot says more ballots than the one before, or is the same.
+    shown === undefined ? running.lastLeaf : `${shown.boxBallots} ${shown.waiting.length}`,
     weightMicro,
     ...groups,
     fractional,

@@ -9,6 +9,7 @@ import { parseRequestTarget } from '#src/http/request-target.ts';
 import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { Connection } from './connection.ts';
 import { checkFraming, checkRequestSyntax } from './framing.ts';
 import { closeAfter, type RefusingService, refusalResponse, refuseOnResponse, refuseOnSocket } from './refusal.ts';
 
@@ -26,6 +27,9 @@ export const HTTP_SERVER_OPTIONS = {
   // Node refuses a missing Host with an empty answer; the guard below gives the envelope.
   requireHostHeader: false,
 } as const satisfies ServerOptions;
+
+/** Connections that the system keeps until the service takes them. Of Node's own 511, a burst resets or delays the rest. */
+const BACKLOG = 4_096;
 
 type SocketOptions = Pick<NetListenOptions, 'reusePort' | 'exclusive' | 'backlog' | 'ipv6Only'>;
 
@@ -95,7 +99,7 @@ class HttpServer {
   readonly #observe: ListenOptions['observe'];
   readonly #limits: AnswerLimits;
   readonly #service: RefusingService;
-  readonly #sockets = new Set<Socket>();
+  readonly #connections = new Map<Duplex, Connection>();
   /** The answers that are not finished, in the order of their requests. */
   readonly #unanswered = new Set<ServerResponse>();
   readonly #refused = new WeakSet<Duplex>();
@@ -124,15 +128,19 @@ class HttpServer {
   /** No listener for upgrades, on purpose: without one Node takes such a request as what it is besides. */
   #attach(): void {
     this.#server.on('connection', (socket) => {
-      this.#sockets.add(socket);
-      socket.once('close', () => this.#sockets.delete(socket));
+      this.#connections.set(socket, new Connection(socket));
+      socket.once('close', () => this.#connections.delete(socket));
     });
-    this.#server.on('request', (request, response) => this.#take(request, response));
+    this.#server.on('request', (request, response) =>
+      this.#inOrder(request, response, () => this.#take(request, response)),
+    );
     this.#server.on('clientError', (error: NodeJS.ErrnoException, socket) => this.#refuseConnection(error, socket));
-    this.#server.on('checkExpectation', (_request, response) => {
-      this.#refuse(response, badRequest('The header Expect takes 100-continue only.', { field: 'Expect' }), true);
+    this.#server.on('checkExpectation', (request, response) => {
+      const error = badRequest('The header Expect takes 100-continue only.', { field: 'Expect' });
+      this.#inOrder(request, response, () => this.#refuse(response, error, true));
     });
     this.#server.on('connect', (request, socket) => {
+      this.#connections.get(socket)?.end();
       const error = badRequest('CONNECT is not supported.');
       // Node has let go of this connection: no one else handles its errors.
       socket.on('error', () => socket.destroy());
@@ -178,10 +186,14 @@ class HttpServer {
     }
   }
 
-  /** Before the app, because node-server would refuse a bad Host or target bare, or mend it into another one. */
-  #take(request: IncomingMessage, response: ServerResponse): void {
+  #inOrder({ socket }: IncomingMessage, response: ServerResponse, begin: () => void): void {
     this.#unanswered.add(response);
     response.once('close', () => this.#unanswered.delete(response));
+    this.#connections.get(socket)?.inOrder(response, begin);
+  }
+
+  /** Before the app, because node-server would refuse a bad Host or target bare, or mend it into another one. */
+  #take(request: IncomingMessage, response: ServerResponse): void {
     if (this.#draining) response.setHeader('Connection', 'close');
     let framed = false;
     try {
@@ -203,6 +215,7 @@ class HttpServer {
   #refuseConnection(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (this.#refused.has(socket)) return;
     this.#refused.add(socket);
+    this.#connections.get(socket)?.end();
     if (error.code === 'ECONNRESET' || !socket.writable) {
       socket.destroy();
       return;
@@ -237,7 +250,7 @@ class HttpServer {
     } = options;
     await new Promise<void>((resolve, reject) => {
       this.#server.once('error', reject);
-      this.#server.listen({ port, host, ...socketOptions }, () => {
+      this.#server.listen({ port, host, backlog: BACKLOG, ...socketOptions }, () => {
         this.#server.off('error', reject);
         resolve();
       });
@@ -265,7 +278,7 @@ class HttpServer {
       if (!response.headersSent) response.setHeader('Connection', 'close');
     }
     const timer = setTimeout(() => {
-      for (const socket of this.#sockets) socket.destroy();
+      for (const socket of this.#connections.keys()) socket.destroy();
     }, graceMs);
     await closed;
     clearTimeout(timer);

@@ -20,6 +20,7 @@ export const ALARMS = [
   'database_not_durable',
   'jobs_stalled',
   'loop_held',
+  'no_standby',
   'payment_mismatch',
   'payment_refused',
   'payment_unmatched',
@@ -49,6 +50,7 @@ export interface Readings {
   /** For how long the log of any event has been due to be closed, in seconds. */
   readonly closeDueSeconds: number;
   readonly logAlarms: number;
+  readonly standbys: number;
   /** For how long each witness has been lacking at a head of the service's own log, in seconds, by its name. */
   readonly witnessLagSeconds: ReadonlyMap<string, number>;
 }
@@ -78,6 +80,7 @@ const GAUGES: readonly (readonly [name: string, help: string, together: 'max' | 
   ['webhooks_oldest_seconds', 'How long the oldest due delivery waits', 'max', 'oldestWebhookSeconds'],
   ['ballots_unsealed', 'Confirmed ballots on their way into the log', 'max', 'unsealedBallots'],
   ['log_close_due_seconds', 'How long a log has been due to be closed', 'max', 'closeDueSeconds'],
+  ['synchronous_standbys', 'Standbys that are connected and that commits wait for', 'max', 'standbys'],
   ['ballot_log_alarms', 'Events whose ballot log is not what was signed', 'max', 'logAlarms'],
 ];
 /** Name, what it says, the label of its series, and the reading that has a figure for each. */

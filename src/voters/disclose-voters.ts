@@ -1,9 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Database, inTransaction, valuesOf } from '#src/database/client.ts';
+import { type Database, inTransaction, type Transaction, valuesOf } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
-import { summariseFault } from '#src/platform/log.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { listVotersByIds } from './repository.ts';
@@ -30,29 +29,55 @@ export function publishApprovedJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Jo
   });
 }
 
+/** What the public snapshot of a step is made of. */
+export interface StepMoment {
+  /** The last leaf of the box, -1 while it is empty. */
+  readonly lastLeaf: bigint;
+  /** The head that was signed last; undefined before the first. */
+  readonly note: string | undefined;
+  /** Ballots that wait, as their rows have them. */
+  readonly queue: readonly { readonly codeTag: Buffer; readonly entries: Buffer; readonly weightMicro: bigint }[];
+  /** The sealed snapshot of the step before. */
+  readonly before: Buffer | undefined;
+}
+
+type StepRow = {
+  kind: 'approved' | 'box' | 'queue' | 'before';
+  id: string | null;
+  number: string | null;
+  tag: Buffer | null;
+  content: Buffer | null;
+};
+
 /**
  * Shows who has voted in an election, where that is due (completions 5.6): all voters who wait to be shown, once five wait or the
  * result is final. Fewer at a time could be linked with a change of the live count.
+ * @param most no step is made while more ballots wait to be sealed
+ * @returns what the public is to be shown from now on; undefined where no step was due, or nothing is kept back any more
  */
-export async function discloseVoters(db: Database, eventId: string): Promise<void> {
-  await inTransaction(db, async (tx) => {
-    const [shown] = await valuesOf<string[] | null>(tx, sql`SELECT disclose_voters(${eventId})`);
-    const approved = shown ?? [];
-    for (let from = 0; from < approved.length; from += APPROVED_TOGETHER)
-      await enqueue(tx, PUBLISH_APPROVED, { eventId, voterIds: approved.slice(from, from + APPROVED_TOGETHER) });
-  });
+export async function discloseVoters(tx: Transaction, eventId: string, most: number): Promise<StepMoment | undefined> {
+  const { rows } = await tx.execute<StepRow>(sql`SELECT * FROM disclose_voters(${eventId}, ${most})`);
+  const approved = rows.flatMap(({ kind, id }) => (kind === 'approved' && id !== null ? [id] : []));
+  for (let from = 0; from < approved.length; from += APPROVED_TOGETHER)
+    await enqueue(tx, PUBLISH_APPROVED, { eventId, voterIds: approved.slice(from, from + APPROVED_TOGETHER) });
+  const box = rows.find(({ kind }) => kind === 'box');
+  if (box === undefined) return undefined;
+  return {
+    lastLeaf: BigInt(box.number ?? -1),
+    note: box.content?.toString(),
+    queue: rows.flatMap(({ kind, number, tag, content }) =>
+      kind === 'queue' && number !== null && tag !== null && content !== null
+        ? [{ codeTag: tag, entries: content, weightMicro: BigInt(number) }]
+        : [],
+    ),
+    before: rows.find(({ kind }) => kind === 'before')?.content ?? undefined,
+  };
 }
 
-/** Makes the steps that are due in all events. */
-export async function discloseAllVoters({ db, log }: Pick<Deps, 'db' | 'log'>): Promise<void> {
-  const due = sql`
-    SELECT e.id FROM voting_events e WHERE e.deleted_at IS NULL AND e.type = 'election' AND e.id IN (
-      SELECT u.voting_event_id FROM undisclosed_voters u UNION SELECT v.voting_event_id FROM voters v WHERE v.approved_by_key)`;
-  for (const id of await valuesOf<string>(db, due)) {
-    try {
-      await discloseVoters(db, id);
-    } catch (fault) {
-      log.error({ event: id, fault: summariseFault(fault) }, 'who voted could not be disclosed');
-    }
-  }
-}
+/** Elections with a step that may be due. */
+export const listUndisclosed = (db: Database): Promise<string[]> =>
+  valuesOf(
+    db,
+    sql`SELECT e.id FROM voting_events e WHERE e.deleted_at IS NULL AND e.type = 'election' AND e.id IN (
+      SELECT u.voting_event_id FROM undisclosed_voters u UNION SELECT v.voting_event_id FROM voters v WHERE v.approved_by_key)`,
+  );

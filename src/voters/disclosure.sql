@@ -7,19 +7,23 @@ $$;
 
 -- One step of the disclosure (completions 5.6): as soon as five voters wait, all that wait are shown together, with their
 -- ballots in the public live count; with the final result the last ones are. Fewer wait for others. The figures of who voted are
--- written here. Where nothing is kept back, ballots are counted whether they were shown or not, and none is written. All of it is one statement, so that voters and ballots are those of one moment.
--- Returns the voters whose approval by their first key is shown from now on.
-CREATE OR REPLACE FUNCTION disclose_voters(p_event text) RETURNS text[] LANGUAGE plpgsql AS $$
+-- written here. All of it is one statement, so that voters and ballots are those of one moment.
+-- Returns the voters whose approval by their first key is shown from now on (`approved`), and while ballots are kept back what the public
+-- snapshot is made of: the last leaf of the box with the head that was signed last (`box`), the ballots that wait (`queue`), and the
+-- snapshot before (`before`). No step is made, and nothing is returned, while more than p_most ballots wait.
+CREATE OR REPLACE FUNCTION disclose_voters(p_event text, p_most integer)
+RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANGUAGE plpgsql AS $$
 DECLARE
   whole boolean;
-  waiting bigint;
-  approved text[];
 BEGIN
   PERFORM pg_advisory_xact_lock(hashtextextended('disclose ' || p_event, 0));
   whole := NOT keeps_back(p_event);
-  SELECT count(*) INTO waiting FROM (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = p_event LIMIT disclosed_together()) AS u;
-  IF waiting < disclosed_together() AND NOT whole THEN RETURN NULL; END IF;
-  WITH shown AS (
+  IF NOT whole AND (
+    (SELECT count(*) FROM (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = p_event LIMIT disclosed_together()) AS u)
+      < disclosed_together()
+    OR (SELECT count(*) FROM (SELECT 1 FROM ballot_queue q WHERE q.voting_event_id = p_event LIMIT p_most + 1) AS q) > p_most)
+  THEN RETURN; END IF;
+  RETURN QUERY WITH shown AS (
     DELETE FROM undisclosed_voters u WHERE u.voting_event_id = p_event RETURNING u.voter_id
   ), figures AS (
     INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
@@ -29,17 +33,19 @@ BEGIN
       SELECT w.group_id, w.weight_micro FROM voters w WHERE w.voting_event_id = p_event AND w.id BETWEEN s.voter_id AND s.voter_id
       ORDER BY w.id LIMIT 1) AS v
     GROUP BY 2
-  ), waiting_ballots AS (
-    UPDATE ballot_queue q SET released = true WHERE q.voting_event_id = p_event AND NOT q.released AND NOT whole
-  ), sealed_ballots AS (
-    DELETE FROM undisclosed_ballots u WHERE u.voting_event_id = p_event
+  ), outlived AS (
+    DELETE FROM public_snapshots p WHERE p.voting_event_id = p_event AND whole
   ), approvals AS (
     UPDATE voters v SET approved_by_key = false WHERE v.voting_event_id = p_event AND v.approved_by_key
       AND (whole OR v.id IN (SELECT s.voter_id FROM shown s))
     RETURNING v.id
   )
-  SELECT array_agg(a.id) INTO approved FROM approvals a;
-  RETURN approved;
+  SELECT 'approved', a.id, NULL::bigint, NULL::bytea, NULL::bytea FROM approvals a
+  UNION ALL SELECT 'box', NULL, coalesce((SELECT k.first_leaf + k.ballots - 1 FROM ballot_blocks k WHERE k.voting_event_id = p_event
+    ORDER BY k.first_leaf DESC LIMIT 1), -1), NULL,
+    (SELECT convert_to(l.note, 'UTF8') FROM ballot_logs l WHERE l.voting_event_id = p_event) WHERE NOT whole
+  UNION ALL SELECT 'queue', NULL, q.weight_micro, q.code_tag, q.entries FROM ballot_queue q WHERE q.voting_event_id = p_event AND NOT whole
+  UNION ALL SELECT 'before', NULL, NULL, NULL, p.sealed FROM public_snapshots p WHERE p.voting_event_id = p_event AND NOT whole;
 END $$;
 
 -- Voters, by group, whose approval by their first key is kept back: they are shown as pending, in every figure too.

@@ -9,6 +9,7 @@ import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
+import { inTurn } from '#src/http/request-life.ts';
 import { loadAnyPublicEvent, loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
@@ -16,7 +17,7 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { checkCast, type Participant } from './check-cast.ts';
 import { ROLL_REFUSALS } from './create-voters.ts';
 import { reasonOf } from './eligibility.ts';
-import { registerVoter, registrationIssues } from './register-voter.ts';
+import { checkRegistration, registerVoter, registrationIssues } from './register-voter.ts';
 import { requestVoterKey } from './request-voter-key.ts';
 import {
   eligibilityView,
@@ -47,6 +48,8 @@ export async function checkVoter(
     readonly voterId?: string | undefined;
     readonly email?: string | undefined;
   },
+  /** Waits without being a load: the sleep of a guesser takes no place of others. */
+  rest: (pause: Promise<void>) => Promise<void>,
 ): Promise<Eligibility> {
   if (isForged) {
     await reportForged(deps, event.id);
@@ -61,7 +64,7 @@ export async function checkVoter(
   if (verdict === 'voter_key_invalid' && participant !== undefined && 'identity' in participant) {
     const { identity } = participant;
     const { wrong } = await countWrongKey(deps.db.$client, deps.secrets, event.id, identity, caller.keyId);
-    await delay(Math.min(MAX_PAUSE_MS, Math.max(0, wrong - FREE_TRIES) * PAUSE_MS));
+    await rest(delay(Math.min(MAX_PAUSE_MS, Math.max(0, wrong - FREE_TRIES) * PAUSE_MS)));
   }
   if (verdict === 'cast') return { eligible: true };
   return { eligible: false, reason: reasonOf(verdict) };
@@ -106,10 +109,13 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
     registrationBody,
     (c) =>
       claimFirst(c, async (claim) => {
-        const voter = await registerVoter(deps, c.get('target'), c.get('body'), async (tx, row) =>
-          claim?.store(tx, created(viewRegisteredVoter(row))),
-        );
-        return created(viewRegisteredVoter(voter));
+        await c.get('life').rest(checkRegistration(deps, c.get('target'), c.get('body')));
+        return inTurn(c, async () => {
+          const voter = await registerVoter(deps, c.get('target'), c.get('body'), async (tx, row) =>
+            claim?.store(tx, created(viewRegisteredVoter(row))),
+          );
+          return created(viewRegisteredVoter(voter));
+        });
       }),
   );
   router.on(
@@ -155,7 +161,11 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
     // No stored answer says who has voted.
     takeIdempotencyKey(keepingOf(deps)),
     checkBody,
-    (c) => claimFirst(c, async () => ok(await checkVoter(deps, c.get('target'), c.get('body')))),
+    (c) => {
+      const life = c.get('life');
+      const rest = (pause: Promise<void>) => life.rest(pause);
+      return claimFirst(c, async () => ok(await checkVoter(deps, c.get('target'), c.get('body'), rest)));
+    },
   );
   return router;
 }

@@ -75,10 +75,20 @@ export async function registrationIssues(
   return issues;
 }
 
+/** @throws ApiError 422 for an unknown group, and for an address whose domain takes no mail */
+export async function checkRegistration(
+  deps: RegistrationDeps,
+  { event }: VoteCaller,
+  body: z.output<typeof registerVoterBody>,
+): Promise<void> {
+  const issues = await registrationIssues(deps, event, body, NOTHING_FAULTY);
+  if (issues.length > 0) throw validationError(issues);
+}
+
 /**
- * Registers a voter that starts `pending` (contract, "Voter registration body"; completions 4.9).
- * The look-up of the e-mail's domain comes before the transaction: no connection waits for a name server.
- * @throws ApiError 422 for an unknown group, and for an address whose domain takes no mail; 403 `registration_closed`; 409 `event_closed`, 409 for a duplicate
+ * Registers a voter that starts `pending` (contract, "Voter registration body"; completions 4.9), once `checkRegistration` has found
+ * nothing: it asks a name server, for which neither a connection nor a turn may wait.
+ * @throws ApiError 403 `registration_closed`; 409 `event_closed`, 409 for a duplicate
  */
 export async function registerVoter(
   deps: RegistrationDeps,
@@ -86,9 +96,6 @@ export async function registerVoter(
   body: z.output<typeof registerVoterBody>,
   store: (tx: Transaction, voter: Voter) => Promise<void>,
 ): Promise<Voter> {
-  const issues = await registrationIssues(deps, event, body, NOTHING_FAULTY);
-  if (issues.length > 0) throw validationError(issues);
-  // A wrong body is refused before the state of the event is judged (completions 1.6).
   requireOpenRegistration(deps, event);
   return inTransaction(deps.db, async (tx) => {
     const { rehearsalSince } = await holdWorld(tx, event);

@@ -31,18 +31,24 @@ interface Candidate extends Record<string, unknown> {
   readonly email: string;
 }
 
-/** The voters that follow a point of the roll, going round at its end. */
+/**
+ * Voters with an address and a voter ID that follow a point of the roll, going round at its end: real masks are of no others. Where
+ * they are few, voters without an ID fill them up, so that only an empty roll gives nothing.
+ */
 async function listCandidates(executor: Executor, eventId: string, points: readonly string[]): Promise<Candidate[]> {
   const { rows } = await executor.execute<Candidate>(sql`
     SELECT w.part, near.id, near.email
     FROM unnest(${sql.param([...PARTS])}::text[], ${sql.param([...points])}::text[]) AS w (part, point)
     CROSS JOIN LATERAL (
       SELECT * FROM (
-        (SELECT v.id, v.email FROM voters v WHERE v.voting_event_id = ${eventId} AND v.email IS NOT NULL AND v.deleted_at IS NULL
-          AND md5(v.id) COLLATE "C" >= w.point ORDER BY md5(v.id) COLLATE "C" LIMIT ${CANDIDATES})
+        (SELECT v.id, v.email FROM voters v WHERE v.voting_event_id = ${eventId} AND v.voter_id_key IS NOT NULL AND v.email IS NOT NULL
+          AND v.deleted_at IS NULL AND md5(v.id) COLLATE "C" >= w.point ORDER BY md5(v.id) COLLATE "C" LIMIT ${CANDIDATES})
         UNION ALL
-        (SELECT v.id, v.email FROM voters v WHERE v.voting_event_id = ${eventId} AND v.email IS NOT NULL AND v.deleted_at IS NULL
-          AND md5(v.id) COLLATE "C" < w.point ORDER BY md5(v.id) COLLATE "C" LIMIT ${CANDIDATES})
+        (SELECT v.id, v.email FROM voters v WHERE v.voting_event_id = ${eventId} AND v.voter_id_key IS NOT NULL AND v.email IS NOT NULL
+          AND v.deleted_at IS NULL AND md5(v.id) COLLATE "C" < w.point ORDER BY md5(v.id) COLLATE "C" LIMIT ${CANDIDATES})
+        UNION ALL
+        (SELECT v.id, v.email FROM voters v WHERE v.voting_event_id = ${eventId} AND v.email_key IS NOT NULL AND v.voter_id_key IS NULL
+          AND v.deleted_at IS NULL ORDER BY v.email_key LIMIT ${CANDIDATES})
       ) AS round LIMIT ${CANDIDATES}) AS near`);
   return rows;
 }

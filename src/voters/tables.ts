@@ -50,12 +50,12 @@ export const voters = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.id] }),
-    uniqueIndex('voters_email').on(table.votingEventId, table.emailKey),
-    uniqueIndex('voters_voter_id').on(table.votingEventId, table.voterIdKey),
+    uniqueIndex('voters_email').on(table.votingEventId, table.emailKey).where(sql`email_key IS NOT NULL`),
+    uniqueIndex('voters_voter_id').on(table.votingEventId, table.voterIdKey).where(sql`voter_id_key IS NOT NULL`),
     // Picks voters by a keyed point, for masks of unknown voter IDs.
     index('voters_point')
       .on(table.votingEventId, sql`md5(id) COLLATE "C"`)
-      .where(sql`email IS NOT NULL AND deleted_at IS NULL`),
+      .where(sql`voter_id_key IS NOT NULL AND email IS NOT NULL AND deleted_at IS NULL`),
     index('voters_to_confirm').on(table.confirmBy, table.votingEventId).where(sql`confirm_by IS NOT NULL`),
     index('voters_rehearsed').on(table.votingEventId, table.id).where(sql`before_rehearsal IS NOT NULL`),
     // Without it the planner reads all voters to find out whether one has a certain weight.

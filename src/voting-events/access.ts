@@ -164,6 +164,11 @@ const ownerPlan = sql<PlanName>`(SELECT a.plan FROM accounts a WHERE a.id = ${vo
 
 /** One trip and unique indexes only: every request about an event begins here. Named, so that nothing is planned twice. */
 function prepareStatements(db: Database) {
+  // The code itself is bound to the service's keys; the form that it is found by is not.
+  const isNamed = (column: typeof votingEvents.id | typeof votingEvents.codeKey) =>
+    column === votingEvents.id
+      ? eq(column, reference)
+      : and(eq(column, reference), sql`lower(${votingEvents.code}) = ${reference}`);
   const prepare = (column: typeof votingEvents.id | typeof votingEvents.codeKey, name: string) =>
     db
       .select({
@@ -175,7 +180,7 @@ function prepareStatements(db: Database) {
       .leftJoin(eventInvites, and(eq(eventInvites.votingEventId, votingEvents.id), eq(eventInvites.accountId, asker)))
       .where(
         and(
-          eq(column, reference),
+          isNamed(column),
           isNull(votingEvents.deletedAt),
           or(eq(votingEvents.accountId, asker), isNotNull(eventInvites.role)),
         ),
@@ -185,7 +190,7 @@ function prepareStatements(db: Database) {
     db
       .select({ event: votingEvents, ownerPlan })
       .from(votingEvents)
-      .where(and(eq(column, reference), isNull(votingEvents.deletedAt), eq(votingEvents.logOpen, true)))
+      .where(and(isNamed(column), isNull(votingEvents.deletedAt), eq(votingEvents.logOpen, true)))
       .prepare(name);
   return {
     byId: prepare(votingEvents.id, 'find_event_access_by_id'),

@@ -1,7 +1,7 @@
 import type { Database, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
-import type { SecretKeeping } from '#src/http/idempotency.ts';
+import type { SecretKeeping } from '#src/http/idempotent-request.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';

@@ -4,11 +4,12 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { eventInvites, votingEvents } from './tables.ts';
 
 /**
- * The columns of an event that say whose it is and who else works on it, who becomes a voter, what is shown to whom, who is paid, where
+ * The columns of an event that say what it is called by, whose it is and who else works on it, who becomes a voter, what is shown to whom, who is paid, where
  * mails lead, what was changed of the roll, when it ends, that it is final, and which key its ballots wait under. What a ballot shows stands in the log.
  */
 export const DECIDING_COLUMNS = [
-  ...(['id', 'accountId', 'inviteGeneration', 'copyUntil', 'type', 'rehearsalSince', 'rehearsalVisibility'] as const),
+  ...(['id', 'code', 'accountId', 'inviteGeneration', 'copyUntil', 'type'] as const),
+  ...(['rehearsalSince', 'rehearsalNumber', 'rehearsalVisibility'] as const),
   ...(['requireVoterId', 'voterSelfRegistration', 'voterApproval', 'saveVoterInfo'] as const),
   ...([
     'candidateSelfRegistration',
@@ -40,6 +41,7 @@ export const UNSET = {
     inviteGeneration: 0,
     copyUntil: null,
     rehearsalSince: null,
+    rehearsalNumber: 0,
     rehearsalVisibility: null,
     logOpen: false,
     identityChanges: 0,

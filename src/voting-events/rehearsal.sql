@@ -40,7 +40,7 @@ BEGIN
   FOR step IN SELECT s.* FROM (VALUES
     -- An event is rehearsed before it opens, and not once a ballot or a credit is there: these are of the rehearsal, all of them.
     ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'),
-    ('undisclosed_ballots', 'true'),
+    ('public_snapshots', 'true'),
     ('voided_ballots', 'true'), ('log_leaves', 'true'), ('log_configurations', 'true'), ('log_tiles', 'true'),
     ('log_checkpoints', 'true'), ('ballot_logs', 'true'), ('checkpoint_queue', 'true'), ('participation', 'true'),
     ('undisclosed_voters', 'true'), ('count_snapshots', 'true'), ('ballot_announcements', 'true'),

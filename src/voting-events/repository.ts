@@ -74,7 +74,7 @@ async function written(rows: Promise<VotingEvent[]>): Promise<VotingEvent> {
   const [row] = await rows.catch((fault: unknown) => {
     throw violatedConstraint(fault) === 'voting_events_code' ? refuse('code_in_use', { field: 'code' }) : fault;
   });
-  if (row === undefined) throw new Error('a locked event is gone');
+  if (row === undefined) throw new Error('an event is gone, or an old copy of it was to be written');
   return row;
 }
 
@@ -85,19 +85,22 @@ export async function insertEvent(tx: Transaction, secrets: Secrets, row: NewEve
   return written(tx.insert(votingEvents).values(values).returning().execute());
 }
 
-const saveEvent = (tx: Transaction, id: string, changes: object): Promise<VotingEvent> =>
+const saveEvent = (tx: Transaction, which: SQL | undefined, changes: object): Promise<VotingEvent> =>
   written(
     tx
       .update(votingEvents)
       .set({ ...changes, definitionVersion: sql`${votingEvents.definitionVersion} + 1` })
-      .where(eq(votingEvents.id, id))
+      .where(which)
       .returning()
       .execute(),
   );
 
+/** The row of an event as it was read: its tag is made of what was read, and over a newer row it would be that of a forged one. */
+const asRead = ({ id, tag }: VotingEvent): SQL | undefined => and(eq(votingEvents.id, id), eq(votingEvents.tag, tag));
+
 /** Changes an event and gives its definition a new version, so that no ballot is judged by the old one. */
 export const updateEvent = (tx: Transaction, id: string, changes: OtherColumns): Promise<VotingEvent> =>
-  saveEvent(tx, id, changes);
+  saveEvent(tx, eq(votingEvents.id, id), changes);
 
 /** The same for any column. @param before the event under its lock. @throws ApiError 500 `rows_disagree` where SQL changed it, 409 `code_in_use` */
 export const updateTaggedEvent = async (
@@ -105,7 +108,7 @@ export const updateTaggedEvent = async (
   secrets: Secrets,
   before: VotingEvent,
   changes: Partial<NewEventRow>,
-): Promise<VotingEvent> => saveEvent(tx, before.id, { ...changes, tag: changedTag(secrets, before, changes) });
+): Promise<VotingEvent> => saveEvent(tx, asRead(before), { ...changes, tag: changedTag(secrets, before, changes) });
 
 /** The tag of an event with a change. @throws ApiError 500 `rows_disagree` where SQL changed it */
 function changedTag(secrets: Secrets, before: VotingEvent, changes: Partial<NewEventRow>): Buffer {
@@ -126,10 +129,14 @@ export async function noteInEvent(
   >,
 ): Promise<void> {
   const tag = changedTag(secrets, before, changes);
-  await tx
-    .update(votingEvents)
-    .set({ ...changes, tag })
-    .where(eq(votingEvents.id, before.id));
+  await written(
+    tx
+      .update(votingEvents)
+      .set({ ...changes, tag })
+      .where(asRead(before))
+      .returning()
+      .execute(),
+  );
 }
 
 /** Changes a note that no ballot depends on, where it is another one. @returns the event as it is then; undefined where nothing changed */

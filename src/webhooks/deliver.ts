@@ -36,6 +36,8 @@ const MAX_QUEUES = 1_000;
 const HOLD_MS = 45 * SECOND_MS;
 const RENEW_BEFORE_MS = 30 * SECOND_MS;
 const LOOK_AGAIN_MS = 200;
+/** While no endpoint is held, which it is for as long as anything was due to it lately. */
+const IDLE_LOOK_MS = SECOND_MS;
 const BREATH_MS = 2;
 /** While the database is away. */
 const FAULT_PAUSE_MS = SECOND_MS;
@@ -158,7 +160,7 @@ export class WebhookSender {
       const queue = this.#queues.get(endpointId);
       if (queue !== undefined) queue.mayHaveMore = true;
     }
-    this.#looksAgainAt = monotonicMs() + LOOK_AGAIN_MS;
+    this.#looksAgainAt = monotonicMs() + (this.#queues.size > 0 ? LOOK_AGAIN_MS : IDLE_LOOK_MS);
   }
 
   /** Reads what is due for the queues that have run dry. */

@@ -1,49 +1,48 @@
-import { setTimeout as delay } from 'node:timers/promises';
-import { sql } from 'drizzle-orm';
+import { type SQL, sql } from 'drizzle-orm';
 import type { Database } from '#src/database/client.ts';
-import { type Log, summariseFault } from '#src/platform/log.ts';
 
 /** Between two messages of an event about its ballots (completions 8.1). */
 const PAUSE_MS = 5_000;
-const LOOK_EVERY_MS = 1_000;
 
-/** Writes `ballot.confirmed` for every event whose count grew, at most once in 5 s an event. */
-export async function publishBallots(db: Database): Promise<void> {
-  await db.execute(sql`SELECT announce_ballots(${PAUSE_MS}::integer)`);
+/** @param events those to look at, as an array in SQL @returns those whose last message is too young */
+async function announce(db: Database, events: SQL): Promise<string[]> {
+  const { rows } = await db.execute<{ id: string }>(
+    sql`SELECT id FROM announce_ballots(${events}, ${PAUSE_MS}) AS a (id)`,
+  );
+  return rows.map(({ id }) => id);
 }
 
-/**
- * Looks once a second for events whose ballots are to be announced: the queue's own clock counts minutes. Several processes
- * may do so at once.
- */
+/** Writes `ballot.confirmed` for every event whose count grew: what a process left that was killed before it did. */
+export async function publishAllBallots(db: Database): Promise<void> {
+  await announce(
+    db,
+    sql`ARRAY(SELECT DISTINCT e.id FROM webhook_endpoints w JOIN voting_events e ON e.account_id = w.account_id
+      AND (w.voting_event_id IS NULL OR w.voting_event_id = e.id) WHERE 'ballot.confirmed' = ANY (w.event_types))`,
+  );
+}
+
+/** Writes `ballot.confirmed` for the events that this process has confirmed ballots of, at most once in 5 s an event. Asks nothing while it confirms none. */
 export class BallotPublisher {
   readonly #db: Database;
-  readonly #log: Log;
-  readonly #stopping = new AbortController();
-  #looking: Promise<void> | undefined;
+  #grown = new Set<string>();
 
-  constructor(db: Database, log: Log) {
+  constructor(db: Database) {
     this.#db = db;
-    this.#log = log;
   }
 
-  start(): void {
-    this.#looking = this.#keepLooking();
+  grew(eventId: string): void {
+    this.#grown.add(eventId);
   }
 
-  async stop(): Promise<void> {
-    this.#stopping.abort();
-    await this.#looking;
-  }
-
-  async #keepLooking(): Promise<void> {
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      await publishBallots(this.#db).catch((fault: unknown) =>
-        this.#log.warn({ fault: summariseFault(fault) }, 'confirmed ballots were not announced yet'),
-      );
-      // Ended by the stop, and by nothing else.
-      await delay(LOOK_EVERY_MS, undefined, { signal, ref: false }).catch(() => undefined);
-    }
+  async publish(): Promise<void> {
+    if (this.#grown.size === 0) return;
+    const events = [...this.#grown];
+    this.#grown = new Set();
+    // What was asked for in vain is asked for again.
+    const left = await announce(this.#db, sql`${sql.param(events)}::text[]`).catch((fault: unknown) => {
+      for (const id of events) this.#grown.add(id);
+      throw fault;
+    });
+    for (const id of left) this.#grown.add(id);
   }
 }

@@ -1,10 +1,12 @@
 import { sql } from 'drizzle-orm';
-import { expect, test } from 'vitest';
-import { publishBallots } from '#src/webhooks/publish-ballots.ts';
+import { expect, test, vi } from 'vitest';
+import { BallotPublisher, publishAllBallots } from '#src/webhooks/publish-ballots.ts';
 import { sealBallots, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 const service = await useService({ worker: false });
+// The service itself announces once a second; here the tests say when.
+vi.spyOn(service.deps.ballotPublisher, 'publish').mockResolvedValue();
 
 test('an endpoint hears of no ballot that was confirmed before it asked for them', async () => {
   const account = await service.account();
@@ -17,7 +19,7 @@ test('an endpoint hears of no ballot that was confirmed before it asked for them
   const { db } = service.deps;
   const announced = async (endpointId: string) => {
     await db.execute(sql`UPDATE ballot_announcements SET announced_at = announced_at - 5000`);
-    await publishBallots(db);
+    await publishAllBallots(db);
     const { rows } = await db.execute<{ id: string; ballots: number }>(sql`
       SELECT body::jsonb #>> '{data,votingEventId}' AS id, (body::jsonb #>> '{data,ballots}')::int AS ballots
       FROM webhook_deliveries WHERE endpoint_id = ${endpointId} ORDER BY ballots`);
@@ -61,21 +63,57 @@ test('confirmed ballots are announced from the counts, at most once in five seco
   await vote();
   expect(await announced()).toEqual([]);
   // Several processes look at the same time.
-  await Promise.all([publishBallots(db), publishBallots(db), publishBallots(db)]);
+  await Promise.all([publishAllBallots(db), publishAllBallots(db), publishAllBallots(db)]);
   expect(await announced()).toEqual([2]);
   await vote();
-  await publishBallots(db);
+  await publishAllBallots(db);
   expect(await announced()).toEqual([2]);
   const passFiveSeconds = () =>
     db.execute(
       sql`UPDATE ballot_announcements SET announced_at = announced_at - 5000 WHERE voting_event_id = ${event.id}`,
     );
   await passFiveSeconds();
-  await publishBallots(db);
+  await publishAllBallots(db);
   expect(await announced()).toEqual([2, 3]);
   // A ballot that moves into the log is no new one.
   await sealBallots(service, event.id);
   await passFiveSeconds();
-  await publishBallots(db);
+  await publishAllBallots(db);
   expect(await announced()).toEqual([2, 3]);
+});
+
+test('a process looks at the events alone that it has confirmed ballots of, and asks nothing while it confirms none', async () => {
+  const account = await service.account();
+  const [mine, another] = [await account.event(), await account.event()];
+  await account.make('/webhook-endpoints', { url: 'https://receiver.example/hook', eventTypes: ['ballot.confirmed'] });
+  for (const event of [mine, another]) await account.votePoll(event, votesFor(event));
+  const { db } = service.deps;
+  const announced = async (): Promise<[string, number][]> => {
+    const { rows } = await db.execute<{ id: string; ballots: number }>(sql`
+      SELECT d.body::jsonb #>> '{data,votingEventId}' AS id, (d.body::jsonb #>> '{data,ballots}')::int AS ballots
+      FROM webhook_deliveries d WHERE d.body::jsonb #>> '{data,votingEventId}' IN (${mine.id}, ${another.id}) ORDER BY 2`);
+    return rows.map(({ id, ballots }) => [id, ballots]);
+  };
+  const publisher = new BallotPublisher(db);
+  const asked = vi.spyOn(db, 'execute');
+  await publisher.publish();
+  expect(asked).not.toHaveBeenCalled();
+  asked.mockRestore();
+  publisher.grew(mine.id);
+  await publisher.publish();
+  expect(await announced()).toEqual([[mine.id, 1]]);
+  // Within five seconds of a message the next one waits, and is not forgotten.
+  await account.votePoll(mine, votesFor(mine));
+  publisher.grew(mine.id);
+  await publisher.publish();
+  await publisher.publish();
+  expect(await announced()).toEqual([[mine.id, 1]]);
+  await db.execute(
+    sql`UPDATE ballot_announcements SET announced_at = announced_at - 5000 WHERE voting_event_id = ${mine.id}`,
+  );
+  await publisher.publish();
+  expect(await announced()).toEqual([
+    [mine.id, 1],
+    [mine.id, 2],
+  ]);
 });

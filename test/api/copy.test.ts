@@ -20,9 +20,8 @@ const list = async (id: string, what: string, owner = account) =>
   demand(await call('GET', `/${id}/${what}`, undefined, owner), 200);
 const copied = (id: string, owner = account) =>
   eventually(async () => {
-    const event = demand(await call('GET', `/${id}`, undefined, owner), 200);
     const rows = await service.query('SELECT 1 FROM roll_copies WHERE voting_event_id = $1', [id]);
-    return rows.length === 0 ? event : undefined;
+    return rows.length === 0 ? demand(await call('GET', `/${id}`, undefined, owner), 200) : undefined;
   });
 
 /** What is the same in a copy: everything but IDs and times. */
@@ -163,7 +162,7 @@ describe('a copy of an event', () => {
     // The deletion looks first, and waits.
     await eventually(async () => {
       const waiting = await $client.query(
-        "SELECT 1 FROM graphile_worker.jobs WHERE task_identifier = 'remove_deleted_event' AND run_at > now() AND attempts = 0",
+        "SELECT 1 FROM jobs WHERE name = 'remove_deleted_event' AND run_at > now_ms() AND attempts = 0",
       );
       return waiting.rows.length > 0 ? true : undefined;
     });

@@ -5,7 +5,6 @@ import type { Transaction } from '#src/database/client.ts';
 import { foldAllRollFigures, foldRollFigures } from '#src/results/read-stats.ts';
 import { readVoterFigures } from '#src/results/repository.ts';
 import { readTurnoutByGroup } from '#src/voters/check-roll.ts';
-import { discloseVoters } from '#src/voters/disclose-voters.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
@@ -83,13 +82,13 @@ describe('who voted in a secret event', () => {
   test('is shown nowhere while fewer than five wait, then of all that wait at once', async () => {
     const election = await createElection(Array.from({ length: 12 }, () => 1));
     for (const voter of election.voters.slice(0, 4)) await vote(election, voter);
-    await discloseVoters(service.deps.db, election.event.id);
+    await service.deps.counting.disclosure.step(election.event.id);
     expect(await look(election)).toEqual({
       ...{ marked: 0, used: 0, filtered: 0, notVoted: 12, stats: [0, 0] },
       ...{ organizers: 4, publics: 0, disclosure: all(true) },
     });
     for (const voter of election.voters.slice(4, 7)) await vote(election, voter);
-    await discloseVoters(service.deps.db, election.event.id);
+    await service.deps.counting.disclosure.step(election.event.id);
     expect(await look(election)).toEqual({
       ...{ marked: 7, used: 7, filtered: 7, notVoted: 5, stats: [7, 7] },
       ...{ organizers: 7, publics: 7, disclosure: all(false) },
@@ -113,6 +112,14 @@ describe('who voted in a secret event', () => {
     }
     expect(seen).toEqual([0, 0, 0, 0, 5, 5, last]);
     expect((await read(`/voting-events/${id}/results`)).stats.ballots).toBe(13);
+  });
+
+  // The figures of the voters were read while the count made the step.
+  test('is whole in the first statistics after a burst of confirms', async () => {
+    const election = await createElection(Array.from({ length: 10 }, () => 1));
+    for (const voter of election.voters.slice(0, 7)) await vote(election, voter);
+    const { voters, turnout, disclosure } = await read(`/voting-events/${election.event.id}/stats`);
+    expect([voters.voted, turnout.heads, disclosure.waiting]).toEqual([7, 0.7, false]);
   });
 
   test('and what was counted is shown whole with the final result', async () => {
@@ -227,14 +234,14 @@ describe('who voted in a secret event', () => {
       return [voters.pending, voters.approved, stats.electorate, voters.weight];
     };
     for (const voter of election.voters.slice(0, 4)) await vote(election, voter);
-    await discloseVoters(service.deps.db, id);
+    await service.deps.counting.disclosure.step(id);
     expect([new Set(await statuses()), await countMessages()]).toEqual([new Set(['pending']), 0]);
     // No smaller than what the ballots show anyway: four of them are no more than all.
     expect(await figures()).toEqual([6, 0, 4, 6]);
     expect((await read(`/voting-events/${id}/results`)).stats).toMatchObject({ ballots: 4, turnout: 1 });
     expect((await read(`/voting-events/${id}/voters?status=approved`)).length).toBe(0);
     await vote(election, election.voters[4] as Voter);
-    await discloseVoters(service.deps.db, id);
+    await service.deps.counting.disclosure.step(id);
     expect((await statuses()).toSorted()).toEqual([
       'approved',
       'approved',
@@ -286,7 +293,7 @@ describe('who voted in a secret event', () => {
     let voting = true;
     const watching = (async () => {
       while (voting) {
-        await discloseVoters(service.deps.db, election.event.id);
+        await service.deps.counting.disclosure.step(election.event.id);
         seen.add((await read(`/voting-events/${election.event.id}/voters?voted=true&limit=200`)).length);
       }
     })();
@@ -377,9 +384,8 @@ describe('the figures of a roll', () => {
     // Members of both groups and of none vote; Zoe is approved by her first use of a key, in the same act.
     for (const index of [0, 6, 7, 8]) await voteAs(event, idOf(index), `voter-${index}@club.example`);
     await voteAs(event, zoe.id, registered.email);
-    // Five voted: they are shown together (completions 5.6).
-    expect((await figuresOf(event)).voters).toMatchObject({ voted: 0, votedWeight: 0 });
-    await discloseVoters(service.deps.db, event.id);
+    // Five voted: who asks shows them together (completions 5.6).
+    expect((await figuresOf(event)).voters).toMatchObject({ voted: 5 });
     await agree();
     const before = (await figuresOf(event)).voters;
     expect(before).toMatchObject({ total: 24, voted: 5, rejected: 1, pending: 0 });

@@ -85,7 +85,7 @@ function hotStatements(of: () => FullElection): [string, number, Work][] {
       async (on, db) => {
         const ids = numbers(share(0.95)).map((n) => of().voterId(n));
         await on.query('INSERT INTO undisclosed_voters SELECT $1, unnest($2::text[])', [of().event.id, ids]);
-        await db.execute(sql`SELECT disclose_voters(${of().event.id})`);
+        await db.execute(sql`SELECT * FROM disclose_voters(${of().event.id}, 100000)`);
       },
     ],
     [

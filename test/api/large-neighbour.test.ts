@@ -96,7 +96,7 @@ test('a roll beside a large one is filled, changed, copied, mailed and rehearsed
   await write('DELETE', `/voters/${id}`, undefined, 202);
   // What was asked for is done in the background.
   await eventually(async () => {
-    const { rowCount } = await client.query('SELECT 1 FROM graphile_worker.jobs WHERE run_at <= now() LIMIT 1');
+    const { rowCount } = await client.query('SELECT 1 FROM jobs WHERE run_at <= now_ms() LIMIT 1');
     return rowCount === 0 ? true : undefined;
   });
   await readAll(election);

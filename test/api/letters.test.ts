@@ -278,7 +278,7 @@ describe('a file of letters', () => {
     await addVoters(event, { voterId: 'M-1' });
     const { id } = await print(event);
     const tables = await service.query<{ name: string }>(
-      "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname IN ('public', 'graphile_worker')",
+      "SELECT format('%I.%I', schemaname, tablename) AS name FROM pg_tables WHERE schemaname = 'public'",
     );
     const dump = async () => {
       let text = '';
@@ -380,7 +380,7 @@ describe('who writes to the database, and has no key of ours', () => {
       values,
     ]);
   const runJob = (event: TestEvent, runId: string) =>
-    service.deps.db.$client.query("SELECT graphile_worker.add_job('print_letters', $1::json)", [
+    service.deps.db.$client.query("SELECT add_job('print_letters', $1::json)", [
       JSON.stringify({ eventId: event.id, runId }),
     ]);
   const alarmed = (event: TestEvent) =>

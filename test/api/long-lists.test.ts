@@ -195,7 +195,7 @@ describe('a read that costs much', () => {
     expect([named.test(onReads), named.test(onMain)]).toEqual([true, false]);
   });
 
-  test.each(['stats', 'candidates'])('%s count for the account', async (what) => {
+  test.each(['stats', 'candidates', 'positions', 'sponsors', 'groups'])('%s count for the account', async (what) => {
     expect(await watch(`${eventPath()}/${what}`)).toMatchObject({ status: 200, accounts: [account.id] });
   });
 
@@ -209,7 +209,7 @@ describe('a read that costs much', () => {
   );
 
   test('is none of the short ones', async () => {
-    for (const path of ['', '/positions', '/voters', '/results'])
+    for (const path of ['', '/voters', '/results'])
       expect(await watch(`${eventPath()}${path}`)).toMatchObject({ status: 200, accounts: [] });
   });
 });

@@ -10,7 +10,7 @@ import {
 import { expectFields, expectGuarded } from '#test/harness/guarded-route.ts';
 import { voterKeyIn } from '#test/harness/mails.ts';
 import { readMails } from '#test/harness/read-mail.ts';
-import { eventually, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
+import { eventually, patiently, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
 
 const PLURALITY: readonly PositionPlan[] = [{ votingMethod: 'plurality', candidates: ['Ada', 'Bea'] }];
 const HOUR_MS = 3_600_000;
@@ -63,14 +63,11 @@ async function vote(event: TestEvent, email: string): Promise<void> {
 /** As if the limits that keep a notification's mails back were over. */
 async function endLimit(id: string): Promise<void> {
   await eventually(async () => {
-    const { rows } = await query('SELECT 1 FROM graphile_worker.jobs WHERE key LIKE $1 AND run_at > now()', `${id}/%`);
+    const { rows } = await query('SELECT 1 FROM jobs WHERE key LIKE $1 AND run_at > now_ms()', `${id}/%`);
     return rows.length > 0 ? true : undefined;
   });
   await query('DELETE FROM mail_quotas');
-  await query(
-    'SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE $1), run_at => now())',
-    `${id}/%`,
-  );
+  await query('SELECT 1 FROM run_jobs_again(ARRAY(SELECT id FROM jobs WHERE key LIKE $1))', `${id}/%`);
 }
 
 describe('mails to many voters', () => {
@@ -200,7 +197,7 @@ describe('mails to many voters', () => {
         ...{ to: `x${count}@used.example`, accountId: free.id, votingEventId: 'evt_used' },
       });
     const { id } = demand(await call('POST', '/voters/notify', { audience: 'all', kind: 'key' }), 202);
-    const read = async () => demand(await call('GET', `/notifications/${id}`), 200);
+    const read = async () => demand(await patiently(() => call('GET', `/notifications/${id}`)), 200);
     const limited = await eventually(async () => ((await read()).limitReached === true ? read() : undefined));
     expect(limited).toMatchObject({ total: 1, handled: 0, sent: 0, skipped: 0, finishedAt: null });
     await endLimit(id);
@@ -217,10 +214,7 @@ describe('mails to many voters', () => {
     await eventually(async () => (mailsOf(event).length === 5 ? true : undefined));
     const { id } = demand(await notify(event, 'all', 'reminder'), 202);
     const waiting = await eventually(async () => {
-      const { rows } = await query(
-        'SELECT 1 FROM graphile_worker.jobs WHERE key LIKE $1 AND run_at > now()',
-        `${id}/%`,
-      );
+      const { rows } = await query('SELECT 1 FROM jobs WHERE key LIKE $1 AND run_at > now_ms()', `${id}/%`);
       return rows.length > 0 ? asOrganizer(event, 'GET', `/notifications/${id}`) : undefined;
     });
     expect(demand(waiting, 200)).toMatchObject({ handled: 0, skipped: 0, limitReached: false, finishedAt: null });

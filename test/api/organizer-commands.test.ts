@@ -8,6 +8,7 @@ import { notifyVoters } from '#src/commands/notify-voters.ts';
 import { printLetters } from '#src/commands/print-letters.ts';
 import { type SaveKind, saveResults } from '#src/commands/save-results.ts';
 import { type ImportOptions, sendRoll } from '#src/commands/send-roll.ts';
+import { setStatus } from '#src/commands/set-status.ts';
 import { watchTurnout } from '#src/commands/watch-turnout.ts';
 import { openClients, wordsOf } from '#src/run-remote.ts';
 import { type CommandEnd, runCommand } from '#test/harness/command-line.ts';
@@ -61,6 +62,25 @@ candidates:
   - name: Bo
     positionIds: [chair, treasurer]
 `;
+
+test('event rehearse, end-rehearsal, open and close do what they say, and say what comes next', async () => {
+  const event = await account.event({ type: 'election' }, PLURALITY, false);
+  const client = clientOf();
+  const statuses = [];
+  for (const verb of ['rehearse', 'end-rehearsal', 'open', 'close'] as const) {
+    const answer = await setStatus(client, verb, event.code);
+    expect(answer.next?.[0]).toContain(event.code);
+    statuses.push((answer.value as { status: string }).status);
+  }
+  expect(statuses).toEqual(['rehearsal', 'draft', 'open', 'closed']);
+  const bare = await account.event({ type: 'election' }, [], false);
+  expect(await refusal(setStatus(client, 'open', bare.code))).toMatch(/position/);
+  const ended = await runCommand(service, ['event', 'open', '--event', event.code, '--json'], {
+    VOTING_API_KEY: account.write,
+    VOTING_API: address(),
+  });
+  expect([ended.code, JSON.parse(ended.stdout).status]).toEqual([0, 'open']);
+});
 
 describe('event apply', () => {
   test('makes an election of a YAML file, and applied again changes only what the file changed', async () => {

@@ -126,6 +126,20 @@ describe.each(PROVIDERS)('through %s', (provider) => {
     });
   });
 
+  // Seen after a process was killed at the third step of a first call: `created` for ever, its visitor's credits held.
+  test('an attempt whose process died before it asked for a page ends with the time of a page', async () => {
+    const event = await poll(provider);
+    const { attempt } = await event.begin();
+    await service.query(`UPDATE payment_attempts SET status = 'created', pages = 0, page = NULL WHERE id = $1`, [
+      attempt,
+    ]);
+    await look(attempt);
+    expect((await event.payment(attempt)).status).toBe('created');
+    await service.query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', [attempt]);
+    await look(attempt);
+    expect(await event.payment(attempt)).toMatchObject({ status: 'cancelled', endReason: 'page_expired' });
+  });
+
   test('a paid vote is cast by the second call alone, and goes back after 72 hours in an event without an end', async () => {
     const event = await poll(provider);
     const attempt = await event.payKnown();

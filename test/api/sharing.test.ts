@@ -127,7 +127,7 @@ describe('an invite', () => {
     const token = await inviteToken(service, email);
     const rows = await service.query(
       `SELECT row_to_json(i)::text AS text FROM event_invites i
-       UNION ALL SELECT row_to_json(j)::text FROM graphile_worker.jobs j
+       UNION ALL SELECT row_to_json(j)::text FROM jobs j
        UNION ALL SELECT row_to_json(a)::text FROM audit_entries a`,
     );
     expect(rows.filter(({ text }: { text: string }) => text.includes(token))).toEqual([]);

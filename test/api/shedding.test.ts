@@ -75,6 +75,23 @@ describe('past the capacity of the process', () => {
     expect(taken).toEqual([]);
   });
 
+  test('all who ask at once whether it is well share one look at the database, and others have its connections', async () => {
+    const { $client } = service.deps.db;
+    const query = $client.query.bind($client) as (...given: unknown[]) => Promise<unknown>;
+    let [underWay, most] = [0, 0];
+    vi.spyOn($client, 'query').mockImplementation((async (...given: unknown[]) => {
+      if (given[0] !== 'SELECT 1') return query(...given);
+      underWay += 1;
+      most = Math.max(most, underWay);
+      await new Promise((resolve) => setTimeout(resolve, 20));
+      underWay -= 1;
+      return query(...given);
+    }) as typeof $client.query);
+    const answers = await Promise.all(Array.from({ length: 200 }, () => service.call('GET', '/health')));
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([200]));
+    expect(most).toBe(1);
+  });
+
   test('what waits is counted as long as it waits', () => {
     let waiting = 0;
     const load = new Load(() => waiting);

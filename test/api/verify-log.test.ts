@@ -50,6 +50,28 @@ async function pollWith(ballots: number, finished: boolean): Promise<{ event: Te
 
 const verify = (event: TestEvent, key: string, ...more: string[]) => runVerifier(service.port, event.id, key, more);
 
+test('a ballot with fewer choices is right where a candidate had withdrawn when it was cast, and came back', async () => {
+  const settings = { minSelections: 3, maxSelections: 3 };
+  const event = await account.event({}, [{ votingMethod: 'approval', candidates: ['Ada', 'Bea', 'Cy'], settings }]);
+  const [position] = event.positions;
+  const choose = (from: number) =>
+    (position?.candidates ?? []).slice(from).map((candidateId) => ({ positionId: position?.id, candidateId }));
+  const set = async (status: string): Promise<void> => {
+    await account.change(`/voting-events/${event.id}/candidates/${position?.candidates[0]}`, { status });
+    await sealBallots(service, event.id);
+  };
+  await account.votePoll(event, choose(0));
+  await set('withdrawn');
+  await account.votePoll(event, choose(1));
+  await set('approved');
+  await account.votePoll(event, choose(0));
+  await finishEvent(service, event.id);
+  expect(await verify(event, await createObserverKey(service, account, event.id))).toMatchObject({
+    code: 0,
+    report: { verified: 'yes' },
+  });
+});
+
 /** Changes the database as its owner can: without the guards. */
 async function behindTheGuards(...statements: [string, unknown[]][]): Promise<void> {
   const client = await service.deps.db.$client.connect();

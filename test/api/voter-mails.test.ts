@@ -29,7 +29,7 @@ async function taken(times: number, to: string, accountId?: string, votingEventI
 /** Waits until every job that is due has run. */
 const settled = () =>
   eventually(async () => {
-    const { rows } = await query('SELECT 1 FROM graphile_worker.jobs WHERE run_at <= now() LIMIT 1');
+    const { rows } = await query('SELECT 1 FROM jobs WHERE run_at <= now_ms() LIMIT 1');
     return rows.length === 0 ? true : undefined;
   });
 const mailsTo = (address: string): string[] => service.mails().filter((mail) => recipientOf(mail) === address);
@@ -216,8 +216,8 @@ describe('the mask of an address', () => {
     email: `${'xyz'.charAt(index % 3)}${index}@${index % 2 === 0 ? 'quad.museum' : 'wide.aero'}`,
   }));
 
-  async function createRoll(voters: readonly object[]) {
-    const event = await account.event({ type: 'election', voter: { requireVoterId: true } });
+  async function createRoll(voters: readonly object[], requireVoterId = true) {
+    const event = await account.event({ type: 'election', voter: { requireVoterId } });
     if (voters.length > 0) await account.make(`/voting-events/${event.id}/voters/batch`, { voters });
     return event;
   }
@@ -243,6 +243,14 @@ describe('the mask of an address', () => {
   test('of a voter without an address is invented as for an unknown one', async () => {
     const event = await createRoll([...rows, { name: 'Nemo', voterId: 'M-none' }]);
     expect(await maskOf(event, 'M-none')).toMatch(/^[xyz]\*\*\*@[qw]\*\*\*\.(museum|aero)$/);
+  });
+
+  test('is made of voters without a voter ID where there are no others', async () => {
+    const event = await createRoll(
+      rows.map(({ name, email }) => ({ name, email })),
+      false,
+    );
+    expect(await maskOf(event, 'M-1')).toMatch(/^[xyz]\*\*\*@[qw]\*\*\*\.(museum|aero)$/);
   });
 
   test('of an empty roll says nothing', async () => {

@@ -49,6 +49,24 @@ const confirm = (event: TestEvent, confirmationCode: string) =>
   account.page(event, 'ballot/confirm', { confirmationCode });
 
 describe('a poll', () => {
+  test('asks for no more choices than candidates stand, once one of them withdrew from an open event', async () => {
+    const exactly = { settings: { minSelections: 3, maxSelections: 3 }, candidates: ['Ada', 'Bea', 'Cy'] };
+    const event = await account.event({}, [{ votingMethod: 'approval', ...exactly }]);
+    const choose = (...of: number[]) => of.map((candidate) => vote(event, 0, candidate));
+    demand(await confirm(event, await castCode(event, choose(0, 1, 2))), 200);
+    expect((await cast(event, choose(1, 2))).status).toBe(422);
+    const withdraw = (candidate: number) =>
+      account.change(`/voting-events/${event.id}/candidates/${choose(candidate)[0]?.candidateId}`, {
+        status: 'withdrawn',
+      });
+    await withdraw(0);
+    expect(demand(await account.page(event, 'ballot'), 200).positions[0]).toMatchObject({ minSelections: 2 });
+    expect(issuesOf(await cast(event, choose(1)))).toEqual(['votes[0].positionId']);
+    demand(await confirm(event, await castCode(event, choose(1, 2))), 200);
+    await withdraw(1);
+    demand(await confirm(event, await castCode(event, choose(2))), 200);
+  });
+
   test('takes ballots of all seven methods and counts each by its own rule', async () => {
     const event = await account.event({ results: { visibility: 'live' } }, EVERY_METHOD);
     const ballot = [

@@ -1,7 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { readConfig } from '#src/config.ts';
-import { databaseErrorCode } from '#src/database/client.ts';
 import { createLog } from '#src/platform/log.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
 import { sealDeps } from '#src/work.ts';
@@ -24,8 +23,6 @@ export interface BallotLogReport {
 }
 
 const SAMPLE_MS = 50;
-/** `query_canceled`. */
-const STATEMENT_TIMEOUT = '57014';
 
 async function sealAll({ eventId }: BallotLogTask): Promise<void> {
   const config = readConfig();
@@ -33,11 +30,7 @@ async function sealAll({ eventId }: BallotLogTask): Promise<void> {
   const seal = sealDeps(deps);
   // The service looks after the log too, and one that finds the other at it leaves it to the other.
   for (let closed = false; !closed; ) {
-    // A queue whose million rows are gone is slow to look through until PostgreSQL has cleaned up after them. The service's
-    // own job is tried again when it meets the time limit of statements, and so is this.
-    await sequenceLog(seal, eventId, 1).catch((fault: unknown) => {
-      if (databaseErrorCode(fault) !== STATEMENT_TIMEOUT) throw fault;
-    });
+    await sequenceLog(seal, eventId, 1);
     const { rows } = await deps.db.$client.query<{ closed: boolean }>(
       'SELECT size = closed_size AS closed FROM ballot_logs WHERE voting_event_id = $1',
       [eventId],

@@ -2,7 +2,7 @@ import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import type { BallotLogReport, BallotLogTask } from './ballot-log-program.ts';
 import type { Bench } from './bench-service.ts';
-import { addQueuedBallots, addTurnout, addVoters, createElection } from './elections.ts';
+import { addQueuedBallots, addTurnout, addVoters, createElection, sumUpRoll } from './elections.ts';
 import { forkProgram } from './fork-program.ts';
 import { type BenchLine, figureOf } from './line.ts';
 
@@ -23,7 +23,8 @@ export const ballotLog: BenchLine = async (bench) => {
   });
   // A log closes only where as many took part as there are ballots.
   await addVoters(bench, election.id, 0, ballots);
-  await addTurnout(bench, election.id, 0, ballots);
+  await sumUpRoll(bench, election.id);
+  await addTurnout(bench, election, 0, ballots);
   await addQueuedBallots(bench, election, ballots);
   await moveEnd(bench.deps, election.id, CLOSED);
   const { key } = await createApiKey(bench.deps.db, bench.deps, {

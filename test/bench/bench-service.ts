@@ -3,6 +3,8 @@ import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { readSandboxKey } from '#sandbox/sandbox-keys.ts';
+import { startSandbox } from '#sandbox/start-sandbox.ts';
 import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
 import { readConfig } from '#src/config.ts';
@@ -88,7 +90,14 @@ export async function startBench({ scale, seed, profileFolder }: BenchOptions): 
   await migrate(database.url);
   // The database notes how long it waits for the disk.
   await runAlone(database.url, ['ALTER SYSTEM SET track_wal_io_timing = on', 'SELECT pg_reload_conf()']);
+  let port: number | undefined;
+  const sandbox = await startSandbox({
+    ...{ production: false, now: Date.now },
+    webhookTarget: ({ secretKey, provider }) =>
+      `http://127.0.0.1:${port}/provider-webhooks/${provider}/${readSandboxKey(secretKey)?.businessId}`,
+  });
   const environment = {
+    SANDBOX_URL: sandbox.url,
     DATABASE_URL: database.url,
     SECRET_KEY: randomBytes(32).toString('base64'),
     DATA_DIR: dataDir,
@@ -99,13 +108,14 @@ export async function startBench({ scale, seed, profileFolder }: BenchOptions): 
     WEBHOOK_ALLOW_PRIVATE: 'on',
     PLANS_FILE: plansFile,
   };
-  const deps = createDeps(readConfig(environment), database.url, createLog('silent'));
+  const deps = createDeps(readConfig(environment), database.url, createLog('silent'), sandbox.url);
   const { id: accountId } = await createAccount(deps.db, deps, { name: 'Bench', plan: 'enterprise' });
   const common = { accountId, votingEventId: null, expiresInDays: null };
   const { key: write } = await createApiKey(deps.db, deps, { ...common, name: 'organizer', scopes: ['read', 'write'] });
   const { key: vote } = await createApiKey(deps.db, deps, { ...common, name: 'vote', scopes: ['vote'] });
   const serve = (kind: ServerKind): Promise<ServerProcess> => startServerProcess(environment, kind, profileFolder);
   const server = await serve('service');
+  port = server.port;
   const pool = deps.db.$client;
   return {
     ...{ deps, pool, databaseUrl: database.url, databasePid: await findDatabasePid(pool), environment },
@@ -113,6 +123,7 @@ export async function startBench({ scale, seed, profileFolder }: BenchOptions): 
     organize: (method, target, body) => call(server, write, method, target, body),
     async stop() {
       await server.stop();
+      await sandbox.stop();
       await closeDeps(deps);
       await database.stop();
     },

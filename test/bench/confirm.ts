@@ -33,13 +33,21 @@ async function untilSealed(bench: Bench, eventId: string): Promise<void> {
   }
 }
 
+/** The end of an event in the words of the statement, which refuses another one. */
+async function endsAsSql(bench: Bench, eventId: string): Promise<string> {
+  const text = 'SELECT event_ends(e) AS ends FROM voting_events e WHERE id = $1';
+  const { rows } = await bench.pool.query<{ ends: string }>(text, [eventId]);
+  if (rows[0] === undefined) throw new Error('an election is gone');
+  return rows[0].ends;
+}
+
 /** Our own statement for one ballot as a script of pgbench; each client takes the codes that leave its own remainder. */
-function ownConfirmScript(eventId: string): string {
+function ownConfirmScript(eventId: string, ends: string): string {
   return `\\set i :i + ${CLIENTS}
 \\set n :first + :i + :client_id
 SELECT verdict FROM confirm_ballots_together(ARRAY['${eventId}'], ARRAY[sha256(convert_to('code' || lpad(:n::text, 26, '0'), 'UTF8'))],
   ARRAY['bal_' || left(md5(:n::text), 26)], ARRAY[''::bytea], ARRAY[sha256(int8send(:n))], ARRAY[0::bigint], ARRAY['vtr_none'],
-  ARRAY[sha256(int8send(:n))], ARRAY[0::bigint], ARRAY['vtr_' || lpad(:n::text, 22, '0')], ARRAY[decode(left(md5(:n::text), 32), 'hex')]);
+  ARRAY[sha256(int8send(:n))], ARRAY['${ends}'], ARRAY['vtr_' || lpad(:n::text, 22, '0')], ARRAY[decode(left(md5(:n::text), 32), 'hex')]);
 `;
 }
 
@@ -54,6 +62,7 @@ export const confirm: BenchLine = async (bench) => {
   await addPendingBallots(bench, ours.election, ours.votes, 0, ballots);
   await addPendingBallots(bench, theirs.election, theirs.votes, 0, ballots, codeTagOf);
   const eventId = ours.election.id;
+  const ends = await endsAsSql(bench, theirs.election.id);
 
   let next = 0;
   const request = requestsOf(
@@ -78,7 +87,7 @@ export const confirm: BenchLine = async (bench) => {
   let first = 0;
   const own = async (): Promise<number> => {
     const variables = { first, i: -CLIENTS };
-    const script = ownConfirmScript(theirs.election.id);
+    const script = ownConfirmScript(theirs.election.id, ends);
     const run = { program, databaseUrl: bench.databaseUrl, script, clients: CLIENTS, seconds: SECONDS, variables };
     const { perSecond } = await runPgbench(run);
     first += WINDOW_BALLOTS;

@@ -4,9 +4,10 @@ import { type BallotToSeal, insertBallots } from '#src/ballots/box.ts';
 import { ballotIdOf, codeTagOf, sealSecretBallot, sealWaitingTime, waitingTag } from '#src/ballots/waiting-ballot.ts';
 import { inTransaction } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import { acceptRoll } from '#src/voters/check-roll.ts';
 import { hashStoredKey } from '#src/voters/voter-key.ts';
-import { tagOfIdentity, tagOfVoter } from '#src/voters/voter-tag.ts';
-import { findEventById } from '#src/voting-events/repository.ts';
+import { tagOfIdentity, tagOfParticipation, tagOfVoter } from '#src/voters/voter-tag.ts';
+import { findEventById, lockEvent } from '#src/voting-events/repository.ts';
 import type { Bench } from './bench-service.ts';
 import { copyRows } from './copy-rows.ts';
 
@@ -222,10 +223,24 @@ export async function addQueuedBallots(bench: Bench, election: BenchElection, ro
 }
 
 /** Says of the voters `from` to before `to` that they took part, as their confirmed ballots would have. */
-export async function addTurnout(bench: Bench, eventId: string, from: number, to: number): Promise<void> {
+export async function addTurnout(bench: Bench, election: BenchElection, from: number, to: number): Promise<void> {
+  const votingEventId = election.id;
   await copyRows(bench.databaseUrl, {
-    ...{ table: 'participation', columns: ['voting_event_id', 'participant', 'exclusive'], rows: to - from },
-    row: (index) => [eventId, voterRowIdOf(from + index), true],
+    ...{ table: 'participation', columns: ['voting_event_id', 'participant', 'exclusive', 'tag'], rows: to - from },
+    row(index) {
+      const id = voterRowIdOf(from + index);
+      const voter = { votingEventId, id, weightMicro: UNIT, status: 'approved' } as const;
+      return [votingEventId, id, true, tagOfParticipation(election.secrets, voter)];
+    },
+  });
+}
+
+/** Sums up a roll that was copied in: the log of its election closes only over the voters that the service knows of. */
+export async function sumUpRoll({ deps }: Bench, eventId: string): Promise<void> {
+  await inTransaction(deps.db, async (tx) => {
+    const event = await lockEvent(tx, eventId);
+    if (event === undefined) throw new Error('an election is gone');
+    await acceptRoll(tx, deps.secrets, event);
   });
 }
 
@@ -246,10 +261,10 @@ export async function addConfirmedBallots(
       const salt = randomBytes(32);
       return {
         ...{ id: ballotIdOf(salt, codeTag), codeTag, entries: entries(first + index), weightMicro: UNIT, salt },
-        ...{ sealedTime: salt.subarray(0, 12), voterId: null, countryCode: null, submittedAt: null, disclosed: true },
+        ...{ sealedTime: salt.subarray(0, 12), voterId: null, countryCode: null, submittedAt: null },
       };
     });
-    await inTransaction(bench.deps.db, (tx) => insertBallots(tx, eventId, first, ballots, true));
+    await inTransaction(bench.deps.db, (tx) => insertBallots(tx, eventId, first, ballots));
   }
   await bench.pool.query('ANALYZE ballot_blocks');
 }
@@ -265,15 +280,15 @@ export async function addBallotRows(
 ): Promise<void> {
   await bench.pool.query(`CREATE TABLE IF NOT EXISTS ${ROWS_TABLE} (
     voting_event_id text, leaf_index bigint, id text, code_tag bytea, entries bytea, weight_micro bigint, salt bytea, sealed_time bytea,
-    released boolean, PRIMARY KEY (voting_event_id, leaf_index))`);
+    PRIMARY KEY (voting_event_id, leaf_index))`);
   const salt = randomBytes(32);
-  const columns = 'voting_event_id leaf_index id code_tag entries weight_micro salt sealed_time released'.split(' ');
+  const columns = 'voting_event_id leaf_index id code_tag entries weight_micro salt sealed_time'.split(' ');
   await copyRows(bench.databaseUrl, {
     ...{ table: ROWS_TABLE, columns, rows },
     row(index) {
       const tag = codeTagOf(codeOf(index));
       const id = `bal_${tag.toString('hex', 0, 13)}`;
-      return [eventId, index, id, tag, entries(index), 1_000_000, salt, salt.subarray(0, 12), true];
+      return [eventId, index, id, tag, entries(index), 1_000_000, salt, salt.subarray(0, 12)];
     },
   });
 }

@@ -15,6 +15,7 @@ import { castLatency } from './latency.ts';
 import { type BenchLine, isMeasured, type Line } from './line.ts';
 import { memory } from './memory.ts';
 import { overload } from './overload.ts';
+import { paidVotes } from './paid.ts';
 import { instantRunoff, results } from './results.ts';
 import { describeLines, jsonOf } from './show-lines.ts';
 import { start } from './start.ts';
@@ -31,6 +32,7 @@ const LINES: Readonly<Record<string, BenchLine>> = {
   confirm,
   concurrency,
   overload,
+  paid: paidVotes,
   ballot,
   batches: voterBatches,
   webhooks: webhookDeliveries,

@@ -56,7 +56,7 @@ async function serve(kind: ServerKind): Promise<{ port: number; stop: () => Prom
   if (kind === 'echo') return serveEcho();
   const config = { ...readConfig(), worker: kind === 'service' };
   const url = config.databaseUrl ?? '';
-  const deps = createDeps(config, url, createLog('silent'));
+  const deps = createDeps(config, url, createLog('silent'), process.env['SANDBOX_URL']);
   return startService({ ...deps, ballots: writerOf(kind, deps) }, url);
 }
 

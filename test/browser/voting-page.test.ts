@@ -237,6 +237,14 @@ describe.runIf(hasBrowser).each([PHONE, DESK])('the voting page on $where', LIMI
     await page.getByRole('group', { name: 'Ten coins' }).getByText('over its budget of 10 points').waitFor();
     expect(await isFocused(page, page.getByLabel('Morning', { exact: true }))).toBe(true);
     await expectSound(page, 'marks beyond their bounds');
+    await page.getByLabel('Morning', { exact: true }).fill('');
+    await page.getByLabel('Trees', { exact: true }).fill('');
+    await page.getByLabel('Garden', { exact: true }).fill('12');
+    await press(page, /^Pay \$5/);
+    const ideas = page.getByRole('group', { name: 'A hundred credits for ideas' });
+    await ideas.getByText('costs 144 credits of 100 for "A hundred credits for ideas".').waitFor();
+    expect(await page.locator('body').innerText()).not.toContain('pos_');
+    await expectSound(page, 'credits beyond those there');
   });
 });
 

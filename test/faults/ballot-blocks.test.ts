@@ -23,13 +23,13 @@ function ballotsOf(count: number, weightOf = (_index: number) => 1_000_000n): Ba
     const length = index === 5 ? 20_000 : index === 3 ? 128 : index % 127;
     return {
       ...{ id: ballotIdOf(salt, codeTag), codeTag, salt, entries: randomBytes(length), sealedTime: randomBytes(12) },
-      ...{ weightMicro: weightOf(index), voterId: null, countryCode: null, submittedAt: null, disclosed: false },
+      ...{ weightMicro: weightOf(index), voterId: null, countryCode: null, submittedAt: null },
     };
   });
 }
 
 const seal = (first: number, ballots: readonly BallotToSeal[]): Promise<void> =>
-  inTransaction(service.deps.db, (tx) => insertBallots(tx, event.id, first, ballots, true));
+  inTransaction(service.deps.db, (tx) => insertBallots(tx, event.id, first, ballots));
 
 const count = async (table: string): Promise<number> =>
   (await pool.query(`SELECT count(*)::int AS n FROM ${table} WHERE voting_event_id = $1`, [event.id])).rows[0]?.n;

@@ -97,7 +97,7 @@ test('a server that stops waiting for its disk raises an alarm with each look', 
   const log = createLog('error', { write: (line: string) => void lines.push(line) });
   // A connection for each look: the setting of a database is that of connections made after it.
   const pool = new pg.Pool({ connectionString: real.databaseUrl, maxUses: 1 });
-  const watch = watchDurability(pool, log, 50);
+  const watch = watchDurability(pool, log, false, 50);
   const alarms = () => lines.filter((line) => line.includes('"alarm":"database_not_durable"'));
   try {
     await new Promise((resolve) => setTimeout(resolve, 300));

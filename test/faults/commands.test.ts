@@ -159,10 +159,7 @@ describe('the operator’s commands', () => {
     const task = { name: 'test_job' };
     for (const key of ['one', 'two', 'three'])
       await enqueue(service.deps.db, task, { id: key }, { key, maxAttempts: 3 });
-    await query(
-      "UPDATE graphile_worker._private_jobs SET attempts = 3, last_error = 'test_job failed: Error' WHERE key IN ('one', 'two')",
-      [],
-    );
+    await query("UPDATE jobs SET attempts = 3, last_error = 'test_job failed: Error' WHERE key IN ('one', 'two')", []);
     const listed = await run('jobs', 'list', '--task', 'test_job', '--state', 'failed', '--json');
     const failed: { id: string }[] = JSON.parse(listed.stdout);
     expect(failed).toEqual(

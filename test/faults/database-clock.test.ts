@@ -53,11 +53,10 @@ describe.skipIf(!hasFaketime || !hasPostgresTools)('a database server whose cloc
   /** Every job that runs by the clock, as if its time had come now. */
   const queueEveryJob = () =>
     service.deps.db.execute(sql`
-      SELECT graphile_worker.add_job(identifier => name, job_key => 'drift/' || name, run_at => to_timestamp(0))
+      SELECT add_job(name, p_key => 'drift/' || name, p_run_at => 0)
       FROM unnest(${sql.param(recurringJobs(service.deps).map(({ name }) => name))}::text[]) AS name`);
   const waitingJobs = async () =>
-    (await service.deps.db.execute(sql`SELECT key FROM graphile_worker.jobs WHERE key LIKE 'drift/%' AND attempts = 0`))
-      .rows;
+    (await service.deps.db.execute(sql`SELECT key FROM jobs WHERE key LIKE 'drift/%' AND attempts = 0`)).rows;
   /** How many rows stand in each table of events, voters and ballots. */
   const countRows = async (): Promise<unknown[]> => {
     const { rows: tables } = await service.deps.db.execute<{ name: string }>(sql`

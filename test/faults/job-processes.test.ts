@@ -21,8 +21,7 @@ test('jobs go on, and the process ends when asked to, whatever connections of th
   const worker = await work();
   onTestFailed(() => console.error(worker.log().slice(-8_000)));
   const running = async (): Promise<number> =>
-    (await database.query('SELECT count(*)::int AS running FROM graphile_worker.jobs WHERE locked_at IS NOT NULL'))
-      .rows[0].running;
+    (await database.query('SELECT count(*)::int AS running FROM jobs WHERE held_by IS NOT NULL')).rows[0].running;
   for (let round = 0; round < ROUNDS; round += 1) {
     const some = roll.voters.slice(round * JOBS_A_ROUND, (round + 1) * JOBS_A_ROUND);
     await roll.mail(some);
@@ -42,9 +41,7 @@ test('jobs go on, and the process ends when asked to, whatever connections of th
   expect(await eventually(async () => ((await worker.health()) === 'ok' ? 'ok' : undefined), 60_000)).toBe('ok');
   await eventually(async () => {
     // A job that met several broken connections is due in minutes: that it is there still is what counts.
-    await database.query(
-      'UPDATE graphile_worker._private_jobs SET run_at = now() WHERE locked_at IS NULL AND run_at > now()',
-    );
+    await database.query('UPDATE jobs SET run_at = now_ms() WHERE held_by IS NULL AND run_at > now_ms()');
     const reached = new Set(mails.taken.map(({ to }) => to));
     return reached.size === roll.voters.length ? true : undefined;
   });
@@ -65,7 +62,7 @@ test('a process whose database hangs says that its jobs do, and ends within 20 s
   await roll.mail(roll.voters);
   await eventually(() => (mails.received.length >= 4 ? true : undefined));
   const blocker = await service.deps.db.$client.connect();
-  await blocker.query('SET idle_in_transaction_session_timeout = 0; BEGIN; LOCK TABLE graphile_worker._private_jobs');
+  await blocker.query('SET idle_in_transaction_session_timeout = 0; BEGIN; LOCK TABLE jobs');
   expect(await eventually(async () => ((await worker.health()) === 'failed' ? true : undefined), 30_000)).toBe(true);
   const { ms } = await worker.stop();
   expect(ms).toBeLessThan(20_000);
@@ -83,9 +80,7 @@ test('jobs of a server that is gone are free at the start of the next, without a
   await roll.mail(roll.voters);
   const database = service.deps.db.$client;
   // As a backup of a moment holds it: the lock and its holder as they were then.
-  await database.query(
-    "UPDATE graphile_worker._private_jobs SET locked_by = 'pool-gone', locked_at = now() - interval '1 hour'",
-  );
+  await database.query("UPDATE jobs SET held_by = 'pool-gone', held_at = now_ms() - 3600000");
   await database.query("INSERT INTO job_runners (id, seen_at) VALUES ('pool-gone', now_ms() - 3600000)");
   const from = performance.now();
   const worker = await work();

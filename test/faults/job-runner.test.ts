@@ -3,7 +3,6 @@ import pg from 'pg';
 import { expect, test } from 'vitest';
 import { z } from 'zod';
 import { connectDatabase, type Database } from '#src/database/client.ts';
-import { forgivingPool } from '#src/jobs/forgiving-pool.ts';
 import { type AnyJob, defineJob, enqueue } from '#src/jobs/queue.ts';
 import { type JobRunner, runJobs } from '#src/jobs/run-jobs.ts';
 import { createLog } from '#src/platform/log.ts';
@@ -14,8 +13,8 @@ interface World {
   readonly db: Database;
   /** Runs jobs of a kind until the test is over. */
   run(job: AnyJob): Promise<JobRunner>;
-  /** Holds a table of the queue in a lock until it is let go. */
-  lock(table: string, mode: 'ACCESS EXCLUSIVE' | 'SHARE'): Promise<() => Promise<void>>;
+  /** Holds the queue in a lock until it is let go. */
+  lock(): Promise<() => Promise<void>>;
 }
 
 const WORLD = test.extend<{ world: World }>({
@@ -28,14 +27,14 @@ const WORLD = test.extend<{ world: World }>({
     await use({
       db,
       async run(job) {
-        const runner = await runJobs({ other: db }, log, [job], []);
+        const runner = await runJobs(db, log, [job], []);
         runners.push(runner);
         return runner;
       },
-      async lock(table, mode) {
+      async lock() {
         const blocker = new pg.Client({ connectionString: database.url });
         await blocker.connect();
-        await blocker.query(`BEGIN; LOCK TABLE graphile_worker.${table} IN ${mode} MODE`);
+        await blocker.query(`BEGIN; LOCK TABLE jobs IN ACCESS EXCLUSIVE MODE`);
         return async () => {
           await blocker.query('ROLLBACK');
           await blocker.end();
@@ -72,7 +71,7 @@ WORLD('jobs go on after the end of one could not be written down', async ({ worl
   await run(job);
   await enqueue(db, job, { name: 'first' });
   await eventually(() => (ran.length === 1 ? true : undefined));
-  const letGo = await lock('_private_jobs', 'ACCESS EXCLUSIVE');
+  const letGo = await lock();
   held.resolve();
   await pause(TOO_LONG_MS);
   await letGo();
@@ -87,8 +86,7 @@ WORLD(
     const { db, run, lock } = world;
     const ran: string[] = [];
     const job = noting(ran);
-    // Whoever begins writes down there which jobs it knows.
-    const letGo = await lock('_private_tasks', 'SHARE');
+    const letGo = await lock();
     await run(job);
     await pause(TOO_LONG_MS);
     await letGo();
@@ -105,7 +103,7 @@ WORLD('jobs go on after the ends of several could not be written down', async ({
   const runner = await run(job);
   for (const name of held.keys()) await enqueue(db, job, { name });
   await eventually(() => (ran.length === held.size ? true : undefined));
-  const letGo = await lock('_private_jobs', 'ACCESS EXCLUSIVE');
+  const letGo = await lock();
   // Each end is written down by a statement of its own.
   for (const { resolve } of held.values()) {
     resolve();
@@ -124,9 +122,8 @@ WORLD('jobs begin after a start that got no answer', async ({ world }) => {
   let asked = 0;
   Object.assign(db.$client, {
     connect: (...given: Parameters<typeof connect>) => {
-      if (given.length > 0) return connect(...given);
       asked += 1;
-      return asked === 1 ? new Promise(() => undefined) : connect();
+      return asked === 1 ? undefined : connect(...given);
     },
   });
   const ran: string[] = [];
@@ -138,14 +135,77 @@ WORLD('jobs begin after a start that got no answer', async ({ world }) => {
   expect(runner.isWell()).toBe(true);
 });
 
-WORLD('a runner that is given up keeps no connection', async ({ world }) => {
+WORLD(
+  'a job whose end could not be written while another runner took it over is not ended twice',
+  async ({ world }) => {
+    const { db, run } = world;
+    const ran: string[] = [];
+    const held = Promise.withResolvers<void>();
+    const job = noting(ran, async () => (ran.length === 1 ? held.promise : undefined));
+    await run(job);
+    await enqueue(db, job, { name: 'first' });
+    await eventually(() => (ran.length === 1 ? true : undefined));
+    // As if this runner had not been seen for a while: another one holds the job for the second time.
+    await db.$client.query("UPDATE jobs SET held_by = 'another', attempts = 2");
+    held.resolve();
+    await pause(1_000);
+    const { rows } = await db.$client.query('SELECT held_by, attempts FROM jobs');
+    expect(rows).toEqual([{ held_by: 'another', attempts: 2 }]);
+  },
+);
+
+WORLD(
+  'a job that is due is found among thousands of others that wait for the places of another group',
+  async ({ world }) => {
+    const { db } = world;
+    await db.$client.query(`INSERT INTO jobs (name, payload, last, run_at, max_attempts, created_at)
+    SELECT CASE WHEN n % 2 = 0 THEN 'mail' ELSE 'later' END, '{}', n % 4 < 2, CASE WHEN n % 2 = 0 THEN 0 ELSE now_ms() + 1000000 END, 5, 0
+    FROM generate_series(1, 40000) AS n; ANALYZE jobs`);
+    await enqueue(db, { name: 'note_name' }, {});
+    const client = await db.$client.connect();
+    try {
+      await client.query('BEGIN');
+      const read = async (): Promise<number> =>
+        Number(
+          (
+            await client.query(
+              "SELECT seq_tup_read + idx_tup_fetch AS n FROM pg_stat_xact_user_tables WHERE relname = 'jobs'",
+            )
+          ).rows[0].n,
+        );
+      const before = await read();
+      const { rows } = await client.query(
+        "SELECT name FROM take_jobs('me', '{mail,later,note_name}', '{mails,other,other}', '{5,4,4}', $1)",
+        [Date.now() + 5_000],
+      );
+      expect(rows.map(({ name }) => name).toSorted()).toEqual(['mail', 'mail', 'mail', 'mail', 'mail', 'note_name']);
+      expect((await read()) - before).toBeLessThan(60);
+    } finally {
+      client.release(true);
+    }
+  },
+);
+
+WORLD('jobs of the clock have one row each, which comes again', async ({ world }) => {
   const { db } = world;
-  const pool = db.$client;
-  const runner = forgivingPool(pool);
-  for (let place = 0; place < 8; place += 1) runner.pool.connect(() => undefined);
-  await eventually(() => (pool.totalCount - pool.idleCount === 8 ? true : undefined));
-  runner.pool.connect(() => undefined);
-  runner.close();
-  expect((await pool.query('SELECT 1 AS one')).rows).toEqual([{ one: 1 }]);
-  await eventually(() => (pool.totalCount === pool.idleCount && pool.waitingCount === 0 ? true : undefined));
+  let runs = 0;
+  const clock = {
+    name: 'tick',
+    schedule: '* * * * *',
+    work: async () => {
+      runs += 1;
+    },
+  };
+  const log = createLog('silent');
+  const runners = [await runJobs(db, log, [], [clock]), await runJobs(db, log, [], [clock])];
+  const rowsOf = async () =>
+    (await db.$client.query("SELECT id, run_at > now_ms() AS later FROM jobs WHERE name = 'tick'")).rows;
+  const [row] = await eventually(async () => ((await rowsOf()).length === 1 ? await rowsOf() : undefined));
+  expect(row.later).toBe(true);
+  await db.$client.query('UPDATE jobs SET run_at = 0');
+  await eventually(() => (runs === 1 ? true : undefined));
+  await eventually(async () => ((await rowsOf())[0].later ? true : undefined));
+  expect(await rowsOf()).toEqual([row]);
+  for (const runner of runners) await runner.stop();
+  expect(runs).toBe(1);
 });

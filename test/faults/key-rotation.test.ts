@@ -1,8 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
+import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
+import { findHead } from '#src/ballot-log/repository.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import { adoptLogKey, storeIdentity } from '#src/ballot-log/service-identity.ts';
+import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
+import { withConnection } from '#src/database/check-server.ts';
 import { createSecrets } from '#src/platform/secrets.ts';
 import { openSecret } from '#src/webhooks/signature.ts';
+import { sealDeps } from '#src/work.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { createTestEvent, demand, sealBallots, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
@@ -246,5 +253,26 @@ describe('a rotation in two steps, while votes go on', () => {
       await other.stop();
       await one.stop();
     }
+  });
+});
+
+test('a log key that is adopted signs the heads of the earlier one again, and logs go on from them', async () => {
+  const own = await use(startTestService({ worker: false, secretKey: OLD }));
+  const organizer = await own.account();
+  const event = await createTestEvent(own, organizer, { type: 'poll' });
+  await organizer.votePoll(event, votesFor(event));
+  await sealBallots(own, event.id);
+  await withConnection(own.databaseUrl, (client) => storeIdentity(own.deps.config, client));
+  const next = randomBytes(32);
+  const verifierKey = await adoptLogKey({ ...own.deps.config, logSigningKey: next }, own.databaseUrl);
+  const head = await findHead(own.deps.db, event.id);
+  expect(openCheckpoint(head?.note ?? '', parseVerifierKey(verifierKey)).confirmed).toBe(1);
+  const environment = { LOG_SIGNING_KEY: next.toString('base64') };
+  const { databaseUrl } = own;
+  const adopted = await use(startTestService({ worker: false, secretKey: OLD, databaseUrl, environment }));
+  await sequenceLog(sealDeps(adopted.deps), event.id, 1);
+  // The earlier key signs on from it no more.
+  await expect(sequenceLog(sealDeps(own.deps), event.id, 1)).rejects.toMatchObject({
+    reason: 'the head is not as it was signed',
   });
 });

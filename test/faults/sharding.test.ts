@@ -13,6 +13,7 @@ const NOT_OF_ONE_EVENT: Readonly<Record<string, string>> = {
   api_keys: 'a key belongs to an account; an observer’s key only names the event that it may read',
   audit_entries: 'the trail of an account, read by account; the event is a filter of it',
   idempotency_keys: 'the answers that were given to a key',
+  jobs: 'the queue: it is asked for what is due, whatever event that is about',
   job_runners: 'which runners of jobs are alive, whatever event their jobs are about',
   service_processes: 'of the processes of this deployment: which of them are alive',
   mail_quotas: 'mails to an address that an account causes, whatever event they are about',

@@ -42,12 +42,10 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
     { tables: ['payment_attempts'], reason: 'the ballot of a payment holds its credits from the first call on' },
     { tables: ['positions'], reason: 'a void ballot gives back what it spent on each position of its event' },
   ],
+  payments: [{ tables: ['jobs'], reason: 'a refund that no job will ask for is known by the keys of the jobs' }],
   results: [
     {
-      tables: [
-        ...['ballot_blocks', 'ballot_logs', 'ballot_queue', 'pending_ballots'],
-        ...['undisclosed_ballots', 'voided_ballots'],
-      ],
+      tables: [...['ballot_blocks', 'ballot_logs', 'ballot_queue', 'pending_ballots'], 'voided_ballots'],
       reason:
         'a count is one snapshot of log, box and queue: several statements could see a ballot twice or not at all',
     },
@@ -58,7 +56,14 @@ export const FOREIGN_TABLES: Readonly<Record<string, readonly { tables: readonly
   ],
   voters: [
     {
-      tables: ['ballot_queue', 'pending_ballots', 'undisclosed_ballots', 'waiting_participants'],
+      tables: [
+        'ballot_blocks',
+        'ballot_logs',
+        'ballot_queue',
+        'pending_ballots',
+        'public_snapshots',
+        'waiting_participants',
+      ],
       reason: 'a voter with a waiting or undisclosed ballot is judged under the lock of the roll',
     },
   ],

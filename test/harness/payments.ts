@@ -111,8 +111,8 @@ export async function usePaidService(options: TestServiceOptions = {}): Promise<
 
 /** A sandbox business of an account. */
 export async function connectTestBusiness(
-  { deps }: TestService,
-  account: TestAccount,
+  { deps }: Pick<TestService, 'deps'>,
+  account: Pick<TestAccount, 'id'>,
   provider: TestProvider,
 ): Promise<{ id: string; secretKey: string }> {
   const id = deps.ids.sortable('biz');
@@ -266,7 +266,7 @@ export const referenceOf = ({ provider }: Pick<PaidEvent, 'provider'>, attempt: 
 /** The jobs that ask for the refund of an attempt, once none of them runs: one that runs plans its next time at its end. */
 export const restingRefundJobs = (service: TestService, attempt: string): Promise<string[]> =>
   eventually(async () => {
-    const text = `SELECT id, locked_at IS NOT NULL AS runs FROM graphile_worker.jobs WHERE key LIKE 'refund:' || $1 || ':%'`;
+    const text = `SELECT id, held_by IS NOT NULL AS runs FROM jobs WHERE key LIKE 'refund:' || $1 || ':%'`;
     const rows = await service.query<{ id: string; runs: boolean }>(text, [attempt]);
     return rows.some(({ runs }) => runs) ? undefined : rows.map(({ id }) => id);
   });
@@ -276,7 +276,7 @@ export async function ageRefund(service: TestService, attempt: string, days: num
   const aged = 'UPDATE payment_refunds SET created_at = created_at - $2::bigint * 86400000 WHERE attempt_id = $1';
   await service.query(aged, [attempt, days]);
   const jobs = await restingRefundJobs(service, attempt);
-  await service.query('SELECT graphile_worker.reschedule_jobs($1::bigint[], run_at => now())', [jobs]);
+  await service.query('SELECT 1 FROM run_jobs_again($1::bigint[])', [jobs]);
 }
 
 /** What a payer does on the hosted page; answers where they are sent. */

@@ -30,7 +30,9 @@ export async function startRealProcesses(): Promise<RealProcesses> {
   await migrate(databaseUrl);
   const secretKey = randomBytes(32).toString('base64');
   const ballotKeysDir = path.join(folder, 'ballot-keys');
-  const inside = await startTestService({ databaseUrl, secretKey, worker: false, ballotKeysDir });
+  // Of one name, as all processes of a database are: a log goes on from the heads of its own name alone.
+  const environment = { BASE_URL: 'https://vote.example.org' };
+  const inside = await startTestService({ databaseUrl, secretKey, worker: false, ballotKeysDir, environment });
   const account = await inside.account();
   await markPlaces(databaseUrl, { ...inside.deps.config, dataDir: folder });
   const started: StartedService[] = [];
@@ -41,7 +43,8 @@ export async function startRealProcesses(): Promise<RealProcesses> {
         await startProcess({
           ...{ DATABASE_URL: databaseUrl, SECRET_KEY: secretKey, DATA_DIR: folder, HOST: '127.0.0.1', WORKER: 'off' },
           BALLOT_KEYS_DIR: ballotKeysDir,
-          ...{ BASE_URL: 'https://vote.example.org', EMAIL_DOMAIN_CHECK: 'off', WEBHOOK_ALLOW_PRIVATE: 'on' },
+          ...environment,
+          ...{ EMAIL_DOMAIN_CHECK: 'off', WEBHOOK_ALLOW_PRIVATE: 'on' },
           ...settings,
         }),
       );

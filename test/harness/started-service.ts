@@ -1,4 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -18,15 +19,24 @@ export type Settings = Readonly<Record<string, string>>;
 /** Words that let a program of the tests load as fast as the service's own do. */
 export const QUICK_START: readonly string[] = ['--import', path.join(ROOT, 'src/platform/quick-start.ts')];
 
-/** A port that was free a moment ago. */
+/** Below the range from which the system picks ports for connections, which could take the port before its server starts. */
+const OWN_PORTS = [12_000, 32_000] as const;
+
+/** A port that was free a moment ago. Drawn at random: another test draws the same one only by chance. */
 export async function freePort(): Promise<number> {
-  const probe = createServer().listen(0, '127.0.0.1');
-  await once(probe, 'listening');
-  const address = probe.address();
-  probe.close();
-  await once(probe, 'close');
-  if (address === null || typeof address !== 'object') throw new Error('no port');
-  return address.port;
+  for (let tries = 0; tries < 50; tries += 1) {
+    const probe = createServer();
+    const port = randomInt(...OWN_PORTS);
+    const isFree = await new Promise<boolean>((resolve) => {
+      probe.once('error', () => resolve(false));
+      probe.listen(port, '127.0.0.1', () => resolve(true));
+    });
+    if (!isFree) continue;
+    probe.close();
+    await once(probe, 'close');
+    return port;
+  }
+  throw new Error('no port');
 }
 
 function spawnProgram(file: string, words: readonly string[], settings: Settings, root: string): ChildProcess {

@@ -216,7 +216,12 @@ async function serve(
     },
     another: () => serve(databaseUrl, secretKey, dataDir, false, options, async () => undefined),
     on: (otherUrl) => serve(otherUrl, secretKey, dataDir, worker, options, async () => undefined),
-    under: (otherKey) => serve(databaseUrl, otherKey, dataDir, false, options, async () => undefined),
+    under(otherKey) {
+      // As a start has it: the logs keep the key that they began with.
+      const logKey = config.logSigningKey ?? deps.secrets.derive('log-signing');
+      const environment = { ...options.environment, LOG_SIGNING_KEY: logKey.toString('base64') };
+      return serve(databaseUrl, otherKey, dataDir, false, { ...options, environment }, async () => undefined);
+    },
     mails(from = 0) {
       const folder = path.join(dataDir, 'mail');
       try {

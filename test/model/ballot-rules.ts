@@ -59,7 +59,10 @@ export function ballotIssues(event: Event, votes: readonly Entry[], group: strin
   }
   for (const [position, count] of byPosition) {
     const max = position.maxSelections ?? Number.MAX_SAFE_INTEGER;
-    if (count > max || count < (position.minSelections ?? 0)) {
+    const standing = event.candidates.filter(
+      (one) => one.positionIds.includes(position.id) && one.status === 'approved',
+    ).length;
+    if (count > max || count < Math.min(position.minSelections ?? 0, standing)) {
       exact.push('votes');
       loose = true;
     }

@@ -137,7 +137,7 @@ export class DriverDatabase {
       try {
         // What may only grow is guarded by triggers, which are silent for a replica.
         await this.client.query(`BEGIN; SET LOCAL session_replication_role = replica;
-          ${remove} DELETE FROM graphile_worker._private_jobs; COMMIT`);
+          ${remove} COMMIT`);
         return;
       } catch (fault) {
         await this.client.query('ROLLBACK');

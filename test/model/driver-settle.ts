@@ -17,8 +17,8 @@ const FINAL = `event_status(e, t.at) = 'closed' AND least(e.closed_at, e.ends_at
 const DUE = `
   WITH t AS MATERIALIZED (SELECT now_ms() AS at)
   SELECT
-    EXISTS (SELECT 1 FROM graphile_worker._private_jobs j
-      WHERE j.locked_at IS NOT NULL OR (j.run_at <= now() AND j.attempts < j.max_attempts)) AS jobs,
+    EXISTS (SELECT 1 FROM jobs j
+      WHERE j.held_by IS NOT NULL OR (j.run_at <= now_ms() AND j.attempts < j.max_attempts)) AS jobs,
     EXISTS (SELECT 1 FROM webhook_deliveries d, t WHERE d.status = 'pending' AND d.next_try_at <= t.at
       AND EXISTS (SELECT 1 FROM webhook_endpoints w WHERE w.id = d.endpoint_id AND w.status = 'active')) AS webhooks,
     EXISTS (SELECT 1 FROM t, voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
@@ -72,24 +72,22 @@ async function readDue(client: Client): Promise<Due> {
 
 async function enqueue(client: Client, names: readonly string[]): Promise<void> {
   const key = (name: string) => `driver:${name}`;
-  await client.query(
-    'SELECT graphile_worker.add_job(n, job_key => k) FROM unnest($1::text[], $2::text[]) AS w (n, k)',
-    [names, names.map(key)],
-  );
+  await client.query('SELECT add_job(n, p_key => k) FROM unnest($1::text[], $2::text[]) AS w (n, k)', [
+    names,
+    names.map(key),
+  ]);
 }
 
-/** Jobs that time made due tell nobody that they are; the queue would look by itself half a second later. */
+/** Jobs that time made due tell nobody that they are; the queue would look by itself up to a second later. */
 export async function wakeQueue(client: Client): Promise<void> {
-  await client.query(`SELECT pg_notify('jobs:insert', '{"count":4}')`);
+  await client.query(`SELECT pg_notify('job_added', '')`);
 }
 
 /** Waits for the jobs that run, and no others. */
 export async function waitForRunning(client: Client): Promise<void> {
   const until = Date.now() + PATIENCE_MS;
   for (;;) {
-    const { rows } = await client.query(
-      'SELECT 1 FROM graphile_worker._private_jobs WHERE locked_at IS NOT NULL LIMIT 1',
-    );
+    const { rows } = await client.query('SELECT 1 FROM jobs WHERE held_by IS NOT NULL LIMIT 1');
     if (rows.length === 0 || Date.now() > until) return;
     await pause(POLL_MS);
   }
@@ -97,7 +95,7 @@ export async function waitForRunning(client: Client): Promise<void> {
 
 async function describe(client: Client): Promise<string> {
   const { rows } = await client.query(
-    'SELECT task_identifier AS task, attempts, locked_by IS NOT NULL AS running, last_error FROM graphile_worker.jobs LIMIT 20',
+    'SELECT name AS task, attempts, held_by IS NOT NULL AS running, last_error FROM jobs WHERE run_at <= now_ms() LIMIT 20',
   );
   return JSON.stringify(rows);
 }

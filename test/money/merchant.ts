@@ -146,9 +146,7 @@ export class Merchant {
     await this.query(age, [ageDays * DAY_MS]);
     await sweepRefunds(this.paid.service.deps);
     for (let round = 0; round < 3; round += 1) {
-      await this.query(
-        `SELECT graphile_worker.reschedule_jobs(ARRAY(SELECT id FROM graphile_worker.jobs WHERE key LIKE 'refund:%'), run_at => now())`,
-      );
+      await this.query(`SELECT 1 FROM run_jobs_again(ARRAY(SELECT id FROM jobs WHERE key LIKE 'refund:%'))`);
       await this.quiet();
     }
   }
@@ -157,7 +155,7 @@ export class Merchant {
   async quiet(): Promise<void> {
     await eventually(async () => {
       const { rows } = await this.query(
-        `SELECT 1 FROM graphile_worker.jobs WHERE task_identifier IN ('refund_payment', 'process_provider_event') AND run_at <= now() AND attempts < max_attempts`,
+        `SELECT 1 FROM jobs WHERE name IN ('refund_payment', 'process_provider_event') AND run_at <= now_ms() AND attempts < max_attempts`,
       );
       return rows.length === 0 ? true : undefined;
     }, 60_000);

@@ -161,8 +161,7 @@ export class World {
     await this.startProcess(place);
     // What a killed process held is free once it was not seen for a while; a month has no time for that.
     if (how === 'SIGKILL')
-      await this.client.query(`SELECT graphile_worker.force_unlock_workers(array_agg(DISTINCT locked_by))
-        FROM graphile_worker.jobs WHERE locked_by IS NOT NULL HAVING count(*) > 0`);
+      await this.client.query('UPDATE jobs SET held_by = NULL, held_at = NULL WHERE held_by IS NOT NULL');
   }
 
   async rollOut(): Promise<void> {

@@ -24,6 +24,8 @@ export interface Mutant {
   readonly replace: string;
   /** Of a merchant: the habit that is red on it. */
   readonly habit?: string;
+  /** Of a promise: the test that is red on it, by its file and a part of its name. */
+  readonly test?: { readonly file: string; readonly title: string };
 }
 
 /** Writes the wrong rule into the copy. @throws Error where its text does not stand once in its file: the list is older than the rule */

@@ -3,11 +3,12 @@ import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
 import { apply, copyProject, type Mutant } from './copy-project.ts';
 import { MONEY } from './money.ts';
+import { PROMISES } from './promises.ts';
 import { MUTANTS } from './tally.ts';
 
 /**
  * Applies each mutant to a copy of the program and shows which check kills it:
- *   npm run mutants -- tally|money [part of a name]
+ *   npm run mutants -- tally|money|promises [part of a name]
  * Ends with 1 where one lives.
  */
 const [suite = '', part = ''] = process.argv.slice(2);
@@ -50,9 +51,19 @@ const ACCOUNTANT: Checks = {
     }),
 };
 
+/** The test of the promise that a build breaks; all of them before the first. */
+const KEPT: Checks = {
+  'its test'(folder, mutant) {
+    const tests = (mutant === undefined ? PROMISES : [mutant]).flatMap(({ test }) => test ?? []);
+    const titles = tests.map(({ title }) => title.replace(/[^\p{L}\p{N} ]/gu, '.')).join('|');
+    return passes(folder, [...vitest(...new Set(tests.map(({ file }) => file))), '-t', titles]);
+  },
+};
+
 const SUITES: Readonly<Record<string, { readonly mutants: readonly Mutant[]; readonly checks: Checks }>> = {
   tally: { mutants: MUTANTS, checks: TALLY },
   money: { mutants: MONEY, checks: ACCOUNTANT },
+  promises: { mutants: PROMISES, checks: KEPT },
 };
 
 function main(): void {

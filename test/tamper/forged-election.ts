@@ -1,7 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from 'vitest';
 import { createLog } from '#src/platform/log.ts';
-import { createTestEvent, demand, PLURALITY, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import {
+  createTestEvent,
+  demand,
+  PLURALITY,
+  type PositionPlan,
+  type TestEvent,
+  votesFor,
+} from '#test/harness/elections.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
@@ -25,8 +32,12 @@ export async function useForgedElections() {
   const { $client: sql } = service.deps.db;
 
   /** An open election, or one that is a draft; its members are approved. */
-  async function openElection(settings: Readonly<Record<string, unknown>> = {}, open = true): Promise<Election> {
-    const event = await createTestEvent(service, account, { type: 'election', ...settings }, PLURALITY, open);
+  async function openElection(
+    settings: Readonly<Record<string, unknown>> = {},
+    open = true,
+    plan: readonly PositionPlan[] = PLURALITY,
+  ): Promise<Election> {
+    const event = await createTestEvent(service, account, { type: 'election', ...settings }, plan, open);
     const rows = Array.from({ length: 6 }, (_, at) => ({
       name: `M${at}`,
       email: `m${at}-${randomUUID()}@club.example`,
@@ -43,8 +54,13 @@ export async function useForgedElections() {
 
   const keyOf = ({ event }: Election, { id }: Member): Promise<string> => giveVoterKey(service, event.id, id);
 
-  const cast = ({ event }: Election, { email }: Member, voterKey: string, candidate = 0) =>
-    account.page(event, 'ballot/cast', { email, voterKey, votes: votesFor(event, candidate) });
+  const cast = (
+    { event }: Election,
+    { email }: Member,
+    voterKey: string,
+    candidate = 0,
+    votes: readonly object[] = votesFor(event, candidate),
+  ) => account.page(event, 'ballot/cast', { email, voterKey, votes });
 
   const confirm = ({ event }: Election, confirmationCode: string) =>
     account.page(event, 'ballot/confirm', { confirmationCode });

@@ -52,7 +52,7 @@ test('rows that SQL puts beside a ballot do not have it sealed alone', async () 
   await sequenceLog(seal, election.id, 5);
   await service.query(
     `INSERT INTO ballot_queue SELECT q.voting_event_id, 'bal_junk_' || n, sha256(int4send(n)), q.entries, q.weight_micro, q.salt, q.sealed_time,
-       q.voter_id, q.country_code, q.submitted_at, false, q.due_at FROM ballot_queue q, generate_series(1, 4) AS n WHERE q.voting_event_id = $1`,
+       q.voter_id, q.country_code, q.submitted_at, q.due_at FROM ballot_queue q, generate_series(1, 4) AS n WHERE q.voting_event_id = $1`,
     [election.id],
   );
   await sequenceLog(seal, election.id, 5);

@@ -310,7 +310,7 @@ describe('a ballot that SQL puts into the queue', () => {
     const { rowCount } = await sql.query(
       `WITH ghost AS (INSERT INTO participation (voting_event_id, participant) VALUES ($1, $2))
        INSERT INTO ballot_queue SELECT q.voting_event_id, 'bal_' || md5(q.id), sha256(q.code_tag), ${entries}, q.weight_micro, q.salt,
-         q.sealed_time, q.voter_id, q.country_code, q.submitted_at, true, q.due_at FROM ballot_queue q WHERE voting_event_id = $1 LIMIT 1`,
+         q.sealed_time, q.voter_id, q.country_code, q.submitted_at, q.due_at FROM ballot_queue q WHERE voting_event_id = $1 LIMIT 1`,
       [election.event.id, member(election, 5).id],
     );
     expect(rowCount).toBe(1);
@@ -377,7 +377,7 @@ describe('a ballot that SQL puts into the queue', () => {
       `WITH gone AS (DELETE FROM ballot_queue WHERE voting_event_id = $1 AND id = (
          SELECT min(id) FROM ballot_queue WHERE voting_event_id = $1) RETURNING *)
        INSERT INTO ballot_queue SELECT g.voting_event_id, g.id, p.code_tag, p.entries, p.weight_micro, g.salt, substr(g.sealed_time, 1, 12),
-         NULL, NULL, NULL, false, g.due_at FROM gone g JOIN pending_ballots p ON p.voting_event_id = $1`,
+         NULL, NULL, NULL, g.due_at FROM gone g JOIN pending_ballots p ON p.voting_event_id = $1`,
       [election.event.id],
     );
     expect(await checkLog(sealDeps(service.deps), election.event.id)).toContain('not as the service wrote it');

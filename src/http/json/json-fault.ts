@@ -3,6 +3,8 @@ import { MAX_ISSUES } from '#src/platform/errors.ts';
 /** Bounds on what a body may hold (completions 1.1). */
 export const MAX_DEPTH = 32;
 export const MAX_VALUES = 20_000;
+/** Fields of one object. None has as many: of thousands, mere numbers most of all, each would cost the judging of its object more. */
+export const MAX_FIELDS = 1_000;
 /** Characters of a number. Any that can be kept is written with fewer. */
 const MAX_NUMBER_LENGTH = 40;
 
@@ -163,6 +165,7 @@ class FaultSearch {
       const field = below(path, name);
       if (names.has(name)) this.#refuse(field, 'must not be given more than once', start);
       names.add(name);
+      if (names.size > MAX_FIELDS) this.#refuseText(path, `must have at most ${MAX_FIELDS} fields`);
       this.#skip(WHITE_SPACE);
       if (!this.#takes(':')) this.#refuseSyntax(field, 'a colon was expected');
       this.#skip(WHITE_SPACE);

@@ -1,5 +1,5 @@
 import { type Issue, invalidField, validationError } from '#src/platform/errors.ts';
-import { findJsonFaults, MAX_DEPTH, MAX_VALUES } from './json-fault.ts';
+import { findJsonFaults, MAX_DEPTH, MAX_FIELDS, MAX_VALUES } from './json-fault.ts';
 
 /** The most bytes that a request body may have (completions 1.1): more is an attack or a mistake, never a ballot. */
 export const MAX_BODY_BYTES = 1024 * 1024;
@@ -60,8 +60,10 @@ interface Outline {
   readonly mayBeRounded: boolean;
 }
 
-/** Looks through a JSON text before anything is made of it; undefined where it is nested too deep, or holds too many values. */
+/** Looks through a JSON text before anything is made of it; undefined where it is nested too deep, or holds too many values or fields. */
 function outlineOf(text: string, maxValues: number): Outline | undefined {
+  /** How many each object that is open has, by its depth. */
+  const fields: number[] = [];
   let names = 0;
   let depth = 0;
   let commas = 0;
@@ -82,11 +84,16 @@ function outlineOf(text: string, maxValues: number): Outline | undefined {
       if (commas > maxValues) return undefined;
     } else if (code === COLON) {
       names += 1;
+      const own = (fields[depth] ?? 0) + 1;
+      if (own > MAX_FIELDS) return undefined;
+      fields[depth] = own;
     } else if ((code | BRACE_BIT) === OPENING) {
       depth += 1;
       if (depth > MAX_DEPTH) return undefined;
+      fields[depth] = 0;
     } else if ((code | BRACE_BIT) === CLOSING) {
       depth -= 1;
+      if (depth < 0) return undefined;
     } else if ((code | CASE_BIT) === LETTER_E && LOW_EXPONENT.test(text.slice(at, at + 5))) {
       mayBeRounded = true;
     }

@@ -1,6 +1,6 @@
 import { shareOf } from '#src/platform/decimal.ts';
 import { decimalToScaled } from './exact-figures.ts';
-import { ACCENT, INK, MUTED, RULE, type Sheet } from './sheet.ts';
+import { ACCENT, INK, MUTED, RULE, type Sheet, TRACK } from './sheet.ts';
 import type { TextStyle } from './text-setter.ts';
 
 interface Bar {
@@ -14,6 +14,7 @@ export const MAX_BARS = 16;
 export const BAR_STEP = 19;
 /** A chart that goes on over pages has so many on each. */
 export const LEAST_BARS = 4;
+export const SHARES_HEIGHT = 70;
 const THICKNESS = 11;
 const LABEL: TextStyle = { size: 8.5, color: INK };
 const PLAIN_BAR = '#9fb3c8';
@@ -94,38 +95,42 @@ export function drawBars(sheet: Sheet, bars: readonly Bar[], unit: string): void
   }
 }
 
-interface Share {
+export interface Share {
   readonly label: string;
   readonly figure: string;
   readonly color: string;
+  /** White, where nothing is given. */
+  readonly textColor?: string;
 }
 
-/** One bar of yes and no with a mark where the threshold lies. The alternative text says the same. */
+/** One bar of shares with a mark where the threshold lies. The alternative text says the same. */
 export function drawShares(
   sheet: Sheet,
   shares: readonly Share[],
   mark: { readonly at: number; readonly label: string },
 ): void {
-  const height = 58;
-  sheet.ensure(height);
+  sheet.ensure(SHARES_HEIGHT);
   const top = sheet.y + 16;
   const values = shares.map(({ figure }) => decimalToScaled(figure));
   const whole = values.reduce((sum, value) => sum + value, 0n);
   const named = shares.map(({ label, figure }) => `${label} ${sheet.words.digits(figure)}`);
   const alt = sheet.words.charts.shares(named.join(', '), mark.label);
+  const small = { size: 7.5, color: INK };
+  let fit = true;
   sheet.content(
     'Figure',
     () => {
-      sheet.doc.rect(sheet.left, top, sheet.width, 20).fill('#eaeef2');
+      sheet.doc.rect(sheet.left, top, sheet.width, 20).fill(TRACK);
       let x = sheet.left;
-      shares.forEach(({ label, figure, color }, index) => {
+      shares.forEach(({ color, textColor = '#ffffff' }, index) => {
         const length = sheet.width * shareOf(values[index] ?? 0n, whole);
         if (length > 0) sheet.doc.rect(x, top, length, 20).fill(color);
-        const text = `${label} ${sheet.words.digits(figure)}`;
-        const style = { size: 8.5, bold: true, color: '#ffffff' };
+        const text = named[index] ?? '';
+        const style = { size: 8.5, bold: true, color: textColor };
         const width = sheet.text.width(text, style);
         const last = index === shares.length - 1;
         if (width < length - 8) sheet.text.draw(text, last ? x + length - width - 5 : x + 5, top + 4, style);
+        else fit = false;
         x += length;
       });
       const markX = sheet.left + sheet.width * mark.at;
@@ -135,12 +140,13 @@ export function drawShares(
         .moveTo(markX, top - 5)
         .lineTo(markX, top + 25)
         .stroke();
-      const style = { size: 7.5, color: INK };
-      const width = sheet.text.width(mark.label, style);
+      const width = sheet.text.width(mark.label, small);
       const left = Math.min(Math.max(markX - width / 2, sheet.left), sheet.left + sheet.width - width);
-      sheet.text.draw(mark.label, left, top - 17, style);
+      sheet.text.draw(mark.label, left, top - 17, small);
+      // A part that is too narrow for its name is named below.
+      if (!fit) sheet.text.draw(named.join('  ·  '), sheet.left, top + 27, small);
     },
     { alt },
   );
-  sheet.y = top + 34;
+  sheet.y = top + (fit ? 34 : 44);
 }

@@ -1,7 +1,7 @@
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 /** Decimals that comparisons of figures are made with: a transferable vote has eleven. */
-const SCALE_DECIMALS = 12;
+export const SCALE_DECIMALS = 12;
 
 /** `"1.5"` → 1.5 × 10¹², exactly. Takes the decimal strings that a count gives. */
 export function decimalToScaled(text: string): bigint {

@@ -8,6 +8,7 @@ export const INK = '#1b1f24';
 export const MUTED = '#57606a';
 export const RULE = '#d0d7de';
 export const PALE = '#f3f5f7';
+export const TRACK = '#eaeef2';
 export const ACCENT = '#1f4e79';
 export const WON = '#1a7f37';
 export const WARNING = '#9a6700';

@@ -1,12 +1,19 @@
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
-import type { Fraction, PositionResult, ReferendumRuleResult } from '#src/tally/types.ts';
+import { scaledToDecimal, shareOf } from '#src/platform/decimal.ts';
+import type {
+  Fraction,
+  PositionResult,
+  ReferendumResult,
+  ReferendumRuleResult,
+  ReferendumRules,
+} from '#src/tally/types.ts';
 import { describeRules, listNames, marginText, methodName, tieText } from './describe-rules.ts';
-import { BAR_STEP, drawBars, drawShares, LEAST_BARS, MAX_BARS } from './draw-bars.ts';
+import { BAR_STEP, drawBars, drawShares, LEAST_BARS, MAX_BARS, SHARES_HEIGHT, type Share } from './draw-bars.ts';
 import { type Cell, drawTable } from './draw-table.ts';
-import { decimalToScaled } from './exact-figures.ts';
+import { decimalToScaled, SCALE_DECIMALS } from './exact-figures.ts';
 import type { ReportInput, ReportPosition } from './report-input.ts';
 import type { ReportWords } from './report-words.ts';
-import { INK, LOST, MUTED, type Sheet, WARNING, WON } from './sheet.ts';
+import { INK, LOST, MUTED, type Sheet, TRACK, WARNING, WON } from './sheet.ts';
 import { isolate } from './text-runs.ts';
 import { figureTitle, foldZeros, winnerWord, writeCandidates } from './write-candidates.ts';
 import { writeRounds } from './write-rounds.ts';
@@ -18,20 +25,40 @@ function actualText(rule: ReferendumRuleResult, { digits, percent, position }: R
   return position.actualShare(digits(part), digits(whole), share);
 }
 
-/** Yes against no with the threshold between them, and each rule with what it asked for and what there was. */
+/** All that the share of yes is taken of, and where on it the threshold lies; undefined where it is taken of nothing. */
+export function thresholdBar(
+  { yes, no, abstain, rules }: ReferendumResult,
+  { threshold }: ReferendumRules,
+  words: ReportWords,
+): { shares: Share[]; at: number } | undefined {
+  const shares: Share[] = [
+    { label: words.yes, figure: yes, color: WON },
+    { label: words.no, figure: no, color: LOST },
+  ];
+  if (threshold.base !== 'yes_no') shares.push({ label: words.abstain, figure: abstain, color: MUTED });
+  const [, whole = '0'] = rules.find(({ name }) => name === 'threshold')?.actual.split('/') ?? [];
+  const base = decimalToScaled(whole);
+  if (base === 0n) return undefined;
+  const answered = shares.reduce((sum, { figure }) => sum + decimalToScaled(figure), 0n);
+  if (base > answered) {
+    const figure = scaledToDecimal(base - answered, SCALE_DECIMALS);
+    shares.push({ label: words.noAnswer, figure, color: TRACK, textColor: INK });
+  }
+  // The answers may weigh more than the electorate: the ballot of a voter who is rejected later still counts.
+  const all = base > answered ? base : answered;
+  return { shares, at: shareOf(base * BigInt(threshold.numerator), all * BigInt(threshold.denominator)) };
+}
+
+/** All that yes is measured by with the threshold on it, and each rule with what it asked for and what there was. */
 async function writeReferendum(sheet: Sheet, result: PositionResult, definition: BallotPosition): Promise<void> {
   const { referendum } = result;
   const rules = definition.rules;
   if (referendum === null || rules === null) return;
   const { words } = sheet;
   const { threshold } = rules;
-  const shares = [
-    { label: words.yes, figure: referendum.yes, color: WON },
-    { label: words.no, figure: referendum.no, color: LOST },
-  ];
-  const at = threshold.numerator / threshold.denominator;
-  const needed = words.position.needed(words.fraction(threshold));
-  if (result.ballots > 0) drawShares(sheet, shares, { at, label: needed });
+  const bar = thresholdBar(referendum, rules, words);
+  const needed = words.position.needed(words.fraction(threshold), words.rules.bases[threshold.base]);
+  if (bar !== undefined && result.ballots > 0) drawShares(sheet, bar.shares, { at: bar.at, label: needed });
   const asked: Readonly<Record<ReferendumRuleResult['name'], Fraction | null>> = {
     threshold,
     turnout_quorum: rules.turnoutQuorum,
@@ -85,7 +112,6 @@ export function outcomeText(
 
 const HEAD_HEIGHT = 90;
 const ROW_HEIGHT = 18.5;
-const SHARES_HEIGHT = 70;
 /** The part of a page that may stay empty, so that a position stands on one page. */
 const SPARED = 0.25;
 

@@ -82,10 +82,14 @@ function transferText(round: Round, nameOf: (id: string) => string, words: Repor
 }
 
 function decisionOf(round: Round, nameOf: (id: string) => string, words: ReportWords): Cell {
-  if (round.elected.length > 0)
-    return { text: words.rounds.elected(listNames(round.elected, nameOf, words)), color: WON, bold: true };
-  if (round.eliminated.length > 0)
-    return { text: words.rounds.out(listNames(round.eliminated, nameOf, words)), color: LOST };
+  const { elected, eliminated } = round;
+  const out = eliminated.length === 0 ? undefined : words.rounds.out(listNames(eliminated, nameOf, words));
+  if (elected.length > 0) {
+    // Where all who have the quota leave no surplus, the lowest goes out in the same round.
+    const text = words.rounds.elected(listNames(elected, nameOf, words));
+    return out === undefined ? { text, color: WON, bold: true } : { text: `${text}. ${out}`, bold: true };
+  }
+  if (out !== undefined) return { text: out, color: LOST };
   return round.tie === null ? { text: '' } : { text: words.rounds.tied, color: WARNING };
 }
 

@@ -1,6 +1,6 @@
 import { beforeEach, expect, test, vi } from 'vitest';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import { BallotText } from '#src/ballot-definition/ballot-text.ts';
+import { BallotCache, BallotText } from '#src/ballot-definition/ballot-text.ts';
 import { inOrder, pickOrder } from '#src/ballot-definition/shuffle.ts';
 
 const shuffles = vi.hoisted(() => ({ candidates: [] as number[] }));
@@ -63,4 +63,26 @@ test('every place of a ballot is as likely for each candidate, whatever the seed
   expect(orders.size).toBeGreaterThan(seeds * 0.99);
   expect(pickOrder('one', 'evt_1')).toBe(pickOrder('one', 'evt_1'));
   expect(pickOrder(undefined, 'evt_1')).not.toBe(pickOrder(undefined, 'evt_1'));
+});
+
+test('a long ballot is put together in turns, and one that is kept waits for none', async () => {
+  const definition = {
+    ...definitionOf(false),
+    event: { id: 'evt_1', definitionVersion: 1, candidateOrder: 'shuffled' },
+  };
+  const cache = new BallotCache();
+  const turn = Promise.withResolvers<void>();
+  const enter = vi.fn(() => turn.promise);
+  const take = (seed: string | undefined) => cache.take(definition as unknown as BallotDefinition, seed, enter);
+  const both = [take('a'), take('a')];
+  await Promise.resolve();
+  expect([enter.mock.calls.length, shuffles.candidates.length]).toEqual([2, 0]);
+  turn.resolve();
+  const [one, other] = await Promise.all(both);
+  expect(one).toBe(other);
+  expect(await take('a')).toBe(one);
+  expect(enter).toHaveBeenCalledTimes(2);
+  // Without a seed none is kept: each waits.
+  await take(undefined);
+  expect(enter).toHaveBeenCalledTimes(3);
 });

@@ -1,7 +1,11 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { Acknowledged } from '#src/ballot-log/acknowledged.ts';
 import { createLogReceipts, SEAL_PAUSE_MS } from '#src/ballot-log/promise-leaf.ts';
 import { FULL_QUEUE } from '#src/ballot-log/seal-ballots.ts';
+import type { Deps } from '#src/deps.ts';
 import { createLog } from '#src/platform/log.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { BallotPublisher } from '#src/webhooks/publish-ballots.ts';
 
 type ReceiptDeps = Parameters<typeof createLogReceipts>[0];
 
@@ -14,10 +18,21 @@ beforeEach(() => {
   const execute = async (): Promise<void> => {
     trips += 1;
   };
-  const deps = { db: { execute }, log: createLog('silent'), config: { webConcurrency: 1 } };
+  const acknowledged = new Acknowledged();
+  const ballotPublisher = new BallotPublisher({ execute } as unknown as Deps['db']);
+  const deps = {
+    db: { execute },
+    log: createLog('silent'),
+    acknowledged,
+    ballotPublisher,
+    config: { webConcurrency: 1 },
+  };
   const receipts = createLogReceipts(deps as unknown as ReceiptDeps);
   confirm = (eventId, ballots) => {
-    for (let ballot = 0; ballot < ballots; ballot += 1) receipts.confirmed(eventId);
+    for (let ballot = 0; ballot < ballots; ballot += 1) {
+      const event = { id: eventId, rehearsalSince: null } as VotingEvent;
+      receipts.confirmed(event, { ballotId: `bal_${ballot}`, leafTag: Buffer.alloc(32) });
+    }
   };
 });
 afterEach(() => {

@@ -212,7 +212,7 @@ test(
         .map((one): Asked => ({ ...one, definition: 0, group: 'not asked for', claim: 'none' }));
       const told: string[] = [];
       for (const asked of requests) {
-        const answer = await checkVoter(service.deps, caller, sentBy(world, asked));
+        const answer = await checkVoter(service.deps, caller, sentBy(world, asked), (pause) => pause);
         told.push(answer.eligible ? 'eligible' : answer.reason);
       }
       const { verdicts } = await castAlone(world, requests);

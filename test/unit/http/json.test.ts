@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test, vi } from 'vitest';
 import { z } from 'zod';
 import { findJsonFaults, MAX_DEPTH, MAX_VALUES } from '#src/http/json/json-fault.ts';
 import { digestOf, readLargeBody } from '#src/http/json/large-body.ts';
@@ -223,6 +223,21 @@ describe('strict JSON', () => {
       expect(parse(`{"a":${literal},"text":"2.9999999999999999999999"}`)['a']).toBe(Number(literal));
     },
   );
+
+  test('takes 1,000 fields of an object, however many objects there are, and refuses one more before it is judged', () => {
+    const object = (length: number): string =>
+      `{${Array.from({ length }, (_, at) => `"${10_000_000 - at * 7}":1`).join(',')}}`;
+    const many = `{"a":[${Array.from({ length: 15 }, () => object(1_000)).join(',')}]}`;
+    expect(parseJsonBody(encoder.encode(many)).faults).toEqual([]);
+    const parse = vi.spyOn(JSON, 'parse');
+    const refused = refusalOf(encoder.encode(`{"a":[{},${object(19_000)}]}`));
+    expect(refused.details).toMatchObject({
+      field: 'a[1]',
+      issues: [{ message: expect.stringContaining('at most 1000 fields') }],
+    });
+    expect(Math.max(...parse.mock.calls.map(([text]) => text.length))).toBeLessThan(20);
+    vi.restoreAllMocks();
+  });
 
   test('refuses a number of more than 40 characters on its field, whatever it says, and reads on', () => {
     const longest = `1.${'0'.repeat(38)}`;

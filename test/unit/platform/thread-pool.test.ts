@@ -80,6 +80,18 @@ describe('threads', () => {
     await one.close();
   });
 
+  test('are held by no two accounts with long orders: a third one is served meanwhile, and no account twice beside them', async () => {
+    const own = new ThreadPool(LIMITS, undefined);
+    const forEver = moduleOf('await new Promise(() => setInterval(() => {}, 1000))');
+    const long = ['bad', 'worse', 'bad', 'worse'].map((account) =>
+      own.run({ module: forEver, input: 1, account, maxMs: 600_000 }),
+    );
+    void Promise.allSettled(long);
+    for (const account of ['a', 'b', 'c'])
+      expect(await own.run({ module: ECHO, input: account, account, maxMs: 600_000 })).toBe(account);
+    await own.close();
+  });
+
   test('keep to what they did before, where they are free', async () => {
     const ask = (about: string, account: string) =>
       pool.run({ module: NAMES_ITSELF, input: 0, account, about, maxMs: 60_000 });

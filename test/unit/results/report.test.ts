@@ -172,6 +172,9 @@ describe('a report', () => {
     expect(text).toContain('Tied for the last seat: Ada, Bea. Reported jointly.');
     expect(text).toContain(`Tied: Ada, Bea. Decided by lot, seed ${'0f'.repeat(32)}.`);
     expect(text).toContain('Elected: Ada. Elected jointly: Bea, Cy');
+    // "0 changed votes" stood above the declaration to be signed.
+    expect(text.split('It was a tie: one vote would have decided it.')).toHaveLength(4);
+    expect(text).not.toContain('It would have taken');
   });
 
   test('shows each rule of a referendum with what it asked for, what there was, and whether it was met', async () => {

@@ -76,6 +76,7 @@ export function samplePosition(sample: SamplePosition, number: number): ReportPo
     everCandidates: candidates,
     allCandidates: candidates,
     selectionLimit: names.length,
+    selectionFloor: 1,
     ...settings,
   };
   const count = startCount({

@@ -35,6 +35,14 @@ function positionOf(settings: Readonly<Record<string, unknown>>, withdrawn: read
 const choose = (...marks: Partial<OpenedVote>[]): OpenedVote[] =>
   marks.map((mark, index) => ({ positionId: 'pos_1', candidateId: CANDIDATES[index] ?? '', ...mark }));
 
+test('fewer choices break no rule where fewer candidates stood for a while', () => {
+  const position = { ...positionOf({ votingMethod: 'approval', minSelections: 3 }), least: 2 };
+  expect([brokenRule(position, choose({}, {})), typeof brokenRule(position, choose({}))]).toEqual([
+    undefined,
+    'string',
+  ]);
+});
+
 test('a position that is left out breaks no rule, whatever it asks for', () => {
   expect(brokenRule(positionOf({ votingMethod: 'approval', minSelections: 2 }), [])).toBeUndefined();
 });

@@ -13,6 +13,8 @@ export const de: ReportWords = {
   more: (names, others) => `${names} und ${digits(others)} weitere`,
   yes: 'Ja',
   no: 'Nein',
+  abstain: 'Enthaltung',
+  noAnswer: 'Keine Antwort',
   methods: {
     plurality: 'Mehrheitswahl',
     approval: 'Zustimmungswahl',
@@ -114,7 +116,7 @@ export const de: ReportWords = {
     turnout_quorum: 'Beteiligung der Wahlberechtigten',
     approval_quorum: 'Jastimmen der Wahlberechtigten',
     actualShare: (part, whole, share) => `${part} von ${whole} (${share})`,
-    needed: (share) => `erforderlich: ${share}`,
+    needed: (share, base) => `erforderlich: ${share} ${base}`,
     candidate: 'Kandidatur',
     option: 'Antwort',
     outcome: 'Ergebnis',

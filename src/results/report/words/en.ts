@@ -11,6 +11,8 @@ export const en = {
   more: (names: string, others: number): string => `${names} and ${digits(others)} more`,
   yes: 'Yes',
   no: 'No',
+  abstain: 'Abstain',
+  noAnswer: 'No answer',
   methods: {
     plurality: 'Plurality',
     approval: 'Approval',
@@ -102,7 +104,7 @@ export const en = {
     turnout_quorum: 'Turnout of the electorate',
     approval_quorum: 'Yes of the electorate',
     actualShare: (part: string, whole: string, share: string): string => `${part} of ${whole} (${share})`,
-    needed: (share: string): string => `needed: ${share}`,
+    needed: (share: string, base: string): string => `needed: ${share} of ${base}`,
     candidate: 'Candidate',
     option: 'Option',
     outcome: 'Outcome',

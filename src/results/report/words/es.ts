@@ -10,6 +10,8 @@ export const es: ReportWords = {
   more: (names, others) => `${names} y ${digits(others)} más`,
   yes: 'Sí',
   no: 'No',
+  abstain: 'Abstención',
+  noAnswer: 'Sin respuesta',
   methods: {
     plurality: 'Mayoría relativa',
     approval: 'Voto por aprobación',
@@ -42,8 +44,8 @@ export const es: ReportWords = {
       `En cada papeleta se indica el orden de preferencia de ${marks}. En cada ronda queda eliminada la candidatura con menos votos y sus papeletas pasan a su siguiente preferencia, hasta que una tiene más de la mitad de los votos activos o quedan dos.`,
     transferable: (marks) =>
       `En cada papeleta se indica el orden de preferencia de ${marks}. Se divide el número de votos válidos entre el de puestos más 1. Si todos los pesos son 1, la cuota es la parte entera del cociente, más 1; si no, resulta elegido quien supera ese cociente. El excedente pasa en proporción (Gregory inclusivo ponderado, cortado a cinco decimales); si ninguna candidatura alcanza la cuota, queda eliminada la más baja.`,
-    bases: { yes_no: 'síes y noes', answers: 'síes, noes y abstenciones', electorate: 'el censo' },
-    passes: (share, base) => `El sí se aprueba con ${share} de ${base}.`,
+    bases: { yes_no: 'de síes y noes', answers: 'de síes, noes y abstenciones', electorate: 'del censo' },
+    passes: (share, base) => `El sí se aprueba con ${share} ${base}.`,
     turnoutQuorum: (share) => `Cuórum: participa ${share} del censo.`,
     approvalQuorum: (share) => `Cuórum: vota sí ${share} del censo.`,
     seats: (seats) => (seats === 1 ? 'Un puesto.' : `${digits(seats)} puestos.`),
@@ -104,7 +106,7 @@ export const es: ReportWords = {
     turnout_quorum: 'Participación del censo',
     approval_quorum: 'Síes del censo',
     actualShare: (part, whole, share) => `${part} de ${whole} (${share})`,
-    needed: (share) => `necesario: ${share}`,
+    needed: (share, base) => `necesario: ${share} ${base}`,
     candidate: 'Candidatura',
     option: 'Respuesta',
     outcome: 'Resultado',

@@ -11,6 +11,8 @@ export const fr: ReportWords = {
   more: (names, others) => `${names} et ${digits(others)} de plus`,
   yes: 'Oui',
   no: 'Non',
+  abstain: 'Abstention',
+  noAnswer: 'Sans réponse',
   methods: {
     plurality: 'Majorité relative',
     approval: 'Vote par approbation',
@@ -104,7 +106,7 @@ export const fr: ReportWords = {
     turnout_quorum: 'Participation de l’électorat',
     approval_quorum: 'Oui de l’électorat',
     actualShare: (part, whole, share) => `${part} sur ${whole} (${share})`,
-    needed: (share) => `requis : ${share}`,
+    needed: (share, base) => `requis : ${share} (base : ${base})`,
     candidate: 'Candidature',
     option: 'Réponse',
     outcome: 'Résultat',

@@ -1,0 +1,144 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import pg from 'pg';
+import { monotonicMs } from '#src/platform/clock.ts';
+import { type Log, summariseFault } from '#src/platform/log.ts';
+import { type ConnectOptions, connectDatabase, type Database, databaseErrorCode, isAway, makePool } from './client.ts';
+import { StandbyClient } from './writer.ts';
+
+// DATABASE_READ_URL names a copy of the database, for reads that are long or many. Before each of them the writer says how far it is,
+// and the copy answers once it has come as far: what a caller has seen, or any process has committed, is in what they read next.
+
+/** What is waited for a connection to the copy; the writer answers then. */
+const CONNECT_MS = 500;
+/** A copy that is behind is looked at so often, with a pause between two looks, and given up then. */
+const LOOKS = 6;
+const PAUSE_MS = 20;
+const LOOK_MS = 500;
+/** The writer alone answers for so long after the copy could not. */
+const REST_MS = 1_000;
+const SERIALIZATION_FAILURE = '40001';
+
+/**
+ * Places of the write-ahead log compare within one cluster and one timeline: an asynchronous standby may be ahead of the one that was
+ * promoted, with commits that never happened.
+ */
+const PLACE = "(SELECT system_identifier FROM pg_control_system()) || ' ' || current_database()";
+const WRITER = `SELECT ${PLACE} AS place, pg_current_wal_flush_lsn()::text AS lsn,
+  left(pg_walfile_name(pg_current_wal_flush_lsn()), 8) AS timeline`;
+const COPY = `SELECT ${PLACE} AS place, pg_last_wal_replay_lsn()::text AS lsn,
+  (SELECT upper(lpad(to_hex(received_tli), 8, '0')) FROM pg_stat_wal_receiver) AS timeline,
+  coalesce(pg_last_wal_replay_lsn() >= $1::pg_lsn, false) AS "isThere"`;
+
+interface Position {
+  readonly place: string;
+  readonly timeline: string | null;
+  readonly lsn: string | null;
+}
+type Asked = Pick<pg.Client | pg.Pool, 'query'>;
+
+/** Where the writer is. */
+export async function askWriter(client: Asked): Promise<Position> {
+  const { rows } = await client.query<Position>(WRITER);
+  if (rows[0] === undefined) throw new Error('the writer does not say where it is');
+  return rows[0];
+}
+
+/** Where a copy is, and whether it has come as far as the writer was. */
+export async function askCopy(client: Asked, writer: Position): Promise<Position & { readonly isThere: boolean }> {
+  const question = { name: 'ask_copy', text: COPY, values: [writer.lsn], query_timeout: LOOK_MS };
+  const { rows } = await client.query<Position & { readonly isThere: boolean }>(question);
+  if (rows[0] === undefined) throw new Error('the copy does not say where it is');
+  const { place, timeline, isThere } = rows[0];
+  return { ...rows[0], isThere: isThere && place === writer.place && timeline === writer.timeline };
+}
+
+class CopyBehind extends Error {
+  override readonly name = 'CopyBehind';
+}
+
+/** Connections to a copy of the database where it has come as far as the writer, and to the writer otherwise. */
+class ReadPool extends pg.Pool {
+  readonly writer: pg.Pool;
+  readonly #log: Log;
+  #restsUntil = Number.NEGATIVE_INFINITY;
+  #isUsed = true;
+
+  constructor(config: pg.PoolConfig, writer: pg.Pool, log: Log) {
+    super(config);
+    this.writer = writer;
+    this.#log = log;
+    const [query, end] = [this.query.bind(this) as (...words: unknown[]) => Promise<unknown>, this.end.bind(this)];
+    const again = writer.query.bind(writer) as typeof query;
+    // A read that the copy broke off changed nothing: the writer is asked instead.
+    this.query = ((...words: unknown[]) =>
+      query(...words).catch((fault: unknown) => {
+        if (!isAway(fault) && databaseErrorCode(fault) !== SERIALIZATION_FAILURE) throw fault;
+        this.#rest(fault);
+        return again(...words);
+      })) as typeof this.query;
+    this.end = (() => Promise.all([end(), writer.end()]).then(() => undefined)) as typeof this.end;
+  }
+
+  override connect(): Promise<pg.PoolClient>;
+  override connect(callback: Parameters<pg.Pool['connect']>[0]): void;
+  override connect(callback?: Parameters<pg.Pool['connect']>[0]): Promise<pg.PoolClient> | undefined {
+    const chosen = this.#choose();
+    if (callback === undefined) return chosen;
+    chosen.then(
+      (client) => callback(undefined, client, client.release),
+      (fault: Error) => callback(fault, undefined, () => undefined),
+    );
+    return undefined;
+  }
+
+  async #choose(): Promise<pg.PoolClient> {
+    if (monotonicMs() < this.#restsUntil) return this.writer.connect();
+    const writer = await askWriter(this.writer).catch((fault: unknown) => {
+      if (isAway(fault)) throw fault;
+      // Such as a role that may not ask: it may read all the same.
+      this.#rest(fault);
+    });
+    if (writer === undefined) return this.writer.connect();
+    let client: pg.PoolClient | undefined;
+    try {
+      client = await super.connect();
+      await waitFor(client, writer);
+      if (!this.#isUsed) this.#log.info('the copy of the database answers reads again');
+      this.#isUsed = true;
+      return client;
+    } catch (fault) {
+      client?.release(!(fault instanceof CopyBehind));
+      this.#rest(fault);
+      return this.writer.connect();
+    }
+  }
+
+  #rest(fault: unknown): void {
+    this.#restsUntil = monotonicMs() + REST_MS;
+    if (this.#isUsed) this.#log.warn({ fault: summariseFault(fault) }, 'the copy of the database answers no reads');
+    this.#isUsed = false;
+  }
+}
+
+/** @throws CopyBehind */
+async function waitFor(client: pg.PoolClient, writer: Position): Promise<void> {
+  for (let look = 1; !(await askCopy(client, writer)).isThere; look += 1) {
+    if (look === LOOKS) throw new CopyBehind('the copy is behind the writer');
+    await pause(PAUSE_MS);
+  }
+}
+
+/** A pool for reads: of a copy of the database where one is named, of the database itself otherwise. Never for what changes a row. */
+export function connectReads(given: ConnectOptions, readUrl: string | undefined): Database {
+  const options = { ...given, connections: new Set<pg.PoolClient>() };
+  const writer = connectDatabase(options);
+  if (readUrl === undefined) return writer;
+  return makePool(
+    { ...options, url: readUrl, connectMs: CONNECT_MS },
+    (config) => new ReadPool({ ...config, Client: StandbyClient }, writer.$client, options.log),
+  );
+}
+
+/** Callers who wait for a connection of a pool, or of the writer's in its place. */
+export const waitingFor = ({ $client }: Database): number =>
+  $client.waitingCount + ($client instanceof ReadPool ? $client.writer.waitingCount : 0);

@@ -1,0 +1,67 @@
+-- Puts a job into the queue, in the transaction of what it is about. Another job with the same key that has not begun is replaced; one
+-- that runs keeps its row and loses its key, and is not tried again.
+CREATE OR REPLACE FUNCTION add_job(p_name text, p_payload json DEFAULT '{}', p_run_at bigint DEFAULT NULL, p_max_attempts integer DEFAULT 25,
+  p_key text DEFAULT NULL, p_last boolean DEFAULT false) RETURNS void LANGUAGE plpgsql AS $$
+DECLARE
+  at bigint := now_ms();
+BEGIN
+  LOOP
+    INSERT INTO jobs AS j (name, key, payload, last, run_at, max_attempts, created_at)
+    VALUES (p_name, p_key, p_payload, p_last, coalesce(p_run_at, at), p_max_attempts, at)
+    ON CONFLICT (key) DO UPDATE SET name = excluded.name, payload = excluded.payload, last = excluded.last, run_at = excluded.run_at,
+      max_attempts = excluded.max_attempts, attempts = 0, last_error = NULL
+      WHERE j.held_by IS NULL;
+    EXIT WHEN FOUND;
+    UPDATE jobs SET key = NULL, max_attempts = attempts WHERE key = p_key AND held_by IS NOT NULL;
+  END LOOP;
+  IF p_run_at IS NULL OR p_run_at <= at THEN NOTIFY job_added; END IF;
+END $$;
+
+-- Takes jobs that are due for a runner: of each name so many as its group has places, and of a group no more than its places. Every look-up
+-- is by the index, so that what waits for one group is not walked over for another. Nothing is due behind p_until, the time of the runner's
+-- own machine: a server whose clock steps ahead would have everything done at once that is planned for later.
+CREATE OR REPLACE FUNCTION take_jobs(p_runner text, p_names text[], p_groups text[], p_places integer[], p_until bigint)
+RETURNS TABLE (id bigint, name text, key text, payload json, attempts integer, max_attempts integer, created_at bigint, taken_at bigint)
+LANGUAGE plpgsql AS $$
+#variable_conflict use_column
+DECLARE
+  -- Asked for once: what changes while a statement runs is no bound of an index.
+  at bigint := least(now_ms(), p_until);
+BEGIN
+  RETURN QUERY WITH due AS MATERIALIZED (
+    SELECT d.id, w.places, row_number() OVER (PARTITION BY w.job_group ORDER BY o.last, d.run_at, d.id) AS place
+    FROM unnest(p_names, p_groups, p_places) AS w (name, job_group, places)
+    CROSS JOIN (VALUES (false), (true)) AS o (last)
+    CROSS JOIN LATERAL (
+      SELECT j.id, j.run_at FROM jobs j
+      WHERE j.name = w.name AND j.last = o.last AND j.held_by IS NULL AND j.attempts < j.max_attempts AND j.run_at <= at
+      ORDER BY j.run_at, j.id LIMIT w.places) AS d
+  ), free AS MATERIALIZED (
+    SELECT j.id FROM jobs j
+    WHERE j.id = ANY (ARRAY(SELECT d.id FROM due d WHERE d.place <= d.places)) AND j.held_by IS NULL AND j.attempts < j.max_attempts
+    FOR UPDATE SKIP LOCKED
+  )
+  UPDATE jobs j SET held_by = p_runner, held_at = now_ms(), attempts = j.attempts + 1 FROM free f WHERE j.id = f.id
+  RETURNING j.id, j.name, j.key, j.payload, j.attempts, j.max_attempts, j.created_at, at;
+END $$;
+
+-- Shows that a runner is alive, and frees what no living one holds: jobs of a runner that was not seen for p_dead_ms, jobs that were given
+-- to this one and never reached it, and jobs of a server that is gone. Returns how many.
+CREATE OR REPLACE FUNCTION free_dead_jobs(p_runner text, p_under_way bigint[], p_dead_ms integer) RETURNS bigint LANGUAGE sql AS $$
+  WITH seen AS (
+    INSERT INTO job_runners (id, seen_at) VALUES (p_runner, now_ms()) ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
+  ), dead AS (
+    DELETE FROM job_runners r WHERE r.seen_at < now_ms() - p_dead_ms AND r.id <> p_runner
+  ), freed AS (
+    UPDATE jobs j SET held_by = NULL, held_at = NULL
+    WHERE j.held_by IS NOT NULL AND j.held_at < now_ms() - p_dead_ms AND CASE WHEN j.held_by = p_runner THEN j.id <> ALL (p_under_way)
+      ELSE NOT EXISTS (SELECT 1 FROM job_runners r WHERE r.id = j.held_by AND r.seen_at >= now_ms() - p_dead_ms) END
+    RETURNING 1
+  )
+  SELECT count(*) FROM freed;
+$$;
+
+-- Makes jobs due now, with all their attempts. A job that runs stays as it is.
+CREATE OR REPLACE FUNCTION run_jobs_again(p_ids bigint[]) RETURNS SETOF jobs LANGUAGE sql AS $$
+  UPDATE jobs SET run_at = now_ms(), attempts = 0 WHERE id = ANY (p_ids) AND held_by IS NULL RETURNING *;
+$$;

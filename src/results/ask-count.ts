@@ -1,0 +1,113 @@
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { isSealed, openBallot } from '#src/ballots/waiting-ballot.ts';
+import type { Database } from '#src/database/client.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { PublicSnapshot } from './disclosure.ts';
+import { judgeWaiting } from './judge-waiting.ts';
+import { readBox } from './read-box.ts';
+import type { CountInputs, WaitingBallot } from './read-count-inputs.ts';
+import { type EventReportOptions, RunningCount, type StoredBallot } from './running-count.ts';
+import { electorateOf } from './shape-count.ts';
+
+/** A count that has caught up, and what belongs to that moment. */
+export interface Moment {
+  readonly running: RunningCount;
+  readonly inputs: CountInputs;
+  /** What the audience is shown in place of all that was confirmed, where something is kept back from it. */
+  readonly shown: PublicSnapshot | undefined;
+}
+
+/** What is asked of a count while it holds the ballots of a moment. */
+export type Question = (
+  count: RunningCount,
+  options: Omit<EventReportOptions, 'lot'>,
+  isForged: boolean,
+) => Promise<void>;
+
+interface AskDeps {
+  readonly db: Database;
+  readonly secrets: Secrets;
+  readonly ballotKeys: BallotKeys;
+}
+
+/**
+ * Has a count hold, while it is asked, what belongs to the moment and is not in the box to stay, or no more than what is shown.
+ * @param leftOut ballots of the log that do not count this time
+ */
+export function askCount(
+  deps: AskDeps,
+  definition: BallotDefinition,
+  { running, inputs, shown }: Moment,
+  ask: Question,
+  leftOut: readonly WaitingBallot[] = [],
+): Promise<void> {
+  return shown === undefined
+    ? askAll(deps, definition, running, inputs, ask, leftOut)
+    : askShown(deps, definition, running, inputs, shown, ask);
+}
+
+/** Asks about the ballots of a snapshot and no others. */
+async function askShown(
+  { db }: AskDeps,
+  definition: BallotDefinition,
+  running: RunningCount,
+  inputs: CountInputs,
+  { lastLeaf, waiting }: PublicSnapshot,
+  ask: Question,
+): Promise<void> {
+  const { event } = definition;
+  const isEmpty = lastLeaf < 0n;
+  const count = isEmpty ? new RunningCount(definition) : running;
+  // What was sealed since stands in the box for good, and may be much: it is read twice and held nowhere.
+  const addLater = async (times: 1 | -1): Promise<void> => {
+    if (isEmpty || running.lastLeaf <= lastLeaf) return;
+    const take = (bytes: Uint8Array, start: number, end: number, weightMicro: bigint): void =>
+      count.addPacked(bytes, start, end, weightMicro, times);
+    await readBox(db.$client, event.id, lastLeaf, take, undefined, running.lastLeaf);
+  };
+  await count.add(waiting, 1);
+  await addLater(-1);
+  await ask(count, optionsOf(event, inputs, count), false);
+  await addLater(1);
+  await count.add(waiting, -1);
+}
+
+/** Asks about all confirmed ballots. */
+async function askAll(
+  { db, secrets: own, ballotKeys }: AskDeps,
+  { event }: BallotDefinition,
+  running: RunningCount,
+  inputs: CountInputs,
+  ask: Question,
+  leftOut: readonly WaitingBallot[],
+): Promise<void> {
+  const out = [...inputs.voided, ...leftOut];
+  // What stands in the log needs no key, so that a result outlives its own.
+  const isAnySealed = [...inputs.queue, ...out].some(({ entries }) => isSealed(entries));
+  const secrets = (isAnySealed ? await ballotKeys.find(event) : undefined) ?? own;
+  const { sound, forged } = await judgeWaiting(db, secrets, event, inputs.queue);
+  // What counts in no result is not taken from one either.
+  const notCounted = out.flatMap((one): StoredBallot[] => {
+    if (forged.has(one.codeTag.toString('hex'))) return [];
+    const { entries, sealed } = openBallot(secrets, event, one.codeTag, one.entries);
+    return [{ entries, weightMicro: sealed?.weightMicro ?? one.weightMicro }];
+  });
+  await running.add(sound, 1);
+  await running.add(notCounted, -1);
+  await ask(running, optionsOf(event, inputs, running), forged.size > 0);
+  await running.add(notCounted, 1);
+  await running.add(sound, -1);
+}
+
+const optionsOf = (
+  { type }: VotingEvent,
+  inputs: CountInputs,
+  count: RunningCount,
+): Omit<EventReportOptions, 'lot'> => ({
+  electorateMicro: type === 'election' ? electorateOf(inputs, count) : null,
+  electorateByGroup: inputs.electorate.byGroup,
+  wholeWeights: !inputs.fractional && count.fractional === 0,
+  unitWeights: !inputs.weighted && count.weighted === 0,
+});

@@ -1,0 +1,174 @@
+import { sql } from 'drizzle-orm';
+import { openCheckpoint, originOf } from '#src/ballot-log/checkpoint.ts';
+import { NoteRefused, type NoteVerifier } from '#src/ballot-log/signed-note.ts';
+import { countBallots } from '#src/ballots/box.ts';
+import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { monotonicMs } from '#src/platform/clock.ts';
+import { type Log, summariseFault } from '#src/platform/log.ts';
+import { RecentMap } from '#src/platform/recent-map.ts';
+import type { Secrets } from '#src/platform/secrets.ts';
+import { discloseVoters, listUndisclosed, type StepMoment } from '#src/voters/disclose-voters.ts';
+import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
+import { findEventById } from '#src/voting-events/repository.ts';
+import { DISCLOSED_TOGETHER, type VotingEvent } from '#src/voting-events/voting-event.ts';
+import { judgeWaiting } from './judge-waiting.ts';
+import type { StoredBallot } from './running-count.ts';
+
+/** What the public is shown of an event that keeps back who voted (completions 5.6): these ballots, and no others. */
+export interface PublicSnapshot {
+  /** All ballots of the box up to this leaf; -1 for none. */
+  readonly lastLeaf: bigint;
+  /** How many those are. */
+  readonly boxBallots: number;
+  /** The ballots that waited for the log when the snapshot was made. */
+  readonly waiting: readonly StoredBallot[];
+}
+
+export const NOTHING_SHOWN: PublicSnapshot = { lastLeaf: -1n, boxBallots: 0, waiting: [] };
+
+const ballotsOf = ({ boxBallots, waiting }: PublicSnapshot): number => boxBallots + waiting.length;
+
+const HEAD_BYTES = 8 + 8 + 4;
+/** Before the entries of each ballot. */
+const BALLOT_BYTES = 8 + 4;
+
+const placeOf = (eventId: string) => ({ table: 'public_snapshots', column: 'sealed', row: eventId });
+
+/**
+ * Leaf (8 bytes), ballots of the box (8), how many waited (4), and of each its weight (8, millionths), the length of its packed entries (4)
+ * and the entries; zeros up to `room`. All numbers are big-endian.
+ * @param room bytes of the ballots as they wait, which have one length: that of the snapshot shows nothing of the choices
+ */
+function sealSnapshot(secrets: Secrets, eventId: string, snapshot: PublicSnapshot, room: number): Buffer {
+  const { lastLeaf, boxBallots, waiting } = snapshot;
+  const plain = Buffer.alloc(HEAD_BYTES + BALLOT_BYTES * waiting.length + room);
+  plain.writeBigInt64BE(lastLeaf, 0);
+  plain.writeBigInt64BE(BigInt(boxBallots), 8);
+  plain.writeUInt32BE(waiting.length, 16);
+  let at = HEAD_BYTES;
+  for (const { entries, weightMicro } of waiting) {
+    plain.writeBigInt64BE(weightMicro, at);
+    plain.writeUInt32BE(entries.length, at + 8);
+    plain.set(entries, at + BALLOT_BYTES);
+    at += BALLOT_BYTES + entries.length;
+  }
+  const sealed = secrets.sealBytes(plain, placeOf(eventId));
+  plain.fill(0);
+  return sealed;
+}
+
+/** Undefined for bytes that the service did not seal under the key of the event. */
+export function openSnapshot(secrets: Secrets, eventId: string, sealed: Buffer): PublicSnapshot | undefined {
+  const plain = secrets.openForeign(sealed, placeOf(eventId));
+  if (plain === undefined) return undefined;
+  let at = HEAD_BYTES;
+  const waiting = Array.from({ length: plain.readUInt32BE(16) }, (): StoredBallot => {
+    const start = at + BALLOT_BYTES;
+    const [weightMicro, length] = [plain.readBigInt64BE(at), plain.readUInt32BE(at + 8)];
+    at = start + length;
+    return { weightMicro, entries: plain.subarray(start, at) };
+  });
+  return { lastLeaf: plain.readBigInt64BE(0), boxBallots: Number(plain.readBigInt64BE(8)), waiting };
+}
+
+/** Rows that SQL wrote ask for a step that would show fewer than five ballots: voters and ballots stay as they are. */
+class StepRefused extends Error {}
+
+/** Waiting ballots are opened and stored again at each step: where they are many, steps are rarer, and with more than the second none is made until some are sealed. */
+const MANY_WAITING = 1_000;
+const MOST_WAITING = 10_000;
+const MANY_EVERY_MS = 10_000;
+/** Elections whose last step is remembered. */
+const MOST_REMEMBERED = 10_000;
+
+interface DisclosureDeps {
+  readonly db: Database;
+  readonly ballotKeys: BallotKeys;
+  readonly logKey: NoteVerifier;
+  readonly log: Log;
+}
+
+/** Makes the steps by which elections show who voted and what was voted, and remembers how far they have gone. */
+export class Disclosure {
+  readonly #deps: DisclosureDeps;
+  /** By the IDs of the events' keys: the most ballots that this process has shown. A snapshot that SQL set back would let single ballots be seen. */
+  readonly #shown = new RecentMap<number>(MOST_REMEMBERED);
+  readonly #steppedAt = new RecentMap<number>(MOST_REMEMBERED);
+
+  constructor(deps: DisclosureDeps) {
+    this.#deps = deps;
+  }
+
+  /** Makes the step of an event if one is due (completions 5.6). */
+  async step(eventId: string): Promise<void> {
+    const since = monotonicMs() - (this.#steppedAt.get(eventId) ?? Number.NEGATIVE_INFINITY);
+    const most = since < MANY_EVERY_MS ? MANY_WAITING : MOST_WAITING;
+    let isForged = false;
+    try {
+      const made = await inTransaction(this.#deps.db, async (tx) => {
+        const moment = await discloseVoters(tx, eventId, most);
+        const event = moment === undefined ? undefined : await findEventById(tx, eventId);
+        return moment === undefined || event === undefined ? undefined : this.#store(tx, event, moment);
+      });
+      if (made === undefined) return;
+      isForged = made.isForged;
+      this.remember(made.event, made.snapshot);
+      this.#steppedAt.set(eventId, monotonicMs());
+    } catch (fault) {
+      if (!(fault instanceof StepRefused)) throw fault;
+    }
+    if (isForged) await reportForged(this.#deps, eventId);
+  }
+
+  /** Makes the steps that are due in all events. */
+  async stepAll(): Promise<void> {
+    for (const id of await listUndisclosed(this.#deps.db)) {
+      try {
+        await this.step(id);
+      } catch (fault) {
+        this.#deps.log.error({ event: id, fault: summariseFault(fault) }, 'who voted could not be disclosed');
+      }
+    }
+  }
+
+  /** A snapshot was shown. */
+  remember({ ballotKey }: Pick<VotingEvent, 'ballotKey'>, snapshot: PublicSnapshot): void {
+    if (ballotKey === null) return;
+    this.#shown.set(ballotKey, Math.max(ballotsOf(snapshot), this.#shown.get(ballotKey) ?? 0));
+  }
+
+  /** @throws StepRefused */
+  async #store(tx: Transaction, event: VotingEvent, { lastLeaf, note, queue, before }: StepMoment) {
+    const secrets = await this.#deps.ballotKeys.find(event);
+    if (secrets === undefined) throw new StepRefused();
+    const opened = before === undefined ? undefined : openSnapshot(secrets, event.id, before);
+    const known = opened ?? NOTHING_SHOWN;
+    const { sound } = await judgeWaiting(tx, secrets, event, queue);
+    const boxBallots = known.boxBallots + (await countBallots(tx, event.id, known.lastLeaf, lastLeaf));
+    const snapshot = { lastLeaf, boxBallots, waiting: sound };
+    // Ballots that SQL put into the box are behind what was signed: beside them a single one could be seen.
+    if (boxBallots > this.#confirmedOf(event, note)) throw new StepRefused();
+    const shown = Math.max(ballotsOf(known), this.#shown.get(event.ballotKey ?? '') ?? 0);
+    if (ballotsOf(snapshot) < shown + DISCLOSED_TOGETHER) throw new StepRefused();
+    const room = queue.reduce((sum, { entries }) => sum + entries.length, 0);
+    const sealed = sealSnapshot(secrets, event.id, snapshot, room);
+    await tx.execute(sql`
+      INSERT INTO public_snapshots (voting_event_id, sealed) VALUES (${event.id}, ${sealed})
+      ON CONFLICT (voting_event_id) DO UPDATE SET sealed = excluded.sealed`);
+    return { event, snapshot, isForged: before !== undefined && opened === undefined };
+  }
+
+  /** Ballots that the signed head of the log names. */
+  #confirmedOf(event: VotingEvent, note: string | undefined): number {
+    const { logKey } = this.#deps;
+    if (note === undefined) return 0;
+    try {
+      const signed = openCheckpoint(note, logKey);
+      return signed.origin === originOf(logKey.name, event) ? signed.confirmed : 0;
+    } catch (fault) {
+      if (fault instanceof NoteRefused) return 0;
+      throw fault;
+    }
+  }
+}

@@ -1,0 +1,252 @@
+import { describe, expect, test } from 'vitest';
+import { paymentDeps } from '#src/fulfilments.ts';
+import { listOwed } from '#src/payments/list-owed.ts';
+import { raiseAged } from '#src/payments/manage-payment.ts';
+import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
+import { sweepRefunds } from '#src/payments/refund-payment.ts';
+import { demand, visitor } from '#test/harness/elections.ts';
+import {
+  decide,
+  type PaidEvent,
+  PRICE,
+  PROVIDERS,
+  RETURN_URL,
+  referenceOf,
+  type TestProvider,
+  usePaidService,
+} from '#test/harness/payments.ts';
+import { eventually } from '#test/harness/test-service.ts';
+
+// Money whose ways cross: credits that a ballot holds, parts that went back, what is settled by hand, and then something else happens
+// (completions 7.3 and 7.4). Each was lost, kept or given twice.
+
+const { service, sandbox, poll } = await usePaidService();
+const HOUR_MS = 3_600_000;
+const DAY_MS = 24 * HOUR_MS;
+
+const query = (text: string, ...values: unknown[]) => service.query(text, values);
+
+async function look(attempt: string): Promise<void> {
+  await query('UPDATE payment_attempts SET check_at = 1 WHERE id = $1 AND check_at IS NOT NULL', attempt);
+  await reconcilePayments(paymentDeps(service.deps));
+}
+
+/** No message and no job of payments is under way. */
+const quiet = () =>
+  eventually(async () => {
+    const names = "name IN ('refund_payment', 'process_provider_event')";
+    const busy = `SELECT 1 FROM jobs WHERE ${names} AND (held_by IS NOT NULL OR (run_at <= now_ms() AND attempts < max_attempts))`;
+    return (await query(busy)).length === 0 ? true : undefined;
+  });
+
+const byHand = (event: PaidEvent, attempt: string, what: 'refund' | 'settle') =>
+  service.call('POST', `/payments/${attempt}/${what}`, what === 'settle' ? { note: 'Agreed on' } : undefined, {
+    key: event.account.write,
+  });
+const refundsOf = async (attempt: string): Promise<string[]> =>
+  (await query('SELECT status FROM payment_refunds WHERE attempt_id = $1', attempt)).map(({ status }) => status);
+const needsAttention = async (event: PaidEvent): Promise<string[]> =>
+  demand(await event.account.get('/payments?attention=true'), 200).map(({ id }: { id: string }) => id);
+
+/** A paid poll of one quadratic question. @param base credits that everybody has */
+const quadraticShop = (provider: TestProvider, base: number) =>
+  poll(provider, { payments: { payToVote: PRICE[provider] }, results: { visibility: 'live' } }, [
+    {
+      votingMethod: 'quadratic',
+      candidates: ['Ada', 'Bea'],
+      settings: {
+        quadraticBaseCreditBudget: base,
+        quadraticTopUp: {
+          ...{ pricingModel: 'ratio', currency: PRICE[provider].currency, pricePerCreditMinor: 10_000 },
+          ...{ minCredits: 1, maxCredits: 99 },
+        },
+      },
+    },
+  ]);
+
+const votes = ({ positions: [position] }: PaidEvent, value: number) => [
+  { positionId: position?.id, candidateId: position?.candidates[0], value },
+];
+
+async function buyCredits(event: PaidEvent, visitorId: string, credits: number): Promise<string> {
+  const path = 'quadratic-credits/checkout';
+  const paymentAttemptId = await event.buy(path, { visitorId, positionId: event.positions[0]?.id, credits });
+  demand(await event.page(path, { paymentAttemptId }), 200);
+  return paymentAttemptId;
+}
+
+const balanceOf = async (event: PaidEvent, visitorId: string) =>
+  demand(await event.page(`quadratic-credits?positionId=${event.positions[0]?.id}&visitorId=${visitorId}`), 200);
+const wonIn = async (event: PaidEvent): Promise<number> =>
+  (await event.show('/results')).positions[0].candidates[0].votesWon;
+
+/** A part of a payment goes back at the provider. */
+async function givePartBack(event: PaidEvent, attempt: string, part: number): Promise<void> {
+  await quiet();
+  await sandbox.reverse(referenceOf(event, attempt), 'refund', part);
+  await event.until(attempt, ({ attention }) => attention);
+}
+
+describe.each(PROVIDERS)('through %s', (provider) => {
+  test('a ballot that holds credits ends with its deleted event: paid, it goes back, and unpaid, it is over', async () => {
+    const event = await quadraticShop(provider, 9);
+    const paid = await event.payKnown({ visitorId: visitor(), votes: votes(event, 3) });
+    const unpaid = await event.begin({ visitorId: visitor(), votes: votes(event, 3) });
+    expect((await event.account.delete(`/voting-events/${event.id}?force=true`)).status).toBe(204);
+    await eventually(async () =>
+      (await query('SELECT 1 FROM voting_events WHERE id = $1', event.id)).length === 0 ? true : undefined,
+    );
+    await look(paid);
+    await query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', unpaid.attempt);
+    if (provider === 'provider_a') sandbox.advance(HOUR_MS);
+    await look(unpaid.attempt);
+    if (provider === 'provider_a') sandbox.advance(-HOUR_MS);
+    await eventually(async () => ((await refundsOf(paid))[0] === 'refunded' ? true : undefined));
+    const rows = await query(
+      'SELECT status, held_credits FROM payment_attempts WHERE voting_event_id = $1 ORDER BY id',
+      event.id,
+    );
+    expect(rows).toEqual(Array(2).fill({ status: 'cancelled', held_credits: null }));
+  });
+
+  test('a part that went back and was settled leaves what was paid for to be given', async () => {
+    const event = await poll(provider);
+    const attempt = await event.payKnown();
+    await givePartBack(event, attempt, 100);
+    expect(demand(await byHand(event, attempt, 'settle'), 200).status).toBe('succeeded');
+    expect((await event.cast(attempt)).status).toBe(201);
+  });
+
+  test.each(['by the organizer', 'at the provider'])(
+    'credits whose money goes back %s are in no ballot that is cast later',
+    async (way) => {
+      const event = await quadraticShop(provider, 1);
+      const visitorId = visitor();
+      const bought = await buyCredits(event, visitorId, 8);
+      const vote = await event.payKnown({ visitorId, votes: votes(event, 3) });
+      if (way === 'by the organizer') {
+        demand(await byHand(event, bought, 'refund'), 202);
+        await event.refunded(bought);
+      } else {
+        await sandbox.reverse(referenceOf(event, bought), 'refund');
+        await event.reversed(bought);
+      }
+      const cast = await event.cast(vote);
+      expect([cast.status, cast.body.error?.details?.cause ?? cast.body.error?.details?.reason]).toEqual([
+        409,
+        expect.stringMatching(/insufficient_credits|payment_cancelled/),
+      ]);
+      expect([await wonIn(event), (await balanceOf(event, visitorId)).purchasedCredits]).toEqual([0, 0]);
+      expect(await event.refunded(vote)).toMatchObject({ status: 'cancelled' });
+    },
+  );
+
+  test('what was paid for a ballot that falls with its credits goes back, too', async () => {
+    const event = await quadraticShop(provider, 1);
+    const visitorId = visitor();
+    const bought = await buyCredits(event, visitorId, 8);
+    const vote = await event.vote({ visitorId, votes: votes(event, 3) });
+    demand(await byHand(event, bought, 'refund'), 202);
+    expect((await event.refunded(vote)).refund?.status).toBe('refunded');
+    expect((await event.show('/results')).stats.ballots).toBe(0);
+  });
+
+  test('credits are taken once where their refund fails and is made again', async () => {
+    const event = await quadraticShop(provider, 1);
+    const visitorId = visitor();
+    const one = await buyCredits(event, visitorId, 4);
+    await buyCredits(event, visitorId, 5);
+    demand(await byHand(event, one, 'refund'), 202);
+    await event.refunded(one);
+    await quiet();
+    await sandbox.moveRefund(referenceOf(event, one), 'failed');
+    await event.until(one, ({ refund }) => refund?.status === 'failed');
+    await quiet();
+    await sandbox.reverse(referenceOf(event, one), 'refund');
+    await event.refunded(one);
+    expect((await balanceOf(event, visitorId)).purchasedCredits).toBe(5);
+  });
+
+  test('a refund that is refused after a case was settled is a case of its own', async () => {
+    const event = await poll(provider);
+    const attempt = await event.vote();
+    await givePartBack(event, attempt, 100);
+    demand(await byHand(event, attempt, 'settle'), 200);
+    sandbox.faults.refuseRefunds = true;
+    demand(await byHand(event, attempt, 'refund'), 202);
+    await eventually(async () => ((await refundsOf(attempt))[0] === 'refused' ? true : undefined));
+    await query(
+      'UPDATE payment_refunds SET created_at = created_at - $2::bigint WHERE attempt_id = $1',
+      attempt,
+      80 * HOUR_MS,
+    );
+    await sweepRefunds(service.deps);
+    await raiseAged(paymentDeps(service.deps));
+    const owed = (await listOwed(service.deps.db, event.businessId)).map(({ attemptId }) => attemptId);
+    expect([await needsAttention(event), owed]).toEqual([[attempt], [attempt]]);
+    demand(await byHand(event, attempt, 'settle'), 200);
+  });
+
+  test('a first call that the provider did not answer holds no credits', async () => {
+    const event = await quadraticShop(provider, 9);
+    const body = { visitorId: visitor(), votes: votes(event, 3), email: 'p@mail.example', returnUrl: RETURN_URL };
+    Object.assign(sandbox.faults, { refuseStatus: 500, refuseTimes: 1_000_000 });
+    expect((await event.page('ballot/cast', body)).status).toBe(500);
+    Object.assign(sandbox.faults, { refuseStatus: 0, refuseTimes: 0 });
+    expect((await event.page('ballot/cast', body)).status).toBe(402);
+  });
+
+  test('money that comes after its page is said to be paid, and to be back', async () => {
+    const event = await poll(provider);
+    const { attempt, url } = await event.begin();
+    await query('UPDATE payment_attempts SET expires_at = 1 WHERE id = $1', attempt);
+    if (provider === 'provider_a') sandbox.advance(HOUR_MS);
+    await look(attempt);
+    if (provider === 'provider_a') sandbox.advance(-HOUR_MS);
+    sandbox.faults.payAfterExpiry = true;
+    await decide(url, 'pay');
+    const back = await event.refunded(attempt);
+    expect([back.status, back.paidMinor, back.refund?.status]).toEqual([
+      'cancelled',
+      PRICE[provider].amountMinor,
+      'refunded',
+    ]);
+  });
+
+  test('a delayed payment that has not come after 30 days is over', async () => {
+    const event = await poll(provider);
+    sandbox.faults.delayed = true;
+    const { attempt, url } = await event.begin();
+    await decide(url, 'pay');
+    sandbox.faults.delayed = false;
+    await look(attempt);
+    const aged = 'UPDATE payment_attempts SET created_at = created_at - $2::bigint, expires_at = 1 WHERE id = $1';
+    await query(aged, attempt, 40 * DAY_MS);
+    await look(attempt);
+    expect((await event.payment(attempt)).status).toBe('cancelled');
+  });
+
+  test('nobody has to look at what was stuck and is given, nor at parts that came to the whole', async () => {
+    const event = await poll(provider);
+    const stuck = await event.payKnown();
+    const aged = 'UPDATE payment_attempts SET succeeded_at = succeeded_at - $2::bigint, check_at = NULL WHERE id = $1';
+    await query(aged, stuck, 73 * HOUR_MS);
+    await raiseAged(paymentDeps(service.deps));
+    expect((await event.payment(stuck)).attention).toBe(true);
+    await event.castCode(stuck);
+    const parts = await event.vote();
+    await givePartBack(event, parts, 100);
+    await sandbox.reverse(referenceOf(event, parts), 'refund', PRICE[provider].amountMinor - 100);
+    await event.reversed(parts);
+    expect(await needsAttention(event)).toEqual([]);
+  });
+});
+
+// The rest was held against the minimum of a price.
+test('what is left of a payment goes back however small the part that went before', async () => {
+  const event = await poll('provider_b');
+  const attempt = await event.payKnown();
+  await givePartBack(event, attempt, 2_000);
+  demand(await byHand(event, attempt, 'refund'), 202);
+  await eventually(async () => ((await refundsOf(attempt))[0] === 'refunded' ? true : undefined));
+});

@@ -1,0 +1,277 @@
+import type { Mutant } from './copy-project.ts';
+
+/** A test, by its file and a part of its name, and a build on which it is red. */
+type Slip = readonly [test: string, title: string, name: string, find: string, replace: string];
+
+/** What is promised to organizers, voters and programs, by the file that keeps the promise. */
+const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
+  'voting-events/update-event.ts': [
+    [
+      'api/paid-for.test.ts',
+      'drops the ballots that wait unpaid when it gets one',
+      'a price leaves the ballots that wait unpaid',
+      'if (changes.payToVote !== null) await dropUnpaidBallots(tx, before.id);',
+      '',
+    ],
+    [
+      'api/rehearsal.test.ts',
+      'goes in rounds',
+      'a closed round is no end of a rehearsal',
+      "wanted === 'rehearsal' && before.closedAt !== null",
+      "wanted === 'rehearsal' && before.closedAt === 0",
+    ],
+  ],
+  'accounts/take-mail.ts': [
+    [
+      'api/rehearsal.test.ts',
+      'has a budget of mails of its own',
+      'mails of a rehearsal are taken from those of the election',
+      'const rehearsal = event.rehearsalSince === null ? null : event.rehearsalNumber;',
+      'const rehearsal = null;',
+    ],
+  ],
+  'voting-events/publish-status.ts': [
+    [
+      'api/webhook-events.test.ts',
+      'voting_event.not_opened is told once',
+      'an event that does not open says nothing',
+      "await publish(tx, deps, about(marked), 'voting_event.not_opened', [viewEvent(marked, event.lockedAt)]);",
+      '',
+    ],
+  ],
+  'voting-events/opening.ts': [
+    [
+      'api/event-life.test.ts',
+      'names everything that is missing',
+      'a position without candidates may open',
+      "part('no_candidate',",
+      "part('no_position',",
+    ],
+  ],
+  'voting-events/life.ts': [
+    [
+      'api/notify.test.ts',
+      'mail nobody before the opening but by a word that says so',
+      'a draft mails keys',
+      "if (phase !== 'scheduled' || !beforeOpening) throw refuse(answer);",
+      '',
+    ],
+    [
+      'api/notify.test.ts',
+      'mail nobody before the opening but by a word that says so',
+      'an event that cannot open mails keys',
+      "if (event.missing.length > 0) throw refuse('not_ready', { missing: event.missing });",
+      '',
+    ],
+  ],
+  'voting-events/event-mail.ts': [
+    [
+      'api/notify.test.ts',
+      'wait where a voter has had the mails of an hour',
+      'an answer to a mail reaches no organizer',
+      'contactEmail === null ? mail : { ...mail, replyTo: contactEmail }',
+      'mail',
+    ],
+  ],
+  'voters/notification.ts': [
+    [
+      'api/notify.test.ts',
+      'leave voters and non-voters alike',
+      'reminders say how many were sent before the result is final',
+      'isSilent ? { sent: null, failed: null, skipped: null }',
+      'isSilent ? { sent, failed: null, skipped: null }',
+    ],
+    [
+      'api/notify.test.ts',
+      'to those who have not voted pass over who has',
+      'who had a mail a short time ago counts as mailed',
+      '{ sent, failed, skipped: skipped + voted }',
+      '{ sent: sent + skipped, failed, skipped: voted }',
+    ],
+  ],
+  'ballot-definition/create-candidate.ts': [
+    [
+      'api/event-life.test.ts',
+      'gives a referendum without candidates Yes, No and Abstain',
+      'a referendum gets no Abstain',
+      "['yes', 'no', 'abstain'] as const",
+      "['yes', 'no'] as const",
+    ],
+  ],
+  'commands/apply-event.ts': [
+    [
+      'api/organizer-commands.test.ts',
+      'ends with what is missing, by title',
+      'an applied file does not say what is missing',
+      '...missing.map(',
+      '...missing.slice(0, 0).map(',
+    ],
+    [
+      'api/organizer-commands.test.ts',
+      'sums many rows up unless all are asked for',
+      'many rows are printed one by one',
+      'options.verbose === true ? shown : briefly(shown)',
+      'shown',
+    ],
+  ],
+  'commands/read-roll.ts': [
+    [
+      'faults/import-voters.test.ts',
+      'refuses a file that it cannot read before it takes anything',
+      'a decimal comma is refused',
+      "delimiter === ';' && /^",
+      "delimiter === '' && /^",
+    ],
+    [
+      'faults/import-voters.test.ts',
+      'refuses a file that it cannot read before it takes anything',
+      'a column that is passed over refuses the file',
+      'ignoreColumns !== true &&',
+      '',
+    ],
+  ],
+  'platform/text.ts': [
+    ['api/roll.test.ts', 'is searched in one form', 'ß is another letter than ss', "'ß', 'ss'", "'ß', 'ß'"],
+    ['api/roll.test.ts', 'is searched in one form', 'a final sigma is another letter', "'ς', 'σ'", "'ς', 'ς'"],
+  ],
+  'voters/voter-routes.ts': [
+    [
+      'api/roll.test.ts',
+      'holds every voter as the list shows them',
+      'times in a file for people are numbers',
+      'new Date(view[column]).toISOString()',
+      'view[column]',
+    ],
+  ],
+  'results/repository.ts': [
+    [
+      'api/letters.test.ts',
+      'stands in the first leaf, grows with each run',
+      'who has a letter counts as unreachable',
+      "AND v.key_status = 'none' AND",
+      'AND',
+    ],
+  ],
+  'results/ask-count.ts': [
+    [
+      'api/results.test.ts',
+      'the electorate of a position',
+      'a position of one group is measured against the whole roll',
+      'electorateByGroup: inputs.electorate.byGroup,',
+      '',
+    ],
+  ],
+  'results/report/report-words.ts': [
+    [
+      'unit/results/report-languages.test.ts',
+      'has no word of the English table',
+      'every report is English',
+      'WORDS[language]',
+      "language === 'de' ? en : WORDS[language]",
+    ],
+  ],
+  'results/report/write-candidates.ts': [
+    [
+      'unit/results/report-pages.test.ts',
+      'name many candidates without a vote in one line',
+      'rows of zeros are not folded',
+      'zeros.length <= FEW',
+      'zeros.length >= 0',
+    ],
+  ],
+  'results/report/describe-rules.ts': [
+    [
+      'unit/results/report.test.ts',
+      'names ties and how they were decided',
+      'a tie says how many changed votes it would have taken',
+      'if (tie !== null) return',
+      'if (tie === undefined) return',
+    ],
+  ],
+  'voters/check-roll.ts': [
+    [
+      'api/results.test.ts',
+      'turnout of the groups is told',
+      'turnout of a group of four is shown',
+      'const SMALLEST_GROUP = 5;',
+      'const SMALLEST_GROUP = 4;',
+    ],
+  ],
+  'reference/describe-operation.ts': [
+    [
+      'api/document.test.ts',
+      'lists the reasons of each refusal as an enum',
+      'reasons are any text',
+      "{ type: 'string', enum: [...new Set(reasons)] }",
+      "{ type: 'string' }",
+    ],
+  ],
+  'platform/csv.ts': [
+    [
+      'unit/results/downloads.test.ts',
+      'is no formula behind what a spreadsheet may cut off',
+      'an invisible sign hides a formula',
+      "'[\\\\s\\\\p{Cf}\\\\p{Default_Ignorable_Code_Point}\"]*'",
+      "'[\\\\s\\\\p{Cf}\"]*'",
+    ],
+  ],
+  'webhooks/endpoint-routes.ts': [
+    [
+      'api/shared-events.test.ts',
+      'are listed and created by the owner alone',
+      'a viewer sees the endpoints of the owner',
+      "requireRole('owner', seen);",
+      '',
+    ],
+  ],
+  'voters/copy-event.ts': [
+    [
+      'api/copy.test.ts',
+      'with voters stays with the owner',
+      'an editor takes a copy of the roll along',
+      "withVoters && role !== 'owner'",
+      "withVoters && role === 'viewer'",
+    ],
+  ],
+  'voters/import-roll.ts': [
+    [
+      'api/roll.test.ts',
+      'answers 404 where the event was deleted while it was imported',
+      'an import into a deleted event says something else',
+      '    if ((await findEventById(tx, eventId)) === undefined) throw notFound();\n    // Nothing',
+      '    // Nothing',
+    ],
+    [
+      'api/roll.test.ts',
+      'takes none where one is bad and all are asked for',
+      'an import of all with a bad row is taken',
+      "rejected.length > 0 && mode === 'all'",
+      "rejected.length > 0 && mode !== 'all'",
+    ],
+  ],
+  'http/request-headers.ts': [
+    [
+      'unit/server/listen.test.ts',
+      'carries one list of headers on early refusals',
+      'an early refusal has no HSTS',
+      "...(secure ? { 'Strict-Transport-Security': 'max-age=31536000' } : {}),",
+      '',
+    ],
+  ],
+  'tally/margin.ts': [
+    [
+      'unit/tally/further-figures.test.ts',
+      'is none in a tie, one vote where a seat is vacant',
+      'the margin of a tie is not exact',
+      "NO_MARGIN: Margin = { votes: '0', exact: true, bound: null }",
+      "NO_MARGIN: Margin = { votes: '0', exact: false, bound: 'lower' }",
+    ],
+  ],
+};
+
+export const PROMISES: readonly Mutant[] = Object.entries(SLIPS).flatMap(([file, slips]) =>
+  slips.map(([test, title, name, find, replace]) => ({
+    ...{ name, file: `src/${file}`, find, replace },
+    test: { file: `test/${test}`, title },
+  })),
+);

@@ -1,0 +1,62 @@
+import { expect, test } from 'vitest';
+import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { differsFromLog } from '#src/ballot-log/frozen.ts';
+import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import { inTransaction } from '#src/database/client.ts';
+import { lockEvent, markFinal } from '#src/voting-events/repository.ts';
+import { sealDeps } from '#src/work.ts';
+import { createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
+import { moveEnd } from '#test/harness/move-end.ts';
+import { eventually, useService } from '#test/harness/test-service.ts';
+
+// What a process keeps of an event may be old where no ballot depends on it. It is never written back, and what is new is not called forged.
+
+const service = await useService({ worker: false });
+const account = await service.account();
+
+test('an election becomes final whose voter got another address after a process had read it', async () => {
+  const election = await createKeyedElection(service, account, [1, 1, 1, 1, 1, 1]);
+  await voteWith(service, election, [0, 1, 2, 3, 4]);
+  // Final in two seconds: until then the address may change, and the definition keeps its version.
+  await moveEnd(service.deps, election.id, 'closed_at = now_ms() - 15 * 60 * 1000 + 2000');
+  const path = `/voting-events/${election.id}`;
+  await account.show(`${path}/results`);
+  await account.change(`${path}/voters/${election.voters[5]?.id}`, { email: 'new@voters.example' });
+  const event = await eventually(async () => {
+    await sequenceLog(sealDeps(service.deps), election.id, 1);
+    const shown = await account.show(path);
+    return shown.finalAt !== null || shown.disputed ? shown : undefined;
+  });
+  expect(event).toMatchObject({ disputed: false, finalAt: expect.any(Number) });
+  expect(await account.show(`${path}/results`)).toMatchObject({ final: true, stats: { identityChanges: 1 } });
+});
+
+test('an old copy of an event is not written over a newer row', async () => {
+  const { id, voters } = await createKeyedElection(service, account, [1, 1]);
+  const { db, secrets } = service.deps;
+  const before = await inTransaction(db, (tx) => lockEvent(tx, id));
+  if (before === undefined) throw new Error('the event is there');
+  await account.change(`/voting-events/${id}/voters/${voters[1]?.id}`, { email: 'other@voters.example' });
+  await expect(inTransaction(db, (tx) => markFinal(tx, secrets, before, 1))).rejects.toThrow('an old copy of it');
+});
+
+test('a definition that is recorded in the log meanwhile is not taken for a forged one', async () => {
+  const election = await createKeyedElection(service, account, [1, 1, 1, 1, 1, 1]);
+  await voteWith(service, election, [0, 1, 2, 3, 4]);
+  await sequenceLog(sealDeps(service.deps), election.id, 1);
+  const { db, logKey } = service.deps;
+  const path = `/voting-events/${election.id}/positions/${election.positions[0]?.id}`;
+  const found = new Set<boolean>();
+  for (let round = 0; round < 40; round += 1) {
+    await account.change(path, { description: `Round ${round}` });
+    const definition = await loadBallotDefinition(db, election.id);
+    if (definition === undefined) throw new Error('the event is there');
+    let isLogged = false;
+    const recorded = sequenceLog(sealDeps(service.deps), election.id, 1).finally(() => {
+      isLogged = true;
+    });
+    while (!isLogged) found.add(await differsFromLog({ db, logKey }, definition));
+    await recorded;
+  }
+  expect(found).toEqual(new Set([false]));
+});
