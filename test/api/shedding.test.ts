@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test, vi } from 'vitest';
+import { IN_RECOVERY } from '#src/database/writer.ts';
 import { Load, MOST_PRESSURE, type Urgency } from '#src/http/load.ts';
 import { visitor, votesFor } from '#test/harness/elections.ts';
 import { type TestAnswer, useService } from '#test/harness/test-service.ts';
@@ -80,7 +81,7 @@ describe('past the capacity of the process', () => {
     const query = $client.query.bind($client) as (...given: unknown[]) => Promise<unknown>;
     let [underWay, most] = [0, 0];
     vi.spyOn($client, 'query').mockImplementation((async (...given: unknown[]) => {
-      if (given[0] !== 'SELECT 1') return query(...given);
+      if (given[0] !== IN_RECOVERY) return query(...given);
       underWay += 1;
       most = Math.max(most, underWay);
       await new Promise((resolve) => setTimeout(resolve, 20));
