@@ -1,13 +1,10 @@
 import { execFile } from 'node:child_process';
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '#src/database/migrate.ts';
-import { startEmbeddedDatabase } from '#src/embedded-postgres/embedded-database.ts';
-import { findHome } from './find-home.ts';
+import { startServer } from './database-server.ts';
 import { runStatements, TEMPLATE_DATABASE, withDatabase } from './test-database.ts';
 
 declare module 'vitest' {
@@ -18,29 +15,6 @@ declare module 'vitest' {
 }
 
 const BUILD = path.resolve(import.meta.dirname, '../../scripts/build-assets.ts');
-
-interface DatabaseServer {
-  readonly url: string;
-  stop(): Promise<void>;
-}
-
-async function startServer(): Promise<DatabaseServer> {
-  const dataDir = await mkdtemp(path.join(tmpdir(), 'voting-tests-'));
-  // As root, PostgreSQL runs as another user, who has to pass.
-  await chmod(dataDir, 0o711);
-  async function removeFolder(): Promise<void> {
-    const home = await findHome(dataDir);
-    if (home !== undefined) await rm(home, { recursive: true, force: true });
-    await rm(dataDir, { recursive: true, force: true });
-  }
-  try {
-    const server = await startEmbeddedDatabase({ dataDir, durable: false, log: () => undefined });
-    return { url: server.url, stop: () => server.stop().finally(removeFolder) };
-  } catch (fault) {
-    await removeFolder();
-    throw fault;
-  }
-}
 
 // A template cannot be dropped; one may be left from a run that was killed.
 async function dropTemplate(url: string): Promise<void> {

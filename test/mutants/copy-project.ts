@@ -24,18 +24,26 @@ export interface Mutant {
   readonly replace: string;
   /** Of a merchant: the habit that is red on it. */
   readonly habit?: string;
+  /** Where the text stands in its file, which may hold it more than once. */
+  readonly at?: number;
+  /** Of a rule in SQL: the files of tests that hold it, in the order in which they are run. */
+  readonly tests?: readonly (readonly string[])[];
   /** Of a promise: the test that is red on it, by its file and a part of its name. */
   readonly test?: { readonly file: string; readonly title: string };
 }
 
 /** Writes the wrong rule into the copy. @throws Error where its text does not stand once in its file: the list is older than the rule */
-export function apply(folder: string, { name, file, find, replace }: Mutant): () => void {
+export function apply(folder: string, mutant: Mutant): () => void {
+  const { name, file, find } = mutant;
   const target = path.join(folder, file);
   const right = readFileSync(target, 'utf8');
-  if (right.split(find).length !== 2) throw new Error(`"${name}": its text does not stand once in ${file}`);
-  writeFileSync(
-    target,
-    right.replace(find, () => replace),
-  );
+  if (mutant.at === undefined && right.split(find).length !== 2)
+    throw new Error(`"${name}": its text does not stand once in ${file}`);
+  writeFileSync(target, changed(right, mutant));
   return () => writeFileSync(target, right);
+}
+
+/** The text of a file with the wrong rule in it. */
+export function changed(text: string, { find, replace, at = text.indexOf(find) }: Mutant): string {
+  return `${text.slice(0, at)}${replace}${text.slice(at + find.length)}`;
 }

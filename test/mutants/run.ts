@@ -1,17 +1,26 @@
 import { spawnSync } from 'node:child_process';
+import { randomInt } from 'node:crypto';
 import { readdirSync, rmSync } from 'node:fs';
 import path from 'node:path';
+import { parseArgs } from 'node:util';
+import { migrate } from '#src/database/migrate.ts';
+import { startServer } from '#test/harness/database-server.ts';
 import { apply, copyProject, type Mutant } from './copy-project.ts';
 import { MONEY } from './money.ts';
 import { PROMISES } from './promises.ts';
+import { sqlMutants } from './sql.ts';
 import { MUTANTS } from './tally.ts';
 
 /**
  * Applies each mutant to a copy of the program and shows which check kills it:
- *   npm run mutants -- tally|money|promises [part of a name]
- * Ends with 1 where one lives.
+ *   npm run mutants -- tally|money|promises|sql [part of a name] [--sample NUMBER] [--seed NUMBER]
+ * Rules in SQL are some 800, made by machine: a sample of them is drawn by the seed. Ends with 1 where one lives.
  */
-const [suite = '', part = ''] = process.argv.slice(2);
+const { values: options, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { sample: { type: 'string', default: '40' }, seed: { type: 'string', default: String(randomInt(1e6)) } },
+});
+const [suite = '', part = ''] = positionals;
 const LIMIT_MS = 600_000;
 /** Ballot positions of the second count for each mutant. */
 const POSITIONS = '60000';
@@ -60,16 +69,50 @@ const KEPT: Checks = {
   },
 };
 
-const SUITES: Readonly<Record<string, { readonly mutants: readonly Mutant[]; readonly checks: Checks }>> = {
-  tally: { mutants: MUTANTS, checks: TALLY },
-  money: { mutants: MONEY, checks: ACCOUNTANT },
-  promises: { mutants: PROMISES, checks: KEPT },
+interface Suite {
+  readonly mutants: readonly Mutant[];
+  readonly checks: Checks;
+}
+
+/** The tests of a file's rules, on one server for all; all tests that will be asked, before the first mutant. */
+async function sqlSuite(): Promise<Suite & AsyncDisposable> {
+  const server = await startServer();
+  await migrate(server.url);
+  const mutants = await sqlMutants(server.url, part, Number(options.sample), Number(options.seed));
+  process.stdout.write(`seed ${options.seed}\n`);
+  const run = (folder: string, files: Iterable<string>): boolean =>
+    passes(folder, [...vitest(...new Set(files)), '--bail', '1'], { TEST_DATABASE_URL: server.url });
+  const checks: Checks = {
+    'its tests': (folder, mutant) =>
+      mutant === undefined
+        ? run(
+            folder,
+            mutants.flatMap(({ tests = [] }) => tests.flat()),
+          )
+        : (mutant.tests ?? []).every((files) => run(folder, files)),
+  };
+  return { mutants, checks, [Symbol.asyncDispose]: () => server.stop() };
+}
+
+const SUITES: Readonly<Record<string, () => (Suite & Partial<AsyncDisposable>) | Promise<Suite & AsyncDisposable>>> = {
+  tally: () => ({ mutants: MUTANTS, checks: TALLY }),
+  money: () => ({ mutants: MONEY, checks: ACCOUNTANT }),
+  promises: () => ({ mutants: PROMISES, checks: KEPT }),
+  sql: sqlSuite,
 };
 
-function main(): void {
-  const chosen = SUITES[suite];
-  if (chosen === undefined) throw new Error(`which mutants: ${Object.keys(SUITES).join(' or ')}?`);
-  const { mutants, checks } = chosen;
+async function main(): Promise<void> {
+  const begin = SUITES[suite];
+  if (begin === undefined) throw new Error(`which mutants: ${Object.keys(SUITES).join(' or ')}?`);
+  const chosen = await begin();
+  try {
+    tryAll(chosen);
+  } finally {
+    await chosen[Symbol.asyncDispose]?.();
+  }
+}
+
+function tryAll({ mutants, checks }: Suite): void {
   const wanted = mutants.filter(({ name }) => name.includes(part));
   const killerOf = (folder: string, mutant?: Mutant): string | undefined =>
     Object.keys(checks).find((name) => checks[name]?.(folder, mutant) === false);
@@ -92,4 +135,4 @@ function main(): void {
   if (alive.length > 0) process.exitCode = 1;
 }
 
-main();
+await main();
