@@ -50,19 +50,19 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1837,
+  platform: 1858,
   'payment-providers': 2105,
   database: 2276,
   'embedded-postgres': 1040,
-  http: 4250,
-  server: 917,
+  http: 4255,
+  server: 920,
   reference: 2996,
-  jobs: 629,
+  jobs: 525,
   mail: 631,
   accounts: 998,
   webhooks: 2578,
   'voting-events': 5211,
-  'ballot-definition': 4153,
+  'ballot-definition': 4131,
   voters: 5867,
   payments: 4522,
   credits: 762,
@@ -73,11 +73,11 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   results: 7118,
   letters: 1048,
   console: 1237,
-  demo: 487,
+  demo: 486,
   commands: 4656,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_661;
+const LINES_OF_ALL = 69_689;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

@@ -135,7 +135,7 @@ async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   // What voters send is never written to a disk, which would keep who voted what.
   if (announced <= FREE_BYTES || scope !== 'write') {
     const bytes = await life.rest(readRequestBody(incoming, bounds.bytes));
-    return bytes.length === 0 && bodyFor === undefined ? undefined : parseShort(life, bytes, bounds);
+    return bytes.length === 0 && bodyFor === undefined ? undefined : parseShort(life, accountId, bytes, bounds);
   }
   const stored = await life.rest(storeRequestBody(c, bounds.bytes));
   if (stored.length === 0 && bodyFor === undefined) return undefined;
@@ -143,16 +143,21 @@ async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   if (schema === undefined || stored.length <= FREE_BYTES) {
     const bytes = Buffer.alloc(stored.length);
     await stored.handle.read(bytes, 0, stored.length, 0);
-    return parseShort(life, bytes, bounds);
+    return parseShort(life, accountId, bytes, bounds);
   }
   await life.rest(life.take(leases.longChanges, accountId));
   return readLargeBody(threads, accountId, stored, { ...bounds, schema });
 }
 
 /** Reads a body on the event loop, which a long one may hold for some 60 ms. */
-async function parseShort(life: RequestLife, bytes: Uint8Array, bounds: BodyBounds): Promise<JsonBody> {
+async function parseShort(
+  life: RequestLife,
+  accountId: string,
+  bytes: Uint8Array,
+  bounds: BodyBounds,
+): Promise<JsonBody> {
   const parse = (): JsonBody => parseJsonBody(bytes, bounds);
-  const json = bytes.length <= FREE_BYTES ? parse() : await life.rest(turns.take(parse));
+  const json = bytes.length <= FREE_BYTES ? parse() : await life.rest(turns.take(accountId, parse));
   return bounds.schema === undefined ? json : { ...json, ...digestOf(json) };
 }
 

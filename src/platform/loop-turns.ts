@@ -1,25 +1,46 @@
 import { setTimeout as delay, setImmediate } from 'node:timers/promises';
 import { monotonicMs } from './clock.ts';
+import { Turns } from './turns.ts';
 
 /**
- * Turns for what may hold the event loop, one after the other. After each, the loop has as long for everything else, new connections
- * among it: Node takes one of them each time round.
+ * Turns for what may hold the event loop, one after the other: the next is that of whose last turn is longest ago, so that one who
+ * asks for thousands holds up no other. After each, the loop has as long for everything else, new connections among it: Node takes
+ * one of them each time round.
  */
 export class LoopTurns {
-  #last: Promise<unknown> = Promise.resolve();
+  readonly #turns = new Turns();
+  /** In the order in which they came, by who asked. */
+  readonly #waiting = new Map<string, (() => void)[]>();
+  #isRunning = false;
 
-  take<Value>(work: () => Value): Promise<Value> {
-    let ms = 0;
-    const done = this.#last.then(() => {
-      const begin = monotonicMs();
-      try {
-        return work();
-      } finally {
-        ms = monotonicMs() - begin;
-      }
-    });
-    const rest = (): Promise<unknown> => (ms < 1 ? setImmediate() : delay(ms));
-    this.#last = done.then(rest, rest);
-    return done;
+  /** @param name who asks: an account, or an address */
+  take<Value>(name: string, work: () => Value): Promise<Value> {
+    const { promise, resolve } = Promise.withResolvers<Value>();
+    const waiting = this.#waiting.get(name) ?? [];
+    this.#waiting.set(name, waiting);
+    waiting.push(() => resolve(Promise.try(work)));
+    if (!this.#isRunning) {
+      this.#isRunning = true;
+      queueMicrotask(() => void this.#run());
+    }
+    return promise;
+  }
+
+  async #run(): Promise<void> {
+    for (let name = this.#next(); name !== undefined; name = this.#next()) {
+      const waiting = this.#waiting.get(name) ?? [];
+      const begin = waiting.shift();
+      if (waiting.length === 0) this.#waiting.delete(name);
+      this.#turns.took(name);
+      const from = monotonicMs();
+      begin?.();
+      const ms = monotonicMs() - from;
+      await (ms < 1 ? setImmediate() : delay(ms));
+    }
+    this.#isRunning = false;
+  }
+
+  #next(): string | undefined {
+    return this.#turns.next(this.#waiting.keys());
   }
 }

@@ -2,13 +2,14 @@ import type { ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { LoopTurns } from '#src/platform/loop-turns.ts';
+import { countedAddress } from '#src/platform/network-address.ts';
 
 /** What is parsed before a look at what came of it: some dozens of requests, or some hundred chunks of a body. */
 const PIECE_BYTES = 2_048;
 /** Longer than parsing what one read brings of anything but a flood. */
 const PARSING_MS = 1;
 
-/** Those of all connections: however many flood, others wait for one of them. */
+/** Those of all connections: however many of one address flood, others wait for one of them. */
 const turns = new LoopTurns();
 
 /**
@@ -18,6 +19,7 @@ const turns = new LoopTurns();
  */
 export class Connection {
   readonly #socket: Socket;
+  readonly #peer: string;
   readonly #parse: (bytes: Buffer) => void;
   /** The requests that wait for the answers before them. */
   readonly #ahead: (() => void)[] = [];
@@ -28,6 +30,7 @@ export class Connection {
   /** @param socket as Node's server has just taken it */
   constructor(socket: Socket) {
     this.#socket = socket;
+    this.#peer = countedAddress(socket.remoteAddress ?? '') ?? '';
     const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
     this.#parse = parse ?? (() => undefined);
     socket.removeAllListeners('data');
@@ -53,14 +56,14 @@ export class Connection {
   #answered(): void {
     const next = this.#socket.writable ? this.#ahead.shift() : undefined;
     this.#isAnswering = next !== undefined;
-    if (next !== undefined) void turns.take(() => this.#socket.writable && next());
+    if (next !== undefined) void turns.take(this.#peer, () => this.#socket.writable && next());
     // The body of the last one may still be on its way.
     if (this.#ahead.length === 0) this.#goOn();
   }
 
   #goOn(): void {
     if (!this.#isHeld) return;
-    void turns.take(() => {
+    void turns.take(this.#peer, () => {
       if (this.#ahead.length > 0) return;
       this.#isHeld = false;
       // While a peer takes none of its answers, Node parses no further either, and goes on by itself.
@@ -72,7 +75,7 @@ export class Connection {
     if (this.#isOver) {
       // What a refused peer still sends is read for a moment, in turns too.
       this.#socket.pause();
-      void turns.take(() => this.#socket.resume());
+      void turns.take(this.#peer, () => this.#socket.resume());
       return;
     }
     // Reading a body resumes its connection whenever there is room: not before its turn.
