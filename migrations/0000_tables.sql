@@ -577,9 +577,6 @@ CREATE TABLE "voting_events" (
 	"logo_url" text,
 	"paper_version" bigint DEFAULT 1 NOT NULL,
 	"announced_status" text,
-	"voter_count" integer DEFAULT 0 NOT NULL,
-	"registration_count" integer DEFAULT 0 NOT NULL,
-	"rejected_registration_count" integer DEFAULT 0 NOT NULL,
 	"last_position_number" integer DEFAULT 0 NOT NULL,
 	"last_candidate_number" integer DEFAULT 0 NOT NULL,
 	"identity_changes" integer DEFAULT 0 NOT NULL,
@@ -806,7 +803,7 @@ CREATE TABLE ballot_announcements (
   announced_at bigint NOT NULL
 );
 
--- voters: what changes of the roll added to its figures or took from them, by group and status; their sums are the statistics and the
+-- voters: what changes of the roll added to its figures or took from them, by group, status and source; their sums are the statistics and the
 -- electorate. Rows are only added, so that changes never wait for each other. The database writes them itself, and puts many together
 -- into one now and then.
 CREATE TABLE roll_figures (
@@ -814,8 +811,9 @@ CREATE TABLE roll_figures (
   id bigint GENERATED ALWAYS AS IDENTITY,
   -- Empty for voters without a group.
   group_id text NOT NULL,
-  -- Empty where the row counts who voted.
+  -- Both are empty where the row counts who voted.
   status text NOT NULL,
+  source text NOT NULL,
   heads bigint NOT NULL,
   weight_micro numeric NOT NULL,
   voted bigint NOT NULL,

@@ -57,7 +57,8 @@ CREATE OR REPLACE TRIGGER voters_count_added AFTER INSERT ON voters REFERENCING 
   FOR EACH STATEMENT EXECUTE FUNCTION count_roll_of_statement();
 CREATE OR REPLACE TRIGGER voters_count_changed AFTER UPDATE ON voters
   FOR EACH ROW
-  WHEN ((OLD.status, OLD.weight_micro, OLD.group_id, OLD.deleted_at) IS DISTINCT FROM (NEW.status, NEW.weight_micro, NEW.group_id, NEW.deleted_at))
+  WHEN ((OLD.status, OLD.source, OLD.weight_micro, OLD.group_id, OLD.deleted_at) IS DISTINCT FROM
+    (NEW.status, NEW.source, NEW.weight_micro, NEW.group_id, NEW.deleted_at))
   EXECUTE FUNCTION count_changed_voter();
 CREATE OR REPLACE TRIGGER voters_count_removed AFTER DELETE ON voters REFERENCING OLD TABLE AS roll
   FOR EACH STATEMENT EXECUTE FUNCTION count_roll_of_statement();

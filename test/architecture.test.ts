@@ -61,13 +61,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 631,
   accounts: 998,
   webhooks: 2578,
-  'voting-events': 5211,
+  'voting-events': 5190,
   'ballot-definition': 4131,
-  voters: 5867,
+  voters: 5818,
   payments: 4522,
   credits: 762,
   ballots: 3345,
-  'ballot-log': 5133,
+  'ballot-log': 5135,
   'service-log': 724,
   tally: 2902,
   results: 7118,
@@ -77,7 +77,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4656,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_689;
+const LINES_OF_ALL = 69_621;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

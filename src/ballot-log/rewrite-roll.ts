@@ -16,11 +16,13 @@ import { ballotLogs } from './tables.ts';
 /** Rolls of open elections that changed since they were mixed last, of at most so many voters. */
 async function listRollsToMix(executor: Executor, maxVoters: number): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
-    SELECT e.id FROM voting_events e JOIN ballot_logs l ON l.voting_event_id = e.id
-    WHERE e.deleted_at IS NULL AND e.type = 'election' AND e.voter_count <= ${maxVoters} AND NOT (${FINAL}) AND EXISTS (
-      SELECT 1 FROM log_checkpoints c WHERE c.voting_event_id = l.voting_event_id AND c.size = l.size
-        AND (c.created_at >= coalesce(l.roll_mixed_at, 0) OR l.roll_mixed_at > now_ms()))
-    ORDER BY e.id`);
+    WITH grown AS MATERIALIZED (
+      SELECT e.id FROM voting_events e JOIN ballot_logs l ON l.voting_event_id = e.id
+      WHERE e.deleted_at IS NULL AND e.type = 'election' AND NOT (${FINAL}) AND EXISTS (
+        SELECT 1 FROM log_checkpoints c WHERE c.voting_event_id = l.voting_event_id AND c.size = l.size
+          AND (c.created_at >= coalesce(l.roll_mixed_at, 0) OR l.roll_mixed_at > now_ms()))
+    )
+    SELECT g.id FROM grown g CROSS JOIN LATERAL voter_places(g.id) AS p WHERE p.total <= ${maxVoters} ORDER BY g.id`);
   return rows.map(({ id }) => id);
 }
 

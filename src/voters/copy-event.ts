@@ -286,7 +286,7 @@ async function insertCopies(
   const author = { event, ownerPlan, caller: { keyId } };
   const created = rows.filter(({ id }) => inserted.has(id));
   await recordVoters(tx, deps, author, created);
-  await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer', created.length);
+  await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer');
 }
 
 /** From here on the copy opens like every other event. */

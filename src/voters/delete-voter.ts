@@ -17,7 +17,6 @@ import { findVoter, hasBallot, removeDeletedVoters, updateVoters } from './repos
 import { noteChanges } from './roll-sum.ts';
 import type { VoterDeps } from './take-rows.ts';
 import type { Voter } from './voter.ts';
-import { giveVotersBack, placeOf } from './voter-places.ts';
 
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
@@ -72,7 +71,7 @@ export async function deleteVoters(
   return rows.length;
 }
 
-/** Frees the places of deleted voters and sends the webhook. Call with the event locked. */
+/** Marks voters as deleted, which frees their places, and sends the webhook. Call with the event locked. */
 async function takeOffRoll(
   tx: Transaction,
   deps: VoterDeps,
@@ -88,7 +87,6 @@ async function takeOffRoll(
     const changes = rows.map((before) => ({ before }));
     await noteChanges(tx, deps.secrets, event, changes);
     await updateVoters(tx, event.id, ids, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
-    for (const [place, of] of Map.groupBy(rows, placeOf)) await giveVotersBack(tx, event.id, place, of.length);
     await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
     // An erased person stays in every figure of the final result, so that nothing of the roll has changed.
     if (statusAt(event, event.lockedAt) === 'open')

@@ -8,7 +8,6 @@ import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publishDeleted, REMOVE_DELETED_VOTERS } from './delete-voter.ts';
 import { listEventsWithExpired, type Taken, takeExpired, takeRefused } from './registration-repository.ts';
-import { giveVotersBack } from './voter-places.ts';
 
 export type ExpiryDeps = Pick<Deps, 'db' | 'ids' | 'clock' | 'secrets' | 'log'>;
 
@@ -22,7 +21,6 @@ async function recordExpiry(
 ): Promise<void> {
   for (const id of forged) await reportForged(deps, event.id, id);
   if (ids.length === 0) return;
-  await giveVotersBack(tx, event.id, 'registration', ids.length);
   await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
   await publishDeleted(tx, deps, event, ids);
   await recordChange(tx, deps, {

@@ -164,7 +164,7 @@ export async function countAudience(
     SELECT count(*) FILTER (WHERE ${inAudience(audience)})::int AS total,
       count(*) FILTER (WHERE ${inAudience(audience)} AND NOT ${isPausing(kind)})::int AS due,
       count(*) > ${COUNTED_EXACTLY} AS is_large,
-      (SELECT e.voter_count FROM voting_events e WHERE e.id = ${eventId}) AS roll
+      (SELECT p.total::int FROM voter_places(${eventId}) AS p) AS roll
     FROM roll v`);
   const [row] = rows;
   if (row === undefined) throw new Error('a count returned no row');

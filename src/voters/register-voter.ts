@@ -110,7 +110,7 @@ export async function registerVoter(
     await recordChange(tx, deps, changeBy({ event, caller }, 'voter.registered', voter.id, { after }));
     await enqueue(tx, MAIL_REGISTRATION, { eventId: event.id, voterId: voter.id });
     await store(tx, voter);
-    await takeRoomForVoters(tx, deps, event, ownerPlan, 'registration', 1);
+    await takeRoomForVoters(tx, deps, event, ownerPlan, 'registration');
     return voter;
   });
 }

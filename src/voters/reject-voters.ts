@@ -13,7 +13,6 @@ import { noteChanges } from './roll-sum.ts';
 import type { VoterDeps } from './take-rows.ts';
 import { type Voter, viewVoter } from './voter.ts';
 import { endKeys } from './voter-key-repository.ts';
-import { keepRejected, placeOf } from './voter-places.ts';
 import { isChangeable, nextGeneration, renewedTag } from './voter-tag.ts';
 
 /** @throws ApiError 422 naming each ID that is not a voter of the event */
@@ -55,8 +54,6 @@ export async function rejectVoters(
     changes.map(({ after }) => after),
   );
   await noteChanges(tx, deps.secrets, event, changes);
-  const registrations = rows.filter((row) => placeOf(row) === 'registration').length;
-  if (registrations > 0) await keepRejected(tx, event.id, registrations);
   const status = statusAt(event, event.lockedAt);
   if (status === 'open' || status === 'closed') await countRollChanges(tx, deps.secrets, event, { roll: rows.length });
   const about = { accountId: event.accountId, votingEventId: event.id };

@@ -1,27 +1,27 @@
--- A row for each group and status of a statement, however many voters it adds or removes. Participants of polls have voted.
+-- A row for each group, status and source of a statement, however many voters it adds or removes. Participants of polls have voted.
 CREATE OR REPLACE FUNCTION count_roll_of_statement() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
 BEGIN
   -- When an event is deleted its voters go with it.
-  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
-  SELECT r.voting_event_id, coalesce(r.group_id, ''), r.status, sign * count(*), sign * sum(r.weight_micro),
+  INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
+  SELECT r.voting_event_id, coalesce(r.group_id, ''), r.status, r.source, sign * count(*), sign * sum(r.weight_micro),
     sign * count(*) FILTER (WHERE r.source = 'poll'), sign * coalesce(sum(r.weight_micro) FILTER (WHERE r.source = 'poll'), 0)
   FROM roll r JOIN voting_events e ON e.id = r.voting_event_id AND e.deleted_at IS NULL
-  WHERE r.deleted_at IS NULL GROUP BY 1, 2, 3;
+  WHERE r.deleted_at IS NULL GROUP BY 1, 2, 3, 4;
   RETURN NULL;
 END $$;
 
 -- Row by row, so that changes which leave every figure as it is cost nothing.
 CREATE OR REPLACE FUNCTION count_changed_voter() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
-  SELECT c.event, c.group_id, c.status, c.sign, c.sign * c.weight, CASE WHEN c.poll THEN c.sign ELSE 0 END,
-    CASE WHEN c.poll THEN c.sign * c.weight ELSE 0 END
+  INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
+  SELECT c.event, c.group_id, c.status, c.source, c.sign, c.sign * c.weight, CASE c.source WHEN 'poll' THEN c.sign ELSE 0 END,
+    CASE c.source WHEN 'poll' THEN c.sign * c.weight ELSE 0 END
   FROM (VALUES
-    (OLD.voting_event_id, coalesce(OLD.group_id, ''), OLD.status, -1, OLD.weight_micro, OLD.source = 'poll', OLD.deleted_at),
-    (NEW.voting_event_id, coalesce(NEW.group_id, ''), NEW.status, 1, NEW.weight_micro, NEW.source = 'poll', NEW.deleted_at)
-  ) AS c (event, group_id, status, sign, weight, poll, deleted_at)
+    (OLD.voting_event_id, coalesce(OLD.group_id, ''), OLD.status, -1, OLD.weight_micro, OLD.source, OLD.deleted_at),
+    (NEW.voting_event_id, coalesce(NEW.group_id, ''), NEW.status, 1, NEW.weight_micro, NEW.source, NEW.deleted_at)
+  ) AS c (event, group_id, status, sign, weight, source, deleted_at)
   WHERE c.deleted_at IS NULL;
   RETURN NULL;
 END $$;
@@ -29,9 +29,9 @@ END $$;
 -- Puts the changes of an event together. A second call at the same time finds those rows gone and leaves them alone.
 CREATE OR REPLACE FUNCTION fold_roll_figures(p_event text) RETURNS void LANGUAGE sql AS $$
   WITH gone AS (DELETE FROM roll_figures f WHERE f.voting_event_id = p_event RETURNING f.*)
-  INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
-  SELECT voting_event_id, group_id, status, sum(heads), sum(weight_micro), sum(voted), sum(voted_weight_micro)
-  FROM gone GROUP BY 1, 2, 3
+  INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
+  SELECT voting_event_id, group_id, status, source, sum(heads), sum(weight_micro), sum(voted), sum(voted_weight_micro)
+  FROM gone GROUP BY 1, 2, 3, 4
   HAVING sum(heads) <> 0 OR sum(weight_micro) <> 0 OR sum(voted) <> 0 OR sum(voted_weight_micro) <> 0;
 $$;
 
@@ -39,6 +39,38 @@ $$;
 CREATE OR REPLACE FUNCTION electorate(p_event text, OUT heads bigint, OUT weight_micro numeric, OUT changes bigint) LANGUAGE sql STABLE AS $$
   SELECT coalesce(sum(f.heads - f.voted) FILTER (WHERE f.status = 'approved'), 0)::bigint,
     coalesce(sum(f.weight_micro - f.voted_weight_micro) FILTER (WHERE f.status = 'approved'), 0),
-    count(*) - count(DISTINCT (f.group_id, f.status))
+    count(*) - count(DISTINCT (f.group_id, f.status, f.source))
   FROM roll_figures f WHERE f.voting_event_id = p_event;
 $$;
+
+-- Voters of an event by the place of the plan that they hold: the organizer's own, whatever their status is, and registrations that
+-- were not rejected. `total` holds rejected ones too, and no participants of polls; `parts` is how many rows of the ledger say so.
+CREATE OR REPLACE FUNCTION voter_places(p_event text, OUT organizer bigint, OUT registration bigint, OUT total bigint, OUT parts bigint)
+LANGUAGE sql STABLE AS $$
+  SELECT coalesce(sum(f.heads) FILTER (WHERE f.source = 'organizer'), 0)::bigint,
+    coalesce(sum(f.heads) FILTER (WHERE f.source = 'registration' AND f.status <> 'rejected'), 0)::bigint,
+    coalesce(sum(f.heads) FILTER (WHERE f.source <> 'poll'), 0)::bigint, count(*)
+  FROM roll_figures f WHERE f.voting_event_id = p_event;
+$$;
+
+-- Whether the plan has room for the voters that the transaction has added: 'room', 'full', or 'closed' and 'gone' of the event. Each place
+-- has a ceiling of its own: however many strangers register, the organizer's voters find room. Transactions far from the limit do
+-- not wait for each other. Within p_near of it they are counted one after the other, once all others have ended. The event cannot
+-- close meanwhile: the new rows hold it by their foreign key.
+CREATE OR REPLACE FUNCTION take_places(p_event text, p_place text, p_limit bigint, p_near bigint) RETURNS text LANGUAGE plpgsql AS $$
+DECLARE
+  places record;
+  status text;
+BEGIN
+  SELECT CASE p_place WHEN 'organizer' THEN p.organizer ELSE p.registration END AS held INTO places FROM voter_places(p_event) AS p;
+  IF places.held > p_limit - p_near THEN PERFORM pg_advisory_xact_lock(hashtextextended('places ' || p_event, 0));
+  ELSE PERFORM pg_advisory_xact_lock_shared(hashtextextended('places ' || p_event, 0));
+  END IF;
+  -- What others have committed meanwhile is seen only now.
+  SELECT CASE p_place WHEN 'organizer' THEN p.organizer ELSE p.registration END AS held, p.parts INTO places FROM voter_places(p_event) AS p;
+  SELECT CASE WHEN e.rehearsal_since IS NULL THEN event_status(e, now_ms()) ELSE 'open' END INTO status
+  FROM voting_events e WHERE e.id = p_event;
+  -- So that counting stays cheap while many are added; one at a time.
+  IF places.parts > 100 AND pg_try_advisory_xact_lock(hashtextextended('fold ' || p_event, 0)) THEN PERFORM fold_roll_figures(p_event); END IF;
+  RETURN CASE WHEN status IS NULL THEN 'gone' WHEN status = 'closed' THEN 'closed' WHEN places.held > p_limit THEN 'full' ELSE 'room' END;
+END $$;

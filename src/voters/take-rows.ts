@@ -279,8 +279,7 @@ export async function takeRows(
   const voters = votersOf(judged);
   if (voters.length > 0) {
     await recordCreation(tx, deps, author, voters);
-    // Last, because it holds the event: registrations and changes wait from here to the commit.
-    await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer', voters.length);
+    await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer');
   }
   return judged;
 }

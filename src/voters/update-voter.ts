@@ -25,7 +25,7 @@ import type { VoterDeps } from './take-rows.ts';
 import { shownStatusOf, type updateVoterBody, type Voter, viewVoter } from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
 import { dropUnconfirmed, endKeys } from './voter-key-repository.ts';
-import { giveVotersBack, keepRejected, placeOf, takeRoomForVoters } from './voter-places.ts';
+import { takeRoomForVoters } from './voter-places.ts';
 import { isChangeable, nextGeneration, renewedTag } from './voter-tag.ts';
 
 type Body = z.output<typeof updateVoterBody>;
@@ -106,21 +106,6 @@ async function noteAfterOpening(
   await countRollChanges(tx, secrets, event, { identity: identity ? 1 : 0, roll: standing ? 1 : 0 });
 }
 
-/** A rejected registration frees its place under the ceiling; one that is approved after all asks for a place again. @throws ApiError 422 `plan_limit` */
-async function movePlace(
-  tx: Transaction,
-  deps: VoterDeps,
-  { event, ownerPlan }: Pick<Organizer, 'event' | 'ownerPlan'>,
-  before: Voter,
-  after: Voter,
-): Promise<void> {
-  const [from, to] = [placeOf(before), placeOf(after)];
-  if (from === to) return;
-  if (to === 'rejected_registration') return keepRejected(tx, event.id, 1);
-  await giveVotersBack(tx, event.id, from, 1);
-  await takeRoomForVoters(tx, deps, event, ownerPlan, 'registration', 1);
-}
-
 /** Changes a voter. @throws ApiError 500 `rows_disagree`, `ballot_key_unavailable`; 404; 422; 409 `event_has_ballots`, `event_closed`, `results_final`; 409 for a duplicate; 422 `plan_limit` */
 export async function updateVoter(
   tx: Transaction,
@@ -158,7 +143,9 @@ export async function updateVoter(
     throw refuse('voter_exists', { field });
   }
   const after = orNotFound(await findVoter(tx, event.id, id));
-  await movePlace(tx, deps, organizer, before, after);
+  // A rejected registration has freed its place: approved after all, it needs one again.
+  if (before.source === 'registration' && before.status === 'rejected' && after.status !== 'rejected')
+    await takeRoomForVoters(tx, deps, event, organizer.ownerPlan, 'registration');
   await noteAfterOpening(tx, deps.secrets, event, identity, changed);
   if (changed.email !== undefined && before.email !== null)
     await mailOldAddress(tx, deps.secrets, event.id, id, before.email);

@@ -35,7 +35,7 @@ BEGIN
     failures = CASE WHEN f.window_started_at > at - window_ms THEN f.failures + 1 ELSE 1 END,
     window_started_at = CASE WHEN f.window_started_at > at - window_ms THEN f.window_started_at ELSE at END
   RETURNING f.failures, f.window_started_at INTO by_caller;
-  SELECT e.voter_count INTO roll FROM voting_events e WHERE e.id = p_event;
+  SELECT p.total INTO roll FROM voter_places(p_event) AS p;
   wrong := by_voter.failures;
   retry_after_ms := greatest(
     CASE WHEN by_voter.failures > free_wrong_keys() THEN by_voter.window_started_at + window_ms - at ELSE 0 END,

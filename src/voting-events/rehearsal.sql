@@ -17,7 +17,6 @@ LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
   e voting_events%ROWTYPE;
   step record;
-  places record;
   changed integer := 0;
   confirmed integer := 0;
   gone integer;
@@ -73,16 +72,11 @@ BEGIN
       AND starts_with(k.key, 'rehearsal/' || p_event || '/') LIMIT p_limit - changed));
   GET DIAGNOSTICS gone = ROW_COUNT;
   changed := changed + gone;
-  -- Voters that came with the rehearsal go, and give back the places that they took.
-  WITH removed AS (
-    DELETE FROM voters WHERE voting_event_id = p_event AND ctid = ANY (ARRAY(
-      SELECT v.ctid FROM voters v WHERE v.voting_event_id = p_event AND v.before_rehearsal ? 'new' LIMIT p_limit - changed))
-    RETURNING source, status, deleted_at
-  )
-  SELECT count(*) AS total, count(*) FILTER (WHERE r.source = 'registration' AND r.status <> 'rejected' AND r.deleted_at IS NULL) AS registered,
-    count(*) FILTER (WHERE r.source = 'registration' AND r.status = 'rejected' AND r.deleted_at IS NULL) AS rejected
-  INTO places FROM removed r;
-  changed := changed + places.total;
+  -- Voters that came with the rehearsal go.
+  DELETE FROM voters WHERE voting_event_id = p_event AND ctid = ANY (ARRAY(
+    SELECT v.ctid FROM voters v WHERE v.voting_event_id = p_event AND v.before_rehearsal ? 'new' LIMIT p_limit - changed));
+  GET DIAGNOSTICS gone = ROW_COUNT;
+  changed := changed + gone;
   -- A voter whom a key approved waits again since the caller took the approval back. What the organizer decided stays decided.
   UPDATE voters v SET
     approved_by_key = (v.before_rehearsal ->> 'approved_by_key')::boolean,
@@ -96,11 +90,7 @@ BEGIN
     SELECT w.ctid FROM voters w WHERE w.voting_event_id = p_event AND w.before_rehearsal IS NOT NULL LIMIT p_limit - changed));
   GET DIAGNOSTICS gone = ROW_COUNT;
   changed := changed + gone;
-  UPDATE voting_events v SET rehearsal_ballots = v.rehearsal_ballots + confirmed,
-    voter_count = greatest(v.voter_count - places.registered - places.rejected, 0),
-    registration_count = greatest(v.registration_count - places.registered, 0),
-    rejected_registration_count = greatest(v.rejected_registration_count - places.rejected, 0)
-  WHERE v.id = p_event;
+  UPDATE voting_events v SET rehearsal_ballots = v.rehearsal_ballots + confirmed WHERE v.id = p_event;
   IF changed >= p_limit THEN RETURN false; END IF;
   -- No one had voted before: the figures of the roll say so again.
   UPDATE roll_figures SET voted = 0, voted_weight_micro = 0

@@ -81,12 +81,6 @@ export const votingEvents = pgTable(
     definitionVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
     /** The status that was last published; the clock changes it without a statement. */
     announcedStatus: text('announced_status').$type<'open' | 'closed' | 'not_opened'>(),
-    /** Plan limit of voters, one conditional update. */
-    voterCount: integer('voter_count').notNull().default(0),
-    /** Among these: voters that registered themselves and hold a place under the ceiling of registrations. */
-    registrationCount: integer('registration_count').notNull().default(0),
-    /** Among these: voters that registered themselves and were rejected. They hold no place. */
-    rejectedRegistrationCount: integer('rejected_registration_count').notNull().default(0),
     /** Last small number given to a position or candidate; numbers are never used again. */
     lastPositionNumber: integer('last_position_number').notNull().default(0),
     lastCandidateNumber: integer('last_candidate_number').notNull().default(0),

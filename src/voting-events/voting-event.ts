@@ -30,13 +30,8 @@ export type Secrecy = 'secret' | 'pseudonymous' | 'identified';
 
 /** What is stored of a voting event, with names as the API has them; `status` and other derived facts are functions of it. */
 export type VotingEvent = Readonly<
-  Omit<
-    typeof votingEvents.$inferSelect,
-    'codeKey' | 'deletedAt' | 'lastPositionNumber' | 'lastCandidateNumber' | PlanCounts
-  >
+  Omit<typeof votingEvents.$inferSelect, 'codeKey' | 'deletedAt' | 'lastPositionNumber' | 'lastCandidateNumber'>
 >;
-/** What plan limits count: read by the statements that count alone. */
-type PlanCounts = 'voterCount' | 'registrationCount' | 'rejectedRegistrationCount';
 
 const priceView = z.object({ amountMinor: z.int(), currency: z.string() }).meta({
   id: 'Price',

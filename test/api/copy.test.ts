@@ -138,11 +138,7 @@ describe('a copy of an event', () => {
     await copied(copy.id);
     const { $client } = service.deps.db;
     // As far as the job has come when the source is deleted: nowhere.
-    const { rows } = await $client.query(
-      `WITH gone AS (DELETE FROM voters WHERE voting_event_id = $1 RETURNING 1)
-       SELECT count(*)::int AS gone FROM gone`,
-      [copy.id],
-    );
+    await $client.query('DELETE FROM voters WHERE voting_event_id = $1', [copy.id]);
     await $client.query('DELETE FROM roll_copies WHERE voting_event_id = $1', [copy.id]);
     const order = { votingEventId: copy.id, sourceId: source.id, groups: [], copiedTo: '', keyId: 'key' };
     const ordered = await findEventById(service.deps.db, copy.id);
@@ -151,8 +147,8 @@ describe('a copy of an event', () => {
     await service.deps.db.insert(rollCopies).values({ ...order, tag: tagOfCopy(service.deps.secrets, order, until) });
     const tag = tagOfEvent(service.deps.secrets, { ...ordered, ...until });
     await $client.query(
-      `UPDATE voting_events SET copy_done = 0, copy_total = 3, voter_count = voter_count - $2, copy_until = $3, tag = $4 WHERE id = $1`,
-      [copy.id, rows[0].gone, until.copyUntil, tag],
+      `UPDATE voting_events SET copy_done = 0, copy_total = 3, copy_until = $2, tag = $3 WHERE id = $1`,
+      [copy.id, until.copyUntil, tag],
     );
     const second = await call('POST', `/${copy.id}/copy`, { title: 'Third', withVoters: true });
     expect([second.status, second.body.error.details]).toEqual([

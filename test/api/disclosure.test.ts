@@ -417,8 +417,8 @@ describe('the figures of a roll', () => {
   test('are read without a look at the roll, and the many changes of a busy event are put together', async () => {
     const event = await account.event({ type: 'election' });
     await service.deps.db.execute(sql`
-      INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
-      SELECT ${event.id}, '', 'approved', 1, 1000000, 0, 0 FROM generate_series(1, 300)`);
+      INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
+      SELECT ${event.id}, '', 'approved', 'organizer', 1, 1000000, 0, 0 FROM generate_series(1, 300)`);
     await foldAllRollFigures(service.deps.db);
     await service.deps.db.transaction(async (tx) => {
       await tx.execute(sql`

@@ -29,10 +29,6 @@ async function fillVoters(event: TestEvent, source: 'organizer' | 'registration'
      SELECT $1, 'vtr_' || $2::text || n, 'V', $2::text || n, $2::text || n, 1000000, $3, $2::text, 'none', 0, 0 FROM generate_series(1, $4::int) AS n`,
     [event.id, source, registered ? 'pending' : 'approved', count],
   );
-  const counted = registered
-    ? 'voter_count = voter_count + $2, registration_count = registration_count + $2'
-    : 'voter_count = voter_count + $2';
-  await service.query(`UPDATE voting_events SET ${counted} WHERE id = $1`, [event.id, count]);
 }
 
 async function fillCandidates(event: TestEvent, source: 'organizer' | 'registration', count: number): Promise<void> {
@@ -84,11 +80,10 @@ describe('the ceiling of registrations', () => {
     demand(await set(id, 'approved'), 200);
     expect((await register(account, event, 'third@club.example')).status).toBe(422);
     const rows = await service.query(
-      `SELECT voter_count::int AS voters, registration_count::int AS registrations, rejected_registration_count::int AS rejected
-       FROM voting_events WHERE id = $1`,
+      'SELECT total::int AS voters, registration::int AS registrations FROM voter_places($1)',
       [event.id],
     );
-    expect(rows).toEqual([{ voters: 100, registrations: 100, rejected: 0 }]);
+    expect(rows).toEqual([{ voters: 100, registrations: 100 }]);
   });
 
   test('of candidates leaves the cap to those of the organizer, and is left by a rejected one', async () => {
@@ -181,9 +176,9 @@ describe('a change of many rows', () => {
     demand(await register(account, event, 'five@club.example'), 201);
     expect((await register(account, event, 'six@club.example')).status).toBe(422);
     const rows = await service.query(
-      `SELECT voter_count AS counted, rejected_registration_count AS rejected, roll_changes AS changes,
+      `SELECT p.total::int AS counted, (p.total - p.organizer - p.registration)::int AS rejected, e.roll_changes AS changes,
          (SELECT count(*)::int FROM voters WHERE voting_event_id = $1 AND deleted_at IS NULL) AS voters
-       FROM voting_events WHERE id = $1`,
+       FROM voting_events e, voter_places(e.id) AS p WHERE e.id = $1`,
       [event.id],
     );
     expect(rows).toEqual([{ counted: 101, rejected: 1, changes: 4, voters: 101 }]);
@@ -280,8 +275,7 @@ describe('a registration', () => {
     await weekPasses(event);
     await expireRegistrations(service.deps);
     expect((await names(event)).toSorted()).toEqual(['approved@week.example', 'used@week.example']);
-    const counted = await query('SELECT registration_count FROM voting_events WHERE id = $1', event.id);
-    expect(counted).toEqual([{ registration_count: 2 }]);
+    expect(await query('SELECT registration::int FROM voter_places($1)', event.id)).toEqual([{ registration: 2 }]);
     // Confirmed is not approved: that is the first voter key's.
     const voter = await account.get(`/voting-events/${event.id}/voters/${ids[0]}`);
     expect(demand(voter, 200).status).toBe('pending');

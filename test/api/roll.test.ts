@@ -29,7 +29,7 @@ const send = (event: TestEvent, body: unknown, key?: string, owner = account): P
   });
 const count = async (event: TestEvent): Promise<number> => {
   const rows = await service.query(
-    'SELECT count(*)::int AS voters, (SELECT voter_count FROM voting_events WHERE id = $1) AS counted FROM voters WHERE voting_event_id = $1',
+    'SELECT count(*)::int AS voters, (SELECT total::int FROM voter_places($1)) AS counted FROM voters WHERE voting_event_id = $1',
     [event.id],
   );
   expect(rows[0].voters).toBe(rows[0].counted);
@@ -380,6 +380,16 @@ describe('the electorate of an election', () => {
     await foldRollFigures(service.deps.db, id, Number.POSITIVE_INFINITY);
     expect(await changesOf(id)).toBe(1);
     expect(await electorateOf(id)).toBe(90);
+  });
+
+  test('is put together by those who add voters, so that a long import reads few rows for each batch', async () => {
+    const { id } = await createElection();
+    await service.deps.db.execute(sql`
+      INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
+      SELECT ${id}, '', 'approved', 'organizer', 0, 0, 0, 0 FROM generate_series(1, 150)`);
+    await account.make(`/voting-events/${id}/voters`, { name: 'Vera', email: 'vera@club.example' });
+    expect(await changesOf(id)).toBe(1);
+    expect(await electorateOf(id)).toBe(1);
   });
 
   test('is rewritten and deleted together with its roll', async () => {

@@ -131,10 +131,9 @@ export async function addVoters(bench: Bench, eventId: string, from: number, to:
       return [eventId, id, hashStoredKey(secrets, { votingEventId: eventId, id, keyGeneration: 0 }, VOTER_KEY)];
     },
   });
-  await bench.pool.query('UPDATE voting_events SET voter_count = voter_count + $2 WHERE id = $1', [eventId, rows]);
   // What the triggers of the roll would have noted.
   await bench.pool.query(
-    "INSERT INTO roll_figures VALUES ($1, DEFAULT, '', 'approved', $2, $2::bigint * 1000000, 0, 0)",
+    "INSERT INTO roll_figures VALUES ($1, DEFAULT, '', 'approved', 'organizer', $2, $2::bigint * 1000000, 0, 0)",
     [eventId, rows],
   );
 }

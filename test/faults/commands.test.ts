@@ -120,7 +120,9 @@ describe('the operator’s commands', () => {
     for (const check of ['roll', 'electorate', 'log', 'close'])
       expect(closed.stdout).toMatch(new RegExp(`${check} +agrees`));
     await query("INSERT INTO participation (voting_event_id, participant) VALUES ($1, 'nobody')", [event.id]);
-    await query("INSERT INTO roll_figures VALUES ($1, DEFAULT, '', 'approved', 0, 1000000, 0, 0)", [event.id]);
+    await query("INSERT INTO roll_figures VALUES ($1, DEFAULT, '', 'approved', 'organizer', 0, 1000000, 0, 0)", [
+      event.id,
+    ]);
     const changed = await run('recount', '--event', event.code);
     expect(changed.code).toBe(1);
     expect(changed.stdout).toMatch(/roll +differs +4 voters took part, 3 ballots were counted/);

@@ -56,7 +56,7 @@ async function votersOf(event: Election): Promise<VoterRow[]> {
 
 async function countOf(event: Election): Promise<{ rows: number; counted: number }> {
   const rows = await service.query<{ rows: number; counted: number }>(
-    'SELECT (SELECT count(*)::int FROM voters WHERE voting_event_id = e.id) AS rows, voter_count AS counted FROM voting_events e WHERE id = $1',
+    'SELECT (SELECT count(*)::int FROM voters WHERE voting_event_id = $1) AS rows, total::int AS counted FROM voter_places($1)',
     [event.id],
   );
   return rows[0] ?? { rows: -1, counted: -1 };

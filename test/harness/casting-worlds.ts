@@ -313,7 +313,6 @@ export async function buildWorld(
       code: copy.eventId,
       code_key: copy.eventId,
       paper_version: PAPER_VERSION,
-      voter_count: PEOPLE,
     },
     ...{
       starts_at: startsAt,

@@ -27,9 +27,9 @@ export async function dumpEvent(service: TestService, eventId: string): Promise<
     Object.entries(event?.['row'] as Row).filter(([column]) => !OWN_TRACES.includes(column)),
   );
   dump['figures'] = await rowsOf(
-    `SELECT group_id, status, sum(heads) AS heads, sum(weight_micro) AS weight, sum(voted) AS voted, sum(voted_weight_micro) AS voted_weight
-     FROM roll_figures WHERE voting_event_id = $1 GROUP BY 1, 2
-     HAVING sum(heads) <> 0 OR sum(weight_micro) <> 0 OR sum(voted) <> 0 OR sum(voted_weight_micro) <> 0 ORDER BY 1, 2`,
+    `SELECT group_id, status, source, sum(heads) AS heads, sum(weight_micro) AS weight, sum(voted) AS voted, sum(voted_weight_micro) AS voted_weight
+     FROM roll_figures WHERE voting_event_id = $1 GROUP BY 1, 2, 3
+     HAVING sum(heads) <> 0 OR sum(weight_micro) <> 0 OR sum(voted) <> 0 OR sum(voted_weight_micro) <> 0 ORDER BY 1, 2, 3`,
   );
   dump['stored answers'] = await rowsOf(
     `SELECT count(*) AS stored FROM idempotency_keys k JOIN api_keys a ON a.id = k.api_key_id

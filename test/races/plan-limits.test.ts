@@ -1,4 +1,5 @@
-import { describe, expect, test } from 'vitest';
+import type { PoolClient } from 'pg';
+import { describe, expect, test, vi } from 'vitest';
 import { PLURALITY, type TestEvent } from '#test/harness/elections.ts';
 import { patiently, type TestAnswer, type TestService, useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
@@ -30,15 +31,14 @@ async function count(sql: string, ...values: unknown[]): Promise<number> {
 }
 
 /** Puts voters on the roll as the service would, without asking it tens of thousands of times. */
-async function fillVoters(event: TestEvent, voters: number): Promise<void> {
+async function fillVoters(event: TestEvent, voters: number, source = 'organizer'): Promise<void> {
   for (let from = 1; from <= voters; from += 2_000) {
     await service.query(
       `INSERT INTO voters (voting_event_id, id, name, voter_id, voter_id_key, weight_micro, status, source, key_status, created_at, updated_at)
-     SELECT $1, 'vtr_' || n, 'V', 'f' || n, 'f' || n, 1000000, 'approved', 'organizer', 'none', 0, 0 FROM generate_series($2::int, $3::int) AS n`,
-      [event.id, from, Math.min(from + 1_999, voters)],
+     SELECT $1, 'vtr_' || n, 'V', 'f' || n, 'f' || n, 1000000, 'approved', $4, 'none', 0, 0 FROM generate_series($2::int, $3::int) AS n`,
+      [event.id, from, Math.min(from + 1_999, voters), source],
     );
   }
-  await service.query('UPDATE voting_events SET voter_count = $2 WHERE id = $1', [event.id, voters]);
 }
 
 /** Copies a row of the event until there are as many as wanted. */
@@ -99,7 +99,7 @@ describe('with 32 requests at once over two processes', () => {
       refused.map(() => ({ limit: 'voters_per_event', max: 50_000 })),
     );
     const stored = await countVoters(event);
-    const counted = await count('SELECT voter_count AS found FROM voting_events WHERE id = $1', event.id);
+    const counted = await count('SELECT total::int AS found FROM voter_places($1)', event.id);
     expect(stored).toBe(counted);
     expect(stored).toBeLessThanOrEqual(50_000);
     expect(stored).toBeGreaterThan(49_990);
@@ -108,12 +108,54 @@ describe('with 32 requests at once over two processes', () => {
   test('an event never has more voters that registered themselves than its plan has voters', async () => {
     const account = await service.account('pro');
     const event = await account.event({ type: 'election', voter: { selfRegistration: true } });
-    await fillVoters(event, 49_995);
-    await service.query('UPDATE voting_events SET registration_count = voter_count WHERE id = $1', [event.id]);
+    await fillVoters(event, 49_995, 'registration');
     const voter = (index: number) => ({ name: 'V', email: `v${index}@club.example` });
     const answers = await race(`/public/voting-events/${event.id}/register/voter`, voter, () => account.vote);
     expectOutcome(answers, 5, 201, 'voter_registrations_per_event', 50_000);
     expect(await countVoters(event)).toBe(50_000);
+  });
+
+  test('those who add voters wait for each other near the limit, and only there', async () => {
+    const account = await service.account('pro');
+    const event = await account.event({}, [], false);
+    const clients: PoolClient[] = [];
+    /** Adds a voter, and takes a place for it. */
+    const add = async (limit: number): Promise<string> => {
+      const client = await service.deps.db.$client.connect();
+      clients.push(client);
+      await client.query('BEGIN');
+      await client.query(
+        `INSERT INTO voters (voting_event_id, id, name, weight_micro, status, source, key_status, created_at, updated_at)
+         VALUES ($1, $2, 'V', 1000000, 'approved', 'organizer', 'none', 0, 0)`,
+        [event.id, `vtr_${clients.length}`],
+      );
+      const { rows } = await client.query('SELECT take_places($1, $2, $3, 10) AS found', [
+        event.id,
+        'organizer',
+        limit,
+      ]);
+      return rows[0].found;
+    };
+    try {
+      // Neither sees the other's voter, and neither waits.
+      expect([await add(100), await add(100)]).toEqual(['room', 'room']);
+      let found: string | undefined;
+      const near = add(2).then((answer) => {
+        found = answer;
+      });
+      const waiting = `SELECT count(*)::int AS found FROM pg_locks l JOIN pg_database d ON d.oid = l.database
+        WHERE d.datname = current_database() AND l.locktype = 'advisory' AND NOT l.granted`;
+      await vi.waitFor(async () => expect(await count(waiting)).toBe(1), 10_000);
+      expect(found).toBeUndefined();
+      for (const client of clients.slice(0, 2)) await client.query('COMMIT');
+      await near;
+      expect(found).toBe('full');
+    } finally {
+      for (const client of clients) {
+        await client.query('ROLLBACK');
+        client.release();
+      }
+    }
   });
 
   test.each([

@@ -81,8 +81,8 @@ test('a small election is sealed once, whatever the figures of its roll say', as
 test('what a close is counted against is the roll as it was checked, whatever SQL makes of its figures meanwhile', async () => {
   const election = await votedElection(2);
   await moveEnd(service.deps, election.id, CLOSED);
-  const figures = `INSERT INTO roll_figures (voting_event_id, group_id, status, heads, weight_micro, voted, voted_weight_micro)
-    VALUES ($1, '', 'approved', -3, -3000000, 0, 0)`;
+  const figures = `INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
+    VALUES ($1, '', 'approved', 'organizer', -3, -3000000, 0, 0)`;
   const countFinally: typeof seal.countFinally = async (...given) => {
     await service.query(figures, [election.id]);
     await service.query(`UPDATE ballot_logs SET roll_heads = 4, roll_weight = '4' WHERE voting_event_id = $1`, [
