@@ -57,12 +57,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   http: 4250,
   server: 917,
   reference: 2996,
-  jobs: 629,
+  jobs: 525,
   mail: 631,
   accounts: 998,
   webhooks: 2578,
   'voting-events': 5211,
-  'ballot-definition': 4153,
+  'ballot-definition': 4131,
   voters: 5867,
   payments: 4522,
   credits: 762,
@@ -73,13 +73,13 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   results: 7118,
   letters: 1048,
   console: 1237,
-  demo: 487,
-  commands: 4656,
+  demo: 486,
+  commands: 4523,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_661;
+const LINES_OF_ALL = 69_525;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 40;
+const SMALL_FILES = 38;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [
