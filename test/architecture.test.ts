@@ -50,7 +50,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1837,
+  platform: 1818,
   'payment-providers': 2105,
   database: 2276,
   'embedded-postgres': 1040,
@@ -69,15 +69,15 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   ballots: 3345,
   'ballot-log': 5133,
   'service-log': 724,
-  tally: 2902,
-  results: 7118,
+  tally: 2816,
+  results: 6994,
   letters: 1048,
   console: 1237,
   demo: 486,
   commands: 4523,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_525;
+const LINES_OF_ALL = 69_296;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

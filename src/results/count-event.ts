@@ -16,7 +16,6 @@ import { isFinalAt, keepsBack, statusAt } from '#src/voting-events/lifecycle.ts'
 import { findEventById } from '#src/voting-events/repository.ts';
 import { DISCLOSED_TOGETHER, disclosureOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { askCount, type Moment, type Question } from './ask-count.ts';
-import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
 import { type Disclosure, NOTHING_SHOWN, openSnapshot, type PublicSnapshot } from './disclosure.ts';
 import type { EventResults } from './event-results.ts';
 import { readBox } from './read-box.ts';
@@ -29,8 +28,6 @@ import { type Counted, describe, shape } from './shape-count.ts';
 export type ResultsAudience = 'organizer' | 'public' | 'auditor';
 
 const MAX_KEPT = 200;
-/** Ballots that came into the box since the count was kept in the database last, until it is stored again. */
-const WORTH_SAVING = 20_000n;
 
 /** Which rounds are asked for. */
 export interface RoundQuestion {
@@ -74,7 +71,6 @@ export class EventCounter {
   readonly #ballotKeys: BallotKeys;
   readonly #definitions: BallotDefinitionCache;
   readonly #logKey: NoteVerifier;
-  readonly #keepsSnapshots: boolean;
   readonly #disclosure: Disclosure | undefined;
   readonly #counts = new Map<string, RunningCount>();
   /** The last report of each event and audience, with what it was made of. */
@@ -83,20 +79,16 @@ export class EventCounter {
   /** Counts that were asked for and have not begun. */
   readonly #waiting = new Map<string, Promise<Count>>();
 
-  /** @param deps with `disclosure` steps that are due are made; @param keepsSnapshots false for a recount: it goes through every ballot whatever was counted before */
-  constructor(
-    deps: {
-      readonly db: Database;
-      readonly copy: Database;
-      readonly secrets: Secrets;
-      readonly ballotKeys: BallotKeys;
-      readonly definitions: BallotDefinitionCache;
-      readonly logKey: NoteVerifier;
-      readonly disclosure?: Disclosure;
-    },
-    keepsSnapshots = true,
-  ) {
-    this.#keepsSnapshots = keepsSnapshots;
+  /** @param deps with `disclosure` steps that are due are made */
+  constructor(deps: {
+    readonly db: Database;
+    readonly copy: Database;
+    readonly secrets: Secrets;
+    readonly ballotKeys: BallotKeys;
+    readonly definitions: BallotDefinitionCache;
+    readonly logKey: NoteVerifier;
+    readonly disclosure?: Disclosure;
+  }) {
     this.#db = deps.db;
     this.#copy = deps.copy;
     this.#secrets = deps.secrets;
@@ -194,17 +186,14 @@ export class EventCounter {
     }
   }
 
-  async #running(definition: BallotDefinition): Promise<RunningCount> {
+  #running(definition: BallotDefinition): RunningCount {
     const kept = this.#counts.get(definition.event.id);
     if (kept?.definitionVersion === definition.event.definitionVersion) return kept;
     if (this.#counts.size >= MAX_KEPT) {
       this.#counts.clear();
       this.#reports.clear();
     }
-    const snapshot = this.#keepsSnapshots
-      ? await loadSnapshot({ db: this.#db, secrets: this.#secrets }, definition)
-      : undefined;
-    const fresh = snapshot ?? new RunningCount(definition);
+    const fresh = new RunningCount(definition);
     this.#counts.set(definition.event.id, fresh);
     return fresh;
   }
@@ -217,17 +206,13 @@ export class EventCounter {
     close: ClosedLog | Closing | undefined,
   ): Promise<Present> {
     const { event } = definition;
-    const running = await this.#running(definition);
+    const running = this.#running(definition);
     // What is open changes with each ballot, and the result that a log is closed with is the writer's.
     const source = close === undefined || isClosing(close) ? this.#db : this.#copy;
     const whole = await this.#catchUp(source, event.id, running, keepsBack(event, nowMs));
     const shown =
       keepsBack(event, nowMs) && isInSteps(audience, whole) ? await this.#shown(event, whole.snapshot) : undefined;
     const inputs = isClosing(close) ? measuredBy(whole, close) : whole;
-    if (this.#keepsSnapshots && running.lastLeaf - running.savedLeaf >= WORTH_SAVING) {
-      running.savedLeaf = running.lastLeaf;
-      await saveSnapshot({ db: this.#db, secrets: this.#secrets }, definition, running, nowMs);
-    }
     await foldRollFigures(this.#db, event.id, inputs.electorate.changes);
     const seed = inputs.lot === undefined ? undefined : openSeed(this.#secrets, event, inputs.lot.seed);
     const root = isClosing(close) ? inputs.log.root() : close?.rootBefore;

@@ -2,10 +2,7 @@ import { pgTable, text } from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 
-/**
- * A count of an event's box as it stood at a leaf, so that a process that starts does not read a large box again. It is no
- * part of the truth: without it, or where its seal is broken, the box is counted from its first ballot.
- */
+/** Nothing reads or writes it: a count of a million ballots takes less than a second. The next change of the tables drops it. */
 export const countSnapshots = pgTable('count_snapshots', {
   votingEventId: text('voting_event_id')
     .primaryKey()

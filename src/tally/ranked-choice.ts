@@ -17,7 +17,6 @@ import type {
   PositionResult,
   ReportOptions,
   RoundTally,
-  SavedCount,
   TallyPosition,
 } from './types.ts';
 
@@ -105,17 +104,11 @@ function rankAt(ballot: PositionBallot, entry: number): number {
   return rank;
 }
 
-/** Where most ballots differ, reading them again is as quick as reading what was saved of them. */
-const MAX_SAVED_RANKINGS = 20_000;
-
 /** Ranked choice: instant runoff for one seat, the single transferable vote for several. */
-export function countRankedChoice(position: TallyPosition, saved?: SavedCount): PositionCount {
+export function countRankedChoice(position: TallyPosition): PositionCount {
   const check = new MarkCheck(position, position.candidates.length);
   const rankings = new Rankings(position.candidates.length);
-  const participation = new Participation(saved);
-  for (const { places, weightMicro, heads } of saved?.rankings ?? []) {
-    rankings.add(places, places.length, weightMicro, heads);
-  }
+  const participation = new Participation();
   const reader = new RankReader(position.candidates.length);
   return {
     add(ballot, weightMicro, times = 1) {
@@ -145,19 +138,6 @@ export function countRankedChoice(position: TallyPosition, saved?: SavedCount): 
     rounds(options, fromRound) {
       const { log } = runCount(position, rankings, options, fromRound).count;
       return { rounds: log.rounds, nextRound: log.nextRound };
-    },
-    save() {
-      if (rankings.size > MAX_SAVED_RANKINGS) return undefined;
-      const { ballots, abstentions } = participation;
-      return {
-        ballots,
-        abstentions,
-        turnoutMicro: 0n,
-        answeredMicro: 0n,
-        rows: [],
-        wide: null,
-        rankings: rankings.list(),
-      };
     },
   };
 }

@@ -14,7 +14,6 @@ import type {
   ReferendumRuleResult,
   ReferendumRules,
   ReportOptions,
-  SavedCount,
   TallyPosition,
 } from './types.ts';
 
@@ -30,11 +29,11 @@ interface Votes {
 }
 
 /** Referendum: a ballot marks one option; yes passes by its share of yes and no, if the quorums are met. */
-export function countReferendum(position: TallyPosition, saved?: SavedCount): PositionCount {
+export function countReferendum(position: TallyPosition): PositionCount {
   const { rules } = position;
   requireThat(rules !== null, 'a referendum has no rules');
-  const sums = new BallotSums(position, { maxEntries: 1, values: MARK }, saved);
-  let turnoutMicro = saved?.turnoutMicro ?? 0n;
+  const sums = new BallotSums(position, { maxEntries: 1, values: MARK });
+  let turnoutMicro = 0n;
   return {
     add(ballot, weightMicro, times = 1) {
       sums.add(ballot, weightMicro, times);
@@ -42,7 +41,6 @@ export function countReferendum(position: TallyPosition, saved?: SavedCount): Po
     },
     report: (options) => report(position, rules, sums, turnoutMicro, options),
     rounds: () => ({ rounds: [], nextRound: null }),
-    save: () => sums.save(turnoutMicro),
   };
 }
 

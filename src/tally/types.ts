@@ -144,23 +144,6 @@ export interface PositionCount {
   report(options: ReportOptions): PositionResult;
   /** The rounds from a number on, as many as one answer may hold; empty where the method has none. */
   rounds(options: ReportOptions, fromRound: number): RoundPage;
-  /** What `startCount` goes on from; undefined where that would take more room than the ballots are worth. */
-  save(): SavedCount | undefined;
-}
-
-/** A count as it stood, of plain values that can be cloned and stored. */
-export interface SavedCount {
-  readonly ballots: number;
-  readonly abstentions: number;
-  /** Referendums: the weight of all ballots. */
-  readonly turnoutMicro: bigint;
-  /** Weight of the ballots that answered, where the method needs it. */
-  readonly answeredMicro: bigint;
-  /** Sums of values by candidate, a row for each weight; their bounds as in `CandidateSums`. */
-  readonly rows: readonly { readonly weightMicro: bigint; readonly heads: Float64Array; readonly bound: number }[];
-  readonly wide: { readonly heads: readonly bigint[]; readonly weightMicro: readonly bigint[] } | null;
-  /** Ranked choice: candidates by place, one array for each ranking and weight, and how often it was given. */
-  readonly rankings: readonly { readonly places: Uint16Array; readonly weightMicro: bigint; readonly heads: number }[];
 }
 
 export interface CandidateResult {
