@@ -4,8 +4,9 @@ import { BallotReader } from '#src/ballots/ballot-encoding.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 import { WeightSum } from '#src/tally/ballot-sums.ts';
+import type { PositionResult } from '#src/tally/position-result.ts';
 import { startCount } from '#src/tally/start-count.ts';
-import type { PositionCount, PositionResult, ReportOptions, RoundPage, TallyPosition } from '#src/tally/types.ts';
+import type { PositionCount, ReportOptions, RoundPage, TallyPosition } from '#src/tally/types.ts';
 
 export interface StoredBallot {
   readonly entries: Uint8Array;

@@ -2,7 +2,8 @@ import { MICRO, scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.t
 import { requireThat } from './count-refused.ts';
 import { toWholeNumber } from './exact.ts';
 import { MarkCheck, requireValues, type ValueRange } from './mark-check.ts';
-import type { CandidateResult, PositionBallot, TallyPosition } from './types.ts';
+import type { CandidateResult } from './position-result.ts';
+import type { PositionBallot, TallyPosition } from './types.ts';
 
 /** How many ballots answered a position and how many did not, in heads. */
 export class Participation {

@@ -1,7 +1,8 @@
 import { type BallotRule, BallotSums } from './ballot-sums.ts';
 import { leastChange, marginOf, NO_MARGIN } from './margin.ts';
+import type { Margin, PositionResult } from './position-result.ts';
 import { type SeatTie, Ties } from './ties.ts';
-import type { Margin, PositionCount, PositionResult, ReportOptions, TallyPosition } from './types.ts';
+import type { PositionCount, ReportOptions, TallyPosition } from './types.ts';
 
 export interface HighestSumsRule extends BallotRule {
   /** Whether a sum of nothing, or below, can win a seat. */

@@ -7,18 +7,11 @@ import { ceilTo, NO_MARGIN, stepOf } from './margin.ts';
 import { MarkCheck } from './mark-check.ts';
 import { comparePairs } from './pairwise.ts';
 import { TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
+import type { Margin, PositionResult, RoundTally } from './position-result.ts';
 import { RankedCount, type RankedOutcome } from './ranked-count.ts';
 import { Rankings } from './rankings.ts';
 import { runSingleTransferableVote } from './single-transferable-vote.ts';
-import type {
-  Margin,
-  PositionBallot,
-  PositionCount,
-  PositionResult,
-  ReportOptions,
-  RoundTally,
-  TallyPosition,
-} from './types.ts';
+import type { PositionBallot, PositionCount, ReportOptions, TallyPosition } from './types.ts';
 
 /** Ranks end at the number of candidates, and there are fewer of those than this. */
 const MAX_RANK = 2 ** 16;

@@ -1,21 +1,12 @@
+import type { Fraction, ReferendumRole, ReferendumRules } from '#src/ballot-definition/types.ts';
 import { scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { BallotSums } from './ballot-sums.ts';
 import { requireThat } from './count-refused.ts';
 import { marginOf, stepOf } from './margin.ts';
 import { MARK } from './mark-check.ts';
+import type { Margin, PositionResult, ReferendumResult, ReferendumRuleResult } from './position-result.ts';
 import { Ties } from './ties.ts';
-import type {
-  Fraction,
-  Margin,
-  PositionCount,
-  PositionResult,
-  ReferendumResult,
-  ReferendumRole,
-  ReferendumRuleResult,
-  ReferendumRules,
-  ReportOptions,
-  TallyPosition,
-} from './types.ts';
+import type { PositionCount, ReportOptions, TallyPosition } from './types.ts';
 
 /** Weights in millionths that the rules compare. */
 interface Votes {

@@ -1,8 +1,10 @@
+import type { VotingMethod } from '#src/ballot-definition/types.ts';
 import { BallotReader, packEntries } from '#src/ballots/ballot-encoding.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { addAnswer } from '#src/results/running-count.ts';
+import type { PositionResult } from '#src/tally/position-result.ts';
 import { startCount } from '#src/tally/start-count.ts';
-import type { PositionCount, PositionResult, VotingMethod } from '#src/tally/types.ts';
+import type { PositionCount } from '#src/tally/types.ts';
 import type { PlainBallot, PlainOptions, PlainPosition, PlainResult } from './count-plainly.ts';
 
 /** A small generator of whole numbers (mulberry32): the same seed, the same elections, on every machine. */

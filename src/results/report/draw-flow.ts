@@ -1,4 +1,4 @@
-import type { PositionResult, Round } from '#src/tally/types.ts';
+import type { PositionResult, Round } from '#src/tally/position-result.ts';
 import { decimalToScaled } from './exact-figures.ts';
 import { INK, MUTED, type Sheet } from './sheet.ts';
 
