@@ -60,24 +60,24 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 525,
   mail: 631,
   accounts: 998,
-  webhooks: 2578,
+  webhooks: 2565,
   'voting-events': 5211,
   'ballot-definition': 4132,
   voters: 5867,
   payments: 4522,
   credits: 762,
   ballots: 3345,
-  'ballot-log': 5116,
-  'service-log': 724,
+  'ballot-log': 5063,
+  'service-log': 720,
   tally: 2795,
-  results: 6873,
-  letters: 1048,
+  results: 6843,
+  letters: 1034,
   console: 1237,
   demo: 486,
   commands: 4523,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_138;
+const LINES_OF_ALL = 69_024;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 
