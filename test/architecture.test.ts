@@ -50,34 +50,34 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1818,
+  platform: 1827,
   'payment-providers': 2105,
   database: 2276,
   'embedded-postgres': 1040,
   http: 4250,
-  server: 917,
+  server: 914,
   reference: 2996,
   jobs: 525,
   mail: 631,
   accounts: 998,
-  webhooks: 2565,
+  webhooks: 2515,
   'voting-events': 5211,
   'ballot-definition': 4132,
   voters: 5867,
   payments: 4522,
   credits: 762,
   ballots: 3345,
-  'ballot-log': 5063,
+  'ballot-log': 5038,
   'service-log': 720,
   tally: 2795,
-  results: 6843,
+  results: 6794,
   letters: 1034,
   console: 1237,
   demo: 486,
   commands: 4523,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_024;
+const LINES_OF_ALL = 68_906;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

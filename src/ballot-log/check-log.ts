@@ -12,7 +12,7 @@ import { isGenuineEvent, isGenuineInvite } from '#src/voting-events/event-tag.ts
 import { listInviteRows } from '#src/voting-events/invite.ts';
 import { clearDispute, findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { findTileRow, findUnaccounted, raiseAlarm } from './check-repository.ts';
+import { findUnaccounted, raiseAlarm } from './check-repository.ts';
 import { parseCheckpointBody } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { listLogs } from './due-repository.ts';
@@ -22,7 +22,7 @@ import { leafDataOf } from './leaf-of-ballot.ts';
 import { openSeed } from './lot.ts';
 import { CompactRange, equalHashes, hashLeaf } from './merkle-tree.ts';
 import { readEnd } from './record-configuration.ts';
-import { findHead, findLastCheckpoint, type LogHead, listCheckpoints, readLeaves } from './repository.ts';
+import { findHead, findLastCheckpoint, findTile, type LogHead, listCheckpoints, readLeaves } from './repository.ts';
 import { goesOnFrom } from './require-undisputed.ts';
 import { hasForgedBallots } from './set-back.ts';
 import type { NoteVerifier } from './signed-note.ts';
@@ -245,7 +245,7 @@ async function checkTiles(
   tiles: readonly ReplayedTile[],
 ): Promise<string | undefined> {
   for (const { level, index, hashes, root } of tiles) {
-    const stored = await findTileRow(deps.db, eventId, level, index);
+    const stored = await findTile(deps.db, eventId, level, index);
     if (stored?.hashes.equals(hashes) !== true || !equalHashes(stored.root, root))
       return `tile ${level}/${index} is another one`;
   }

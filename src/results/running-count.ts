@@ -70,23 +70,10 @@ function indexNumbers(candidates: readonly Candidate[]): Int32Array {
 }
 
 function tallyPosition(position: BallotPosition, candidates: readonly Candidate[]): TallyPosition {
+  const { id, title, votingMethod, seats, tieBreak, rules, majorityRequired, scoreMin, scoreMax } = position;
   return {
-    id: position.id,
-    title: position.title,
-    votingMethod: position.votingMethod,
-    seats: position.seats,
-    tieBreak: position.tieBreak,
-    rules: position.rules,
-    majorityRequired: position.majorityRequired,
-    scoreMin: position.scoreMin,
-    scoreMax: position.scoreMax,
-    candidates: candidates.map((candidate) => ({
-      id: candidate.id,
-      name: candidate.name,
-      sortOrder: candidate.sortOrder,
-      withdrawn: candidate.status !== 'approved',
-      referendumRole: candidate.referendumRole,
-    })),
+    ...{ id, title, votingMethod, seats, tieBreak, rules, majorityRequired, scoreMin, scoreMax },
+    candidates: candidates.map((candidate) => ({ ...candidate, withdrawn: candidate.status !== 'approved' })),
   };
 }
 
