@@ -74,10 +74,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   letters: 1034,
   console: 1237,
   demo: 486,
-  commands: 4523,
+  commands: 4488,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_906;
+const LINES_OF_ALL = 68_871;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 
