@@ -70,14 +70,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 5038,
   'service-log': 720,
   tally: 2795,
-  results: 6794,
+  results: 6786,
   letters: 1034,
   console: 1237,
   demo: 486,
   commands: 4488,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_871;
+const LINES_OF_ALL = 68_859;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 
