@@ -321,15 +321,6 @@ CREATE TABLE "provider_events" (
 	CONSTRAINT "provider_events_payment_business_id_event_key_pk" PRIMARY KEY("payment_business_id","event_key")
 );
 
-CREATE TABLE "count_snapshots" (
-	"voting_event_id" text PRIMARY KEY NOT NULL,
-	"paper_version" bigint NOT NULL,
-	"last_leaf" bigint NOT NULL,
-	"state" "bytea" NOT NULL,
-	"seal" "bytea" NOT NULL,
-	"saved_at" bigint NOT NULL
-);
-
 CREATE TABLE "service_checkpoints" (
 	"size" bigint PRIMARY KEY NOT NULL,
 	"root_hash" "bytea" NOT NULL,
@@ -662,7 +653,6 @@ ALTER TABLE "pending_ballots" ADD CONSTRAINT "pending_ballots_voting_event_id_vo
 ALTER TABLE "credit_balances" ADD CONSTRAINT "credit_balances_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "payment_attempts" ADD CONSTRAINT "payment_attempts_payment_business_id_payment_businesses_id_fk" FOREIGN KEY ("payment_business_id") REFERENCES "payment_businesses"("id");
 ALTER TABLE "payment_businesses" ADD CONSTRAINT "payment_businesses_account_id_accounts_id_fk" FOREIGN KEY ("account_id") REFERENCES "accounts"("id");
-ALTER TABLE "count_snapshots" ADD CONSTRAINT "count_snapshots_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "letter_parts" ADD CONSTRAINT "letter_parts_run" FOREIGN KEY ("voting_event_id","run_id") REFERENCES "letter_runs"("voting_event_id","id") ON DELETE cascade;
 ALTER TABLE "letter_runs" ADD CONSTRAINT "letter_runs_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;
 ALTER TABLE "notifications" ADD CONSTRAINT "notifications_voting_event_id_voting_events_id_fk" FOREIGN KEY ("voting_event_id") REFERENCES "voting_events"("id") ON DELETE cascade;

@@ -3,7 +3,6 @@ import { Command, CommanderError } from 'commander';
 import { addAccountCommands, addKeyCommands } from '#src/commands/accounts.ts';
 import { addBackupCommands } from '#src/commands/backup-commands.ts';
 import { type Cli, commandLine } from '#src/commands/cli.ts';
-import { addCompletionCommand } from '#src/commands/completion.ts';
 import {
   addDoctorCommand,
   addOperationCommands,
@@ -90,7 +89,6 @@ addOperationCommands(cli);
 addBackupCommands(cli);
 addSecretCommands(cli);
 addDoctorCommand(cli);
-addCompletionCommand(cli);
 
 const printFault = (error: { readonly message: string }): void => {
   process.stdout.write(`${JSON.stringify({ error })}\n`);

@@ -7,7 +7,7 @@ import { createApp } from '#src/app.ts';
 import type { Answer, Cli } from '#src/commands/cli.ts';
 import { print } from '#src/commands/print.ts';
 import { FileRefused } from '#src/commands/read-lines.ts';
-import { ConfigError, loadEnvironmentFile, readConfig, readProgramFolders } from '#src/config.ts';
+import { type Config, ConfigError, loadEnvironmentFile, readConfig, readProgramFolders } from '#src/config.ts';
 import { StartRefused } from '#src/database/check-server.ts';
 import { explainDatabaseFault } from '#src/database/explain-database-fault.ts';
 import { migrate } from '#src/database/migrate.ts';
@@ -31,34 +31,38 @@ import { closeDeps, createDeps } from '#src/service.ts';
 import { requireRoomForVoters } from '#src/voters/voter-places.ts';
 import { findAnyEvent } from '#src/voting-events/access.ts';
 
-// What commands do their work with. Loaded when one does: help and completion need nothing of it.
+// What commands do their work with. Loaded when one does: help needs nothing of it.
 
 const REFUSED = 1;
-/** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
-export async function withDeps(work: (deps: Deps) => Promise<Answer>, json: boolean): Promise<void> {
+/** Gives the settings and the address of the database: of the server that they name, or of the embedded one, stopped afterwards. */
+async function atDatabase(
+  work: (given: Config, url: string, isOwn: boolean) => Promise<Answer>,
+  json: boolean,
+): Promise<void> {
   loadEnvironmentFile();
   const given = readConfig();
-  const database = given.databaseUrl === undefined ? await connectEmbeddedDatabase(given.dataDir) : undefined;
-  const url = given.databaseUrl ?? database?.url ?? '';
+  if (given.databaseUrl !== undefined) return show(await work(given, given.databaseUrl, false), json);
+  const database = await connectEmbeddedDatabase(given.dataDir);
   try {
+    show(await work(given, database.url, !database.isServed), json);
+  } finally {
+    await database.stop();
+  }
+}
+
+/** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
+export const withDeps = (work: (deps: Deps) => Promise<Answer>, json: boolean): Promise<void> =>
+  atDatabase(async (given, url, isOwn) => {
     // The embedded database is this checkout's own; another one, or one that is served, is migrated by `migrate` and by the start alone.
-    if (database?.isServed === false) await migrate(url, { insists: true });
-    const deps = createDeps(
-      await joinRunning(withSecretKey(given), url),
-      url,
-      createLog('silent'),
-      readSandboxAddress(given.dataDir),
-    );
+    if (isOwn) await migrate(url, { insists: true });
+    const config = await joinRunning(withSecretKey(given), url);
+    const deps = createDeps(config, url, createLog('silent'), readSandboxAddress(given.dataDir));
     try {
-      const answer = await work(deps);
-      show(answer, json);
+      return await work(deps);
     } finally {
       await closeDeps(deps);
     }
-  } finally {
-    await database?.stop();
-  }
-}
+  }, json);
 
 /** Serves the API to this process alone while a command works with it, as the account of an event: the operator needs no key of it. */
 export async function withOwnService(
@@ -97,19 +101,11 @@ export async function withOwnService(
 }
 
 /** Gives the settings, with the address of the embedded database where there is no other; nothing is migrated or checked. */
-export async function withDatabase(work: Parameters<Cli['withDatabase']>[0], json: boolean): Promise<void> {
-  loadEnvironmentFile();
-  const given = readConfig();
-  const database = given.databaseUrl === undefined ? await connectEmbeddedDatabase(given.dataDir) : undefined;
-  try {
+export const withDatabase = (work: Parameters<Cli['withDatabase']>[0], json: boolean): Promise<void> =>
+  atDatabase((given, url) => {
     const config = withSecretKey(given);
-    const url = given.databaseUrl ?? database?.url ?? '';
-    const answer = await work(config, () => checkStart(config, url, () => systemClock.now()), url);
-    show(answer, json);
-  } finally {
-    await database?.stop();
-  }
-}
+    return work(config, () => checkStart(config, url, () => systemClock.now()), url);
+  }, json);
 
 function show(answer: Answer, json: boolean): void {
   print(answer, json);

@@ -50,36 +50,36 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1858,
+  platform: 1848,
   'payment-providers': 2105,
   database: 2276,
   'embedded-postgres': 1040,
   http: 4255,
-  server: 920,
+  server: 917,
   reference: 2996,
   jobs: 525,
   mail: 631,
   accounts: 998,
-  webhooks: 2578,
+  webhooks: 2515,
   'voting-events': 5190,
-  'ballot-definition': 4131,
+  'ballot-definition': 4132,
   voters: 5818,
   payments: 4522,
   credits: 762,
   ballots: 3345,
-  'ballot-log': 5135,
-  'service-log': 724,
-  tally: 2902,
-  results: 7118,
-  letters: 1048,
+  'ballot-log': 5040,
+  'service-log': 720,
+  tally: 2795,
+  results: 6769,
+  letters: 1034,
   console: 1237,
   demo: 486,
-  commands: 4656,
+  commands: 4488,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_621;
+const LINES_OF_ALL = 68_803;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 40;
+const SMALL_FILES = 38;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [
@@ -177,12 +177,22 @@ describe('the house', () => {
     expect([...next.keys()].filter((file) => reach(file).has(file)).toSorted()).toEqual([]);
   });
 
-  test('keeps counting free of everything but numbers', () => {
+  test('keeps counting free of everything but numbers, and the shape of results', () => {
     const foreign = imports.filter(
-      ({ from, to }) =>
-        roomOf(from) === 'tally' && !to.startsWith('./') && !to.startsWith('#src/platform/') && to !== 'node:crypto',
+      ({ from, to, typeOnly }) =>
+        roomOf(from) === 'tally' &&
+        !(typeOnly && to === '#src/ballot-definition/types.ts') &&
+        from !== 'tally/position-result.ts' &&
+        !to.startsWith('./') &&
+        !to.startsWith('#src/platform/') &&
+        to !== 'node:crypto',
     );
     expect(foreign).toEqual([]);
+    // Counts know the types of that file alone.
+    const loads = imports.filter(
+      ({ from, to, typeOnly }) => roomOf(from) === 'tally' && to === './position-result.ts' && !typeOnly,
+    );
+    expect(loads).toEqual([]);
   });
 
   test('closes routes, repositories and tables of a slice to other slices', () => {

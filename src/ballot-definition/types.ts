@@ -29,7 +29,8 @@ export type ReferendumRole = 'yes' | 'no' | 'abstain';
 export type CandidateStatus = 'pending' | 'approved' | 'rejected' | 'withdrawn';
 export type CandidateSource = 'organizer' | 'registration';
 
-interface Fraction {
+/** A share such as 2/3; `inclusive` means that reaching it exactly is enough. */
+export interface Fraction {
   readonly numerator: number;
   readonly denominator: number;
   readonly inclusive: boolean;

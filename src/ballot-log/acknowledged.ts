@@ -1,7 +1,6 @@
 import { sql } from 'drizzle-orm';
-import { atOneMoment, type Database, type Transaction } from '#src/database/client.ts';
-import type { Log } from '#src/platform/log.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import { atOneMoment, type Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -12,11 +11,7 @@ const MOST_REMEMBERED = 200_000;
 /** Looked for by one statement. */
 const TOGETHER = 1_000;
 
-interface LookDeps {
-  readonly db: Database;
-  readonly log: Log;
-  readonly secrets: Secrets;
-}
+type LookDeps = Pick<Deps, 'db' | 'log' | 'secrets'>;
 
 interface Remembered {
   /** The rehearsal that the ballots are of: its end wipes them. */

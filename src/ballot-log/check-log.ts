@@ -1,22 +1,18 @@
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
-import {
-  type BallotDefinition,
-  type BallotDefinitionCache,
-  loadBallotDefinition,
-} from '#src/ballot-definition/ballot-definition.ts';
+import { type BallotDefinition, loadBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { BlockSpoilt, findWrongHeads, type PlacedBallot, readSealedBallots } from '#src/ballots/box.ts';
 import { atOneMoment, type Database } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import type { Clock } from '#src/platform/clock.ts';
-import { type Log, summariseFault } from '#src/platform/log.ts';
-import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { summariseFault } from '#src/platform/log.ts';
+import { sha256 } from '#src/platform/secrets.ts';
 import { type CheckedRoll, checkRoll } from '#src/voters/check-roll.ts';
-import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isGenuineEvent, isGenuineInvite } from '#src/voting-events/event-tag.ts';
 import { listInviteRows } from '#src/voting-events/invite.ts';
 import { clearDispute, findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { findTileRow, findUnaccounted, raiseAlarm } from './check-repository.ts';
+import { findUnaccounted, raiseAlarm } from './check-repository.ts';
 import { parseCheckpointBody } from './checkpoint.ts';
 import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { listLogs } from './due-repository.ts';
@@ -26,21 +22,16 @@ import { leafDataOf } from './leaf-of-ballot.ts';
 import { openSeed } from './lot.ts';
 import { CompactRange, equalHashes, hashLeaf } from './merkle-tree.ts';
 import { readEnd } from './record-configuration.ts';
-import { findHead, findLastCheckpoint, type LogHead, listCheckpoints, readLeaves } from './repository.ts';
+import { findHead, findLastCheckpoint, findTile, type LogHead, listCheckpoints, readLeaves } from './repository.ts';
 import { goesOnFrom } from './require-undisputed.ts';
 import { hasForgedBallots } from './set-back.ts';
 import type { NoteVerifier } from './signed-note.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 
-export interface CheckDeps {
-  readonly db: Database;
+export interface CheckDeps extends Pick<Deps, 'db' | 'log' | 'definitions' | 'secrets' | 'ballotKeys'> {
   readonly clock: Clock;
-  readonly log: Log;
-  readonly definitions: BallotDefinitionCache;
   readonly logKey: NoteVerifier;
   readonly checkpoints: Pick<CheckpointMemory, 'recall'>;
-  readonly secrets: Secrets;
-  readonly ballotKeys: BallotKeys;
 }
 
 const changeShape = z.looseObject({ config: z.string(), end: z.number().nullable(), dropped: z.number().default(0) });
@@ -254,7 +245,7 @@ async function checkTiles(
   tiles: readonly ReplayedTile[],
 ): Promise<string | undefined> {
   for (const { level, index, hashes, root } of tiles) {
-    const stored = await findTileRow(deps.db, eventId, level, index);
+    const stored = await findTile(deps.db, eventId, level, index);
     if (stored?.hashes.equals(hashes) !== true || !equalHashes(stored.root, root))
       return `tile ${level}/${index} is another one`;
   }

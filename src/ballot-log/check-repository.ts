@@ -1,9 +1,8 @@
-import { and, eq, type SQL, sql } from 'drizzle-orm';
-import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
+import { type SQL, sql } from 'drizzle-orm';
+import { atOneMoment, type Database, type Transaction } from '#src/database/client.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import type { Log } from '#src/platform/log.ts';
 import { markDisputed } from '#src/voting-events/repository.ts';
-import { logTiles } from './tables.ts';
 
 /**
  * Says that a log or the rows that it depends on are not what the service wrote: a line of level error with the field `alarm`, and the
@@ -19,20 +18,6 @@ export async function raiseAlarm(
 ): Promise<void> {
   deps.log.error({ event: eventId, ...finding }, 'a ballot log is not what was signed');
   await markDisputed(deps.db, eventId, finding.alarm);
-}
-
-/** A stored tile with the root above it. */
-export async function findTileRow(
-  executor: Executor,
-  eventId: string,
-  level: number,
-  index: number,
-): Promise<{ hashes: Buffer; root: Buffer } | undefined> {
-  const [row] = await executor
-    .select({ hashes: logTiles.hashes, root: logTiles.root })
-    .from(logTiles)
-    .where(and(eq(logTiles.votingEventId, eventId), eq(logTiles.level, level), eq(logTiles.tileIndex, index)));
-  return row;
 }
 
 /** Rows that one statement looks at: those of the largest event take longer than a statement may. */

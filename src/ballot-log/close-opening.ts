@@ -11,7 +11,9 @@ export const closeOpeningView = z
   .object({
     salt: z.string().meta({ description: '32 random bytes in base64.' }),
     title: z.string(),
+    // Rules, names and statuses: the last `open` or `config` leaf bears it too.
     config: hash('The configuration that was counted by'),
+    // Those in the log before the leaf, without the voided.
     ballots: z.int(),
     weight: decimal(),
     abstentions: z.int(),

@@ -1,6 +1,7 @@
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
 import { sha256 } from '#src/platform/secrets.ts';
+import type { CloseOpening } from './close-opening.ts';
 
 /**
  * What the log records (completions 6.3). A leaf's data is the canonical JSON (RFC 8785) of one of these, in UTF-8; all
@@ -96,27 +97,7 @@ interface CloseLeaf {
 }
 
 /** What a `close` leaf commits to. Published together with its salt where the result may be read, never before. */
-export interface CloseContent {
-  readonly title: string;
-  /** Hash of the configuration that was counted by: rules, names and statuses. The last `open` or `config` leaf bears it too. */
-  readonly config: string;
-  /** Ballots that count: those in the log before this leaf, without the voided. */
-  readonly ballots: number;
-  /** Their weight, an exact decimal. */
-  readonly weight: string;
-  readonly abstentions: number;
-  /** Voters who took part; null in polls. */
-  readonly participants: number | null;
-  /** The approved voters and their weight; null in polls. */
-  readonly electorate: { readonly heads: number; readonly weight: string } | null;
-  /** Changes of the roll after the opening: of e-mails and voter IDs, and of what votes weigh. */
-  readonly identityChanges: number;
-  readonly rollChanges: number;
-  /** Turnout of the groups with at least 5 voters, as the results show it. */
-  readonly byGroup: readonly { readonly groupId: string; readonly voters: number; readonly voted: number }[];
-  /** Hash of the canonical JSON of the results' `positions`. */
-  readonly result: string;
-}
+export type CloseContent = Omit<CloseOpening, 'salt'>;
 
 /** Takes back the ballot at `index`, whose `h` it repeats: its payment was reversed. The ballot's leaf stays. */
 interface VoidLeaf {

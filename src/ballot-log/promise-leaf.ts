@@ -1,10 +1,8 @@
 import type { LogReceipts } from '#src/ballots/log-receipts.ts';
 import type { Config } from '#src/config.ts';
-import type { Database } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { type Log, summariseFault } from '#src/platform/log.ts';
-import type { BallotPublisher } from '#src/webhooks/publish-ballots.ts';
-import type { Acknowledged } from './acknowledged.ts';
+import { summariseFault } from '#src/platform/log.ts';
 import { originOf } from './checkpoint.ts';
 import { leafDataOf } from './leaf-of-ballot.ts';
 import { HASH_BYTES, hashLeaf } from './merkle-tree.ts';
@@ -44,14 +42,11 @@ const MAX_COUNTED = 10_000;
  * Signs what a voter is promised, and has a full queue sealed soon: each process counts its own confirms in memory, so that
  * no confirm asks the database how many wait.
  */
-export function createLogReceipts(deps: {
-  readonly db: Database;
-  readonly log: Log;
-  readonly logKey: NoteSigner;
-  readonly acknowledged: Acknowledged;
-  readonly ballotPublisher: BallotPublisher;
-  readonly config: Pick<Config, 'webConcurrency'>;
-}): LogReceipts {
+export function createLogReceipts(
+  deps: Pick<Deps, 'db' | 'log' | 'logKey' | 'acknowledged' | 'ballotPublisher'> & {
+    readonly config: Pick<Config, 'webConcurrency'>;
+  },
+): LogReceipts {
   const confirmed = new Map<string, number>();
   /** Events that were announced less than a pause ago, and whether another queue has filled since. */
   const announced = new Map<string, boolean>();

@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
-import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
@@ -12,7 +13,6 @@ import { findEventById } from '#src/voting-events/repository.ts';
 import { lettersOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import { recordCheckpoint } from './checkpoint.ts';
-import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { encodeConfiguration } from './configuration.ts';
 import { readLoggedHash, recordParts } from './configuration-parts.ts';
 import { findClose } from './find-close.ts';
@@ -22,7 +22,6 @@ import { drawSeed } from './lot.ts';
 import { readRoll } from './record-roll.ts';
 import { countQueue, type LogHead, lockHead, updateHead, waitForSequencer } from './repository.ts';
 import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
-import type { NoteSigner } from './signed-note.ts';
 import { appendLeaves } from './tree-store.ts';
 
 /** A `close` leaf is due this long after the last ballot could be confirmed: an outage is no proof of fraud. */
@@ -126,12 +125,7 @@ function openingTime({ rehearsalSince, openedAt, startsAt }: VotingEvent): numbe
   return rehearsalSince ?? openedAt ?? startsAt;
 }
 
-interface RecorderDeps extends RecordDeps {
-  readonly secrets: Secrets;
-  readonly definitions: BallotDefinitionCache;
-  readonly logKey: NoteSigner;
-  readonly checkpoints: CheckpointMemory;
-}
+type RecorderDeps = RecordDeps & Pick<Deps, 'secrets' | 'definitions' | 'logKey' | 'checkpoints'>;
 
 /** Records each change of an event's end in its log, in the transaction of the change: no end counts that the log does not say. */
 export function createEndRecorder(deps: RecorderDeps): EndRecorder {

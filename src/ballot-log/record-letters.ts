@@ -1,21 +1,15 @@
 import type { Transaction } from '#src/database/client.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import type { Deps } from '#src/deps.ts';
 import { type LockedEvent, noteInEvent } from '#src/voting-events/repository.ts';
 import { lettersOf } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import { recordCheckpoint } from './checkpoint.ts';
-import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { encodeLeaf } from './leaf.ts';
 import { countQueue, lockHead, updateHead } from './repository.ts';
 import { requireUndisputed } from './require-undisputed.ts';
-import type { NoteSigner } from './signed-note.ts';
 import { appendLeaves } from './tree-store.ts';
 
-interface LetterDeps extends RecordDeps {
-  readonly secrets: Secrets;
-  readonly logKey: NoteSigner;
-  readonly checkpoints: CheckpointMemory;
-}
+type LetterDeps = RecordDeps & Pick<Deps, 'secrets' | 'logKey' | 'checkpoints'>;
 
 /**
  * Counts letters that were printed, in the log too where there is one (completions 10.9): who prints could vote in the voters' place.

@@ -118,17 +118,18 @@ export async function insertTile(
   await tx.insert(logTiles).values({ votingEventId: eventId, ...tile });
 }
 
+/** A full tile with the root above it. */
 export async function findTile(
   executor: Executor,
   eventId: string,
   level: number,
   index: number,
-): Promise<Buffer | undefined> {
+): Promise<{ hashes: Buffer; root: Buffer } | undefined> {
   const [row] = await executor
-    .select({ hashes: logTiles.hashes })
+    .select({ hashes: logTiles.hashes, root: logTiles.root })
     .from(logTiles)
     .where(and(eq(logTiles.votingEventId, eventId), eq(logTiles.level, level), eq(logTiles.tileIndex, index)));
-  return row?.hashes;
+  return row;
 }
 
 /** The root hashes of full tiles of a level, `from` to before `to`, in order. */
@@ -206,37 +207,26 @@ export async function listCheckpoints(
     .orderBy(asc(logCheckpoints.size));
 }
 
-type BoxRecord = {
-  id: string;
-  code_tag: Buffer;
-  entries: Buffer;
-  weight_micro: string;
-  salt: Buffer;
-  sealed_time: Buffer;
-  voter_id: string | null;
-  country_code: string | null;
-  submitted_at: string | null;
-  due_at: string;
-};
-
-const QUEUED = sql`id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at, due_at`;
+const QUEUED = sql`id, code_tag AS "codeTag", entries, weight_micro AS "weightMicro", salt, sealed_time AS "sealedTime",
+  voter_id AS "voterId", country_code AS "countryCode", submitted_at AS "submittedAt", due_at AS "dueAt"`;
 
 /** A confirmed ballot that waits, as its row says it. */
 export interface QueuedBallot extends BallotToSeal {
   readonly dueAt: number;
 }
 
-const queuedBallot = (row: BoxRecord): QueuedBallot => ({
-  id: row.id,
-  codeTag: row.code_tag,
-  entries: row.entries,
-  weightMicro: BigInt(row.weight_micro),
-  salt: row.salt,
-  sealedTime: row.sealed_time,
-  voterId: row.voter_id,
-  countryCode: row.country_code,
-  submittedAt: row.submitted_at === null ? null : Number(row.submitted_at),
-  dueAt: Number(row.due_at),
+/** Whole numbers come as text. */
+type QueuedRow = Omit<QueuedBallot, 'weightMicro' | 'submittedAt' | 'dueAt'> & {
+  readonly weightMicro: string;
+  readonly submittedAt: string | null;
+  readonly dueAt: string;
+};
+
+const queuedBallot = (row: QueuedRow): QueuedBallot => ({
+  ...row,
+  weightMicro: BigInt(row.weightMicro),
+  submittedAt: row.submittedAt === null ? null : Number(row.submittedAt),
+  dueAt: Number(row.dueAt),
 });
 
 /**
@@ -252,7 +242,7 @@ export async function takeQueue(
 ): Promise<QueuedBallot[]> {
   const waiting = (most: number) =>
     sql`SELECT ctid FROM ballot_queue WHERE voting_event_id = ${eventId} AND id > ${after} AND NOT set_back ORDER BY id LIMIT ${most}`;
-  const { rows } = await tx.execute<BoxRecord>(sql`
+  const { rows } = await tx.execute<QueuedRow>(sql`
     WITH taken AS (
       DELETE FROM ballot_queue WHERE ctid = ANY (ARRAY(${waiting(limit)}))
         AND (SELECT count(*) FROM (${waiting(least)}) AS waiting) >= ${least}
@@ -271,7 +261,7 @@ export async function readQueue(
   limit: number,
   which: keyof typeof QUEUED_OF,
 ): Promise<QueuedBallot[]> {
-  const { rows } = await executor.execute<BoxRecord>(sql`
+  const { rows } = await executor.execute<QueuedRow>(sql`
     SELECT ${QUEUED} FROM ballot_queue
     WHERE voting_event_id = ${eventId} AND id > ${after} ${QUEUED_OF[which]} ORDER BY id LIMIT ${limit}`);
   return rows.map(queuedBallot);

@@ -1,25 +1,22 @@
 import { randomInt } from 'node:crypto';
 import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
-import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { type BallotToSeal, insertBallots } from '#src/ballots/box.ts';
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
-import { type Clock, monotonicMs } from '#src/platform/clock.ts';
-import type { Ids } from '#src/platform/ids.ts';
-import { type Log, summariseFault } from '#src/platform/log.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import { monotonicMs } from '#src/platform/clock.ts';
+import { summariseFault } from '#src/platform/log.ts';
 import type { CheckedRoll } from '#src/voters/check-roll.ts';
-import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { closeTime, isFinalAt, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import type { Acknowledged } from './acknowledged.ts';
+import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import { END_MOVED } from './check-log.ts';
 import { raiseAlarm } from './check-repository.ts';
 import { recordCheckpoint, renewNote } from './checkpoint.ts';
-import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { closeLog } from './close-log.ts';
 import { isSealedOnce, listEventsToTend } from './due-repository.ts';
 import { findClose } from './find-close.ts';
@@ -42,7 +39,6 @@ import { LogSetBack, requireComplete, requireSigned } from './require-undisputed
 import { restoreEnd } from './restore-end.ts';
 import { mixRolls, rewriteRoll } from './rewrite-roll.ts';
 import { dueOf, judgeQueued, putBack, unmark } from './set-back.ts';
-import type { NoteSigner } from './signed-note.ts';
 import { appendLeaves } from './tree-store.ts';
 import { listVoidsToLog, noteVoidLeaf } from './void-ballot.ts';
 
@@ -70,17 +66,9 @@ export interface FinalCount {
   readonly result: string;
 }
 
-export interface SealDeps {
-  readonly db: Database;
-  readonly ballotKeys: BallotKeys;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
-  readonly secrets: Secrets;
-  readonly definitions: BallotDefinitionCache;
-  readonly logKey: NoteSigner;
-  readonly checkpoints: CheckpointMemory;
-  readonly acknowledged: Acknowledged;
+export interface SealDeps
+  extends RecordDeps,
+    Pick<Deps, 'db' | 'ballotKeys' | 'log' | 'secrets' | 'definitions' | 'logKey' | 'checkpoints' | 'acknowledged'> {
   /** Makes the step of the disclosure of who voted, if one is due. */
   readonly disclose: (eventId: string) => Promise<void>;
   /** Counts a finished event against its roll, which an election has: `results` brings it. */

@@ -1,9 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { recordChange } from '#src/accounts/changes.ts';
-import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { type BallotToSeal, listSealed } from '#src/ballots/box.ts';
 import { isMaskedTime, openWaiting, openWaitingTime } from '#src/ballots/waiting-ballot.ts';
 import { atOneMoment, type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
@@ -13,11 +13,9 @@ import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import { recordCheckpoint } from './checkpoint.ts';
-import type { CheckpointMemory } from './checkpoint-memory.ts';
 import { SALT_BYTES } from './leaf.ts';
 import { recordDrop } from './record-configuration.ts';
 import { countQueue, lockHead, type QueuedBallot, readQueue, updateHead, waitForSequencer } from './repository.ts';
-import type { NoteSigner } from './signed-note.ts';
 
 // A row of the queue that the service did not write is set back: it stays where it is and counts nowhere, the log goes on with the
 // others, and the event is disputed and not final until an operator drops it (completions 6.7).
@@ -126,15 +124,7 @@ export function hasForgedBallots(db: Database, secrets: Secrets | undefined, eve
 export const listSetBack = async (executor: Executor, eventId: string): Promise<string[]> =>
   (await readQueue(executor, eventId, '', PAGE, 'set back')).map(({ id }) => id);
 
-interface DropDeps extends RecordDeps {
-  readonly db: Database;
-  /** The service's own. */
-  readonly secrets: Secrets;
-  readonly ballotKeys: BallotKeys;
-  readonly definitions: BallotDefinitionCache;
-  readonly logKey: NoteSigner;
-  readonly checkpoints: CheckpointMemory;
-}
+type DropDeps = RecordDeps & Pick<Deps, 'db' | 'secrets' | 'ballotKeys' | 'definitions' | 'logKey' | 'checkpoints'>;
 
 interface Dropped {
   readonly ballots: number;

@@ -30,7 +30,7 @@ export interface TreeStore extends TreeReader {
 /** The log of an event. */
 export const eventTree = (executor: Executor, eventId: string): TreeReader => ({
   readLeaves: (from, to) => readLeaves(executor, eventId, from, to),
-  findTile: (level, index) => findTile(executor, eventId, level, index),
+  findTile: async (level, index) => (await findTile(executor, eventId, level, index))?.hashes,
   readTileRoots: (level, from, to) => readTileRoots(executor, eventId, level, from, to),
 });
 

@@ -1,7 +1,6 @@
 import type { PathClient, Resources } from '#sdk/index.ts';
 import { type Answer, type Cli, commandLine, commandOf } from './cli.ts';
-import { NO_PROGRESS, showProgress } from './progress.ts';
-import { listenForStop } from './stop-signal.ts';
+import { waitForEnd } from './progress.ts';
 
 export type Notification = Resources['Notification'];
 
@@ -15,38 +14,12 @@ export interface NotifyOptions {
 }
 
 /** How often the service is asked how far it is, milliseconds: short at first, for mails to a few. */
-const PAUSES_MS = [250, 500, 1_000, 2_000];
-const LONGEST_PAUSE_MS = 5_000;
+const PAUSES_MS = [250, 500, 1_000, 2_000, 5_000];
 
 function wordsFor({ failed, limitReached, failing }: Notification): string {
   if (limitReached) return 'the mails of the day are used up, the others go out tomorrow';
   if (failing) return 'the mail server refuses them';
   return (failed ?? 0) === 0 ? '' : `${failed} failed`;
-}
-
-async function waitForEnd(
-  cli: Pick<Cli, 'json'>,
-  client: PathClient,
-  event: string,
-  id: string,
-): Promise<Notification> {
-  const path = { idOrCode: event, id };
-  const read = async (): Promise<Notification> =>
-    (await client.get('/voting-events/{idOrCode}/notifications/{id}', { path })).data;
-  let row = await read();
-  const bar = cli.json() || row.finishedAt !== null ? NO_PROGRESS : showProgress(row.total, row.handled, 'mails');
-  const stop = listenForStop();
-  try {
-    for (let tries = 0; row.finishedAt === null && !stop.stopped; tries += 1) {
-      await stop.sleep(PAUSES_MS[tries] ?? LONGEST_PAUSE_MS);
-      row = await read();
-      bar.update(row.handled, wordsFor(row));
-    }
-    return row;
-  } finally {
-    bar.stop();
-    stop.release();
-  }
 }
 
 /** How many approved voters can be reached by nothing, and how they are reached; nothing where there are none. */
@@ -95,7 +68,13 @@ export async function notifyVoters(
     ...(await nameUnreachable(patient, { id: event })),
   ];
   if (!wait) return { value: { ...data, ...body }, next: ['The mails go out in the background.', ...warnings] };
-  const row = await waitForEnd(cli, patient, event, data.id);
+  const path = { idOrCode: event, id: data.id };
+  const row = await waitForEnd(
+    cli.json(),
+    async () => (await patient.get('/voting-events/{idOrCode}/notifications/{id}', { path })).data,
+    { done: ({ handled }) => handled, unit: 'mails', note: wordsFor },
+    PAUSES_MS,
+  );
   const isDone = row.finishedAt !== null;
   const again = commandOf('voters notify', { event, ...body });
   return {

@@ -1,12 +1,9 @@
 import { mkdir, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import type { PathClient, Resources } from '#sdk/index.ts';
+import type { PathClient } from '#sdk/index.ts';
 import { type Answer, type Cli, commandOf } from './cli.ts';
 import { nameUnreachable, pageWarnings } from './notify-voters.ts';
-import { NO_PROGRESS, showProgress } from './progress.ts';
-import { listenForStop } from './stop-signal.ts';
-
-type Letters = Resources['Letters'];
+import { waitForEnd } from './progress.ts';
 
 interface PrintOptions {
   readonly event: string;
@@ -21,29 +18,6 @@ interface PrintOptions {
 const PAUSE_MS = 1_000;
 /** A letter is enough to vote: only the owner of the file reads it. */
 const PRIVATE = 0o600;
-
-async function waitForEnd(
-  cli: Pick<Cli, 'json'>,
-  client: PathClient,
-  at: { readonly idOrCode: string; readonly id: string },
-): Promise<Letters> {
-  const read = async (): Promise<Letters> =>
-    (await client.get('/voting-events/{idOrCode}/letters/{id}', { path: at })).data;
-  let row = await read();
-  const bar = cli.json() ? NO_PROGRESS : showProgress(row.total, row.done, 'letters');
-  const stop = listenForStop();
-  try {
-    while (row.finishedAt === null && !stop.stopped) {
-      await stop.sleep(PAUSE_MS);
-      row = await read();
-      bar.update(row.done, '');
-    }
-    return row;
-  } finally {
-    bar.stop();
-    stop.release();
-  }
-}
 
 /**
  * Has letters with voter keys printed, waits for them, and saves their files (completions 10.9).
@@ -62,7 +36,12 @@ export async function printLetters(
   await mkdir(folder, { recursive: true });
   const { data: ordered } = await client.post('/voting-events/{idOrCode}/voters/letters', { path: place, body });
   const at = { ...place, id: ordered.id };
-  const row = await waitForEnd(cli, patient, at);
+  const row = await waitForEnd(
+    cli.json(),
+    async () => (await patient.get('/voting-events/{idOrCode}/letters/{id}', { path: at })).data,
+    { done: ({ done }) => done, unit: 'letters' },
+    [PAUSE_MS],
+  );
   if (row.finishedAt === null)
     return { value: row, next: [`Not waited for the end. The letters wait for 24 hours under the ID ${row.id}.`] };
   const files: string[] = [];

@@ -1,4 +1,5 @@
 import { Presets, SingleBar } from 'cli-progress';
+import { listenForStop } from './stop-signal.ts';
 
 export interface Progress {
   /** @param done of the total @param note what else is worth knowing, such as how many were rejected */
@@ -41,3 +42,37 @@ export function showProgress(total: number, done: number, unit = 'lines'): Progr
 }
 
 export const NO_PROGRESS: Progress = { update: () => undefined, stop: () => undefined };
+
+/** A work of the service that goes on in the background. */
+interface Work {
+  readonly total: number;
+  readonly finishedAt: number | null;
+}
+
+/**
+ * Waits until a work of the service is done, or Ctrl-C, and shows how far it is.
+ * @param shown what of it is counted, the unit in the plural, and what else is worth knowing
+ * @param pausesMs between two looks: the last one again and again
+ * @returns the work as it was seen last
+ */
+export async function waitForEnd<Row extends Work>(
+  json: boolean,
+  read: () => Promise<Row>,
+  shown: { readonly done: (row: Row) => number; readonly unit: string; readonly note?: (row: Row) => string },
+  pausesMs: readonly number[],
+): Promise<Row> {
+  let row = await read();
+  const bar = json || row.finishedAt !== null ? NO_PROGRESS : showProgress(row.total, shown.done(row), shown.unit);
+  const stop = listenForStop();
+  try {
+    for (let tries = 0; row.finishedAt === null && !stop.stopped; tries += 1) {
+      await stop.sleep(pausesMs[tries] ?? pausesMs.at(-1) ?? 0);
+      row = await read();
+      bar.update(shown.done(row), shown.note?.(row) ?? '');
+    }
+    return row;
+  } finally {
+    bar.stop();
+    stop.release();
+  }
+}

@@ -29,7 +29,7 @@ async function countAnew(
   definition: BallotDefinition,
   audience: ResultsAudience = 'auditor',
 ): Promise<EventResults> {
-  return new EventCounter(deps, false).results(definition, audience, deps.clock.now());
+  return new EventCounter(deps).results(definition, audience, deps.clock.now());
 }
 
 async function readLive({ baseUrl, key }: Service, eventId: string): Promise<unknown> {

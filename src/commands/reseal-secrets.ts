@@ -14,6 +14,8 @@ import { wrappedKeyPlace } from '#src/voting-events/ballot-keys.ts';
 import { taggedEvents, taggedInvites } from '#src/voting-events/repository.ts';
 import { endpointSecretPlace } from '#src/webhooks/signature.ts';
 
+const EVENT = 'voting_event_id';
+
 /** A column of values that are sealed under a secret key and kept for as long as their row. */
 interface KeptColumn {
   readonly name: string;
@@ -24,56 +26,26 @@ interface KeptColumn {
   readonly placeOf: (key: readonly string[]) => SealedPlace;
 }
 
+const kept = (
+  name: string,
+  table: string,
+  column: string,
+  key: readonly string[],
+  placeOf: KeptColumn['placeOf'],
+): KeptColumn => ({ name, table, column, key, placeOf });
+
 const KEPT: readonly KeptColumn[] = [
-  {
-    name: 'webhook secrets',
-    table: 'webhook_endpoints',
-    column: 'secret',
-    key: ['id'],
-    placeOf: ([id = '']) => endpointSecretPlace(id),
-  },
-  {
-    name: 'payment credentials',
-    table: 'payment_businesses',
-    column: 'credentials',
-    key: ['id'],
-    placeOf: ([id = '']) => credentialsPlace(id),
-  },
-  {
-    name: 'keys of events',
-    table: 'ballot_keys',
-    column: 'wrapped',
-    key: ['voting_event_id', 'id'],
-    placeOf: ([eventId = '', id = '']) => wrappedKeyPlace(eventId, id),
-  },
-  {
-    name: 'keys of rolls',
-    table: 'roll_sums',
-    column: 'key',
-    key: ['voting_event_id'],
-    placeOf: ([id = '']) => rollKeyPlace(id),
-  },
-  {
-    name: 'seeds of lots',
-    table: 'ballot_logs',
-    column: 'lot_seed',
-    key: ['voting_event_id'],
-    placeOf: ([id = '']) => lotSeedPlace(id),
-  },
-  {
-    name: 'codes of paid ballots',
-    table: 'payment_attempts',
-    column: 'confirmation_code',
-    key: ['voting_event_id', 'id'],
-    placeOf: ([, id = '']) => confirmationCodePlace(id),
-  },
-  {
-    name: 'answers to paid calls',
-    table: 'payment_attempts',
-    column: 'answer',
-    key: ['voting_event_id', 'id'],
-    placeOf: ([, id = '']) => answerPlace(id),
-  },
+  kept('webhook secrets', 'webhook_endpoints', 'secret', ['id'], ([id = '']) => endpointSecretPlace(id)),
+  kept('payment credentials', 'payment_businesses', 'credentials', ['id'], ([id = '']) => credentialsPlace(id)),
+  kept('keys of events', 'ballot_keys', 'wrapped', [EVENT, 'id'], ([event = '', id = '']) =>
+    wrappedKeyPlace(event, id),
+  ),
+  kept('keys of rolls', 'roll_sums', 'key', [EVENT], ([id = '']) => rollKeyPlace(id)),
+  kept('seeds of lots', 'ballot_logs', 'lot_seed', [EVENT], ([id = '']) => lotSeedPlace(id)),
+  kept('codes of paid ballots', 'payment_attempts', 'confirmation_code', [EVENT, 'id'], ([, id = '']) =>
+    confirmationCodePlace(id),
+  ),
+  kept('answers to paid calls', 'payment_attempts', 'answer', [EVENT, 'id'], ([, id = '']) => answerPlace(id)),
 ];
 
 /** What goes by itself, and needs the key that it was sealed under until then. */
@@ -219,7 +191,7 @@ export async function resealSecrets(
   const pool = db.$client;
   let unreadable = 0;
   for (const table of TAGGED) unreadable += await retagRows(table, db, secrets, onProgress);
-  for (const kept of KEPT) unreadable += await resealColumn(pool, secrets, kept, onProgress);
+  for (const column of KEPT) unreadable += await resealColumn(pool, secrets, column, onProgress);
   unreadable += await retagVoters(pool, secrets, onProgress);
   await resealEarlierWebhookSecrets(pool, secrets);
   return unreadable;

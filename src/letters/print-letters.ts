@@ -1,18 +1,13 @@
 import { z } from 'zod';
 import { recordChange } from '#src/accounts/changes.ts';
-import type { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import { recordLetters } from '#src/ballot-log/record-letters.ts';
-import type { NoteSigner } from '#src/ballot-log/signed-note.ts';
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
-import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import type { ThreadPool } from '#src/platform/thread-pool.ts';
 import { type PrintedKey, printKeys } from '#src/voters/print-keys.ts';
-import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import type { EndRecorder } from '#src/voting-events/create-event.ts';
 import { votingTimes } from '#src/voting-events/event-mail.ts';
 import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
@@ -37,17 +32,8 @@ const payload = z.strictObject({ eventId: z.string(), runId: z.string() });
 type PrintLetters = z.output<typeof payload>;
 export const PRINT_LETTERS = { name: 'print_letters', maxAttempts: 25, payload } as const;
 
-interface PrintDeps extends RecordDeps {
-  readonly db: Database;
-  readonly log: Log;
-  readonly secrets: Secrets;
-  readonly ballotKeys: BallotKeys;
-  readonly threads: ThreadPool;
-  readonly config: { readonly companyName: string };
-  readonly logKey: NoteSigner;
-  readonly checkpoints: CheckpointMemory;
-  readonly endRecorder: EndRecorder;
-}
+type PrintDeps = RecordDeps &
+  Pick<Deps, 'db' | 'log' | 'secrets' | 'ballotKeys' | 'threads' | 'config' | 'logKey' | 'checkpoints' | 'endRecorder'>;
 
 /** Voters that one transaction looks at: it holds the event, and casts wait for it. */
 const VOTERS_AT_A_TIME = 200;

@@ -35,3 +35,9 @@ export function numberToMicro(value: number): bigint | undefined {
   const micro = BigInt(whole) * MICRO + BigInt(fraction.padEnd(6, '0'));
   return sign === '-' ? -micro : micro;
 }
+
+export function greatestCommonDivisor(one: bigint, other: bigint): bigint {
+  let [left, right] = [one, other];
+  while (right !== 0n) [left, right] = [right, left % right];
+  return left;
+}

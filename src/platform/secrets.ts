@@ -40,25 +40,26 @@ export class HmacKey {
   }
 }
 
+const PURPOSES = [
+  'encryption',
+  'voter-key',
+  'mailed-key',
+  'message-id',
+  'fingerprint',
+  'idempotency-key',
+  'cursor',
+  'download',
+  'identity',
+  'mask',
+  'invite',
+  'ballot-tag',
+  'row-tag',
+  'confirmation-code',
+  'log-signing',
+  'key-check',
+] as const;
 /** What a derived key is used for; each purpose has its own key, so that one use never reveals another. */
-type SecretPurpose =
-  | 'encryption'
-  | 'voter-key'
-  | 'mailed-key'
-  | 'message-id'
-  | 'fingerprint'
-  | 'idempotency-key'
-  | 'cursor'
-  | 'download'
-  | 'identity'
-  | 'mask'
-  | 'invite'
-  | 'ballot-tag'
-  | 'row-tag'
-  | 'confirmation-code'
-  | 'log-signing'
-  | 'count-snapshot'
-  | 'key-check';
+type SecretPurpose = (typeof PURPOSES)[number];
 
 /** Where a sealed value lives. It is bound to its place: a value copied to another row does not open there. */
 export interface SealedPlace {
@@ -108,26 +109,6 @@ interface Keyring {
 function deriveKey(master: Uint8Array, purpose: SecretPurpose): Buffer {
   return Buffer.from(hkdfSync('sha256', master, '', `voting-service/${purpose}`, SECRET_KEY_BYTES));
 }
-
-const PURPOSES: readonly SecretPurpose[] = [
-  'encryption',
-  'voter-key',
-  'mailed-key',
-  'message-id',
-  'fingerprint',
-  'idempotency-key',
-  'cursor',
-  'download',
-  'identity',
-  'mask',
-  'invite',
-  'ballot-tag',
-  'row-tag',
-  'confirmation-code',
-  'log-signing',
-  'count-snapshot',
-  'key-check',
-];
 
 function createKeyring(master: Uint8Array): Keyring {
   if (master.length !== SECRET_KEY_BYTES) throw new Error(`a secret key has ${SECRET_KEY_BYTES} bytes`);

@@ -1,8 +1,6 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { isSealed, openBallot } from '#src/ballots/waiting-ballot.ts';
-import type { Database } from '#src/database/client.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
-import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
+import type { Deps } from '#src/deps.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { PublicSnapshot } from './disclosure.ts';
 import { judgeWaiting } from './judge-waiting.ts';
@@ -26,11 +24,7 @@ export type Question = (
   isForged: boolean,
 ) => Promise<void>;
 
-interface AskDeps {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly ballotKeys: BallotKeys;
-}
+type AskDeps = Pick<Deps, 'db' | 'secrets' | 'ballotKeys'>;
 
 /**
  * Has a count hold, while it is asked, what belongs to the moment and is not in the box to stay, or no more than what is shown.

@@ -1,4 +1,4 @@
-import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { CloseOpening } from '#src/ballot-log/close-opening.ts';
 import { type ClosedLog, findOpenedClose } from '#src/ballot-log/find-close.ts';
 import { hashOfJson } from '#src/ballot-log/leaf.ts';
@@ -7,16 +7,15 @@ import { findHead } from '#src/ballot-log/repository.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
 import type { NoteVerifier } from '#src/ballot-log/signed-note.ts';
 import type { Database } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { type Secrets, sha256 } from '#src/platform/secrets.ts';
+import { sha256 } from '#src/platform/secrets.ts';
 import type { Lot, RoundPage } from '#src/tally/types.ts';
 import { type CheckedRoll, readTurnoutByGroup } from '#src/voters/check-roll.ts';
-import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { isFinalAt, keepsBack, statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { DISCLOSED_TOGETHER, disclosureOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { askCount, type Moment, type Question } from './ask-count.ts';
-import { loadSnapshot, saveSnapshot } from './count-snapshots.ts';
 import { type Disclosure, NOTHING_SHOWN, openSnapshot, type PublicSnapshot } from './disclosure.ts';
 import type { EventResults } from './event-results.ts';
 import { readBox } from './read-box.ts';
@@ -29,8 +28,6 @@ import { type Counted, describe, shape } from './shape-count.ts';
 export type ResultsAudience = 'organizer' | 'public' | 'auditor';
 
 const MAX_KEPT = 200;
-/** Ballots that came into the box since the count was kept in the database last, until it is stored again. */
-const WORTH_SAVING = 20_000n;
 
 /** Which rounds are asked for. */
 export interface RoundQuestion {
@@ -61,21 +58,20 @@ interface Count {
 /** Which report of an event: of the disclosed ballots, whole, or without those reversed after the close. */
 type ReportKind = 'disclosed' | 'whole' | 'after reversals';
 
+/** The ballots of final results are read from `copy`. */
+interface CounterDeps extends Pick<Deps, 'db' | 'copy' | 'secrets' | 'ballotKeys' | 'definitions'> {
+  readonly logKey: NoteVerifier;
+  readonly disclosure?: Disclosure;
+}
+
 /**
  * Counts events: keeps a running count of each and adds only what came since, so that no request grows with the box.
  * One count at a time works on an event; those who ask while it works share the next one. A change of the event's definition
  * starts the count again.
  */
 export class EventCounter {
+  readonly #deps: CounterDeps;
   readonly #db: Database;
-  /** Where the ballots of final results are read. */
-  readonly #copy: Database;
-  readonly #secrets: Secrets;
-  readonly #ballotKeys: BallotKeys;
-  readonly #definitions: BallotDefinitionCache;
-  readonly #logKey: NoteVerifier;
-  readonly #keepsSnapshots: boolean;
-  readonly #disclosure: Disclosure | undefined;
   readonly #counts = new Map<string, RunningCount>();
   /** The last report of each event and audience, with what it was made of. */
   readonly #reports = new Map<string, { readonly madeOf: string; readonly counted: Counted }>();
@@ -83,27 +79,10 @@ export class EventCounter {
   /** Counts that were asked for and have not begun. */
   readonly #waiting = new Map<string, Promise<Count>>();
 
-  /** @param deps with `disclosure` steps that are due are made; @param keepsSnapshots false for a recount: it goes through every ballot whatever was counted before */
-  constructor(
-    deps: {
-      readonly db: Database;
-      readonly copy: Database;
-      readonly secrets: Secrets;
-      readonly ballotKeys: BallotKeys;
-      readonly definitions: BallotDefinitionCache;
-      readonly logKey: NoteVerifier;
-      readonly disclosure?: Disclosure;
-    },
-    keepsSnapshots = true,
-  ) {
-    this.#keepsSnapshots = keepsSnapshots;
+  /** @param deps with `disclosure` steps that are due are made */
+  constructor(deps: CounterDeps) {
+    this.#deps = deps;
     this.#db = deps.db;
-    this.#copy = deps.copy;
-    this.#secrets = deps.secrets;
-    this.#ballotKeys = deps.ballotKeys;
-    this.#definitions = deps.definitions;
-    this.#logKey = deps.logKey;
-    this.#disclosure = deps.disclosure;
   }
 
   /** The results of an event at this moment (completions 5); a confirm that was answered before is in them. */
@@ -173,7 +152,7 @@ export class EventCounter {
   /** The definition as it is now, where that is newer: the event that the caller read may be a second old. */
   async #newerDefinition(definition: BallotDefinition): Promise<BallotDefinition | undefined> {
     const event = await findEventById(this.#db, definition.event.id);
-    const newer = event === undefined ? undefined : await this.#definitions.get(event);
+    const newer = event === undefined ? undefined : await this.#deps.definitions.get(event);
     return newer !== undefined && newer.event.definitionVersion > definition.event.definitionVersion
       ? newer
       : undefined;
@@ -194,17 +173,14 @@ export class EventCounter {
     }
   }
 
-  async #running(definition: BallotDefinition): Promise<RunningCount> {
+  #running(definition: BallotDefinition): RunningCount {
     const kept = this.#counts.get(definition.event.id);
     if (kept?.definitionVersion === definition.event.definitionVersion) return kept;
     if (this.#counts.size >= MAX_KEPT) {
       this.#counts.clear();
       this.#reports.clear();
     }
-    const snapshot = this.#keepsSnapshots
-      ? await loadSnapshot({ db: this.#db, secrets: this.#secrets }, definition)
-      : undefined;
-    const fresh = snapshot ?? new RunningCount(definition);
+    const fresh = new RunningCount(definition);
     this.#counts.set(definition.event.id, fresh);
     return fresh;
   }
@@ -217,19 +193,15 @@ export class EventCounter {
     close: ClosedLog | Closing | undefined,
   ): Promise<Present> {
     const { event } = definition;
-    const running = await this.#running(definition);
+    const running = this.#running(definition);
     // What is open changes with each ballot, and the result that a log is closed with is the writer's.
-    const source = close === undefined || isClosing(close) ? this.#db : this.#copy;
+    const source = close === undefined || isClosing(close) ? this.#db : this.#deps.copy;
     const whole = await this.#catchUp(source, event.id, running, keepsBack(event, nowMs));
     const shown =
       keepsBack(event, nowMs) && isInSteps(audience, whole) ? await this.#shown(event, whole.snapshot) : undefined;
     const inputs = isClosing(close) ? measuredBy(whole, close) : whole;
-    if (this.#keepsSnapshots && running.lastLeaf - running.savedLeaf >= WORTH_SAVING) {
-      running.savedLeaf = running.lastLeaf;
-      await saveSnapshot({ db: this.#db, secrets: this.#secrets }, definition, running, nowMs);
-    }
     await foldRollFigures(this.#db, event.id, inputs.electorate.changes);
-    const seed = inputs.lot === undefined ? undefined : openSeed(this.#secrets, event, inputs.lot.seed);
+    const seed = inputs.lot === undefined ? undefined : openSeed(this.#deps.secrets, event, inputs.lot.seed);
     const root = isClosing(close) ? inputs.log.root() : close?.rootBefore;
     // The seed is secret until the result is final: who knew it could reckon how to break a tie.
     const lot =
@@ -297,8 +269,7 @@ export class EventCounter {
   /** What the log is closed with; undefined for an event that is not over. */
   async #findClose(event: VotingEvent, nowMs: number): Promise<ClosedLog | undefined> {
     if (!isFinalAt(event, nowMs)) return undefined;
-    const deps = { db: this.#db, logKey: this.#logKey };
-    return findOpenedClose(deps, event, await findHead(this.#db, event.id));
+    return findOpenedClose(this.#deps, event, await findHead(this.#db, event.id));
   }
 
   /** Counts what came into the box, and gives the rest of that moment. */
@@ -319,8 +290,8 @@ export class EventCounter {
           (bytes, start, end, weightMicro) => running.addPacked(bytes, start, end, weightMicro, 1),
           (ballots) => running.expect(ballots),
         );
-      } else if (!disclosed && inputs.undisclosed >= DISCLOSED_TOGETHER && this.#disclosure !== undefined) {
-        await this.#disclosure.step(eventId);
+      } else if (!disclosed && inputs.undisclosed >= DISCLOSED_TOGETHER && this.#deps.disclosure !== undefined) {
+        await this.#deps.disclosure.step(eventId);
         disclosed = true;
       } else {
         await running.add(inputs.box.ballots, 1);
@@ -332,10 +303,10 @@ export class EventCounter {
 
   /** What the public is shown: nothing before the first step, or where the service did not write the row. */
   async #shown(event: VotingEvent, sealed: Buffer | undefined): Promise<PublicSnapshot> {
-    const secrets = sealed === undefined ? undefined : await this.#ballotKeys.find(event);
+    const secrets = sealed === undefined ? undefined : await this.#deps.ballotKeys.find(event);
     if (sealed === undefined || secrets === undefined) return NOTHING_SHOWN;
     const snapshot = openSnapshot(secrets, event.id, sealed) ?? NOTHING_SHOWN;
-    this.#disclosure?.remember(event, snapshot);
+    this.#deps.disclosure?.remember(event, snapshot);
     return snapshot;
   }
 
@@ -362,8 +333,7 @@ export class EventCounter {
   }
 
   #ask(definition: BallotDefinition, moment: Moment, ask: Question, leftOut?: readonly WaitingBallot[]): Promise<void> {
-    const deps = { db: this.#db, secrets: this.#secrets, ballotKeys: this.#ballotKeys };
-    return askCount(deps, definition, moment, ask, leftOut);
+    return askCount(this.#deps, definition, moment, ask, leftOut);
   }
 }
 

@@ -1,19 +1,15 @@
 import { setImmediate } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
-import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { FinalCount } from '#src/ballot-log/seal-ballots.ts';
 import type { NoteVerifier } from '#src/ballot-log/signed-note.ts';
-import type { Database } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { ApiError } from '#src/platform/errors.ts';
-import type { Log } from '#src/platform/log.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { streamText } from '#src/platform/stream-text.ts';
-import type { ThreadPool } from '#src/platform/thread-pool.ts';
 import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
 import type { CheckedRoll } from '#src/voters/check-roll.ts';
-import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { EventCounter, type ResultsAudience, type RoundQuestion } from './count-event.ts';
 import type { CountOrder, CountRequest } from './count-thread.ts';
@@ -38,17 +34,12 @@ const MAX_COUNT_MS = 120_000;
 /** What is sent at once: after each piece others have their turn. */
 const PIECE_BYTES = 64 * 1_024;
 
-interface CountingDeps {
-  readonly db: Database;
-  readonly copy: Database;
-  readonly ballotKeys: BallotKeys;
-  readonly secrets: Secrets;
-  readonly definitions: BallotDefinitionCache;
+type CountingDeps = Pick<
+  Deps,
+  'db' | 'copy' | 'ballotKeys' | 'secrets' | 'definitions' | 'log' | 'threads' | 'closeThreads'
+> & {
   readonly logKey: NoteVerifier;
-  readonly log: Log;
-  readonly threads: ThreadPool;
-  readonly closeThreads: ThreadPool;
-}
+};
 
 /** Results as they are asked for: small events are counted here, long counts in a thread that blocks no request. */
 export class Counting {

@@ -6,7 +6,9 @@ import { readBoxEnd } from '#src/ballots/box.ts';
 import { openBallotOrNot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
+import { cursorField, limitField } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
+import { idField, searchField } from '#src/http/fields.ts';
 import { microToNumber } from '#src/platform/decimal.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
@@ -48,12 +50,15 @@ export const voteView = z
   });
 type Vote = z.output<typeof voteView>;
 
-interface VoteFilter {
-  readonly positionId: string | undefined;
-  readonly candidateId: string | undefined;
-  /** Part of a position's title, a candidate's name or a voter's visible ID, in any case. */
-  readonly search: string | undefined;
-}
+/** `search`: part of a position's title, a candidate's name or a voter's visible ID, in any case. */
+export const listVotesQuery = z.strictObject({
+  limit: limitField(),
+  cursor: cursorField(),
+  positionId: idField().optional(),
+  candidateId: idField().optional(),
+  search: searchField().optional(),
+});
+type VoteFilter = Omit<z.output<typeof listVotesQuery>, 'limit' | 'cursor'>;
 
 /** A vote with where it stands: its ballot's place and its own in the ballot. */
 interface PlacedVote {

@@ -90,15 +90,10 @@ export interface StoredVoteBallot extends WaitingBallot {
   readonly submittedAt: number | null;
 }
 
-type VoteBallotRow = {
-  id: string;
-  code_tag: Buffer;
-  place: string;
-  entries: Buffer;
-  weight_micro: string;
-  voter_id: string | null;
-  country_code: string | null;
-  submitted_at: string | null;
+/** Whole numbers come as text. */
+type VoteBallotRow = Omit<StoredVoteBallot, 'weightMicro' | 'submittedAt'> & {
+  readonly weightMicro: string;
+  readonly submittedAt: string | null;
 };
 
 const VOTE_BALLOTS = 200;
@@ -159,10 +154,12 @@ async function leaveOutVoid<Ballot extends SealedBallot>(
 }
 
 const VOTE_COLUMNS = sql`id, entries, weight_micro, code_tag, voter_id, country_code, submitted_at`;
+const VOTE_FIELDS = sql`id, entries, weight_micro AS "weightMicro", code_tag AS "codeTag", voter_id AS "voterId",
+  country_code AS "countryCode", submitted_at AS "submittedAt"`;
 
 /** Few leaves are sealed while somebody reads a list: they are found by their place, then put in the order of their IDs. */
 const laterPage = (eventId: string, end: string, id: string, inclusive: boolean): SQL => sql`
-  SELECT 'u' || id AS place, ${VOTE_COLUMNS} FROM (
+  SELECT 'u' || id AS place, ${VOTE_FIELDS} FROM (
     SELECT ${eventId} AS voting_event_id, ${VOTE_COLUMNS} FROM sealed_ballots(${eventId}, ${end}::bigint - ${BLOCK_BALLOTS} + 1)
     WHERE leaf_index > ${end}::bigint
     UNION ALL SELECT voting_event_id, ${VOTE_COLUMNS} FROM ballot_queue WHERE voting_event_id = ${eventId} AND NOT set_back) AS b
@@ -171,14 +168,9 @@ const laterPage = (eventId: string, end: string, id: string, inclusive: boolean)
 async function readVoteBallots(executor: Executor, page: SQL): Promise<StoredVoteBallot[]> {
   const { rows } = await executor.execute<VoteBallotRow>(page);
   return rows.map((row) => ({
-    entries: row.entries,
-    weightMicro: BigInt(row.weight_micro),
-    codeTag: row.code_tag,
-    id: row.id,
-    place: row.place,
-    voterId: row.voter_id,
-    countryCode: row.country_code,
-    submittedAt: row.submitted_at === null ? null : Number(row.submitted_at),
+    ...row,
+    weightMicro: BigInt(row.weightMicro),
+    submittedAt: row.submittedAt === null ? null : Number(row.submittedAt),
   }));
 }
 
@@ -202,16 +194,7 @@ export interface RecordBallot extends WaitingBallot {
   readonly id: string;
 }
 
-type RecordRow = { id: string; entries: Buffer; weight_micro: string; code_tag: Buffer };
-
 const RECORDS = 2_000;
-
-const record = (row: RecordRow): RecordBallot => ({
-  id: row.id,
-  entries: row.entries,
-  weightMicro: BigInt(row.weight_micro),
-  codeTag: row.code_tag,
-});
 
 /** Where the box ended at one moment, and what waited to enter it. */
 interface RecordMoment {
@@ -223,10 +206,10 @@ interface RecordMoment {
 export function readRecordMoment(db: Database, eventId: string): Promise<RecordMoment> {
   return atOneMoment(db, async (tx) => {
     const last = await readBoxEnd(tx, eventId);
-    const queue = await tx.execute<RecordRow>(sql`
-        SELECT id, entries, weight_micro, code_tag FROM ballot_queue b
+    const { rows } = await tx.execute<Omit<RecordBallot, 'weightMicro'> & { readonly weightMicro: string }>(sql`
+        SELECT id, entries, weight_micro AS "weightMicro", code_tag AS "codeTag" FROM ballot_queue b
         WHERE voting_event_id = ${eventId} AND NOT set_back AND NOT ${isVoid} ORDER BY code_tag`);
-    return { last, queue: queue.rows.map(record) };
+    return { last, queue: rows.map((row) => ({ ...row, weightMicro: BigInt(row.weightMicro) })) };
   });
 }
 

@@ -1,5 +1,5 @@
 import { csvCell } from '#src/platform/csv.ts';
-import type { PositionResult, Round, TieDecision } from '#src/tally/types.ts';
+import type { PositionResult, Round, TieDecision } from '#src/tally/position-result.ts';
 import type { EventResults } from './event-results.ts';
 
 /** One row of the table. What a kind of row has no use for stays empty. */

@@ -5,9 +5,9 @@ import type { Deps } from '#src/deps.ts';
 import { list, ok } from '#src/http/answer.ts';
 import { answersOne, answersPage } from '#src/http/answer-shapes.ts';
 import type { Caller } from '#src/http/caller.ts';
-import { cursorField, decodeCursor, encodeCursor, limitField } from '#src/http/cursor.ts';
+import { decodeCursor, encodeCursor } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
-import { idField, searchField } from '#src/http/fields.ts';
+import { idField } from '#src/http/fields.ts';
 import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -19,19 +19,12 @@ import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { publicResultsAvailable, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { ResultsAudience } from './count-event.ts';
 import { resultsView, roundsView } from './event-results.ts';
-import { listVotes, voteView } from './list-votes.ts';
+import { listVotes, listVotesQuery, voteView } from './list-votes.ts';
 import { readStats, statsView } from './read-stats.ts';
 
 const ROUNDS_DESCRIPTION =
   'At most 2,000 tallies an answer: go on with `fromRound` of `nextRound` until that is null. Other methods have no rounds.';
 
-const listVotesQuery = z.strictObject({
-  limit: limitField(),
-  cursor: cursorField(),
-  positionId: idField().optional(),
-  candidateId: idField().optional(),
-  search: searchField().optional(),
-});
 const roundsQuery = z.strictObject({
   positionId: idField(),
   fromRound: z.coerce.number().int().min(1).max(100_000).default(1),
@@ -109,23 +102,12 @@ export function resultRouter(deps: Deps): Hono<Env> {
     exportedEvent,
     (c) =>
       costly(c, c.get('caller').accountId, async () => {
-        const { limit, cursor, positionId, candidateId, search } = c.get('query');
-        const name = canonicalJson([
-          'votes',
-          c.get('target').event.id,
-          positionId ?? null,
-          candidateId ?? null,
-          search ?? null,
-        ]);
+        const { limit, cursor, ...filter } = c.get('query');
+        const { positionId = null, candidateId = null, search = null } = filter;
+        const definition = await definitionOf(c.get('target').event);
+        const name = canonicalJson(['votes', definition.event.id, positionId, candidateId, search]);
         const after = decodeCursor(deps.secrets, name, cursor);
-        const filter = { positionId, candidateId, search };
-        const { votes, next } = await listVotes(
-          { ...deps, db: deps.reads },
-          await definitionOf(c.get('target').event),
-          filter,
-          after,
-          limit,
-        );
+        const { votes, next } = await listVotes({ ...deps, db: deps.reads }, definition, filter, after, limit);
         return list(votes, next === null ? null : encodeCursor(deps.secrets, name, next));
       }),
   );

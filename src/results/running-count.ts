@@ -4,15 +4,9 @@ import { BallotReader } from '#src/ballots/ballot-encoding.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 import { WeightSum } from '#src/tally/ballot-sums.ts';
+import type { PositionResult } from '#src/tally/position-result.ts';
 import { startCount } from '#src/tally/start-count.ts';
-import type {
-  PositionCount,
-  PositionResult,
-  ReportOptions,
-  RoundPage,
-  SavedCount,
-  TallyPosition,
-} from '#src/tally/types.ts';
+import type { PositionCount, ReportOptions, RoundPage, TallyPosition } from '#src/tally/types.ts';
 
 export interface StoredBallot {
   readonly entries: Uint8Array;
@@ -76,35 +70,11 @@ function indexNumbers(candidates: readonly Candidate[]): Int32Array {
 }
 
 function tallyPosition(position: BallotPosition, candidates: readonly Candidate[]): TallyPosition {
+  const { id, title, votingMethod, seats, tieBreak, rules, majorityRequired, scoreMin, scoreMax } = position;
   return {
-    id: position.id,
-    title: position.title,
-    votingMethod: position.votingMethod,
-    seats: position.seats,
-    tieBreak: position.tieBreak,
-    rules: position.rules,
-    majorityRequired: position.majorityRequired,
-    scoreMin: position.scoreMin,
-    scoreMax: position.scoreMax,
-    candidates: candidates.map((candidate) => ({
-      id: candidate.id,
-      name: candidate.name,
-      sortOrder: candidate.sortOrder,
-      withdrawn: candidate.status !== 'approved',
-      referendumRole: candidate.referendumRole,
-    })),
+    ...{ id, title, votingMethod, seats, tieBreak, rules, majorityRequired, scoreMin, scoreMax },
+    candidates: candidates.map((candidate) => ({ ...candidate, withdrawn: candidate.status !== 'approved' })),
   };
-}
-
-/** A running count as plain values; positions by their number. */
-export interface SavedRunningCount {
-  readonly lastLeaf: bigint;
-  readonly ballots: number;
-  readonly weightMicro: bigint;
-  readonly entries: number;
-  readonly fractional: number;
-  readonly weighted: number;
-  readonly positions: ReadonlyMap<number, SavedCount & { readonly named: Float64Array }>;
 }
 
 /** What the figures of an event are made with. */
@@ -118,11 +88,9 @@ export class RunningCount {
   readonly definitionVersion: number;
   /** The last leaf that was counted; -1 before the first. */
   lastLeaf = -1n;
-  /** The last leaf of the count that was kept in the database last. */
-  savedLeaf = -1n;
   ballots = 0;
   /** Weight of the ballots. */
-  #weight = new WeightSum();
+  readonly #weight = new WeightSum();
   /** Votes: entries of all ballots together. */
   entries = 0;
   /** Ballots whose weight is not whole. */
@@ -132,47 +100,26 @@ export class RunningCount {
   readonly #positions = new Map<number, Counted>();
   readonly #reader = new BallotReader();
 
-  constructor(definition: BallotDefinition, saved?: SavedRunningCount) {
+  constructor(definition: BallotDefinition) {
     this.definitionVersion = definition.event.definitionVersion;
     for (const position of definition.positions) {
       // Whatever their status: a ballot that was cast may name them, and a count that failed on it would leave no result.
       const candidates = position.allCandidates;
-      const before = saved?.positions.get(position.number);
       const unlisted = candidates.map(({ status }) => status === 'pending' || status === 'rejected');
       this.#positions.set(position.number, {
         groupId: position.groupId,
-        count: startCount(tallyPosition(position, candidates), before),
+        count: startCount(tallyPosition(position, candidates)),
         indexByNumber: indexNumbers(candidates),
-        named: before?.named.slice() ?? new Float64Array(candidates.length),
+        named: new Float64Array(candidates.length),
         unlisted,
         hasUnlisted: unlisted.includes(true),
       });
     }
-    if (saved === undefined) return;
-    this.lastLeaf = saved.lastLeaf;
-    this.savedLeaf = saved.lastLeaf;
-    this.ballots = saved.ballots;
-    this.#weight = new WeightSum(saved.weightMicro);
-    this.entries = saved.entries;
-    this.fractional = saved.fractional;
-    this.weighted = saved.weighted;
   }
 
   /** Weight of all ballots, in millionths. */
   get weightMicro(): bigint {
     return this.#weight.micro;
-  }
-
-  /** The count as it stands; undefined where a position is not worth saving. */
-  save(): SavedRunningCount | undefined {
-    const positions = new Map<number, SavedCount & { readonly named: Float64Array }>();
-    for (const [number, { count, named }] of this.#positions) {
-      const saved = count.save();
-      if (saved === undefined) return undefined;
-      positions.set(number, { ...saved, named });
-    }
-    const { lastLeaf, ballots, weightMicro, entries, fractional, weighted } = this;
-    return { lastLeaf, ballots, weightMicro, entries, fractional, weighted, positions };
   }
 
   /** Says that so many ballots are to be counted, or fewer. */

@@ -4,6 +4,7 @@ import { listBallotWeights } from '#src/ballots/box.ts';
 import { openBallot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { greatestCommonDivisor } from '#src/platform/decimal.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -39,12 +40,6 @@ export async function weightUnit(db: Database, definition: BallotDefinition): Pr
   if (weights.length <= 1) return weights[0] ?? 1n;
   if (!(await showsWeights(db, definition))) throw refuse('weights_kept_back');
   return weights.reduce(greatestCommonDivisor, 0n);
-}
-
-function greatestCommonDivisor(one: bigint, other: bigint): bigint {
-  let [left, right] = [one, other];
-  while (right !== 0n) [left, right] = [right, left % right];
-  return left;
 }
 
 /** The format has no way to write a quote within quotes. */

@@ -3,7 +3,7 @@ import { type PackedPosition, unpackEntries } from '#src/ballots/ballot-encoding
 import { openBallot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { MICRO } from '#src/platform/decimal.ts';
+import { greatestCommonDivisor, MICRO } from '#src/platform/decimal.ts';
 import { base32 } from '#src/platform/ids.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
@@ -114,9 +114,8 @@ function reportOf(source: RecordSource, definition: BallotDefinition, nowMs: num
 
 /** `1500000n` → `3/2`: exact, as the format wants it. */
 function fraction(micro: bigint): string {
-  let [left, right] = [micro < 0n ? -micro : micro, MICRO];
-  while (right !== 0n) [left, right] = [right, left % right];
-  return `${micro / left}/${MICRO / left}`;
+  const divisor = greatestCommonDivisor(micro < 0n ? -micro : micro, MICRO);
+  return `${micro / divisor}/${MICRO / divisor}`;
 }
 
 function contestRecord(position: BallotPosition, packed: PackedPosition, weightMicro: bigint | undefined) {

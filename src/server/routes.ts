@@ -47,11 +47,8 @@ interface ServiceInfo {
   readonly version: string;
 }
 
-export type Check = 'ok' | 'failed' | 'off';
-export interface Health {
-  readonly uptimeMs: number;
-  readonly checks: { readonly database: Check; readonly worker: Check; readonly migrations: Check };
-}
+export type Check = z.output<typeof check>;
+export type Health = Pick<z.output<typeof healthView>, 'uptimeMs' | 'checks'>;
 
 /** The helpers that need no key: who this is, where its documentation is, whether it is well (contract, "Unauthenticated helper endpoints"). */
 export function serviceRouter(info: ServiceInfo, readHealth: () => Promise<Health>): Hono<Env> {

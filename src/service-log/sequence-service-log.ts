@@ -11,11 +11,11 @@ import { type CompactRange, equalHashes } from '#src/ballot-log/merkle-tree.ts';
 import { type NoteSigner, renameSigner } from '#src/ballot-log/signed-note.ts';
 import { appendToTree } from '#src/ballot-log/tree-store.ts';
 import type { Config } from '#src/config.ts';
-import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import type { Log } from '#src/platform/log.ts';
 import { sha256 } from '#src/platform/secrets.ts';
 import { ASK_WITNESSES } from './ask-witnesses.ts';
 import {
@@ -57,13 +57,9 @@ export function checkpointLeaf(head: TreeHead): Buffer {
   return Buffer.from(canonicalJson(leaf));
 }
 
-export interface ServiceLogDeps {
-  readonly db: Database;
-  readonly log: Log;
-  readonly logKey: NoteSigner;
-  readonly serviceLog: ServiceLogKey;
+export type ServiceLogDeps = Pick<Deps, 'db' | 'log' | 'logKey' | 'serviceLog'> & {
   readonly config: Pick<Config, 'witnesses'>;
-}
+};
 
 /** Leaves of one transaction at most. */
 const MOST_TOGETHER = 1_000;

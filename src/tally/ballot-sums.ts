@@ -2,17 +2,13 @@ import { MICRO, scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.t
 import { requireThat } from './count-refused.ts';
 import { toWholeNumber } from './exact.ts';
 import { MarkCheck, requireValues, type ValueRange } from './mark-check.ts';
-import type { CandidateResult, PositionBallot, SavedCount, TallyPosition } from './types.ts';
+import type { CandidateResult } from './position-result.ts';
+import type { PositionBallot, TallyPosition } from './types.ts';
 
 /** How many ballots answered a position and how many did not, in heads. */
 export class Participation {
-  #ballots: number;
-  #abstentions: number;
-
-  constructor(saved?: SavedCount) {
-    this.#ballots = saved?.ballots ?? 0;
-    this.#abstentions = saved?.abstentions ?? 0;
-  }
+  #ballots = 0;
+  #abstentions = 0;
 
   add(answered: boolean, times: number): void {
     if (answered) {
@@ -55,15 +51,8 @@ class CandidateSums {
   /** What the rows don't hold: weights beyond their number, sums beyond 2^53. Made when first needed. */
   #wide: { readonly heads: bigint[]; readonly weightMicro: bigint[] } | undefined;
 
-  constructor(candidates: number, saved?: SavedCount) {
+  constructor(candidates: number) {
     this.#candidates = candidates;
-    for (const row of saved?.rows ?? []) this.#rows.set(row.weightMicro, { ...row });
-    const wide = saved?.wide;
-    if (wide != null) this.#wide = { heads: [...wide.heads], weightMicro: [...wide.weightMicro] };
-  }
-
-  save(): Pick<SavedCount, 'rows' | 'wide'> {
-    return { rows: [...this.#rows.values()], wide: this.#wide ?? null };
   }
 
   /** Adds every value of the ballot `times` times. @param largest no value is larger in size */
@@ -136,14 +125,10 @@ class CandidateSums {
  * multiplied when the weight changes or the sum is asked for. A bigint a ballot would cost more than reading it.
  */
 export class WeightSum {
-  #sum: bigint;
+  #sum = 0n;
   #weightMicro = 0n;
   /** Ballots of that weight which are not in the sum yet. */
   #times = 0;
-
-  constructor(sum = 0n) {
-    this.#sum = sum;
-  }
 
   /** Adds a weight so many times; a number below zero takes it out again. */
   add(weightMicro: bigint, times: number): void {
@@ -171,7 +156,7 @@ export interface BallotRule {
 
 /** The running sums of one position, for the methods in which a candidate's figure is a sum of values. */
 export class BallotSums {
-  readonly participation: Participation;
+  readonly participation = new Participation();
   readonly #position: TallyPosition;
   readonly #check: MarkCheck;
   readonly #values: ValueRange;
@@ -179,29 +164,15 @@ export class BallotSums {
   readonly #sums: CandidateSums;
   readonly #leftOut: number;
   /** Weight of the ballots that answered. */
-  readonly #answered: WeightSum;
+  readonly #answered = new WeightSum();
   #shifted = new Float64Array(16);
 
-  constructor(position: TallyPosition, rule: BallotRule, saved?: SavedCount) {
+  constructor(position: TallyPosition, rule: BallotRule) {
     this.#position = position;
     this.#check = new MarkCheck(position, rule.maxEntries);
     this.#values = rule.values;
-    this.#sums = new CandidateSums(position.candidates.length, saved);
-    this.participation = new Participation(saved);
+    this.#sums = new CandidateSums(position.candidates.length);
     this.#leftOut = rule.leftOut ?? 0;
-    this.#answered = new WeightSum(saved?.answeredMicro);
-  }
-
-  save(turnoutMicro = 0n): SavedCount {
-    const { ballots, abstentions } = this.participation;
-    return {
-      ballots,
-      abstentions,
-      turnoutMicro,
-      answeredMicro: this.answeredMicro,
-      ...this.#sums.save(),
-      rankings: [],
-    };
   }
 
   add(ballot: PositionBallot, weightMicro: bigint, times: number): void {

@@ -1,7 +1,8 @@
 import { type BallotRule, BallotSums } from './ballot-sums.ts';
 import { leastChange, marginOf, NO_MARGIN } from './margin.ts';
+import type { Margin, PositionResult } from './position-result.ts';
 import { type SeatTie, Ties } from './ties.ts';
-import type { Margin, PositionCount, PositionResult, ReportOptions, SavedCount, TallyPosition } from './types.ts';
+import type { PositionCount, ReportOptions, TallyPosition } from './types.ts';
 
 export interface HighestSumsRule extends BallotRule {
   /** Whether a sum of nothing, or below, can win a seat. */
@@ -19,15 +20,14 @@ interface Seats {
 const NO_SEATS: Seats = { winners: [], tied: [], tie: null };
 
 /** Counts a method in which the candidates with the highest weighted sums of values win the seats. */
-export function countHighestSums(position: TallyPosition, rule: HighestSumsRule, saved?: SavedCount): PositionCount {
-  const sums = new BallotSums(position, rule, saved);
+export function countHighestSums(position: TallyPosition, rule: HighestSumsRule): PositionCount {
+  const sums = new BallotSums(position, rule);
   return {
     add(ballot, weightMicro, times = 1) {
       sums.add(ballot, weightMicro, times);
     },
     report: (options) => new SeatsBySum(position, rule, sums, options).report(),
     rounds: () => ({ rounds: [], nextRound: null }),
-    save: () => sums.save(),
   };
 }
 

@@ -1,5 +1,6 @@
+import type { Majority } from '#src/ballot-definition/types.ts';
 import { MICRO, scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
-import type { Majority, Margin } from './types.ts';
+import type { Margin } from './position-result.ts';
 
 /** The smallest step in which votes change: whole votes where every weight is 1, millionths of weight otherwise. */
 export const stepOf = (unitWeights: boolean): bigint => (unitWeights ? MICRO : 1n);

@@ -1,8 +1,9 @@
 import { scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { BitCounts } from './bit-counts.ts';
 import { greatestCommonDivisor, largestOf } from './exact.ts';
+import type { Pairwise } from './position-result.ts';
 import type { Rankings } from './rankings.ts';
-import type { Pairwise, TallyPosition } from './types.ts';
+import type { TallyPosition } from './types.ts';
 
 /** The table grows with the square of the candidates, and its work with that times the ballots. */
 export const MAX_PAIRWISE = 50;

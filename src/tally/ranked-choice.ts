@@ -7,19 +7,11 @@ import { ceilTo, NO_MARGIN, stepOf } from './margin.ts';
 import { MarkCheck } from './mark-check.ts';
 import { comparePairs } from './pairwise.ts';
 import { TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
+import type { Margin, PositionResult, RoundTally } from './position-result.ts';
 import { RankedCount, type RankedOutcome } from './ranked-count.ts';
 import { Rankings } from './rankings.ts';
 import { runSingleTransferableVote } from './single-transferable-vote.ts';
-import type {
-  Margin,
-  PositionBallot,
-  PositionCount,
-  PositionResult,
-  ReportOptions,
-  RoundTally,
-  SavedCount,
-  TallyPosition,
-} from './types.ts';
+import type { PositionBallot, PositionCount, ReportOptions, TallyPosition } from './types.ts';
 
 /** Ranks end at the number of candidates, and there are fewer of those than this. */
 const MAX_RANK = 2 ** 16;
@@ -105,17 +97,11 @@ function rankAt(ballot: PositionBallot, entry: number): number {
   return rank;
 }
 
-/** Where most ballots differ, reading them again is as quick as reading what was saved of them. */
-const MAX_SAVED_RANKINGS = 20_000;
-
 /** Ranked choice: instant runoff for one seat, the single transferable vote for several. */
-export function countRankedChoice(position: TallyPosition, saved?: SavedCount): PositionCount {
+export function countRankedChoice(position: TallyPosition): PositionCount {
   const check = new MarkCheck(position, position.candidates.length);
   const rankings = new Rankings(position.candidates.length);
-  const participation = new Participation(saved);
-  for (const { places, weightMicro, heads } of saved?.rankings ?? []) {
-    rankings.add(places, places.length, weightMicro, heads);
-  }
+  const participation = new Participation();
   const reader = new RankReader(position.candidates.length);
   return {
     add(ballot, weightMicro, times = 1) {
@@ -145,19 +131,6 @@ export function countRankedChoice(position: TallyPosition, saved?: SavedCount): 
     rounds(options, fromRound) {
       const { log } = runCount(position, rankings, options, fromRound).count;
       return { rounds: log.rounds, nextRound: log.nextRound };
-    },
-    save() {
-      if (rankings.size > MAX_SAVED_RANKINGS) return undefined;
-      const { ballots, abstentions } = participation;
-      return {
-        ballots,
-        abstentions,
-        turnoutMicro: 0n,
-        answeredMicro: 0n,
-        rows: [],
-        wide: null,
-        rankings: rankings.list(),
-      };
     },
   };
 }

@@ -1,8 +1,9 @@
 import { Piles } from './piles.ts';
+import type { TieDecision } from './position-result.ts';
 import type { Rankings } from './rankings.ts';
 import { RoundLog } from './round-log.ts';
 import { type SeatTie, Ties } from './ties.ts';
-import type { ReportOptions, TallyPosition, TieDecision } from './types.ts';
+import type { ReportOptions, TallyPosition } from './types.ts';
 
 /** How a ranked count ended; candidates are indexes into the position's. */
 export interface RankedOutcome {

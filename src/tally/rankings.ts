@@ -1,6 +1,6 @@
 import { MICRO } from '#src/platform/decimal.ts';
 import { requireThat } from './count-refused.ts';
-import type { RankingSink, SavedCount } from './types.ts';
+import type { RankingSink } from './types.ts';
 
 type Cells = Uint8Array | Uint16Array;
 type Column = Cells | Uint32Array | Float64Array;
@@ -88,19 +88,6 @@ export class Rankings implements RankingSink {
       headsOf[weight] = (headsOf[weight] as number) + (this.heads[group] as number);
     }
     return headsOf.every((heads, weight) => heads === 0 || fractional[weight] === false);
-  }
-
-  /** Every group that has any heads, for keeping them elsewhere: `add` takes them again. */
-  list(): SavedCount['rankings'] {
-    return Array.from({ length: this.size }, (_, group) => {
-      const start = this.starts[group] as number;
-      const end = this.cells.indexOf(this.candidates, start);
-      return {
-        places: Uint16Array.from(this.cells.subarray(start, end)),
-        weightMicro: this.weights[this.weightIndexOf[group] as number] as bigint,
-        heads: this.heads[group] as number,
-      };
-    }).filter(({ heads }) => heads !== 0);
   }
 
   #weightIndex(weightMicro: bigint): number {

@@ -1,22 +1,12 @@
+import type { Fraction, ReferendumRole, ReferendumRules } from '#src/ballot-definition/types.ts';
 import { scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { BallotSums } from './ballot-sums.ts';
 import { requireThat } from './count-refused.ts';
 import { marginOf, stepOf } from './margin.ts';
 import { MARK } from './mark-check.ts';
+import type { Margin, PositionResult, ReferendumResult, ReferendumRuleResult } from './position-result.ts';
 import { Ties } from './ties.ts';
-import type {
-  Fraction,
-  Margin,
-  PositionCount,
-  PositionResult,
-  ReferendumResult,
-  ReferendumRole,
-  ReferendumRuleResult,
-  ReferendumRules,
-  ReportOptions,
-  SavedCount,
-  TallyPosition,
-} from './types.ts';
+import type { PositionCount, ReportOptions, TallyPosition } from './types.ts';
 
 /** Weights in millionths that the rules compare. */
 interface Votes {
@@ -30,11 +20,11 @@ interface Votes {
 }
 
 /** Referendum: a ballot marks one option; yes passes by its share of yes and no, if the quorums are met. */
-export function countReferendum(position: TallyPosition, saved?: SavedCount): PositionCount {
+export function countReferendum(position: TallyPosition): PositionCount {
   const { rules } = position;
   requireThat(rules !== null, 'a referendum has no rules');
-  const sums = new BallotSums(position, { maxEntries: 1, values: MARK }, saved);
-  let turnoutMicro = saved?.turnoutMicro ?? 0n;
+  const sums = new BallotSums(position, { maxEntries: 1, values: MARK });
+  let turnoutMicro = 0n;
   return {
     add(ballot, weightMicro, times = 1) {
       sums.add(ballot, weightMicro, times);
@@ -42,7 +32,6 @@ export function countReferendum(position: TallyPosition, saved?: SavedCount): Po
     },
     report: (options) => report(position, rules, sums, turnoutMicro, options),
     rounds: () => ({ rounds: [], nextRound: null }),
-    save: () => sums.save(turnoutMicro),
   };
 }
 

@@ -3,7 +3,8 @@ import { requireThat } from './count-refused.ts';
 import { EarlierRounds } from './earlier-rounds.ts';
 import { cutToWholeNumber } from './exact.ts';
 import { type Passed, type Piles, TALLY_DECIMALS, VALUE_DECIMALS } from './piles.ts';
-import type { Round, RoundTally, RoundTransfer, TallyPosition, TieDecision } from './types.ts';
+import type { Round, RoundTally, RoundTransfer, TieDecision } from './position-result.ts';
+import type { TallyPosition } from './types.ts';
 
 /** Candidates that a round lists one by one; the others are summed up. */
 const MAX_LISTED = 200;

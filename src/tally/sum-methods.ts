@@ -1,6 +1,7 @@
+import type { VotingMethod } from '#src/ballot-definition/types.ts';
 import type { HighestSumsRule } from './highest-sums.ts';
 import { MARK, POSITIVE, WHOLE_NUMBER } from './mark-check.ts';
-import type { TallyPosition, VotingMethod } from './types.ts';
+import type { TallyPosition } from './types.ts';
 
 type SumMethod = Exclude<VotingMethod, 'referendum' | 'ranked_choice'>;
 

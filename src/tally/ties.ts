@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { requireThat } from './count-refused.ts';
 import type { EarlierRounds } from './earlier-rounds.ts';
-import type { Lot, TallyPosition, TieDecision } from './types.ts';
+import type { TieDecision } from './position-result.ts';
+import type { Lot, TallyPosition } from './types.ts';
 
 /** How the tied for a seat fare: who of them wins, in the order in which seats are given. */
 export interface SeatTie {

@@ -1,51 +1,18 @@
+import type {
+  Majority,
+  ReferendumRole,
+  ReferendumRules,
+  TieBreak,
+  VotingMethod,
+} from '#src/ballot-definition/types.ts';
+import type { PositionResult, Round } from './position-result.ts';
+
 /**
  * What a count reads and what it answers. Shapes follow section 5 of the API reference ("Results").
  *
  * Weights are integers in millionths ("micro"): a voter of weight 1.5 has `1_500_000n`.
  * Everything that leaves a count is an integer or an exact decimal string.
  */
-
-export type VotingMethod =
-  | 'plurality'
-  | 'approval'
-  | 'referendum'
-  | 'score'
-  | 'cumulative'
-  | 'quadratic'
-  | 'ranked_choice';
-
-export type TieBreak = 'joint' | 'lot' | 'candidate_order';
-export type ReferendumRole = 'yes' | 'no' | 'abstain';
-
-/** A share such as 2/3; `inclusive` means that reaching it exactly is enough. */
-export interface Fraction {
-  readonly numerator: number;
-  readonly denominator: number;
-  readonly inclusive: boolean;
-}
-
-/** What the share of yes is taken of: yes and no; those and the abstentions; the weight of the electorate. */
-type ThresholdBase = 'yes_no' | 'answers' | 'electorate';
-
-interface Threshold extends Fraction {
-  /** Left out: `yes_no`. */
-  readonly base?: ThresholdBase;
-}
-
-/** A share that must be exceeded. */
-export interface Majority {
-  readonly numerator: number;
-  readonly denominator: number;
-}
-
-export interface ReferendumRules {
-  /** Share of yes that passes. */
-  readonly threshold: Threshold;
-  /** Share of the electorate's weight that must take part. */
-  readonly turnoutQuorum: Fraction | null;
-  /** Share of the electorate's weight that must vote yes. */
-  readonly approvalQuorum: Fraction | null;
-}
 
 export interface TallyCandidate {
   readonly id: string;
@@ -144,137 +111,4 @@ export interface PositionCount {
   report(options: ReportOptions): PositionResult;
   /** The rounds from a number on, as many as one answer may hold; empty where the method has none. */
   rounds(options: ReportOptions, fromRound: number): RoundPage;
-  /** What `startCount` goes on from; undefined where that would take more room than the ballots are worth. */
-  save(): SavedCount | undefined;
-}
-
-/** A count as it stood, of plain values that can be cloned and stored. */
-export interface SavedCount {
-  readonly ballots: number;
-  readonly abstentions: number;
-  /** Referendums: the weight of all ballots. */
-  readonly turnoutMicro: bigint;
-  /** Weight of the ballots that answered, where the method needs it. */
-  readonly answeredMicro: bigint;
-  /** Sums of values by candidate, a row for each weight; their bounds as in `CandidateSums`. */
-  readonly rows: readonly { readonly weightMicro: bigint; readonly heads: Float64Array; readonly bound: number }[];
-  readonly wide: { readonly heads: readonly bigint[]; readonly weightMicro: readonly bigint[] } | null;
-  /** Ranked choice: candidates by place, one array for each ranking and weight, and how often it was given. */
-  readonly rankings: readonly { readonly places: Uint16Array; readonly weightMicro: bigint; readonly heads: number }[];
-}
-
-export interface CandidateResult {
-  readonly id: string;
-  readonly name: string;
-  readonly votesWon: number;
-  readonly weightWon: string;
-  readonly winner: boolean;
-  readonly tied: boolean;
-}
-
-export interface TieDecision {
-  readonly candidateIds: readonly string[];
-  readonly policy: TieBreak | 'earlier_round';
-  readonly seed: string | null;
-}
-
-export interface RoundTally {
-  readonly candidateId: string;
-  readonly votesWon: number;
-  readonly weightWon: string;
-}
-
-export interface RoundTransfer {
-  readonly from: string;
-  /** Null where the ballots are exhausted. */
-  readonly to: string | null;
-  readonly weight: string;
-}
-
-/** The standing candidates that a round does not list one by one. */
-interface OtherTallies {
-  readonly candidates: number;
-  readonly votesWon: number;
-  readonly weightWon: string;
-}
-
-export interface Round {
-  readonly round: number;
-  /** Weight needed to be elected in this round, a decimal string; see docs/counting.md for when it must be exceeded. */
-  readonly threshold: string;
-  readonly tallies: readonly RoundTally[];
-  readonly others: OtherTallies | null;
-  /** Weight of the ballots that name no continuing candidate. */
-  readonly exhausted: string;
-  /** Weight that cutting down has lost so far: tallies, others, exhausted and this make up the same in every round. */
-  readonly roundingLoss: string;
-  readonly elected: readonly string[];
-  readonly eliminated: readonly string[];
-  readonly transfers: readonly RoundTransfer[];
-  readonly tie: TieDecision | null;
-  /** A tie was decided by the candidate order because the lot is not drawn yet: what follows may still change. */
-  readonly provisional: boolean;
-}
-
-export interface ReferendumRuleResult {
-  readonly name: 'threshold' | 'turnout_quorum' | 'approval_quorum';
-  /** Both as exact fractions written `numerator/denominator`, weights in the roll's unit. */
-  readonly required: string;
-  readonly actual: string;
-  readonly met: boolean;
-}
-
-export interface ReferendumResult {
-  readonly yes: string;
-  readonly no: string;
-  readonly abstain: string;
-  readonly electorate: string | null;
-  readonly rules: readonly ReferendumRuleResult[];
-  readonly outcome: 'passed' | 'rejected' | 'no_quorum';
-}
-
-/** How far a result is from another one; see docs/counting.md. */
-export interface Margin {
-  /** Votes, or weight where not every weight is 1, whose change changes a winner: an exact decimal. */
-  readonly votes: string;
-  readonly exact: boolean;
-  /** For a figure that is not exact: the true one is at least (`lower`) or at most (`upper`) this. */
-  readonly bound: 'lower' | 'upper' | null;
-}
-
-/** For each pair of standing candidates: the weight of the ballots that rank one above the other. */
-export interface Pairwise {
-  readonly candidateIds: readonly string[];
-  /** `table[a][b]`: the weight that prefers candidate a to candidate b. */
-  readonly table: readonly (readonly string[])[];
-  /** The candidate preferred to every other. */
-  readonly condorcetWinner: string | null;
-}
-
-export interface PositionResult {
-  readonly id: string;
-  readonly title: string;
-  readonly votingMethod: VotingMethod;
-  readonly seats: number;
-  /** Seats that no one holds; those of an undecided tie are not among them. */
-  readonly vacantSeats: number;
-  readonly totalVotes: number;
-  /** Ballots that answered this position. */
-  readonly ballots: number;
-  /** Ballots that could have answered and did not. */
-  readonly abstentions: number;
-  readonly candidates: readonly CandidateResult[];
-  readonly winners: readonly string[];
-  readonly runnerUp: string | null;
-  /** Where a required majority left a seat open: who goes into a runoff. */
-  readonly runoff: readonly string[] | null;
-  readonly margin: Margin | null;
-  readonly tie: TieDecision | null;
-  /** Null where the method has none, and where there are too many for one answer (`roundsOmitted`). */
-  readonly rounds: readonly Round[] | null;
-  readonly roundsOmitted: boolean;
-  readonly firstChoices: readonly RoundTally[] | null;
-  readonly pairwise: Pairwise | null;
-  readonly finalTwo: readonly RoundTally[] | null;
-  readonly referendum: ReferendumResult | null;
 }

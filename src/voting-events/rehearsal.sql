@@ -42,7 +42,7 @@ BEGIN
     ('public_snapshots', 'true'),
     ('voided_ballots', 'true'), ('log_leaves', 'true'), ('log_configurations', 'true'), ('log_tiles', 'true'),
     ('log_checkpoints', 'true'), ('ballot_logs', 'true'), ('checkpoint_queue', 'true'), ('participation', 'true'),
-    ('undisclosed_voters', 'true'), ('count_snapshots', 'true'), ('ballot_announcements', 'true'),
+    ('undisclosed_voters', 'true'), ('ballot_announcements', 'true'),
     ('credit_entries', 'true'), ('credit_balances', 'true'), ('voter_key_requests', 'true'), ('voter_key_failures', 'true'),
     -- Others were there before: those of the rehearsal are marked.
     ('voter_keys', 'r.rehearsal'),

@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { Batcher } from '#src/database/batcher.ts';
-import { type Database, inTransaction } from '#src/database/client.ts';
+import { inTransaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
-import { type Log, summariseFault } from '#src/platform/log.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
+import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { EndpointQueue, RoundRobin } from './endpoint-queue.ts';
 import { noteFailure } from './failing-endpoint.ts';
@@ -19,11 +19,7 @@ import {
 } from './sending-repository.ts';
 import { openSecret, signMessage } from './signature.ts';
 
-interface DeliverDeps extends RecordDeps {
-  readonly db: Database;
-  readonly log: Log;
-  readonly secrets: Secrets;
-}
+type DeliverDeps = RecordDeps & Pick<Deps, 'db' | 'log' | 'secrets'>;
 
 const PER_PROCESS = 200;
 /** Places that endpoints of which no quick answer is known may take together: the others always find one. */

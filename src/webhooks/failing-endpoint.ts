@@ -1,12 +1,11 @@
 import { z } from 'zod';
 import { findAccount } from '#src/accounts/repository.ts';
-import type { Database, Transaction } from '#src/database/client.ts';
+import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
-import type { Mailer } from '#src/mail/mailer.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import type { PostOutcome } from './guarded-post.ts';
 import { type RecordDeps, recordEvent } from './record-event.ts';
 import { lockEndpoint, updateEndpoint } from './repository.ts';
@@ -62,11 +61,7 @@ async function disableEndpoint(
 }
 
 /** Mails the owner, where the account has an address for such mail. */
-export function mailDisabledEndpointJob(deps: {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly mailer: Mailer;
-}): Job<MailOwner> {
+export function mailDisabledEndpointJob(deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>): Job<MailOwner> {
   return defineJob({
     ...MAIL_DISABLED_ENDPOINT,
     async work({ accountId, endpointId, url, reason }, run) {

@@ -1,8 +1,8 @@
 import { isIPv6 } from 'node:net';
 import { like } from 'drizzle-orm';
-import type { Database } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
-import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
+import { equalSecrets } from '#src/platform/secrets.ts';
 import { createPoster, type Poster } from './guarded-post.ts';
 import { openSecret, signMessage } from './signature.ts';
 import { webhookEndpoints } from './tables.ts';
@@ -62,11 +62,7 @@ export interface InboxVerdict {
   readonly endpointId: string | null;
 }
 
-interface InboxDeps {
-  readonly db: Database;
-  readonly secrets: Secrets;
-  readonly ownInbox: OwnInbox;
-}
+type InboxDeps = Pick<Deps, 'db' | 'secrets' | 'ownInbox'>;
 
 /** The secrets of the endpoints whose messages go to an inbox. */
 async function listSecrets({ db, secrets, ownInbox }: InboxDeps, inbox: string) {

@@ -1,13 +1,14 @@
 import { and, asc, count, desc, eq, getTableColumns, gt, isNull, lt, sql } from 'drizzle-orm';
+import type { z } from 'zod';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
-import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
+import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest } from '#src/http/newest.ts';
 import { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
 import type {
-  DeliveryStatus,
-  EndpointStatus,
+  listDeliveriesQuery,
+  listEndpointsQuery,
   WebhookAttempt,
   WebhookDelivery,
   WebhookEndpoint,
@@ -15,17 +16,11 @@ import type {
 
 type NewEndpointRow = typeof webhookEndpoints.$inferInsert;
 
-interface EndpointFilter {
-  /** Null lists the endpoints of the account itself. */
-  readonly votingEventId: string | null;
-  readonly search?: string | undefined;
-  readonly status?: EndpointStatus | undefined;
-}
-
+/** @param filter `votingEventId`: null lists the endpoints of the account itself */
 export async function listEndpoints(
   executor: Executor,
   accountId: string,
-  filter: EndpointFilter,
+  filter: Omit<z.output<typeof listEndpointsQuery>, 'votingEventCode'> & { readonly votingEventId: string | null },
 ): Promise<WebhookEndpoint[]> {
   const { votingEventId } = filter;
   return executor
@@ -98,12 +93,6 @@ export async function deleteRetiredEndpoints(executor: Executor, beforeMs: numbe
 const TOLD_WHOLE = 100;
 const BEGINNING_CHARACTERS = 200;
 
-interface DeliveryFilter extends TimeWindow {
-  readonly status?: DeliveryStatus | undefined;
-  readonly eventType?: string | undefined;
-  readonly search?: string | undefined;
-}
-
 /** A delivery as a list shows it: what was sent is not read. */
 interface ListedDelivery {
   readonly delivery: Omit<WebhookDelivery, 'body'>;
@@ -114,7 +103,7 @@ interface ListedDelivery {
 export async function listDeliveries(
   executor: Executor,
   endpointId: string,
-  filter: DeliveryFilter,
+  filter: z.output<typeof listDeliveriesQuery>,
 ): Promise<Newest<ListedDelivery>> {
   const { body: _body, ...columns } = getTableColumns(webhookDeliveries);
   const inWindow = and(eq(webhookDeliveries.endpointId, endpointId), createdWithin(webhookDeliveries, 'whd', filter));

@@ -81,25 +81,14 @@ export async function releaseHolds(pool: Pool, holder: string): Promise<void> {
 }
 
 const DUE = `
-  SELECT d.id, d.endpoint_id, d.message_id, d.body, d.tries, e.url, e.secret, e.earlier_secrets, e.updated_at
+  SELECT d.id, d.endpoint_id AS "endpointId", d.message_id AS "messageId", d.body, d.tries, e.url, e.secret,
+    e.earlier_secrets AS "earlierSecrets", e.updated_at AS "endpointVersion"
   FROM unnest($1::text[], $2::integer[]) AS l (endpoint_id, places)
   JOIN webhook_endpoints e ON e.id = l.endpoint_id AND e.status = 'active'
   CROSS JOIN LATERAL (
     SELECT w.* FROM webhook_deliveries w
     WHERE w.status = 'pending' AND w.endpoint_id = l.endpoint_id AND w.next_try_at <= (SELECT now_ms())
     ORDER BY w.next_try_at LIMIT l.places) AS d`;
-
-interface DueRow {
-  readonly id: string;
-  readonly endpoint_id: string;
-  readonly message_id: string;
-  readonly body: string;
-  readonly tries: number;
-  readonly url: string;
-  readonly secret: string;
-  readonly earlier_secrets: readonly EarlierSecret[];
-  readonly updated_at: string;
-}
 
 export interface DueDelivery {
   readonly id: string;
@@ -116,18 +105,12 @@ export interface DueDelivery {
 
 /** The first deliveries that are due, up to a number of them for each endpoint, those under way included. */
 export async function listDue(pool: Pool, places: ReadonlyMap<string, number>): Promise<DueDelivery[]> {
-  const rows = await runNamed<DueRow>(pool, 'list_due_deliveries_2', DUE, [[...places.keys()], [...places.values()]]);
-  return rows.map((row) => ({
-    id: row.id,
-    endpointId: row.endpoint_id,
-    messageId: row.message_id,
-    body: row.body,
-    tries: row.tries,
-    url: row.url,
-    secret: row.secret,
-    earlierSecrets: row.earlier_secrets,
-    endpointVersion: Number(row.updated_at),
-  }));
+  const rows = await runNamed<DueDelivery>(pool, 'list_due_deliveries', DUE, [
+    [...places.keys()],
+    [...places.values()],
+  ]);
+  // As text from the database.
+  return rows.map((row) => ({ ...row, endpointVersion: Number(row.endpointVersion) }));
 }
 
 export interface DeliveredNote {
@@ -209,7 +192,7 @@ export async function dropDeliveries(
   beforeMs: number,
   limit: number,
 ): Promise<{ endpointId: string; dropped: number } | undefined> {
-  const { rows } = await executor.execute<{ endpoint_id: string; dropped: string }>(sql`
+  const { rows } = await executor.execute<{ endpointId: string; dropped: string }>(sql`
     WITH next AS (
       SELECT endpoint_id FROM webhook_deliveries WHERE endpoint_id > ${afterEndpoint} ORDER BY endpoint_id LIMIT 1
     ), old AS (
@@ -223,9 +206,9 @@ export async function dropDeliveries(
     ), attempts AS (
       DELETE FROM webhook_attempts a USING old WHERE a.delivery_id = old.id
     )
-    SELECT next.endpoint_id, (SELECT count(*) FROM old) AS dropped FROM next`);
+    SELECT next.endpoint_id AS "endpointId", (SELECT count(*) FROM old) AS dropped FROM next`);
   const [row] = rows;
-  return row === undefined ? undefined : { endpointId: row.endpoint_id, dropped: Number(row.dropped) };
+  return row === undefined ? undefined : { ...row, dropped: Number(row.dropped) };
 }
 
 export async function dropHolds(executor: Executor): Promise<void> {

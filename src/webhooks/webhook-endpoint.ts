@@ -14,13 +14,16 @@ import {
 } from '#src/http/fields.ts';
 import { windowFields } from '#src/http/newest.ts';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
+import { namesOf, pick } from '#src/platform/pick.ts';
 import { EVENT_TYPE_NAMES, EVENT_TYPES, isEventType } from './event-catalogue.ts';
 import type { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
 
-export type EndpointStatus = 'active' | 'disabled';
-export type DisabledReason = 'manual' | 'consecutive_failures' | 'gone' | 'url_not_allowed';
-export type DeliveryStatus = 'pending' | 'delivered' | 'failed' | 'skipped';
+const ENDPOINT_STATUSES = ['active', 'disabled'] as const;
+export type EndpointStatus = (typeof ENDPOINT_STATUSES)[number];
+const DISABLED_REASONS = ['manual', 'consecutive_failures', 'gone', 'url_not_allowed'] as const;
+export type DisabledReason = (typeof DISABLED_REASONS)[number];
 const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const;
+export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
 /** A secret before a rotation: it signs too until its time is over. */
 export interface EarlierSecret {
@@ -80,7 +83,7 @@ export const updateEndpointBody = (faultOf: UrlFault) =>
       url: url(faultOf).optional(),
       description: descriptionField(200).optional(),
       eventTypes: eventTypes.optional(),
-      status: z.enum(['active', 'disabled']).optional(),
+      status: z.enum(ENDPOINT_STATUSES).optional(),
     })
     .refine(...changesSomething);
 
@@ -92,7 +95,7 @@ export const listEndpointsQuery = z.strictObject({
     .optional()
     .describe('Lists the endpoints of one event; those of the account when left out.'),
   search: searchField().optional(),
-  status: z.enum(['active', 'disabled']).optional(),
+  status: z.enum(ENDPOINT_STATUSES).optional(),
 });
 export const listDeliveriesQuery = z.strictObject({
   search: searchField().optional(),
@@ -107,8 +110,8 @@ const endpointFields = {
   url: z.string(),
   description: z.string(),
   eventTypes: listShape(z.string()),
-  status: z.enum(['active', 'disabled']),
-  disabledReason: z.enum(['manual', 'consecutive_failures', 'gone', 'url_not_allowed']).nullable(),
+  status: z.enum(ENDPOINT_STATUSES),
+  disabledReason: z.enum(DISABLED_REASONS).nullable(),
   consecutiveFailures: z.int(),
   secretHint: z.string(),
   createdAt: timeShape(),
@@ -143,6 +146,15 @@ export const endpointWithSecretView = z
     examples: [{ ...ENDPOINT_EXAMPLE, secret: 'whsec_C2FVsBQIhrscChlQIMV+b5sSYspob7oDazfcSrkkW8=' }],
   });
 
+const attemptView = z.object({
+  number: z.int(),
+  at: timeShape(),
+  durationMs: z.int(),
+  responseStatus: z.int().nullable(),
+  error: z.string().nullable(),
+  responseBody: z.string().nullable().meta({ description: 'At most the first 2 KiB.' }),
+});
+
 /** A delivery with every attempt at it (completions 8.2). */
 export const deliveryView = z
   .object({
@@ -154,16 +166,7 @@ export const deliveryView = z
     nextTryAt: timeShape().nullable(),
     createdAt: timeShape(),
     deliveredAt: timeShape().nullable(),
-    attempts: listShape(
-      z.object({
-        number: z.int(),
-        at: timeShape(),
-        durationMs: z.int(),
-        responseStatus: z.int().nullable(),
-        error: z.string().nullable(),
-        responseBody: z.string().nullable().meta({ description: 'At most the first 2 KiB.' }),
-      }),
-    ),
+    attempts: listShape(attemptView),
   })
   .meta({
     id: 'WebhookDelivery',
@@ -200,44 +203,19 @@ export const eventTypeView = z
   });
 
 /** A webhook endpoint (contract, "Webhook endpoint"): its secret is shown when it is made or rotated, and never again. */
-export function viewEndpoint(endpoint: WebhookEndpoint): EndpointView {
-  return {
-    id: endpoint.id,
-    votingEventId: endpoint.votingEventId,
-    url: endpoint.url,
-    description: endpoint.description ?? '',
-    eventTypes: endpoint.eventTypes,
-    status: endpoint.status,
-    disabledReason: endpoint.disabledReason,
-    consecutiveFailures: endpoint.consecutiveFailures,
-    secretHint: endpoint.secretHint,
-    createdAt: endpoint.createdAt,
-  };
-}
+export const viewEndpoint = (endpoint: WebhookEndpoint): EndpointView =>
+  pick({ ...endpoint, description: endpoint.description ?? '' }, namesOf(endpointFields));
 
 /** A delivery with every attempt at it (completions 8.2). */
 export function viewDelivery(
   delivery: Omit<WebhookDelivery, 'body'>,
   attempts: readonly WebhookAttempt[],
 ): DeliveryView {
-  return {
-    id: delivery.id,
-    messageId: delivery.messageId,
-    eventType: delivery.eventType,
-    status: delivery.status,
-    responseStatus: delivery.responseStatus,
-    nextTryAt: delivery.status === 'pending' ? delivery.nextTryAt : null,
-    createdAt: delivery.createdAt,
-    deliveredAt: delivery.deliveredAt,
-    attempts: attempts.map(({ number, at, durationMs, responseStatus, error, responseBody }) => ({
-      number,
-      at,
-      durationMs,
-      responseStatus,
-      error,
-      responseBody,
-    })),
-  };
+  const nextTryAt = delivery.status === 'pending' ? delivery.nextTryAt : null;
+  return pick(
+    { ...delivery, nextTryAt, attempts: attempts.map((attempt) => pick(attempt, namesOf(attemptView.shape))) },
+    namesOf(deliveryView.shape),
+  );
 }
 
 const LOWEST_FREE_PORT = 1_024;

@@ -450,7 +450,7 @@ describe('the log of an event', () => {
     const definition = found === undefined ? undefined : await service.deps.definitions.get(found);
     if (definition === undefined) throw new Error('the event is gone');
     const { checks } = await checkCount(service.deps, definition, () =>
-      new EventCounter(service.deps, false).results(definition, 'organizer', service.deps.clock.now()),
+      new EventCounter(service.deps).results(definition, 'organizer', service.deps.clock.now()),
     );
     expect(checks.filter(({ status }) => status === 'differs')).toEqual([]);
     expect(checks.find(({ check }) => check === 'close')?.status).toBe('agrees');

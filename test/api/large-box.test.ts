@@ -1,8 +1,5 @@
-import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
-import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
-import { EventCounter } from '#src/results/count-event.ts';
 import { BALLOTS_PER_COPY } from '#src/results/read-box.ts';
 import { MAX_BOX_BLOCKS } from '#src/results/read-count-inputs.ts';
 import { type TestEvent, votesFor } from '#test/harness/elections.ts';
@@ -61,30 +58,5 @@ describe('a box that is too large for one answer', () => {
     await expectCounted(more + 100, 1);
     await fillBox(event.id, more + 100, more + 3_000);
     await expectCounted(more + 3_000, 1);
-  });
-
-  test('is counted from where another process left off, unless that was tampered with; a recount asks nobody', async () => {
-    const plan = { votingMethod: 'approval', candidates: ['All', 'Every second', 'Every fifth'] };
-    const event = await account.event({}, [plan]);
-    const { db, clock } = service.deps;
-    const ballots = MANY + 20_000;
-    await fillBox(event.id, 0, ballots);
-    const count = async (counter: EventCounter): Promise<number> => {
-      const definition = await loadBallotDefinition(db, event.id);
-      if (definition === undefined) throw new Error('the event is there');
-      return (await counter.results(definition, 'organizer', clock.now())).stats.ballots;
-    };
-    expect(await count(new EventCounter(service.deps))).toBe(ballots);
-    // Who asks the box for its first ballots now, finds fewer.
-    await db.transaction(async (tx) => {
-      await tx.execute(sql`SET LOCAL session_replication_role = replica`);
-      await tx.execute(sql`DELETE FROM ballot_blocks WHERE voting_event_id = ${event.id} AND first_leaf < 512`);
-    });
-    await fillBox(event.id, ballots, ballots + 10);
-    expect(await count(new EventCounter(service.deps))).toBe(ballots + 10);
-    expect(await count(new EventCounter(service.deps, false))).toBe(ballots - 502);
-    await db.execute(sql`UPDATE count_snapshots SET state = set_byte(state, 20, get_byte(state, 20) # 1)
-      WHERE voting_event_id = ${event.id}`);
-    expect(await count(new EventCounter(service.deps))).toBe(ballots - 502);
   });
 });

@@ -54,7 +54,7 @@ async function main(task: RecountTask): Promise<RecountReport> {
   const event = await findEventById(deps.db, task.eventId);
   const definition = event === undefined ? undefined : await deps.definitions.get(event);
   if (definition === undefined) throw new Error('there is no such event');
-  const count = () => new EventCounter(deps, false).results(definition, 'organizer', Date.now());
+  const count = () => new EventCounter(deps).results(definition, 'organizer', Date.now());
   // A count of nothing, so that what is compiled and connected is not taken for memory of the ballots.
   await deps.db.$client.query('SELECT count(*) FROM ballot_blocks WHERE voting_event_id = $1', [task.eventId]);
   globalThis.gc?.();

@@ -121,7 +121,7 @@ export async function findBrokenInvariants(client: Client, deps: Deps, eventId: 
 export async function recountEvent(deps: Deps, eventId: string): Promise<string[]> {
   const definition = await deps.definitions.get(await findAnyEvent(deps.db, eventId));
   if (definition === undefined) return ['there is no such event'];
-  const count = () => new EventCounter(deps, false).results(definition, 'auditor', deps.clock.now());
+  const count = () => new EventCounter(deps).results(definition, 'auditor', deps.clock.now());
   const { checks } = await checkCount(deps, definition, count);
   return checks.flatMap(({ check, status, detail }) => (status === 'differs' ? [`${check}: ${detail}`] : []));
 }

@@ -37,7 +37,7 @@ export interface PlainPosition {
   readonly majorityRequired?: { readonly numerator: number; readonly denominator: number } | null;
   readonly tieBreak: 'joint' | 'lot' | 'candidate_order';
   readonly rules: {
-    readonly threshold: PlainFraction & { readonly base?: 'yes_no' | 'answers' | 'electorate' };
+    readonly threshold: PlainFraction & { readonly base: 'yes_no' | 'answers' | 'electorate' };
     readonly turnoutQuorum: PlainFraction | null;
     readonly approvalQuorum: PlainFraction | null;
   } | null;
@@ -392,7 +392,7 @@ function refer(
     return of > 0n && (left > right || (inclusive && left === right));
   };
   const judge = (yes: bigint, no: bigint, abstain: bigint) => {
-    const base = law.threshold.base ?? 'yes_no';
+    const { base } = law.threshold;
     const answers = broken === 'abstentions outside of the base' ? yes + no : yes + no + abstain;
     const of = base === 'electorate' ? roll : base === 'answers' ? answers : yes + no;
     const say = (name: string, part: bigint, whole: bigint, share: PlainFraction) => ({

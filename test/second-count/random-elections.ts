@@ -1,9 +1,10 @@
-import { deserialize, serialize } from 'node:v8';
+import type { VotingMethod } from '#src/ballot-definition/types.ts';
 import { BallotReader, packEntries } from '#src/ballots/ballot-encoding.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { addAnswer } from '#src/results/running-count.ts';
+import type { PositionResult } from '#src/tally/position-result.ts';
 import { startCount } from '#src/tally/start-count.ts';
-import type { PositionCount, PositionResult, VotingMethod } from '#src/tally/types.ts';
+import type { PositionCount } from '#src/tally/types.ts';
 import type { PlainBallot, PlainOptions, PlainPosition, PlainResult } from './count-plainly.ts';
 
 /** A small generator of whole numbers (mulberry32): the same seed, the same elections, on every machine. */
@@ -148,12 +149,9 @@ function randomValue(position: PlainPosition, place: number, random: Random): nu
   return votingMethod === 'ranked_choice' ? place + 1 : 1;
 }
 
-/**
- * What the service's own count says of an election, in the shape of the plain one.
- * @param savedAt the count is saved after this many ballots, and another one goes on from there
- */
-export function countByService(election: Election, savedAt?: number): PlainResult {
-  return plainOf(countOf(election, savedAt).report(reportOptions(election)));
+/** What the service's own count says of an election, in the shape of the plain one. */
+export function countByService(election: Election): PlainResult {
+  return plainOf(countOf(election).report(reportOptions(election)));
 }
 
 export function reportOptions({ options }: Election) {
@@ -169,8 +167,8 @@ export function reportOptions({ options }: Election) {
  * The service's count with all ballots in, and the void ones taken out again. Every second ballot comes packed, as the box holds
  * it, the others as arrays: however they come, identical ones belong together.
  */
-export function countOf({ position, ballots }: Election, savedAt?: number): PositionCount {
-  let count = startCount(position);
+export function countOf({ position, ballots }: Election): PositionCount {
+  const count = startCount(position);
   const reader = new BallotReader();
   const indexByNumber = Int32Array.from({ length: position.candidates.length + FIRST_NUMBER }, (_, number) =>
     Math.max(-1, number - FIRST_NUMBER),
@@ -196,7 +194,6 @@ export function countOf({ position, ballots }: Election, savedAt?: number): Posi
   const add = (index: number, ballot: PlainBallot, times: 1 | -1): void =>
     index % 2 === 0 ? addPacked(ballot, times) : addArrays(ballot, times);
   for (const [index, ballot] of ballots.entries()) {
-    if (index === savedAt) count = startCount(position, deserialize(serialize(count.save())));
     add(index, ballot, 1);
   }
   for (const [index, ballot] of ballots.entries()) if (ballot.voided) add(index, ballot, -1);

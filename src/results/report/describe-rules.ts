@@ -1,5 +1,5 @@
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
-import type { PositionResult, TieDecision } from '#src/tally/types.ts';
+import type { PositionResult, TieDecision } from '#src/tally/position-result.ts';
 import type { ReportWords } from './report-words.ts';
 import { isolate } from './text-runs.ts';
 

@@ -1,5 +1,6 @@
-import type { PositionResult, Round } from '#src/tally/types.ts';
+import type { PositionResult, Round } from '#src/tally/position-result.ts';
 import { decimalToScaled } from './exact-figures.ts';
+import { inOrderOfResult } from './report-input.ts';
 import { INK, MUTED, type Sheet } from './sheet.ts';
 
 /** A candidate, or the ballots that name no continuing candidate (null), in one round. */
@@ -37,19 +38,10 @@ function roundsToDraw(rounds: readonly Round[]): readonly Round[] {
 function flowOf(result: PositionResult, rounds: readonly Round[], exhaustedName: string): FlowStep[] {
   const names = new Map(result.candidates.map(({ id, name }) => [id, name]));
   // One order in all rounds, so that few flows cross: those who stayed longest stand on top.
-  const standing = new Map<string, number>();
-  for (const round of rounds) for (const { candidateId } of round.tallies) standing.set(candidateId, round.round);
-  const finals = new Map(result.candidates.map(({ id, weightWon }) => [id, decimalToScaled(weightWon)]));
-  const before = (left: string, right: string): number => {
-    const places = [left, right].map((id) => result.winners.indexOf(id)).map((at) => (at === -1 ? Infinity : at));
-    const [mine = Infinity, other = Infinity] = places;
-    if (mine !== other) return mine < other ? -1 : 1;
-    const stayed = (standing.get(right) ?? 0) - (standing.get(left) ?? 0);
-    if (stayed !== 0) return stayed;
-    return (finals.get(right) ?? 0n) > (finals.get(left) ?? 0n) ? 1 : -1;
-  };
+  const places = new Map(inOrderOfResult(result).map(({ id }, place) => [id, place]));
+  const placeOf = ({ candidateId }: { readonly candidateId: string }): number => places.get(candidateId) ?? places.size;
   return rounds.map((round, index) => {
-    const tallies = round.tallies.toSorted((left, right) => before(left.candidateId, right.candidateId));
+    const tallies = round.tallies.toSorted((left, right) => placeOf(left) - placeOf(right));
     const nodes: FlowNode[] = tallies.map(({ candidateId, weightWon }) => ({
       candidateId,
       name: names.get(candidateId) ?? '',

@@ -1,5 +1,5 @@
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
-import type { CandidateResult, PositionResult } from '#src/tally/types.ts';
+import type { CandidateResult, PositionResult } from '#src/tally/position-result.ts';
 import type { EventStatus, EventType, Secrecy } from '#src/voting-events/voting-event.ts';
 import { decimalToScaled, type Language } from './exact-figures.ts';
 import type { ReportWords } from './report-words.ts';

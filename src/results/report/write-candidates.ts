@@ -1,4 +1,4 @@
-import type { CandidateResult, PositionResult } from '#src/tally/types.ts';
+import type { CandidateResult, PositionResult } from '#src/tally/position-result.ts';
 import { type Cell, type Column, drawTable } from './draw-table.ts';
 import { decimalToScaled, quotient } from './exact-figures.ts';
 import { FEW, inOrderOfResult, type ReportInput, type ReportPosition } from './report-input.ts';

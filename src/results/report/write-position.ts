@@ -1,12 +1,7 @@
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
+import type { Fraction, ReferendumRules } from '#src/ballot-definition/types.ts';
 import { scaledToDecimal, shareOf } from '#src/platform/decimal.ts';
-import type {
-  Fraction,
-  PositionResult,
-  ReferendumResult,
-  ReferendumRuleResult,
-  ReferendumRules,
-} from '#src/tally/types.ts';
+import type { PositionResult, ReferendumResult, ReferendumRuleResult } from '#src/tally/position-result.ts';
 import { describeRules, listNames, marginText, methodName, tieText } from './describe-rules.ts';
 import { BAR_STEP, drawBars, drawShares, LEAST_BARS, MAX_BARS, SHARES_HEIGHT, type Share } from './draw-bars.ts';
 import { type Cell, drawTable } from './draw-table.ts';

@@ -1,4 +1,4 @@
-import type { PositionResult, Round } from '#src/tally/types.ts';
+import type { PositionResult, Round } from '#src/tally/position-result.ts';
 import { listNames, tieText } from './describe-rules.ts';
 import { drawFlow, flowHeight } from './draw-flow.ts';
 import { type Cell, type Column, drawTable, TABLE_GAP } from './draw-table.ts';

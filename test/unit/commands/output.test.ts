@@ -21,55 +21,19 @@ function run(...words: string[]) {
   return { ...ended, loaded, packages: [...new Set(packages)] };
 }
 
-/** Asks bash what it would offer for a line. */
-function complete(script: string, ...words: string[]): string[] {
-  const line = words.map((word) => `'${word}'`).join(' ');
-  const asked = `${script}\nCOMP_WORDS=(voting ${line}); COMP_CWORD=${words.length}; _voting_complete; printf '%s\\n' "\${COMPREPLY[@]}"`;
-  const { stdout, stderr } = spawnSync('bash', ['-c', asked], { encoding: 'utf8' });
-  expect(stderr).toBe('');
-  return stdout.split('\n').filter((word) => word !== '');
-}
+describe('help', () => {
+  test.each([['--help'], ['--version'], ['voters', 'import', '--help'], ['event', 'apply', '--help']])(
+    '%s %s loads the tree of commands and nothing that does their work',
+    (...words) => {
+      const { status, stdout, loaded, packages } = run(...words);
+      expect(status).toBe(0);
+      expect(stdout).not.toBe('');
+      expect(packages).toEqual(['commander']);
+      expect(loaded.filter((url) => url.includes('/src/')).length).toBeLessThan(30);
+    },
+  );
 
-describe('help and completion', () => {
-  test.each([
-    ['--help'],
-    ['--version'],
-    ['voters', 'import', '--help'],
-    ['event', 'apply', '--help'],
-    ['completion', 'bash'],
-  ])('%s %s loads the tree of commands and nothing that does their work', (...words) => {
-    const { status, stdout, loaded, packages } = run(...words);
-    expect(status).toBe(0);
-    expect(stdout).not.toBe('');
-    expect(packages).toEqual(['commander']);
-    expect(loaded.filter((url) => url.includes('/src/')).length).toBeLessThan(30);
-  });
-
-  test('bash is offered commands, then those of a group, then options of the one that stands there', () => {
-    const { stdout } = run('completion', 'bash');
-    expect(complete(stdout, '')).toEqual(expect.arrayContaining(['accounts', 'keys', 'migrate', 'doctor', '--json']));
-    expect(complete(stdout, 'acc')).toEqual(['accounts']);
-    expect(complete(stdout, 'accounts', '')).toEqual(expect.arrayContaining(['create', 'list', 'set-plan']));
-    expect(complete(stdout, 'accounts', 'create', '--')).toEqual(
-      expect.arrayContaining(['--name', '--plan', '--contact-email', '--json']),
-    );
-    expect(complete(stdout, 'event', 'apply', '--')).toEqual(
-      expect.arrayContaining(['--event', '--dry-run', '--json']),
-    );
-    expect(complete(stdout, 'results', '')).toEqual(expect.arrayContaining(['pdf', 'csv', 'json']));
-    // The value of an option is no command.
-    expect(complete(stdout, 'voters', 'import', '--event', 'keys', '--dry')).toEqual(['--dry-run']);
-  });
-
-  test('each shell gets every command, under the name it is called by', () => {
-    const commands = ['apply', 'notify', 'watch', 'set-plan', 'payment-businesses', 'disconnect', 'verify', 'recount'];
-    for (const shell of ['bash', 'zsh', 'fish']) {
-      const { stdout, status } = run('completion', shell, '--name', 'vote-ops');
-      expect([shell, status]).toEqual([shell, 0]);
-      expect(stdout).toContain('_vote_ops_complete');
-      expect(commands.filter((word) => !stdout.includes(word))).toEqual([]);
-    }
-    expect(run('completion', 'tcsh').status).toBe(2);
+  test('refuses what is no ID or code of an event before anything is loaded', () => {
     expect(run('watch', '--event', '..').stderr).toContain('must be the ID or the code of an event');
   });
 });

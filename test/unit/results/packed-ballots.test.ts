@@ -1,9 +1,10 @@
 import { describe, expect, test } from 'vitest';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import type { VotingMethod } from '#src/ballot-definition/types.ts';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { BallotDefinitionLacks, RunningCount } from '#src/results/running-count.ts';
+import type { PositionResult } from '#src/tally/position-result.ts';
 import { startCount } from '#src/tally/start-count.ts';
-import type { PositionResult, VotingMethod } from '#src/tally/types.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 
 const WHOLE = 1_000_000n;

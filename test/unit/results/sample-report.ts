@@ -1,8 +1,7 @@
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
-import type { Candidate } from '#src/ballot-definition/types.ts';
+import type { Candidate, ReferendumRole } from '#src/ballot-definition/types.ts';
 import type { ReportInput, ReportPosition } from '#src/results/report/report-input.ts';
 import { startCount } from '#src/tally/start-count.ts';
-import type { ReferendumRole } from '#src/tally/types.ts';
 
 /** What one ballot gives to one position: candidates by their place, and a value each. */
 type SampleBallot = readonly (readonly [candidate: number, value: number])[];

@@ -1,14 +1,9 @@
 import { describe, expect, test } from 'vitest';
+import type { Fraction, ReferendumRules, TieBreak } from '#src/ballot-definition/types.ts';
 import { CountRefused } from '#src/tally/count-refused.ts';
+import type { PositionResult } from '#src/tally/position-result.ts';
 import { startCount } from '#src/tally/start-count.ts';
-import type {
-  Fraction,
-  PositionBallot,
-  PositionResult,
-  ReferendumRules,
-  TallyPosition,
-  TieBreak,
-} from '#src/tally/types.ts';
+import type { PositionBallot, TallyPosition } from '#src/tally/types.ts';
 import { WHOLE } from './counting.ts';
 import {
   type PublishedBallot,
@@ -201,7 +196,7 @@ function percent(numerator: number, inclusive: boolean): Fraction {
 function rulesOf(published: PublishedRule): ReferendumRules {
   const { minYesPct, minTurnoutPct, name } = published;
   return {
-    threshold: percent(50, false),
+    threshold: { ...percent(50, false), base: 'yes_no' },
     turnoutQuorum: minTurnoutPct === undefined ? null : percent(minTurnoutPct, !name.includes('> ')),
     approvalQuorum: minYesPct === undefined ? null : percent(minYesPct, true),
   };

@@ -1,6 +1,8 @@
 import { describe, expect, test } from 'vitest';
+import type { VotingMethod } from '#src/ballot-definition/types.ts';
 import { CountRefused } from '#src/tally/count-refused.ts';
-import type { PositionBallot, PositionResult, TallyPosition, VotingMethod } from '#src/tally/types.ts';
+import type { PositionResult } from '#src/tally/position-result.ts';
+import type { PositionBallot, TallyPosition } from '#src/tally/types.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { counted, PLAIN, position, ROOT, ranking, result, type Votes, votesOf, WHOLE } from './counting.ts';
 
@@ -56,7 +58,11 @@ function randomPosition(method: VotingMethod, random: Random): TallyPosition {
   return position(method, rows, {
     seats: random(3) + 1,
     tieBreak: (['joint', 'lot', 'candidate_order'] as const)[random(3)] ?? 'joint',
-    rules: { threshold: half, turnoutQuorum: random(2) === 0 ? half : null, approvalQuorum: null },
+    rules: {
+      threshold: { ...half, base: 'yes_no' },
+      turnoutQuorum: random(2) === 0 ? half : null,
+      approvalQuorum: null,
+    },
   });
 }
 

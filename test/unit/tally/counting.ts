@@ -1,13 +1,7 @@
+import type { VotingMethod } from '#src/ballot-definition/types.ts';
+import type { PositionResult } from '#src/tally/position-result.ts';
 import { startCount } from '#src/tally/start-count.ts';
-import type {
-  PositionBallot,
-  PositionCount,
-  PositionResult,
-  ReportOptions,
-  TallyCandidate,
-  TallyPosition,
-  VotingMethod,
-} from '#src/tally/types.ts';
+import type { PositionBallot, PositionCount, ReportOptions, TallyCandidate, TallyPosition } from '#src/tally/types.ts';
 
 export const WHOLE = 1_000_000n;
 

@@ -112,7 +112,7 @@ describe('the margin', () => {
 
   test('of a referendum is the change of answers after which it comes out otherwise', () => {
     const rules = {
-      threshold: { numerator: 2, denominator: 3, inclusive: false },
+      threshold: { numerator: 2, denominator: 3, inclusive: false, base: 'yes_no' as const },
       turnoutQuorum: null,
       approvalQuorum: null,
     };

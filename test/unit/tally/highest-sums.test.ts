@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
+import type { VotingMethod } from '#src/ballot-definition/types.ts';
 import { CountRefused } from '#src/tally/count-refused.ts';
-import type { PositionBallot, VotingMethod } from '#src/tally/types.ts';
+import type { PositionBallot } from '#src/tally/types.ts';
 import {
   counted,
   markings,
@@ -128,7 +129,7 @@ describe('a ballot that its method forbids stops the count', () => {
     ['a missing value', 'score', { length: 1, candidates: [0], values: [] }],
   ];
   const rules = {
-    threshold: { numerator: 1, denominator: 2, inclusive: false },
+    threshold: { numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' as const },
     turnoutQuorum: null,
     approvalQuorum: null,
   };

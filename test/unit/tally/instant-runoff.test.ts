@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { scaledToDecimal } from '#src/platform/decimal.ts';
-import type { Round } from '#src/tally/types.ts';
+import type { Round } from '#src/tally/position-result.ts';
 import { position, ranking, rankings, result, type Votes, values, votesOf, WHOLE, weightsOf } from './counting.ts';
 
 /** One vote a weight. */

@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { ReferendumRole, VotingMethod } from '#src/tally/types.ts';
+import type { ReferendumRole, VotingMethod } from '#src/ballot-definition/types.ts';
 
 /** Published elections with known results lie beside the project, and are not part of it. */
 const FOLDER = join(import.meta.dirname, '../../../../shared/cases/tally');

@@ -1,9 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import type { Fraction, PositionResult, ReferendumRules, ReportOptions } from '#src/tally/types.ts';
+import type { ReferendumRules } from '#src/ballot-definition/types.ts';
+import type { PositionResult } from '#src/tally/position-result.ts';
+import type { ReportOptions } from '#src/tally/types.ts';
 import { markings, marks, position, result, type Votes, WHOLE } from './counting.ts';
 
-const HALF: Fraction = { numerator: 1, denominator: 2, inclusive: false };
-const TWO_THIRDS: Fraction = { numerator: 2, denominator: 3, inclusive: true };
+const HALF = { numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' } as const;
+const TWO_THIRDS = { numerator: 2, denominator: 3, inclusive: true, base: 'yes_no' } as const;
 
 const OPTIONS = [{ referendumRole: 'yes' }, { referendumRole: 'no' }, { referendumRole: 'abstain' }] as const;
 
@@ -58,7 +60,7 @@ describe('the threshold', () => {
   });
 
   test('without a yes and a no it is not met, whatever is required', () => {
-    const nothing = { numerator: 0, denominator: 1, inclusive: true };
+    const nothing = { numerator: 0, denominator: 1, inclusive: true, base: 'yes_no' } as const;
     expect(refer(yesNo(0, 0, 3), { threshold: nothing })).toMatchObject({
       winners: ['b'],
       referendum: { outcome: 'rejected', rules: [{ actual: '0/0', met: false }] },

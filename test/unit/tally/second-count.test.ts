@@ -30,22 +30,6 @@ describe('the count', () => {
     expect(ballots).toBeGreaterThan(300_000);
   });
 
-  test('says the same where it goes on from what was saved of it in the middle', () => {
-    for (let seed = 0; seed < 5_000; seed += 1) {
-      const random = createRandom(seed);
-      const election = randomElection(random);
-      if (election.ballots.length === 0) continue;
-      const savedAt = random(election.ballots.length);
-      const [whole, resumed] = [countByService(election), countByService(election, savedAt)].map(fingerprint);
-      if (whole !== resumed) expect({ seed, savedAt, result: resumed }).toEqual({ seed, savedAt, result: whole });
-    }
-    const { position, ballots, options } = randomElection(createRandom(FIRST_SEED + 4));
-    expect(ballots.length).toBeGreaterThan(0);
-    expect(fingerprint(countByService({ position, ballots, options }, 0))).toBe(
-      fingerprint(countByService({ position, ballots, options })),
-    );
-  });
-
   test.each(BREAKAGES)('is told from a broken one: %s', (broken) => {
     const caught = Array.from({ length: ELECTIONS_TO_CATCH }, (_, seed) => seed).find((seed) => {
       const election = randomElection(createRandom(seed));

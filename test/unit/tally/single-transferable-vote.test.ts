@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { PositionResult, Round } from '#src/tally/types.ts';
+import type { PositionResult, Round } from '#src/tally/position-result.ts';
 import { position, ranking, rankings, result, type Votes, votesOf, WHOLE, weightsOf } from './counting.ts';
 
 function tallies(round: Round | undefined): Record<string, string> {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import type { PositionResult } from '#src/tally/types.ts';
+import type { PositionResult } from '#src/tally/position-result.ts';
 import { counted, markings, marks, PLAIN, position, ROOT, rankings, result } from './counting.ts';
 
 const SEED = '00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff';

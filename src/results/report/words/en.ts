@@ -1,4 +1,4 @@
-import type { Fraction } from '#src/tally/types.ts';
+import type { Fraction } from '#src/ballot-definition/types.ts';
 import { formatsOf } from '../exact-figures.ts';
 
 const formats = formatsOf('en');
