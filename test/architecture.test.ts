@@ -61,23 +61,23 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 631,
   accounts: 998,
   webhooks: 2578,
-  'voting-events': 5211,
+  'voting-events': 5233,
   'ballot-definition': 4153,
-  voters: 5867,
+  voters: 5889,
   payments: 4522,
   credits: 762,
-  ballots: 3345,
-  'ballot-log': 5133,
+  ballots: 3349,
+  'ballot-log': 5135,
   'service-log': 724,
   tally: 2902,
   results: 7118,
   letters: 1048,
   console: 1237,
   demo: 487,
-  commands: 4656,
+  commands: 4657,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_661;
+const LINES_OF_ALL = 69_709;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 40;
 

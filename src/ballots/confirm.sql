@@ -16,7 +16,8 @@ BEGIN
   FROM unnest(p_event, p_code_tag) WITH ORDINALITY AS r (event, code_tag, place)
   CROSS JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b
   LEFT JOIN LATERAL (
-    SELECT tagged_voter(w) AS tagged, w.deleted_at FROM voters w
+    SELECT jsonb_build_array(w.id, w.name, w.email, w.email_key, w.voter_id, w.voter_id_key, w.group_id, w.weight_micro::text, w.status,
+      w.source, w.key_generation, w.letters, encode(w.tag, 'hex')) AS tagged, w.deleted_at FROM voters w
     WHERE w.voting_event_id = r.event AND w.id BETWEEN b.participant AND b.participant ORDER BY w.id LIMIT 1
   ) AS v ON v.deleted_at IS NULL;
 END $$;
@@ -80,10 +81,12 @@ BEGIN
     SELECT CASE
         WHEN e.id IS NULL THEN 'event_gone'
         -- The caller has read of another end, or of another rehearsal, and asks again with this one once it has judged it.
-        WHEN r.ends <> event_ends(e) THEN 'end_moved'
+        WHEN r.ends <> event_ends(e.ends_at, e.closed_at, e.rehearsal_since, e.rehearsal_number, e.type, e.voter_approval,
+          e.repeat_votes, e.require_voter_id) THEN 'end_moved'
         WHEN b.code_tag IS NULL THEN 'not_pending'
         WHEN b.cast_at <= at - pending_ballot_ms() THEN 'expired'
-        WHEN s.status = 'closed' AND (b.cast_at > least(e.closed_at, e.ends_at) OR at >= event_final_at(e)) THEN 'closed'
+        WHEN s.status = 'closed' AND (b.cast_at > least(e.closed_at, e.ends_at) OR at >= event_final_at(e.ends_at, e.closed_at, e.rehearsal_since))
+          THEN 'closed'
         WHEN s.status NOT IN ('open', 'closed') THEN s.status
         WHEN e.type = 'poll' THEN 'confirmed'
         WHEN v.status IS NULL THEN 'voter_key_invalid'
@@ -98,7 +101,7 @@ BEGIN
       AS r (event, code_tag, ends, participant, held, place)
     LEFT JOIN voting_events e ON e.id = r.event
     -- Asked once, however often the answer is used.
-    LEFT JOIN LATERAL (SELECT event_status(e, at) AS status OFFSET 0) AS s ON e.id IS NOT NULL
+    LEFT JOIN LATERAL (SELECT event_status(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, at) AS status OFFSET 0) AS s ON e.id IS NOT NULL
     LEFT JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
     LEFT JOIN LATERAL (
       SELECT w.status, w.deleted_at FROM voters w WHERE w.voting_event_id = r.event AND w.id BETWEEN b.participant AND b.participant

@@ -3,6 +3,7 @@ import { type PlanName, planLimit } from '#src/accounts/plans.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { lifeRefusal } from '#src/voting-events/life.ts';
+import { lifeOf } from '#src/voting-events/lifecycle.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { VoterDeps } from './take-rows.ts';
@@ -57,13 +58,13 @@ export async function takeRoomForVoters(
       and(
         eq(votingEvents.id, event.id),
         sql`${held} + ${count} <= ${limit}`,
-        sql`(event_status(voting_events, now_ms()) <> 'closed' OR rehearsal_since IS NOT NULL)`,
+        sql`(event_status(${sql.raw(lifeOf('voting_events'))}, now_ms()) <> 'closed' OR rehearsal_since IS NOT NULL)`,
       ),
     )
     .returning({ id: votingEvents.id });
   if (rows.length === 1) return;
   const { rows: found } = await tx.execute<{ status: string }>(
-    sql`SELECT event_status(e, now_ms()) AS status FROM voting_events e WHERE id = ${event.id}`,
+    sql`SELECT event_status(${sql.raw(lifeOf('e'))}, now_ms()) AS status FROM voting_events e WHERE id = ${event.id}`,
   );
   // Deleted meanwhile.
   if (found.length === 0) throw notFound();

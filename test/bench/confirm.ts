@@ -35,7 +35,8 @@ async function untilSealed(bench: Bench, eventId: string): Promise<void> {
 
 /** The end of an event in the words of the statement, which refuses another one. */
 async function endsAsSql(bench: Bench, eventId: string): Promise<string> {
-  const text = 'SELECT event_ends(e) AS ends FROM voting_events e WHERE id = $1';
+  const text =
+    'SELECT event_ends(ends_at, closed_at, rehearsal_since, rehearsal_number, type, voter_approval, repeat_votes, require_voter_id) AS ends FROM voting_events e WHERE id = $1';
   const { rows } = await bench.pool.query<{ ends: string }>(text, [eventId]);
   if (rows[0] === undefined) throw new Error('an election is gone');
   return rows[0].ends;
