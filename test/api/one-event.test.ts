@@ -9,8 +9,6 @@ import { untilTrue } from '#test/harness/test-service.ts';
 
 /** Operations that name one event and look into others, by the tables, and why. */
 const LOOK_ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>> = {
-  'castBallot CastElectionBallotInput': { voting_events: 'a batch holds ballots of several events' },
-  confirmBallot: { voting_events: 'the same' },
   deleteVotingEvent: { roll_copies: 'a copy that still takes the voters of the event stands with the new event' },
 };
 /** Jobs that go through all events, and why. */
@@ -28,7 +26,6 @@ const GO_THROUGH_ALL: Readonly<Record<string, string>> = {
   reconcile_payments: 'a payment is asked for by the clock',
   sequence_service_log: 'one log has the heads of all events',
   sweep_refunds: 'a refund is asked for by the clock',
-  tend_ballot_keys: 'keys are destroyed by the clock',
   tend_ballot_logs: 'a process that dies may leave ballots of an event unsealed',
 };
 

@@ -46,7 +46,7 @@ async function endsAsSql(bench: Bench, eventId: string): Promise<string> {
 function ownConfirmScript(eventId: string, ends: string): string {
   return `\\set i :i + ${CLIENTS}
 \\set n :first + :i + :client_id
-SELECT verdict FROM confirm_ballots_together(ARRAY['${eventId}'], ARRAY[sha256(convert_to('code' || lpad(:n::text, 26, '0'), 'UTF8'))],
+SELECT verdict FROM confirm_ballots_together('${eventId}', ARRAY[sha256(convert_to('code' || lpad(:n::text, 26, '0'), 'UTF8'))],
   ARRAY['bal_' || left(md5(:n::text), 26)], ARRAY[''::bytea], ARRAY[sha256(int8send(:n))], ARRAY[0::bigint], ARRAY['vtr_none'],
   ARRAY[sha256(int8send(:n))], ARRAY['${ends}'], ARRAY['vtr_' || lpad(:n::text, 22, '0')], ARRAY[decode(left(md5(:n::text), 32), 'hex')]);
 `;

@@ -47,10 +47,7 @@ const NOT_YET: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   'first argument': {
     announce_ballots: 'a process announces the events that it confirmed ballots of, until the outbox does',
     begin_ballot_announcements: 'an endpoint that begins to hear goes through the events of its account',
-    cast_ballots_together: 'a batch holds ballots of several events',
-    confirm_ballots_together: 'a batch holds ballots of several events',
     record_webhook_events: 'asks in passing whether the event is rehearsed, until the outbox does',
-    waiting_voters: 'a batch holds ballots of several events',
   },
   triggers: {
     count_changed_voter: 'the figures of a roll are true whichever statement changes it',

@@ -87,14 +87,18 @@ const ASKED_EVERYWHERE = {
     'a condition on the event beside the tag would let a plan read all blocks of the event (box.sql)',
 };
 
+/** Tables that a process looks at by itself now and then, and why. */
+const LOOKED_AT = { ballot_keys: 'whether the keys that it holds are still there' };
+
 /** How often each table was read or changed in another part than the first. The statistics of all sessions are written before. */
 export async function countElsewhere(client: Pick<pg.Client, 'query'>): Promise<Map<string, number>> {
   const { rows } = await client.query<{ table: string; touched: string }>(
     `SELECT regexp_replace(t.relname, '_part\\d+$', '') AS "table", sum(t.seq_scan + t.n_tup_ins + t.n_tup_upd + t.n_tup_del + (
         SELECT coalesce(sum(i.idx_scan), 0) FROM pg_stat_all_indexes i JOIN pg_inherits h ON h.inhrelid = i.indexrelid
         WHERE i.relid = t.relid AND h.inhparent::regclass::text <> ALL ($1))) AS touched
-     FROM pg_stat_all_tables t WHERE t.schemaname = 'public' AND t.relname ~ '_part[1-9]\\d*$' GROUP BY 1`,
-    [Object.keys(ASKED_EVERYWHERE)],
+     FROM pg_stat_all_tables t WHERE t.schemaname = 'public' AND t.relname ~ '_part[1-9]\\d*$'
+       AND t.relname !~ ('^(?:' || array_to_string($2::text[], '|') || ')_part') GROUP BY 1`,
+    [Object.keys(ASKED_EVERYWHERE), Object.keys(LOOKED_AT)],
   );
   return new Map(rows.map(({ table, touched }) => [table, Number(touched)]));
 }
