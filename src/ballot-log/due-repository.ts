@@ -2,12 +2,14 @@ import { sql } from 'drizzle-orm';
 import type { Executor } from '#src/database/client.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { hasApproved } from '#src/voters/check-roll.ts';
+import { lifeOf } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 // Which logs have something to do: to be opened, filled, closed or checked.
 
+const LIFE = sql.raw(lifeOf('e'));
 /** True for an event `e` that no ballot can come to any more. */
-export const FINAL = sql`is_final(e, now_ms())`;
+export const FINAL = sql`is_final(${LIFE}, now_ms())`;
 
 /**
  * SQL. Of a log `l`, or of an event without one: it is not closed, or is marked so by hand. Whether it is closed decides `findClose`.
@@ -50,7 +52,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT e.id FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
     LEFT JOIN ${WAITING} AS q ON q.voting_event_id = e.id
-    WHERE e.deleted_at IS NULL AND (e.rehearsal_since IS NOT NULL OR was_opened(e, now_ms()) OR ${FINAL}) AND (
+    WHERE e.deleted_at IS NULL AND (e.rehearsal_since IS NOT NULL OR was_opened(${LIFE}, now_ms()) OR ${FINAL}) AND (
       l.size IS NULL OR (l.paper_version < e.paper_version AND ${NOT_CLOSED})
       OR (${FINAL} AND (${NOT_CLOSED}
         OR (e.type = 'election' AND e.rehearsal_since IS NULL AND (l.roll_scattered_at BETWEEN least(e.closed_at, e.ends_at) AND now_ms()) IS NOT TRUE)))
@@ -64,7 +66,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
 /** For how many milliseconds the log of any event has been due to be closed; 0 where none is. */
 export async function readCloseDue(executor: Executor): Promise<number> {
   const { rows } = await executor.execute<{ ms: string }>(sql`
-    SELECT coalesce(now_ms() - min(event_final_at(e)), 0)::text AS ms
+    SELECT coalesce(now_ms() - min(event_final_at(e.ends_at, e.closed_at, e.rehearsal_since)), 0)::text AS ms
     FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
     WHERE e.deleted_at IS NULL AND ${FINAL} AND ${NOT_CLOSED}`);
   return Number(rows[0]?.ms ?? 0);

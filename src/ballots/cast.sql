@@ -1,9 +1,9 @@
--- Casts ballots in one statement, however many: stores them as pending, or says of each why not. Each keeps its answer under its
--- Idempotency-Key; a caller that repeats a request after an unknown end holds the same claim, and gets the same answer. The rows
--- of the events are locked in the way that a change of their paper waits for: a ballot is stored under exactly the version it
+-- Casts ballots of an event in one statement, however many: stores them as pending, or says of each why not. Each keeps its answer under its
+-- Idempotency-Key; a caller that repeats a request after an unknown end holds the same claim, and gets the same answer. The row
+-- of the event is locked in the way that a change of its paper waits for: a ballot is stored under exactly the version it
 -- was judged by. Together come ballots of elections or of polls, and no two of one participant.
 CREATE OR REPLACE FUNCTION cast_ballots_together(
-  p_api_key text[], p_idempotency_key text[], p_fingerprint bytea[], p_claim bytea[], p_answer text[], p_event text[],
+  p_event text, p_api_key text[], p_idempotency_key text[], p_fingerprint bytea[], p_claim bytea[], p_answer text[],
   p_paper text[], p_voter jsonb[], p_key_hash bytea[], p_expected_group text[], p_participants jsonb[],
   p_code_tag bytea[], p_entries bytea[], p_visitor_id text[], p_voter_id text[], p_email text[], p_name text[],
   p_country text[], p_credits jsonb[], p_sealed_weight bigint[], p_sealed_generation bigint[],
@@ -32,11 +32,11 @@ DECLARE
   tags bytea[];
   late integer[];
 BEGIN
-  IF cardinality(array_remove(p_voter, NULL)) NOT IN (0, cardinality(p_event)) THEN
+  IF cardinality(array_remove(p_voter, NULL)) NOT IN (0, cardinality(p_paper)) THEN
     RAISE EXCEPTION 'ballots of elections and of polls are cast apart' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  -- In one order for all. What follows sees the events as they are now.
-  PERFORM 1 FROM (SELECT e.id FROM voting_events e WHERE e.id = ANY (p_event) ORDER BY e.id FOR KEY SHARE) AS held;
+  -- What follows sees the event as it is now.
+  PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
   at := now_ms();
   IF keyed THEN
     SELECT array_agg(c) INTO claims
@@ -44,9 +44,9 @@ BEGIN
   END IF;
   -- Before anybody is judged: a confirm of the same visitor that was under way is seen then.
   IF priced THEN
-    PERFORM lock_credits(c.event, c.visitor) FROM (
-      SELECT DISTINCT r.event, lower(r.visitor_id) AS visitor FROM unnest(p_event, p_visitor_id, p_credits) AS r (event, visitor_id, credits)
-      WHERE r.credits IS NOT NULL ORDER BY 1, 2) AS c;
+    PERFORM lock_credits(p_event, c.visitor) FROM (
+      SELECT DISTINCT lower(r.visitor_id) AS visitor FROM unnest(p_visitor_id, p_credits) AS r (visitor_id, credits)
+      WHERE r.credits IS NOT NULL ORDER BY 1) AS c;
   END IF;
   -- Apart, so that the plan leaves out what a null rules out.
   IF election THEN
@@ -54,9 +54,9 @@ BEGIN
       array_agg(j.weight_micro), array_agg(j.tagged)
     INTO verdicts, stored_under, exclusives, weights, tagged_rows FROM (
       SELECT r.idempotency_key IS NULL OR coalesce(r.claim = ANY (claims), false) AS free, j.*
-      FROM unnest(p_idempotency_key, p_claim, p_event, p_paper, p_voter, p_key_hash, p_expected_group)
-        WITH ORDINALITY AS r (idempotency_key, claim, event, paper, voter, key_hash, expected_group, place)
-      CROSS JOIN LATERAL judge_cast(r.event, at, r.paper, r.voter, r.key_hash, r.expected_group, NULL, NULL, NULL) AS j
+      FROM unnest(p_idempotency_key, p_claim, p_paper, p_voter, p_key_hash, p_expected_group)
+        WITH ORDINALITY AS r (idempotency_key, claim, paper, voter, key_hash, expected_group, place)
+      CROSS JOIN LATERAL judge_cast(p_event, at, r.paper, r.voter, r.key_hash, r.expected_group, NULL, NULL, NULL) AS j
       ORDER BY r.place) AS j;
   ELSE
     SELECT array_agg(CASE WHEN j.free THEN j.verdict ELSE 'claimed_before' END), array_agg(j.participant), array_agg(j.exclusive),
@@ -65,23 +65,23 @@ BEGIN
       SELECT r.idempotency_key IS NULL OR coalesce(r.claim = ANY (claims), false) AS free, j.*
       FROM (
         SELECT r.*, ARRAY(SELECT jsonb_array_elements_text(r.sent)) AS participants
-        FROM unnest(p_idempotency_key, p_claim, p_event, p_paper, p_participants)
-          WITH ORDINALITY AS r (idempotency_key, claim, event, paper, sent, place)
-      ) AS r CROSS JOIN LATERAL judge_cast(r.event, at, r.paper, NULL, NULL, NULL, r.participants, NULL, NULL) AS j
+        FROM unnest(p_idempotency_key, p_claim, p_paper, p_participants)
+          WITH ORDINALITY AS r (idempotency_key, claim, paper, sent, place)
+      ) AS r CROSS JOIN LATERAL judge_cast(p_event, at, r.paper, NULL, NULL, NULL, r.participants, NULL, NULL) AS j
       ORDER BY r.place) AS j;
   END IF;
   -- A ballot is sealed with the weight of its voter and how often the voter's identity was changed (`identityGeneration`), which the
   -- caller cannot know before: wrong ones are said, and sealed again.
-  FOR i IN 1 .. cardinality(p_event) LOOP
+  FOR i IN 1 .. cardinality(p_paper) LOOP
     IF verdicts[i] = 'cast' AND (p_sealed_weight[i] <> weights[i] OR p_sealed_generation[i] <> (tagged_rows[i] ->> 10)::bigint / 65536) THEN
       verdicts[i] := 'other_weight';
     END IF;
   END LOOP;
   IF priced THEN
-    FOR i IN 1 .. cardinality(p_event) LOOP
+    FOR i IN 1 .. cardinality(p_paper) LOOP
       CONTINUE WHEN verdicts[i] <> 'cast' OR p_credits[i] IS NULL;
       SELECT h.short_position, h.required, h.available INTO short
-      FROM hold_credits(p_event[i], stored_under[i], lower(p_visitor_id[i]), p_code_tag[i], p_credits[i]) AS h;
+      FROM hold_credits(p_event, stored_under[i], lower(p_visitor_id[i]), p_code_tag[i], p_credits[i]) AS h;
       IF short.short_position IS NOT NULL THEN
         verdicts[i] := 'insufficient_credits';
         shortages := shortages || jsonb_build_object(i::text, to_jsonb(short));
@@ -91,11 +91,11 @@ BEGIN
   WITH stored AS (
     INSERT INTO pending_ballots AS b (voting_event_id, participant, participants, code_tag, entries, weight_micro, visitor_id, voter_id,
       email, name, country_code, credits, cast_at)
-    SELECT r.event, stored_under[r.place],
+    SELECT p_event, stored_under[r.place],
       CASE WHEN election THEN ARRAY[stored_under[r.place]] ELSE ARRAY(SELECT jsonb_array_elements_text(r.sent)) END,
       r.code_tag, r.entries, weights[r.place], r.visitor_id, r.voter_id, r.email, r.name, r.country, r.credits, at
-    FROM unnest(p_event, p_participants, p_code_tag, p_entries, p_visitor_id, p_voter_id, p_email, p_name, p_country, p_credits)
-      WITH ORDINALITY AS r (event, sent, code_tag, entries, visitor_id, voter_id, email, name, country, credits, place)
+    FROM unnest(p_participants, p_code_tag, p_entries, p_visitor_id, p_voter_id, p_email, p_name, p_country, p_credits)
+      WITH ORDINALITY AS r (sent, code_tag, entries, visitor_id, voter_id, email, name, country, credits, place)
     WHERE verdicts[r.place] = 'cast' ORDER BY r.place
     ON CONFLICT (voting_event_id, participant) DO UPDATE SET
       participants = excluded.participants, code_tag = excluded.code_tag, entries = excluded.entries,
@@ -107,18 +107,18 @@ BEGIN
   SELECT coalesce(array_agg(s.code_tag), '{}') INTO tags FROM stored s;
   -- A confirm of the same participant that was under way meanwhile is seen only now: its ballot counts, this one never could.
   SELECT array_agg(r.place) INTO late
-  FROM unnest(p_event, verdicts, exclusives, stored_under, p_participants) WITH ORDINALITY
-    AS r (event, verdict, exclusive, stored_under, sent, place)
+  FROM unnest(verdicts, exclusives, stored_under, p_participants) WITH ORDINALITY
+    AS r (verdict, exclusive, stored_under, sent, place)
   WHERE r.verdict = 'cast' AND r.exclusive AND EXISTS (
-    SELECT 1 FROM participation p WHERE p.voting_event_id = r.event AND p.participant = ANY (
+    SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = ANY (
       CASE WHEN election THEN ARRAY[r.stored_under] ELSE ARRAY(SELECT jsonb_array_elements_text(r.sent)) END) OFFSET 0);
-  FOR i IN 1 .. cardinality(p_event) LOOP
+  FOR i IN 1 .. cardinality(p_paper) LOOP
     -- An election has no payments, so SQL wrote the payment of the row that stays.
     IF verdicts[i] = 'cast' AND NOT p_code_tag[i] = ANY (tags) THEN
       verdicts[i] := CASE WHEN election THEN 'rows_disagree' ELSE 'already_voted' END;
     END IF;
     IF i = ANY (late) THEN
-      PERFORM drop_pending_ballot(p_event[i], p_code_tag[i]);
+      PERFORM drop_pending_ballot(p_event, p_code_tag[i]);
       verdicts[i] := 'already_voted';
     END IF;
     place := i;

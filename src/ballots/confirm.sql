@@ -5,23 +5,24 @@ CREATE OR REPLACE FUNCTION waiting_ballot(p_event text, p_code_tag bytea) RETURN
   WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY p.code_tag LIMIT 1;
 $$;
 
--- What waits under the codes of elections, and the row of its voter as its tag binds it: the caller confirms for that voter alone.
-CREATE OR REPLACE FUNCTION waiting_voters(p_event text[], p_code_tag bytea[])
+-- What waits under the codes of an election, and the row of its voter as its tag binds it: the caller confirms for that voter alone.
+CREATE OR REPLACE FUNCTION waiting_voters(p_event text, p_code_tag bytea[])
 RETURNS TABLE (place integer, participant text, entries bytea, tagged jsonb) LANGUAGE plpgsql STABLE
 -- Kept plans, by keys alone: see `cast_ballots_together`.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 BEGIN
   RETURN QUERY SELECT r.place::integer, b.participant, b.entries, v.tagged
-  FROM unnest(p_event, p_code_tag) WITH ORDINALITY AS r (event, code_tag, place)
-  CROSS JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b
+  FROM unnest(p_code_tag) WITH ORDINALITY AS r (code_tag, place)
+  CROSS JOIN LATERAL waiting_ballot(p_event, r.code_tag) AS b
   LEFT JOIN LATERAL (
-    SELECT tagged_voter(w) AS tagged, w.deleted_at FROM voters w
-    WHERE w.voting_event_id = r.event AND w.id BETWEEN b.participant AND b.participant ORDER BY w.id LIMIT 1
+    SELECT jsonb_build_array(w.id, w.name, w.email, w.email_key, w.voter_id, w.voter_id_key, w.group_id, w.weight_micro::text, w.status,
+      w.source, w.key_generation, w.letters, encode(w.tag, 'hex')) AS tagged, w.deleted_at FROM voters w
+    WHERE w.voting_event_id = p_event AND w.id BETWEEN b.participant AND b.participant ORDER BY w.id LIMIT 1
   ) AS v ON v.deleted_at IS NULL;
 END $$;
 
--- Moves pending ballots into the box's queue and marks their voters as having taken part, in one statement, however many. Voter and
+-- Moves pending ballots of an event into the box's queue and marks their voters as having taken part, in one statement, however many. Voter and
 -- ballot part here for good: the rows written share nothing but the event. A ballot of an election is found by another tag while
 -- it waits (p_code_tag) than in the box (p_leaf_tag), so that no copy of the queue can be joined with the log. The caller says
 -- which end of the event it promises by, or which rehearsal it is of (p_ends, as `event_ends` says it), and in an election for which voter
@@ -32,7 +33,7 @@ END $$;
 -- clause is what makes the block a subtransaction, with a transaction ID of its own. Without it a confirmed ballot and the
 -- participation of its voter would bear the same transaction ID (`xmin`), and a copy of the database would join them by it.
 CREATE OR REPLACE FUNCTION confirm_ballots_together(
-  p_event text[], p_code_tag bytea[], p_ballot text[], p_salt bytea[], p_sealed_time bytea[], p_at bigint[], p_new_voter text[],
+  p_event text, p_code_tag bytea[], p_ballot text[], p_salt bytea[], p_sealed_time bytea[], p_at bigint[], p_new_voter text[],
   p_leaf_tag bytea[], p_ends text[], p_participant text[], p_participation_tag bytea[]
 ) RETURNS TABLE (
   place integer, verdict text, entries bytea, weight_micro bigint, sealed_time bytea, salt bytea, status text
@@ -42,10 +43,12 @@ SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_has
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
   at bigint;
+  event record;
+  event_is text;
+  ends_now text;
   polls boolean;
   held boolean[];
   verdicts text[];
-  statuses text[];
   contents bytea[];
   weights bigint[];
   kept_back text[];
@@ -53,74 +56,73 @@ DECLARE
   participants bigint;
   inserted bigint;
 BEGIN
-  -- In one order for all. What follows sees the events as they are now.
-  PERFORM 1 FROM (SELECT e.id FROM voting_events e WHERE e.id = ANY (p_event) ORDER BY e.id FOR KEY SHARE) AS held;
+  -- What follows sees the event as it is now.
+  SELECT e.id, e.type, e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.rehearsal_number, e.ready, e.voter_approval,
+    e.repeat_votes, e.require_voter_id INTO event FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
   at := now_ms();
-  SELECT coalesce(bool_or(e.type = 'poll'), false) INTO polls FROM voting_events e WHERE e.id = ANY (p_event);
+  event_is := event_status(event.starts_at, event.ends_at, event.opened_at, event.closed_at, event.rehearsal_since, event.ready, at);
+  ends_now := event_ends(event.ends_at, event.closed_at, event.rehearsal_since, event.rehearsal_number, event.type, event.voter_approval,
+    event.repeat_votes, event.require_voter_id);
+  polls := coalesce(event.type = 'poll', false);
   -- Changes of a visitor's credits happen one after the other. The lock comes before any row lock: two orders would be a deadlock.
   IF polls THEN
-    PERFORM lock_credits(c.event, c.visitor) FROM (
-      SELECT DISTINCT r.event, lower(b.visitor_id) AS visitor FROM unnest(p_event, p_code_tag) AS r (event, code_tag)
-      CROSS JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b
-      WHERE b.credits IS NOT NULL ORDER BY 1, 2) AS c;
+    PERFORM lock_credits(p_event, c.visitor) FROM (
+      SELECT DISTINCT lower(b.visitor_id) AS visitor FROM unnest(p_code_tag) AS code_tag
+      CROSS JOIN LATERAL waiting_ballot(p_event, code_tag) AS b
+      WHERE b.credits IS NOT NULL ORDER BY 1) AS c;
   END IF;
   -- Replaced meanwhile, a ballot has another code and is not found. Locked in one order: two of these statements wait, and no more.
   SELECT array_agg(f.held ORDER BY f.place) INTO held FROM (
     SELECT b.ctid IS NOT NULL AS held, r.place FROM (
-      SELECT * FROM unnest(p_event, p_code_tag) WITH ORDINALITY AS u (event, code_tag, place) ORDER BY u.event, u.code_tag
+      SELECT * FROM unnest(p_code_tag) WITH ORDINALITY AS u (code_tag, place) ORDER BY u.code_tag
     ) AS r LEFT JOIN LATERAL (
       SELECT p.ctid FROM pending_ballots p
-      WHERE p.voting_event_id = r.event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1 FOR UPDATE
+      WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1 FOR UPDATE
     ) AS b ON true) AS f;
   -- Judged under the locks. A voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
-  SELECT array_agg(j.verdict), array_agg(j.status), array_agg(j.entries), array_agg(j.weight_micro),
-    array_agg(CASE WHEN j.verdict = 'confirmed' AND j.secret THEN j.participant END), array_agg(j.participant),
-    sum(j.participants) FILTER (WHERE j.verdict = 'confirmed' AND j.exclusive)
-  INTO verdicts, statuses, contents, weights, kept_back, pending_of, participants FROM (
+  SELECT array_agg(j.verdict), array_agg(j.entries), array_agg(j.weight_micro),
+    array_agg(CASE WHEN j.verdict = 'confirmed' AND NOT polls THEN j.participant END), array_agg(j.participant),
+    sum(j.participants) FILTER (WHERE j.verdict = 'confirmed' AND NOT event.repeat_votes)
+  INTO verdicts, contents, weights, kept_back, pending_of, participants FROM (
     SELECT CASE
-        WHEN e.id IS NULL THEN 'event_gone'
+        WHEN event.id IS NULL THEN 'event_gone'
         -- The caller has read of another end, or of another rehearsal, and asks again with this one once it has judged it.
-        WHEN r.ends <> event_ends(e) THEN 'end_moved'
+        WHEN r.ends <> ends_now THEN 'end_moved'
         WHEN b.code_tag IS NULL THEN 'not_pending'
         WHEN b.cast_at <= at - pending_ballot_ms() THEN 'expired'
-        WHEN s.status = 'closed' AND (b.cast_at > least(e.closed_at, e.ends_at) OR at >= event_final_at(e)) THEN 'closed'
-        WHEN s.status NOT IN ('open', 'closed') THEN s.status
-        WHEN e.type = 'poll' THEN 'confirmed'
+        WHEN event_is = 'closed' AND (b.cast_at > least(event.closed_at, event.ends_at)
+          OR at >= event_final_at(event.ends_at, event.closed_at, event.rehearsal_since)) THEN 'closed'
+        WHEN event_is NOT IN ('open', 'closed') THEN event_is
+        WHEN polls THEN 'confirmed'
         WHEN v.status IS NULL THEN 'voter_key_invalid'
         WHEN v.status = 'rejected' THEN 'voter_rejected'
         WHEN v.status = 'pending' THEN 'voter_pending'
         -- In an election somebody votes under one name. SQL wrote another row.
         WHEN r.participant IS DISTINCT FROM b.participant OR b.participants <> ARRAY[b.participant] THEN 'changed'
         ELSE 'confirmed' END AS verdict,
-      s.status, b.entries, b.weight_micro, b.participant, e.type <> 'poll' AS secret, NOT e.repeat_votes AS exclusive,
-      cardinality(b.participants) AS participants
-    FROM unnest(p_event, p_code_tag, p_ends, p_participant, held) WITH ORDINALITY
-      AS r (event, code_tag, ends, participant, held, place)
-    LEFT JOIN voting_events e ON e.id = r.event
-    -- Asked once, however often the answer is used.
-    LEFT JOIN LATERAL (SELECT event_status(e, at) AS status OFFSET 0) AS s ON e.id IS NOT NULL
-    LEFT JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
+      b.entries, b.weight_micro, b.participant, cardinality(b.participants) AS participants
+    FROM unnest(p_code_tag, p_ends, p_participant, held) WITH ORDINALITY AS r (code_tag, ends, participant, held, place)
+    LEFT JOIN LATERAL waiting_ballot(p_event, r.code_tag) AS b ON r.held
     LEFT JOIN LATERAL (
-      SELECT w.status, w.deleted_at FROM voters w WHERE w.voting_event_id = r.event AND w.id BETWEEN b.participant AND b.participant
+      SELECT w.status, w.deleted_at FROM voters w WHERE w.voting_event_id = p_event AND w.id BETWEEN b.participant AND b.participant
       ORDER BY w.id LIMIT 1
-    ) AS v ON e.type <> 'poll' AND v.deleted_at IS NULL
+    ) AS v ON NOT polls AND v.deleted_at IS NULL
     ORDER BY r.place) AS j;
   IF 'confirmed' = ANY (verdicts) THEN
     -- In the order of their names: nothing of the order in which they came, or in which their ballots wait, is left.
     WITH added AS (
       INSERT INTO participation (voting_event_id, participant, exclusive, tag)
-      SELECT x.event, x.participant, x.exclusive, x.tag FROM (
-        SELECT e.id AS event, unnest(b.participants) AS participant, NOT e.repeat_votes AS exclusive, r.tag
-        FROM unnest(p_event, p_code_tag, p_participation_tag, held, verdicts) AS r (event, code_tag, tag, held, verdict)
-        JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
-        JOIN voting_events e ON e.id = b.voting_event_id
+      SELECT p_event, x.participant, NOT event.repeat_votes, x.tag FROM (
+        SELECT unnest(b.participants) AS participant, r.tag
+        FROM unnest(p_code_tag, p_participation_tag, held, verdicts) AS r (code_tag, tag, held, verdict)
+        JOIN LATERAL waiting_ballot(p_event, r.code_tag) AS b ON r.held
         WHERE r.verdict = 'confirmed'
-      ) AS x ORDER BY x.event, x.participant
+      ) AS x ORDER BY x.participant
       ON CONFLICT DO NOTHING RETURNING exclusive
     ), noted AS (
       -- Kept back until four others wait as well (completions 5.6).
       INSERT INTO undisclosed_voters (voting_event_id, voter_id)
-      SELECT r.event, r.voter FROM unnest(p_event, kept_back) AS r (event, voter) WHERE r.voter IS NOT NULL ORDER BY 1, 2
+      SELECT p_event, voter FROM unnest(kept_back) AS voter WHERE voter IS NOT NULL ORDER BY voter
       ON CONFLICT DO NOTHING
     )
     SELECT count(*) FILTER (WHERE a.exclusive) INTO inserted FROM added a;
@@ -128,15 +130,14 @@ BEGIN
     IF polls THEN
       INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status,
         created_at, updated_at, before_rehearsal)
-      SELECT b.voting_event_id, r.new_voter, coalesce(b.name, i.shown), b.email, NULL,
+      SELECT p_event, r.new_voter, coalesce(b.name, i.shown), b.email, NULL,
         -- No organizer's voter has such a key: participants are listed even where someone else has their ID.
-        i.shown, chr(1) || CASE WHEN e.require_voter_id THEN i.shown ELSE lower(i.shown) END, b.weight_micro, 'approved', 'poll', 'none',
-        at, at, CASE WHEN e.rehearsal_since IS NOT NULL THEN jsonb_build_object('new', true) END
-      FROM unnest(p_event, p_code_tag, p_new_voter, held, verdicts) AS r (event, code_tag, new_voter, held, verdict)
-      JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
-      JOIN voting_events e ON e.id = b.voting_event_id
-      CROSS JOIN LATERAL (SELECT CASE WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END AS shown) AS i
-      WHERE r.verdict = 'confirmed' AND e.type = 'poll' ORDER BY b.voting_event_id, i.shown
+        i.shown, chr(1) || CASE WHEN event.require_voter_id THEN i.shown ELSE lower(i.shown) END, b.weight_micro, 'approved', 'poll', 'none',
+        at, at, CASE WHEN event.rehearsal_since IS NOT NULL THEN jsonb_build_object('new', true) END
+      FROM unnest(p_code_tag, p_new_voter, held, verdicts) AS r (code_tag, new_voter, held, verdict)
+      JOIN LATERAL waiting_ballot(p_event, r.code_tag) AS b ON r.held
+      CROSS JOIN LATERAL (SELECT CASE WHEN event.require_voter_id THEN b.voter_id ELSE b.visitor_id END AS shown) AS i
+      WHERE r.verdict = 'confirmed' ORDER BY i.shown
       ON CONFLICT DO NOTHING;
     END IF;
     -- A block of its own gives the ballots another transaction ID than the participation. IDs that follow each other still show
@@ -144,38 +145,36 @@ BEGIN
     BEGIN
       INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at,
         due_at)
-      SELECT b.voting_event_id, r.ballot, b.code_tag, b.entries, b.weight_micro, r.salt, r.sealed_time,
-        CASE WHEN e.type <> 'poll' THEN NULL WHEN e.require_voter_id THEN b.voter_id ELSE b.visitor_id END,
-        CASE WHEN e.type = 'poll' THEN b.country_code END, CASE WHEN e.type = 'poll' THEN r.confirmed_at END,
-        coalesce(e.ends_at + confirm_grace_ms(), at + sealed_within_ms())
-      FROM unnest(p_event, p_code_tag, p_ballot, p_salt, p_sealed_time, p_at, held, verdicts)
-        AS r (event, code_tag, ballot, salt, sealed_time, confirmed_at, held, verdict)
-      JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
-      JOIN voting_events e ON e.id = b.voting_event_id
+      SELECT p_event, r.ballot, b.code_tag, b.entries, b.weight_micro, r.salt, r.sealed_time,
+        CASE WHEN NOT polls THEN NULL WHEN event.require_voter_id THEN b.voter_id ELSE b.visitor_id END,
+        CASE WHEN polls THEN b.country_code END, CASE WHEN polls THEN r.confirmed_at END,
+        coalesce(event.ends_at + confirm_grace_ms(), at + sealed_within_ms())
+      FROM unnest(p_code_tag, p_ballot, p_salt, p_sealed_time, p_at, held, verdicts)
+        AS r (code_tag, ballot, salt, sealed_time, confirmed_at, held, verdict)
+      JOIN LATERAL waiting_ballot(p_event, r.code_tag) AS b ON r.held
       -- IDs are random.
       WHERE r.verdict = 'confirmed' ORDER BY r.ballot;
     EXCEPTION WHEN check_violation THEN
       RAISE;
     END;
     IF polls THEN
-      PERFORM move_credits(b.voting_event_id, lower(b.visitor_id), 'spend', encode(b.code_tag, 'hex'), b.credits)
-      FROM unnest(p_event, p_code_tag, held, verdicts) AS r (event, code_tag, held, verdict)
-      JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
+      PERFORM move_credits(p_event, lower(b.visitor_id), 'spend', encode(b.code_tag, 'hex'), b.credits)
+      FROM unnest(p_code_tag, held, verdicts) AS r (code_tag, held, verdict)
+      JOIN LATERAL waiting_ballot(p_event, r.code_tag) AS b ON r.held
       WHERE r.verdict = 'confirmed' AND b.credits IS NOT NULL;
       DELETE FROM waiting_participants w USING (
-        SELECT b.voting_event_id AS event, unnest(b.participants) AS participant
-        FROM unnest(p_event, p_code_tag, held, verdicts) AS r (event, code_tag, held, verdict)
-        JOIN LATERAL waiting_ballot(r.event, r.code_tag) AS b ON r.held
+        SELECT unnest(b.participants) AS participant FROM unnest(p_code_tag, held, verdicts) AS r (code_tag, held, verdict)
+        JOIN LATERAL waiting_ballot(p_event, r.code_tag) AS b ON r.held
         WHERE r.verdict = 'confirmed' AND b.payment_attempt_id IS NOT NULL
-      ) AS paid WHERE w.voting_event_id = paid.event AND w.participant = paid.participant;
+      ) AS paid WHERE w.voting_event_id = p_event AND w.participant = paid.participant;
     END IF;
-    DELETE FROM pending_ballots p USING unnest(p_event, pending_of, verdicts) AS r (event, participant, verdict)
-    WHERE p.voting_event_id = r.event AND p.participant = r.participant AND r.verdict = 'confirmed';
+    DELETE FROM pending_ballots p USING unnest(pending_of, verdicts) AS r (participant, verdict)
+    WHERE p.voting_event_id = p_event AND p.participant = r.participant AND r.verdict = 'confirmed';
   END IF;
-  FOR i IN 1 .. cardinality(p_event) LOOP
+  FOR i IN 1 .. cardinality(p_code_tag) LOOP
     place := i;
     verdict := verdicts[i];
-    status := statuses[i];
+    status := event_is;
     entries := NULL; weight_micro := NULL; sealed_time := NULL; salt := NULL;
     IF verdict = 'confirmed' THEN
       entries := contents[i];
@@ -183,15 +182,15 @@ BEGIN
       sealed_time := p_sealed_time[i];
       salt := p_salt[i];
     ELSIF verdict = 'expired' THEN
-      PERFORM return_pending_ballot(p_event[i], p_code_tag[i]);
+      PERFORM return_pending_ballot(p_event, p_code_tag[i]);
       verdict := 'unknown';
     ELSIF verdict = 'not_pending' THEN
       SELECT q.entries, q.weight_micro, q.sealed_time, q.salt INTO entries, weight_micro, sealed_time, salt
       FROM ballot_queue q
-      WHERE q.voting_event_id = p_event[i] AND q.code_tag BETWEEN p_code_tag[i] AND p_code_tag[i] ORDER BY q.code_tag LIMIT 1;
+      WHERE q.voting_event_id = p_event AND q.code_tag BETWEEN p_code_tag[i] AND p_code_tag[i] ORDER BY q.code_tag LIMIT 1;
       IF NOT FOUND THEN
         SELECT x.entries, x.weight_micro, x.sealed_time, x.salt INTO entries, weight_micro, sealed_time, salt
-        FROM find_sealed(p_event[i], p_leaf_tag[i]) AS x WHERE x.leaf_index IS NOT NULL;
+        FROM find_sealed(p_event, p_leaf_tag[i]) AS x WHERE x.leaf_index IS NOT NULL;
       END IF;
       verdict := CASE WHEN FOUND THEN 'confirmed_before' ELSE 'unknown' END;
     END IF;
@@ -206,6 +205,6 @@ CREATE OR REPLACE FUNCTION confirm_ballot(
   OUT sealed_time bytea, OUT salt bytea, OUT status text
 ) RETURNS record LANGUAGE sql AS $$
   SELECT c.verdict, c.entries, c.weight_micro, c.sealed_time, c.salt, c.status FROM confirm_ballots_together(
-    ARRAY[p_event], ARRAY[p_code_tag], ARRAY[p_ballot], ARRAY[p_salt], ARRAY[p_sealed_time], ARRAY[p_at], ARRAY[p_new_voter],
+    p_event, ARRAY[p_code_tag], ARRAY[p_ballot], ARRAY[p_salt], ARRAY[p_sealed_time], ARRAY[p_at], ARRAY[p_new_voter],
     ARRAY[p_leaf_tag], ARRAY[p_ends], ARRAY[NULL], ARRAY[NULL::bytea]) AS c;
 $$;

@@ -2,6 +2,7 @@ import type { Pool } from 'pg';
 import type { Database } from '#src/database/client.ts';
 import { inChunks } from '#src/database/in-chunks.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
+import { lifeOf } from '#src/voting-events/lifecycle.ts';
 
 /** The most of one run for one event: the rest is for the next run, so that a large event keeps no other waiting. */
 const DROPPING_MS = 20_000;
@@ -13,7 +14,7 @@ async function listEventsWithExpiredBallots(pool: Pool): Promise<string[]> {
       SELECT voting_event_id FROM pending_ballots WHERE cast_at <= now_ms() - pending_ballot_ms() ORDER BY cast_at LIMIT 10000) AS old
     UNION
     SELECT e.id FROM voting_events e
-    WHERE is_final(e, now_ms())
+    WHERE is_final(${lifeOf('e')}, now_ms())
       AND e.deleted_at IS NULL AND EXISTS (SELECT 1 FROM pending_ballots b WHERE b.voting_event_id = e.id)`);
   return rows.map(({ id }) => id);
 }

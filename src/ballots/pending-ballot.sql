@@ -50,7 +50,7 @@ DECLARE
 BEGIN
   FOR expired IN SELECT b.code_tag FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id
     WHERE b.voting_event_id = p_event AND (b.cast_at <= now_ms() - pending_ballot_ms()
-      OR is_final(e, now_ms()))
+      OR is_final(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, now_ms()))
     LIMIT p_limit
   LOOP
     IF return_pending_ballot(p_event, expired.code_tag) THEN dropped := dropped + 1; END IF;

@@ -1,9 +1,8 @@
-import { hash } from 'node:crypto';
 import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { Batcher } from '#src/database/batcher.ts';
 import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
-import { runNamed, type Transaction } from '#src/database/client.ts';
+import { databaseErrorCode, runNamed, type Transaction } from '#src/database/client.ts';
 import type { ClaimValues, StoredClaim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
@@ -74,7 +73,6 @@ const CAST_COLUMNS: readonly Column[] = [
   'fingerprint bytea',
   'claim bytea',
   'answer text',
-  'event text',
   'paper text',
   'voter jsonb',
   'key_hash bytea',
@@ -101,7 +99,6 @@ function castColumns({ row, claim }: CastRequest): ArrayElement[] {
     claim?.fingerprint ?? null,
     claim?.token ?? null,
     claim?.sealedAnswer ?? null,
-    row.eventId,
     row.paper,
     voter === undefined ? null : JSON.stringify({ kind: voter.identity.kind, identity: voter.identity.key }),
     voter?.keyHash ?? null,
@@ -121,20 +118,28 @@ function castColumns({ row, claim }: CastRequest): ArrayElement[] {
   ];
 }
 
-/** A statement that hands many rows to a function, which answers with a row for each of them. */
+/** A statement that hands an event and many rows of it to a function, which answers with a row for each of them. */
 function withAllRows(name: string, columns: readonly Column[]): string {
-  const arrays = columns.map((column, index) => `$${index + 1}::${column.split(' ')[1]}[]`).join(', ');
-  return `SELECT * FROM ${name}(${arrays}) ORDER BY place`;
+  const arrays = columns.map((column, index) => `$${index + 2}::${column.split(' ')[1]}[]`).join(', ');
+  return `SELECT * FROM ${name}($1, ${arrays}) ORDER BY place`;
 }
 
-/** Turns rows into one array for each column. */
-function arraysOf(columns: readonly Column[], rows: readonly ArrayElement[][]): Buffer[] {
-  return columns.map((column, index) =>
+/** The event, and the rows as one array for each column. */
+function valuesOf(eventId: string, columns: readonly Column[], rows: readonly ArrayElement[][]): (string | Buffer)[] {
+  const arrays = columns.map((column, index) =>
     binaryArray(
       column.split(' ')[1] as ElementType,
       rows.map((row) => row[index] ?? null),
     ),
   );
+  return [eventId, ...arrays];
+}
+
+/** The one event that a statement is about. */
+function eventOf(rows: readonly { readonly eventId: string }[]): string {
+  const [{ eventId } = { eventId: '' }] = rows;
+  if (rows.some((row) => row.eventId !== eventId)) throw new Error('a statement is about one event');
+  return eventId;
 }
 
 const CAST = withAllRows('cast_ballots_together', CAST_COLUMNS);
@@ -170,9 +175,10 @@ function castVerdict(row: VerdictRow | undefined): CastVerdict {
   return { verdict: row.verdict, shortage, stored, weightMicro, tagged: row.tagged ?? undefined };
 }
 
-/** Stores pending ballots, of elections or of polls, in one statement, or says of each why not. All or none of it is committed. */
+/** Stores pending ballots of an event in one statement, or says of each why not. All or none of it is committed. */
 export async function castBallots(pool: Pool, requests: readonly CastRequest[]): Promise<CastVerdict[]> {
-  const values = arraysOf(CAST_COLUMNS, requests.map(castColumns));
+  const eventId = eventOf(requests.map(({ row }) => row));
+  const values = valuesOf(eventId, CAST_COLUMNS, requests.map(castColumns));
   return (await runNamed<VerdictRow>(pool, 'cast_ballots', CAST, values)).map(castVerdict);
 }
 
@@ -275,7 +281,6 @@ function confirmVerdict(row: ConfirmResult | undefined): ConfirmVerdict {
 }
 
 const CONFIRM_COLUMNS: readonly Column[] = [
-  'event text',
   'code_tag bytea',
   'ballot text',
   'salt bytea',
@@ -291,25 +296,30 @@ const CONFIRM = withAllRows('confirm_ballots_together', CONFIRM_COLUMNS);
 
 /** All but the last two columns, which are those of elections. */
 function confirmColumns(row: ConfirmRow): ArrayElement[] {
-  const { eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, ends } = row;
-  return [eventId, codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, ends];
+  const { codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, ends } = row;
+  return [codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, ends];
 }
 
 const FORGED: ConfirmResult = {
   ...{ verdict: 'rows_disagree', entries: null, weight_micro: null, sealed_time: null, salt: null, status: null },
 };
 
-/** For whom the ballots of elections wait; `forged` where a row is not the one that the service wrote. */
-async function admitVoters(pool: Pool, rows: readonly ConfirmRow[]): Promise<Map<ConfirmRow, Admitted | 'forged'>> {
+/** For whom the ballots of an election wait; `forged` where a row is not the one that the service wrote. */
+async function admitVoters(
+  pool: Pool,
+  eventId: string,
+  rows: readonly ConfirmRow[],
+): Promise<Map<ConfirmRow, Admitted | 'forged'>> {
   const asked = rows.filter(({ admit }) => admit !== undefined);
   if (asked.length === 0) return new Map();
   const found = await runNamed<{ place: number } & Omit<WaitingVoter, 'tagged'> & { tagged: TaggedArray | null }>(
     pool,
     'waiting_voters',
-    'SELECT * FROM waiting_voters($1::text[], $2::bytea[])',
-    arraysOf(
-      ['event text', 'code_tag bytea'],
-      asked.map(({ eventId, codeTag }) => [eventId, codeTag]),
+    'SELECT * FROM waiting_voters($1, $2::bytea[])',
+    valuesOf(
+      eventId,
+      ['code_tag bytea'],
+      asked.map(({ codeTag }) => [codeTag]),
     ),
   );
   return new Map(
@@ -323,17 +333,19 @@ async function admitVoters(pool: Pool, rows: readonly ConfirmRow[]): Promise<Map
 }
 
 /**
- * Moves pending ballots into the box in one statement, or says of each why not. All or none of it is committed.
+ * Moves pending ballots of an event into the box in one statement, or says of each why not. All or none of it is committed.
  * @throws SQLSTATE `VS001` where a participant has voted: it undoes what the statement did for the others too
  */
 export async function confirmBallots(pool: Pool, rows: readonly ConfirmRow[]): Promise<ConfirmVerdict[]> {
-  const admitted = await admitVoters(pool, rows);
+  const eventId = eventOf(rows);
+  const admitted = await admitVoters(pool, eventId, rows);
   const sound = rows.flatMap((row) => {
     const voter = admitted.get(row);
     if (voter === 'forged') return [];
     return [{ row, columns: [...confirmColumns(row), voter?.participant ?? null, voter?.tag ?? null] }];
   });
-  const values = arraysOf(
+  const values = valuesOf(
+    eventId,
     CONFIRM_COLUMNS,
     sound.map(({ columns }) => columns),
   );
@@ -345,7 +357,7 @@ export async function confirmBallots(pool: Pool, rows: readonly ConfirmRow[]): P
 /** The same for one ballot of a poll within a transaction, which also stores the answer of an idempotent request. */
 export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise<ConfirmVerdict> {
   const parameters = sql.join(
-    confirmColumns(row).map((value) => sql`${value}`),
+    [row.eventId, ...confirmColumns(row)].map((value) => sql`${value}`),
     sql`, `,
   );
   const { rows } = await tx.execute<ConfirmResult>(sql`SELECT * FROM confirm_ballot(${parameters})`);
@@ -354,13 +366,21 @@ export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise
 
 const MAX_ROWS = 64;
 const MAX_WAITING = 2_000;
-/** Events are spread over a few writers, so that one whose row is locked keeps only its neighbours waiting. */
-const WRITERS = 4;
+/** So many events have a statement of casts under way, and as many one of confirms: events that stay locked leave a third of the connections to others. */
+const EVENTS_AT_A_TIME = 4;
 
 /** Refused before any work: the caller may come again. */
 const overloaded = (): ApiError => refuse('too_many_ballots');
 
-function createWriter<Row, Verdict>(run: (rows: readonly Row[]) => Promise<Verdict[]>, keyOf: (row: Row) => string) {
+/** The row of the event stayed locked: each ballot would wait for it as long again, on a connection of its own. */
+const isEventLocked = (fault: unknown): boolean =>
+  databaseErrorCode(fault) === '55P03' && /relation "voting_events/.test(String(Reflect.get(Object(fault), 'where')));
+
+function createWriter<Row, Verdict>(
+  run: (rows: readonly Row[]) => Promise<Verdict[]>,
+  laneOf: (row: Row) => string,
+  keyOf: (row: Row) => string,
+) {
   return new Batcher<Row, Verdict>({
     runTogether: run,
     async runAlone(row) {
@@ -368,15 +388,14 @@ function createWriter<Row, Verdict>(run: (rows: readonly Row[]) => Promise<Verdi
       if (verdict === undefined) throw new Error('a statement for one ballot answered none');
       return verdict;
     },
+    laneOf,
+    places: EVENTS_AT_A_TIME,
     keyOf,
     maxRows: MAX_ROWS,
     maxWaiting: MAX_WAITING,
+    concernsAll: isEventLocked,
     refusal: overloaded,
   });
-}
-
-function writerOf(eventId: string): number {
-  return hash('md5', eventId, 'latin1').charCodeAt(0) % WRITERS;
 }
 
 /**
@@ -384,42 +403,30 @@ function writerOf(eventId: string): number {
  * many share one wait for the disk; each keeps its own verdict, and hears it after the commit.
  */
 export class BallotWriter {
-  /** A statement casts ballots of elections or of polls. */
-  readonly #electionCasts;
-  readonly #pollCasts;
+  readonly #casts;
   readonly #confirms;
 
   constructor(pool: Pool) {
-    const writers = Array.from({ length: WRITERS });
-    const castWriter = () => createWriter((rows: readonly CastRequest[]) => castBallots(pool, rows), castKey);
-    this.#electionCasts = writers.map(castWriter);
-    this.#pollCasts = writers.map(castWriter);
-    this.#confirms = writers.map(() =>
-      createWriter((rows: readonly ConfirmRow[]) => confirmBallots(pool, rows), confirmKey),
+    this.#casts = createWriter((requests: readonly CastRequest[]) => castBallots(pool, requests), castLane, castKey);
+    const confirm = (rows: readonly ConfirmRow[]) => confirmBallots(pool, rows);
+    this.#confirms = createWriter(
+      confirm,
+      ({ eventId }) => eventId,
+      ({ codeTag }) => codeTag.toString('hex'),
     );
   }
 
   cast(request: CastRequest): Promise<CastVerdict> {
-    const { voter, eventId } = request.row;
-    return this.#pick(voter === undefined ? this.#pollCasts : this.#electionCasts, eventId).submit(request);
+    return this.#casts.submit(request);
   }
 
   confirm(row: ConfirmRow): Promise<ConfirmVerdict> {
-    return this.#pick(this.#confirms, row.eventId).submit(row);
-  }
-
-  #pick<Writer>(writers: readonly Writer[], eventId: string): Writer {
-    const writer = writers[writerOf(eventId)];
-    if (writer === undefined) throw new Error('an event has a writer');
-    return writer;
+    return this.#confirms.submit(row);
   }
 }
+
+/** Ballots of an election and of a poll go into separate statements, also where the event has just become the other. */
+const castLane = ({ row }: CastRequest): string => `${row.eventId} ${row.voter === undefined}`;
 
 /** Ballots of one participant go into separate statements: the second must see what the first did. */
-function castKey({ row }: CastRequest): string {
-  return `${row.eventId} ${row.voter?.identity.key ?? row.participants[0]}`;
-}
-
-function confirmKey(row: ConfirmRow): string {
-  return `${row.eventId} ${row.codeTag.toString('hex')}`;
-}
+const castKey = ({ row }: CastRequest): string => row.voter?.identity.key ?? row.participants[0] ?? '';

@@ -11,6 +11,7 @@ import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { countTagged, retagVoters } from '#src/voters/retag-voters.ts';
 import { rollKeyPlace } from '#src/voters/roll-sum.ts';
 import { wrappedKeyPlace } from '#src/voting-events/ballot-keys.ts';
+import { lifeOf } from '#src/voting-events/lifecycle.ts';
 import { taggedEvents, taggedInvites } from '#src/voting-events/repository.ts';
 import { endpointSecretPlace } from '#src/webhooks/signature.ts';
 
@@ -110,7 +111,7 @@ export async function countSealed(db: Database, secrets: Secrets): Promise<reado
   const voterKeys = await count(
     pool,
     `SELECT count(*) FROM voter_keys k JOIN voting_events e ON e.id = k.voting_event_id
-     WHERE event_status(e, now_ms()) <> 'closed'`,
+     WHERE event_status(${lifeOf('e')}, now_ms()) <> 'closed'`,
     [],
   );
   counts.push({

@@ -19,12 +19,18 @@ interface BatchOptions<Row, Outcome> {
   readonly runTogether: (rows: readonly Row[]) => Promise<readonly Outcome[]>;
   /** Runs one row. Must bear being run again after a statement whose end is unknown. */
   readonly runAlone: (row: Row) => Promise<Outcome>;
+  /** Rows of a lane share statements, one at a time: what holds up one lane holds up no other. */
+  readonly laneOf: (row: Row) => string;
+  /** Lanes with a statement under way, at most. */
+  readonly places: number;
   /** Rows with the same key never share a statement: the second must see what the first did. */
   readonly keyOf: (row: Row) => string;
   /** Rows a statement holds at most. */
   readonly maxRows: number;
-  /** Rows that may wait; past it they are refused at once. */
+  /** Rows of a lane that may wait; past it they are refused at once. */
   readonly maxWaiting: number;
+  /** Whether a fault of many rows would meet each of them: none is run by itself then. */
+  readonly concernsAll: (fault: unknown) => boolean;
   /** What the caller of a refused row gets. */
   readonly refusal: () => Error;
 }
@@ -39,56 +45,82 @@ interface Waiting<Row, Outcome> {
 /** Gives the callers of a statement their outcomes. */
 type Deliver = () => void;
 
+const refuseThese =
+  (rows: readonly Pick<Waiting<unknown, unknown>, 'reject'>[], fault: unknown): Deliver =>
+  () => {
+    for (const { reject } of rows) reject(fault);
+  };
+
 /**
- * Group commit: rows that arrive while a statement is under way go into the next one together and share one wait for the disk.
+ * Group commit: rows of a lane that arrive while a statement is under way go into the next one together and share one wait for the disk.
  * No timer: a row that arrives alone is run at once, as if nothing were here. Answers go out after the commit only.
  */
 export class Batcher<Row, Outcome> {
   readonly #options: BatchOptions<Row, Outcome>;
-  #waiting: Waiting<Row, Outcome>[] = [];
-  #running: Promise<void> | undefined;
+  /** By lane. The first one is next. */
+  readonly #waiting = new Map<string, Waiting<Row, Outcome>[]>();
+  readonly #busy = new Set<string>();
+  readonly #running = new Set<Promise<void>>();
+  #free: number;
 
   constructor(options: BatchOptions<Row, Outcome>) {
     this.#options = options;
+    this.#free = options.places;
   }
 
   /** @throws the refusal when too many wait; what the row's own statement throws */
   submit(row: Row): Promise<Outcome> {
-    if (this.#waiting.length >= this.#options.maxWaiting) return Promise.reject(this.#options.refusal());
+    const { laneOf, keyOf, maxWaiting, refusal } = this.#options;
+    const lane = laneOf(row);
+    const waiting = this.#waiting.get(lane) ?? [];
+    if (waiting.length >= maxWaiting) return Promise.reject(refusal());
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ row, key: this.#options.keyOf(row), resolve, reject });
-      this.#running ??= this.#runAll();
+      waiting.push({ row, key: keyOf(row), resolve, reject });
+      this.#waiting.set(lane, waiting);
+      if (this.#free === 0 || this.#busy.has(lane)) return;
+      this.#free -= 1;
+      const running = this.#runAll().finally(() => this.#running.delete(running));
+      this.#running.add(running);
     });
   }
 
   /** Waits until everything that was submitted has its answer. */
   async drain(): Promise<void> {
-    while (this.#running !== undefined) await this.#running;
+    while (this.#running.size > 0) await Promise.all(this.#running);
   }
 
   async #runAll(): Promise<void> {
     let deliver: Deliver = () => undefined;
-    while (this.#waiting.length > 0) {
-      const running = this.#run(this.#take());
+    for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) {
+      this.#busy.add(lane);
+      const running = this.#run(this.#take(lane));
       // What callers do with an answer is done before anything is sent that was queued meanwhile. So they hear of one statement
       // when the next is on its way: the database works while their answers are made.
       setImmediate(deliver);
       deliver = await running;
+      this.#busy.delete(lane);
     }
     // In the same breath as the look at what waits: a row that came in between would wait for ever.
-    this.#running = undefined;
+    this.#free += 1;
     deliver();
   }
 
-  /** The next statement's rows, sorted, so that two processes lock in one order; rows of one key wait for each other. */
-  #take(): Waiting<Row, Outcome>[] {
+  #nextLane(): string | undefined {
+    for (const lane of this.#waiting.keys()) if (!this.#busy.has(lane)) return lane;
+    return undefined;
+  }
+
+  /** The rows of a lane's next statement, sorted, so that two processes lock in one order; rows of one key wait for each other. */
+  #take(lane: string): Waiting<Row, Outcome>[] {
     const taken = new Map<string, Waiting<Row, Outcome>>();
     const left: Waiting<Row, Outcome>[] = [];
-    for (const one of this.#waiting) {
+    for (const one of this.#waiting.get(lane) ?? []) {
       if (taken.size < this.#options.maxRows && !taken.has(one.key)) taken.set(one.key, one);
       else left.push(one);
     }
-    this.#waiting = left;
+    // What is left waits behind all other lanes.
+    this.#waiting.delete(lane);
+    if (left.length > 0) this.#waiting.set(lane, left);
     return [...taken.values()].sort((one, other) => (one.key < other.key ? -1 : 1));
   }
 
@@ -102,6 +134,7 @@ export class Batcher<Row, Outcome> {
       if (outcomes.length !== batch.length) throw new Error('a batch answered with another number of rows');
     } catch (fault) {
       if (isDatabaseUnanswering(fault)) return this.#refuseAll(batch, fault);
+      if (this.#options.concernsAll(fault)) return refuseThese(batch, fault);
       // One row may have spoilt it for all: each is run for itself, and fails or succeeds by itself.
       const alone = await Promise.all(batch.map((one) => this.#runAlone(one)));
       return () => {
@@ -116,11 +149,9 @@ export class Batcher<Row, Outcome> {
 
   /** Where the database gives no answer, what waits would only wait for the same fault, one after another. */
   #refuseAll(batch: readonly Waiting<Row, Outcome>[], fault: unknown): Deliver {
-    const waiting = this.#waiting;
-    this.#waiting = [];
-    return () => {
-      for (const { reject } of [...batch, ...waiting]) reject(fault);
-    };
+    const waiting = [...this.#waiting.values()].flat();
+    this.#waiting.clear();
+    return refuseThese([...batch, ...waiting], fault);
   }
 
   async #runAlone(one: Waiting<Row, Outcome>): Promise<Deliver> {
@@ -128,7 +159,7 @@ export class Batcher<Row, Outcome> {
       const outcome = await this.#options.runAlone(one.row);
       return () => one.resolve(outcome);
     } catch (fault) {
-      return isDatabaseUnanswering(fault) ? this.#refuseAll([one], fault) : () => one.reject(fault);
+      return isDatabaseUnanswering(fault) ? this.#refuseAll([one], fault) : refuseThese([one], fault);
     }
   }
 }

@@ -45,9 +45,7 @@ export const paymentAttempts = pgTable(
     votingEventId: text('voting_event_id').notNull(),
     id: text().notNull(),
     accountId: text('account_id').notNull(),
-    paymentBusinessId: text('payment_business_id')
-      .notNull()
-      .references(() => paymentBusinesses.id),
+    paymentBusinessId: text('payment_business_id').notNull(),
     purpose: text().$type<PaymentPurpose>().notNull(),
     status: text().$type<AttemptStatus>().notNull(),
     provider: text().$type<ProviderName>().notNull(),

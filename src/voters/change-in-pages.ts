@@ -11,6 +11,7 @@ import {
   type DecidingColumns,
   isApprovedInRehearsal,
   isGenuine,
+  TAGGED_VOTER,
   type TaggedArray,
   type TaggedVoter,
   taggedVoter,
@@ -32,7 +33,7 @@ async function changePage(
   isMeant: (row: TaggedVoter) => boolean = () => true,
 ): Promise<string | undefined> {
   const { rows } = await tx.execute<{ tagged: TaggedArray }>(sql`
-    SELECT tagged_voter(v) AS tagged FROM voters v
+    SELECT ${sql.raw(TAGGED_VOTER)} AS tagged FROM voters v
     WHERE v.voting_event_id = ${event.id} AND v.id > ${after} AND ${which} ORDER BY v.id LIMIT ${PAGE}`);
   const voters = rows.map(({ tagged }) => taggedVoter(event.id, tagged));
   const changes = voters

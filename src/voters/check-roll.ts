@@ -4,7 +4,14 @@ import { atOneMoment, type Database, type Executor, type Transaction, valuesOf }
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { forgetRollSum, noteRoll, RollSum } from './roll-sum.ts';
-import { isGenuine, type TaggedArray, type TaggedVoter, taggedVoter, tagOfParticipation } from './voter-tag.ts';
+import {
+  isGenuine,
+  TAGGED_VOTER,
+  type TaggedArray,
+  type TaggedVoter,
+  taggedVoter,
+  tagOfParticipation,
+} from './voter-tag.ts';
 
 /** Rows that are held at a time, however long the roll is. */
 const PAGE = 1_000;
@@ -28,7 +35,7 @@ const taggedRoll = (executor: Executor, eventId: string): AsyncGenerator<TaggedV
   );
 
 async function listTagged(executor: Executor, eventId: string, which: SQL, limit: number): Promise<TaggedVoter[]> {
-  const statement = sql`SELECT tagged_voter(v) FROM voters v
+  const statement = sql`SELECT ${sql.raw(TAGGED_VOTER)} FROM voters v
     WHERE v.voting_event_id = ${eventId} AND ${which} AND v.deleted_at IS NULL ORDER BY v.id LIMIT ${limit}`;
   return (await valuesOf<TaggedArray>(executor, statement)).map((tagged) => taggedVoter(eventId, tagged));
 }
@@ -55,7 +62,7 @@ async function* forgedParticipations(
   const all = inPages<Row>(
     async (after) => {
       const { rows } = await executor.execute<Row>(sql`
-        SELECT p.participant, p.tag, tagged_voter(v) AS tagged FROM (
+        SELECT p.participant, p.tag, ${sql.raw(TAGGED_VOTER)} AS tagged FROM (
           SELECT participant, tag FROM participation
           WHERE voting_event_id = ${eventId} AND participant > ${after} ORDER BY participant LIMIT ${PAGE}) AS p
         LEFT JOIN voters v ON v.voting_event_id = ${eventId} AND v.id = p.participant AND v.deleted_at IS NULL

@@ -1,9 +1,10 @@
 -- Whether an event keeps back who voted: a secret one, until its result is final.
-CREATE OR REPLACE FUNCTION keeps_back(p_event text) RETURNS boolean LANGUAGE sql STABLE AS $$
-  SELECT EXISTS (SELECT 1 FROM voting_events e CROSS JOIN (SELECT now_ms() AS at) AS t
+CREATE OR REPLACE FUNCTION keeps_back(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN EXISTS (SELECT 1 FROM voting_events e CROSS JOIN (SELECT now_ms() AS at) AS t
     WHERE e.id = p_event AND e.type = 'election'
-      AND is_final(e, t.at) IS NOT TRUE);
-$$;
+      AND is_final(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, t.at) IS NOT TRUE);
+END $$;
 
 -- One step of the disclosure (completions 5.6): as soon as five voters wait, all that wait are shown together, with their
 -- ballots in the public live count; with the final result the last ones are. Fewer wait for others. The figures of who voted are
@@ -50,13 +51,14 @@ END $$;
 
 -- Voters, by group, whose approval by their first key is kept back: they are shown as pending, in every figure too.
 CREATE OR REPLACE FUNCTION withheld_approvals(p_event text)
-RETURNS TABLE (group_id text, heads bigint, weight_micro numeric) LANGUAGE sql STABLE
+RETURNS TABLE (group_id text, heads bigint, weight_micro numeric) LANGUAGE plpgsql STABLE
 -- By the index of such voters alone, however large the roll.
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
-  SELECT coalesce(v.group_id, ''), count(*), sum(v.weight_micro) FROM voters v
+BEGIN
+  RETURN QUERY SELECT coalesce(v.group_id, ''), count(*), sum(v.weight_micro) FROM voters v
   WHERE v.voting_event_id = p_event AND v.approved_by_key AND v.status = 'approved' AND v.deleted_at IS NULL AND keeps_back(p_event)
   GROUP BY 1;
-$$;
+END $$;
 
 -- Whether some weight has fewer than five holders who may vote, and are shown as such: a weighted count would then show single
 -- voters. Where all weights are alike it identifies no one. Looks at each weight once, by the index.

@@ -6,16 +6,10 @@ LANGUAGE sql STABLE PARALLEL SAFE AS $$
   FROM generate_series(1, length(p_key_hash), 32) AS i, unnest(ARRAY['', chr(10) || p_letters]) AS way WHERE way IS NOT NULL;
 $$;
 
--- The columns of a voter that its tag binds, and the tag.
-CREATE OR REPLACE FUNCTION tagged_voter(v voters) RETURNS jsonb LANGUAGE sql STABLE AS $$
-  SELECT jsonb_build_array(v.id, v.name, v.email, v.email_key, v.voter_id, v.voter_id_key, v.group_id, v.weight_micro::text, v.status,
-    v.source, v.key_generation, v.letters, encode(v.tag, 'hex'));
-$$;
-
 -- Judges a voter key: `eligible`, or what stands against the voter. p_voter: {"kind": "email" or "voter_id", "identity"}. A
 -- known and an unknown voter take the same path. `first_use` says that this key is the first one that the voter used, which
 -- approves the voter where approval is automatic: the caller writes that, with a new tag. `tagged` is what the caller holds the row's tag against
--- (`voter-tag.ts`). A set of one row, so that it becomes part of the statement that asks for many voters.
+-- (`TAGGED_VOTER` of `voter-tag.ts`). A set of one row, so that it becomes part of the statement that asks for many voters.
 --
 -- A table has several indexes that begin with the event. Where the planner takes the table for tiny, all of them look alike to
 -- it, and a plan that is kept from then goes on reading all rows of the event. So a look-up by one of them asks for the first
@@ -30,16 +24,17 @@ RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, 
       ELSE 'eligible' END,
     v.id, v.weight_micro, v.group_id,
     key.genuine AND (v.status = 'approved' AND NOT v.key_used OR v.status = 'pending' AND p_approval = 'automatic'),
-    CASE WHEN key.genuine THEN v.tagged END
+    CASE WHEN key.genuine THEN jsonb_build_array(v.id, v.name, v.email, v.email_key, v.voter_id, v.voter_id_key, v.group_id,
+      v.weight_micro::text, v.status, v.source, v.key_generation, v.letters, encode(v.tag, 'hex')) END
   FROM (SELECT p_voter ->> 'kind' AS kind, p_voter ->> 'identity' AS identity) AS asked
   LEFT JOIN LATERAL (
     SELECT * FROM (
-      SELECT w.*, tagged_voter(w) AS tagged FROM voters w
+      SELECT w.* FROM voters w
       WHERE w.voting_event_id = p_event AND w.email_key BETWEEN asked.identity AND asked.identity ORDER BY w.email_key LIMIT 1
     ) AS w WHERE asked.kind = 'email'
     UNION ALL
     SELECT * FROM (
-      SELECT w.*, tagged_voter(w) AS tagged FROM voters w
+      SELECT w.* FROM voters w
       WHERE w.voting_event_id = p_event AND w.voter_id_key BETWEEN asked.identity AND asked.identity ORDER BY w.voter_id_key LIMIT 1
     ) AS w WHERE asked.kind <> 'email'
   ) AS v ON v.deleted_at IS NULL
@@ -55,14 +50,13 @@ $$;
 
 -- Writes down that a voter has used a key without a ballot, and approves none: a vote says as much by itself. Planned each time. The
 -- event is held, so that none has used a key that the end of a rehearsal wipes at this moment.
-CREATE OR REPLACE FUNCTION use_key(p_event text, p_voter text) RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION use_key(p_event text, p_voter text) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
   PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
-  EXECUTE 'SELECT note_before_rehearsal($1, $2)' USING p_event, p_voter;
-  EXECUTE 'UPDATE voters SET key_used = true
-    WHERE voting_event_id = $1 AND id = $2
-      AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = $1 AND k.voter_id = $2)'
-  USING p_event, p_voter;
+  PERFORM note_before_rehearsal(p_event, p_voter);
+  UPDATE voters v SET key_used = true WHERE v.voting_event_id = p_event AND v.id = p_voter
+    AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = p_voter);
 END $$;
 
 -- The one rule of whether a ballot may be cast now: `cast`, or what stands against it. Casts (alone, together, paid) and the
@@ -105,9 +99,10 @@ CREATE OR REPLACE FUNCTION judge_cast(
   LEFT JOIN voting_events e ON e.id = p_event
   LEFT JOIN LATERAL (
     SELECT CASE WHEN at_hand.status = 'closed' AND p_paid_at <= least(e.closed_at, e.ends_at)
-        AND p_at < event_final_at(e) THEN 'open' ELSE at_hand.status END AS status,
-      coalesce(e.paper_version || ' ' || event_ends(e) <> p_paper, false) AS stale
-    FROM (SELECT event_status(e, p_at) AS status OFFSET 0) AS at_hand
+        AND p_at < event_final_at(e.ends_at, e.closed_at, e.rehearsal_since) THEN 'open' ELSE at_hand.status END AS status,
+      coalesce(e.paper_version || ' ' || event_ends(e.ends_at, e.closed_at, e.rehearsal_since, e.rehearsal_number, e.type, e.voter_approval,
+        e.repeat_votes, e.require_voter_id) <> p_paper, false) AS stale
+    FROM (SELECT event_status(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, p_at) AS status OFFSET 0) AS at_hand
     -- Asked once, however often the answer is used.
     OFFSET 0
   ) AS s ON true

@@ -5,7 +5,7 @@ import type { LockedEvent } from '#src/voting-events/repository.ts';
 import { MAY_VOTE } from './notification.ts';
 import { noteChanges } from './roll-sum.ts';
 import { hashPrintedKey, makeVoterKey } from './voter-key.ts';
-import { isGenuine, type TaggedArray, type TaggedVoter, taggedVoter, tagOfVoter } from './voter-tag.ts';
+import { isGenuine, TAGGED_VOTER, type TaggedArray, type TaggedVoter, taggedVoter, tagOfVoter } from './voter-tag.ts';
 
 /** Whom letters are printed for: approved voters without an e-mail address, or all who are approved. */
 export const LETTER_AUDIENCES = ['without_email', 'all'] as const;
@@ -56,7 +56,7 @@ export async function printKeys(
   limit: number,
 ): Promise<PrintedPage> {
   const { rows } = await tx.execute<{ tagged: TaggedArray }>(sql`
-    SELECT tagged_voter(v) AS tagged FROM voters v
+    SELECT ${sql.raw(TAGGED_VOTER)} AS tagged FROM voters v
     WHERE v.voting_event_id = ${event.id} AND v.id > ${after} AND v.id <= ${run.listUntil} AND ${inAudience(run.audience)}
     ORDER BY v.id LIMIT ${limit}`);
   const listed = rows.map(({ tagged }) => taggedVoter(event.id, tagged));

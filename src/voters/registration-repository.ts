@@ -6,7 +6,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { LockedEvent } from '#src/voting-events/repository.ts';
 import { updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
-import { isGenuine, type TaggedArray, type TaggedVoter, taggedVoter } from './voter-tag.ts';
+import { isGenuine, TAGGED_VOTER, type TaggedArray, type TaggedVoter, taggedVoter } from './voter-tag.ts';
 
 /** How long the link mailed at registration may stay unused. */
 const CONFIRM_WITHIN_MS = 7 * DAY_MS;
@@ -62,7 +62,10 @@ async function takeWaiting(
   isDue = (_voter: TaggedVoter): boolean => true,
 ): Promise<Taken> {
   const [genuine, others] = [[] as TaggedVoter[], [] as TaggedVoter[]];
-  for (const tagged of await valuesOf<TaggedArray>(tx, sql`SELECT tagged_voter(v) FROM voters v WHERE ${which}`)) {
+  for (const tagged of await valuesOf<TaggedArray>(
+    tx,
+    sql`SELECT ${sql.raw(TAGGED_VOTER)} FROM voters v WHERE ${which}`,
+  )) {
     const voter = taggedVoter(event.id, tagged);
     (isGenuine(secrets, voter) && isDue(voter) ? genuine : others).push(voter);
   }

@@ -1,6 +1,13 @@
 import type pg from 'pg';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { isApprovedInRehearsal, isGenuine, type TaggedArray, taggedVoter, tagOfVoter } from './voter-tag.ts';
+import {
+  isApprovedInRehearsal,
+  isGenuine,
+  TAGGED_VOTER,
+  type TaggedArray,
+  taggedVoter,
+  tagOfVoter,
+} from './voter-tag.ts';
 
 const PAGE = 500;
 /** Voters on whose rows something still depends. $1: the ID of the present secret key. */
@@ -26,7 +33,7 @@ export async function retagVoters(
   let foreign = 0;
   for (;;) {
     const { rows } = await pool.query<{ event: string; tagged: TaggedArray }>(
-      `SELECT e.id AS event, tagged_voter(v) AS tagged ${TAGGED} <> decode($1, 'hex')
+      `SELECT e.id AS event, ${TAGGED_VOTER} AS tagged ${TAGGED} <> decode($1, 'hex')
          AND (v.voting_event_id, v.id) > ($2, $3) ORDER BY v.voting_event_id, v.id LIMIT ${PAGE}`,
       [secrets.id, ...after],
     );

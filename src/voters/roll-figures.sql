@@ -27,16 +27,17 @@ BEGIN
 END $$;
 
 -- Puts the changes of an event together. A second call at the same time finds those rows gone and leaves them alone.
-CREATE OR REPLACE FUNCTION fold_roll_figures(p_event text) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION fold_roll_figures(p_event text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
   WITH gone AS (DELETE FROM roll_figures f WHERE f.voting_event_id = p_event RETURNING f.*)
   INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
   SELECT voting_event_id, group_id, status, source, sum(heads), sum(weight_micro), sum(voted), sum(voted_weight_micro)
   FROM gone GROUP BY 1, 2, 3, 4
   HAVING sum(heads) <> 0 OR sum(weight_micro) <> 0 OR sum(voted) <> 0 OR sum(voted_weight_micro) <> 0;
-$$;
+END $$;
 
 -- The electorate of an event: its approved voters and their weight, without the participants of a poll. Folding would remove `changes` rows.
-CREATE OR REPLACE FUNCTION electorate(p_event text, OUT heads bigint, OUT weight_micro numeric, OUT changes bigint) LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION electorate(p_event text) RETURNS TABLE (heads bigint, weight_micro numeric, changes bigint) LANGUAGE sql STABLE AS $$
   SELECT coalesce(sum(f.heads - f.voted) FILTER (WHERE f.status = 'approved'), 0)::bigint,
     coalesce(sum(f.weight_micro - f.voted_weight_micro) FILTER (WHERE f.status = 'approved'), 0),
     count(*) - count(DISTINCT (f.group_id, f.status, f.source))
@@ -68,7 +69,7 @@ BEGIN
   END IF;
   -- What others have committed meanwhile is seen only now.
   SELECT CASE p_place WHEN 'organizer' THEN p.organizer ELSE p.registration END AS held, p.parts INTO places FROM voter_places(p_event) AS p;
-  SELECT CASE WHEN e.rehearsal_since IS NULL THEN event_status(e, now_ms()) ELSE 'open' END INTO status
+  SELECT CASE WHEN e.rehearsal_since IS NULL THEN event_status(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, now_ms()) ELSE 'open' END INTO status
   FROM voting_events e WHERE e.id = p_event;
   -- So that counting stays cheap while many are added; one at a time.
   IF places.parts > 100 AND pg_try_advisory_xact_lock(hashtextextended('fold ' || p_event, 0)) THEN PERFORM fold_roll_figures(p_event); END IF;

@@ -43,7 +43,8 @@ BEGIN
 END $$;
 
 -- Voter keys are valid until the close. The time of a request for one would show when somebody voted.
-CREATE OR REPLACE FUNCTION forget_voter_keys(p_event text) RETURNS void LANGUAGE sql AS $$
+CREATE OR REPLACE FUNCTION forget_voter_keys(p_event text) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
   DELETE FROM voter_keys WHERE voting_event_id = p_event;
   DELETE FROM voter_key_requests WHERE voting_event_id = p_event;
   DELETE FROM voter_key_failures WHERE voting_event_id = p_event;
@@ -52,4 +53,4 @@ CREATE OR REPLACE FUNCTION forget_voter_keys(p_event text) RETURNS void LANGUAGE
   DELETE FROM notification_mails WHERE voting_event_id = p_event;
   UPDATE notifications SET finished_at = now_ms(), listed_at = coalesce(listed_at, now_ms()), skipped = total - sent - failed - voted
   WHERE voting_event_id = p_event AND finished_at IS NULL;
-$$;
+END $$;

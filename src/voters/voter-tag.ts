@@ -46,6 +46,10 @@ export type TaggedArray = readonly [
   tag: string | null,
 ];
 
+/** SQL. The same of a voter `v`; `judge-cast.sql` and `confirm.sql` have it, too. */
+export const TAGGED_VOTER = `jsonb_build_array(v.id, v.name, v.email, v.email_key, v.voter_id, v.voter_id_key, v.group_id, v.weight_micro::text,
+  v.status, v.source, v.key_generation, v.letters, encode(v.tag, 'hex'))`;
+
 export function taggedVoter(votingEventId: string, row: TaggedArray): TaggedVoter {
   const [id, name, email, emailKey, voterId, voterIdKey, groupId, weight, status, source, keyGeneration, letters, tag] =
     row;

@@ -29,9 +29,10 @@ REVOKE ALL ON FUNCTION delete_event_rows(text, integer) FROM PUBLIC;
 -- Takes names, addresses and voter IDs of voters who were erased out of the audit trail of their event. That there was a change, by
 -- which key and when, stays. Runs with the rights of the owner: the role of the service may only add to the trail.
 CREATE OR REPLACE FUNCTION erase_from_trail(p_event text, p_voters text[]) RETURNS void
-LANGUAGE sql SECURITY DEFINER SET search_path = public, pg_temp AS $$
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
   UPDATE audit_entries SET before = before - '{name,email,voterId}'::text[], after = after - '{name,email,voterId}'::text[]
   WHERE voting_event_id = p_event AND resource IN (
     SELECT v.id FROM voters v WHERE v.voting_event_id = p_event AND v.id = ANY (p_voters) AND v.erased_at IS NOT NULL);
-$$;
+END $$;
 REVOKE ALL ON FUNCTION erase_from_trail(text, text[]) FROM PUBLIC;

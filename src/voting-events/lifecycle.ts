@@ -8,6 +8,12 @@ export const CONFIRM_GRACE_MS = 15 * MINUTE_MS;
 
 export type Lifecycle = Pick<VotingEvent, 'startsAt' | 'endsAt' | 'openedAt' | 'closedAt' | 'ready' | 'rehearsalSince'>;
 
+/** SQL. What the rules of `event-status.sql` ask of the row `e` of an event. */
+export const lifeOf = (e: string): string =>
+  ['starts_at', 'ends_at', 'opened_at', 'closed_at', 'rehearsal_since', 'ready']
+    .map((name) => `${e}.${name}`)
+    .join(', ');
+
 /** When the event closed or will close, or null while nothing says so. */
 export function closeTime(event: Lifecycle): number | null {
   if (event.closedAt === null) return event.endsAt;

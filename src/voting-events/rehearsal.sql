@@ -1,11 +1,13 @@
 -- Notes how a voter stands before a public route or a mail changes it in a rehearsal, once: the end of the rehearsal puts it
--- back. Nothing happens outside of one. Call with the event held.
-CREATE OR REPLACE FUNCTION note_before_rehearsal(p_event text, p_voter text) RETURNS void LANGUAGE sql AS $$
+-- back. Nothing happens outside of one. Call with the event held. Planned each time: a plan kept from a tiny roll reads all of it.
+CREATE OR REPLACE FUNCTION note_before_rehearsal(p_event text, p_voter text) RETURNS void LANGUAGE plpgsql
+SET plan_cache_mode = force_custom_plan AS $$
+BEGIN
   UPDATE voters v SET before_rehearsal = jsonb_build_object('status', v.status, 'key_status', v.key_status,
     'approved_by_key', v.approved_by_key, 'confirm_by', v.confirm_by)
   WHERE v.voting_event_id = p_event AND v.id = p_voter AND v.before_rehearsal IS NULL
     AND EXISTS (SELECT 1 FROM voting_events e WHERE e.id = p_event AND e.rehearsal_since IS NOT NULL);
-$$;
+END $$;
 
 -- Ends the rehearsal of an event (completions 10.5): everything that came about through public routes or mails since it began
 -- is removed, and what they changed is as it was; the organizer's own changes stay. Changes up to p_limit rows, and returns

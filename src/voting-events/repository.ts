@@ -10,7 +10,7 @@ import { HOUR_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { listEventsQuery } from './event-body.ts';
 import { type DECIDING_COLUMNS, isGenuineEvent, rowOfEvent, rowOfInvite, tagOfEvent, UNSET } from './event-tag.ts';
-import { missedStart } from './lifecycle.ts';
+import { lifeOf, missedStart } from './lifecycle.ts';
 import { NO_POSITION, type OpeningFacts } from './opening.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { EventType, ShownStatus, VotingEvent } from './voting-event.ts';
@@ -170,6 +170,8 @@ export const markResultsAnnounced = (tx: Transaction, id: string) =>
 export const markFinal = (tx: Transaction, secrets: Secrets, event: VotingEvent, finalAt: number): Promise<void> =>
   noteInEvent(tx, secrets, event, { finalAt });
 
+const LIFE = sql.raw(lifeOf('voting_events'));
+
 /** Events that the clock has opened or closed, or whose results it made public, without a message to their receivers. */
 export const listTimedEvents = (executor: Executor): Promise<string[]> =>
   valuesOf(
@@ -178,8 +180,8 @@ export const listTimedEvents = (executor: Executor): Promise<string[]> =>
     SELECT id FROM voting_events WHERE rehearsal_since IS NOT NULL AND starts_at <= now_ms() AND deleted_at IS NULL
     UNION
     SELECT id FROM voting_events WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL) AND deleted_at IS NULL AND rehearsal_since IS NULL
-      AND event_status(voting_events, now_ms()) IN ('open', 'closed')
-      AND announced_status IS DISTINCT FROM event_status(voting_events, now_ms())
+      AND event_status(${LIFE}, now_ms()) IN ('open', 'closed')
+      AND announced_status IS DISTINCT FROM event_status(${LIFE}, now_ms())
     UNION
     SELECT id FROM voting_events WHERE starts_at <= now_ms() AND opened_at IS NULL AND closed_at IS NULL AND NOT ready
       AND rehearsal_since IS NULL AND deleted_at IS NULL
@@ -191,7 +193,7 @@ export const listTimedEvents = (executor: Executor): Promise<string[]> =>
       AND deleted_at IS NULL
     UNION
     SELECT id FROM voting_events WHERE results_visibility = 'published' AND NOT results_announced AND deleted_at IS NULL
-      AND is_final(voting_events, now_ms())
+      AND is_final(${LIFE}, now_ms())
     LIMIT 1000`,
   );
 
@@ -256,7 +258,7 @@ export const hasBallots = (executor: Executor, eventId: string): Promise<boolean
 export async function keepOpening(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`
     UPDATE voting_events SET opened_at = starts_at
-    WHERE id = ${eventId} AND opened_at IS NULL AND was_opened(voting_events, now_ms())`);
+    WHERE id = ${eventId} AND opened_at IS NULL AND was_opened(${LIFE}, now_ms())`);
 }
 
 /** Pays back the ballots that were paid for and wait for their confirmation: the event goes, and none of them will count. */
@@ -333,7 +335,7 @@ interface EventFilter extends Pick<z.output<typeof listEventsQuery>, 'search' | 
 
 /** The rule of `shownStatusAt` as a condition. */
 function hasShownStatus(status: ShownStatus, nowMs: number): SQL {
-  const stored = sql`event_status(voting_events, ${nowMs})`;
+  const stored = sql`event_status(${LIFE}, ${nowMs})`;
   if (status === 'rehearsal') return sql`rehearsal_since IS NOT NULL AND ${stored} <> 'scheduled'`;
   if (status === 'scheduled') return sql`${stored} = 'scheduled'`;
   return sql`${stored} = ${status} AND rehearsal_since IS NULL`;

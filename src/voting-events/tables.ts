@@ -177,7 +177,7 @@ export const eventInvites = pgTable(
     tokenHash: bytes('token_hash').notNull(),
     /** The token itself, encrypted, until its mail is sent. */
     sealedToken: text('sealed_token'),
-    accountId: text('account_id').references(() => accounts.id),
+    accountId: text('account_id'),
     acceptedAt: timeMs('accepted_at'),
     /** What binds the row to the service's keys (`event-tag.ts`). */
     tag: bytes().notNull(),

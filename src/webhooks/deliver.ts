@@ -81,6 +81,7 @@ export class WebhookSender {
         return notes.map(() => undefined);
       },
       runAlone: async (note) => void (await noteDelivered(pool, [note])),
+      ...{ laneOf: () => '', places: 1, concernsAll: () => false },
       keyOf: ({ deliveryId }) => deliveryId,
       maxRows: PER_PROCESS,
       maxWaiting: MAX_RUNNING,

@@ -1,109 +1,15 @@
 import { describe, expect, test } from 'vitest';
-import type { Operation } from '#src/http/operation.ts';
-import { documentPath } from '#src/reference/describe-operation.ts';
-import type { OperationDocument } from '#test/harness/api-document.ts';
-import { createExampleWorld, type ExampleWorld, payFor, planOf } from '#test/harness/example-world.ts';
-import { listOperations } from '#test/harness/operations.ts';
 import { usePaidService } from '#test/harness/payments.ts';
-import { eventually, readContract, type TestAnswer } from '#test/harness/test-service.ts';
-
-/** The only ones that cannot be sent as they are printed, and why. */
-const LEFT_OUT = new Map([
-  ['replaceDefinition', 'the event of the examples is open; test/api/definition.test.ts sends files to drafts'],
-  ['downloadLetters', 'its address is that of one file; test/api/letters.test.ts downloads it'],
-  ['getRehearsedPayment', 'the event of the examples is open; test/api/rehearsal.test.ts pays in a rehearsal'],
-  ['rehearsePayment', 'the same'],
-  [
-    'refundPayment',
-    'only what was paid and learnt of goes back; test/api/payments-by-hand.test.ts gives payments back',
-  ],
-  ['refundAccountPayment', 'the same'],
-  [
-    'settlePayment',
-    'somebody has to look at a payment before it is settled; test/api/payments-by-hand.test.ts settles',
-  ],
-  ['settleAccountPayment', 'the same'],
-  ['receiveProviderEvent', 'its bytes are signed by a provider; test/api/payments.test.ts sends real ones'],
-]);
-
-interface Example {
-  readonly name: string;
-  readonly route: Operation;
-  readonly operation: OperationDocument;
-  /** The name of the body's schema where there are several. */
-  readonly kind: string;
-  readonly body: unknown;
-}
+import { LEFT_OUT, listExamples, sendExample } from '#test/harness/send-examples.ts';
 
 const { service } = await usePaidService();
-const { document } = await readContract(service.port);
-const routes = listOperations(service.deps);
-const examples = routes.flatMap((route) => {
-  const operation = document.paths[documentPath(route.path)]?.[route.method.toLowerCase()];
-  if (operation === undefined) throw new Error(`${route.operationId} is not in the document`);
-  const content = operation.requestBody?.content['application/json'];
-  const several = Object.entries(content?.examples ?? {});
-  if (several.length === 0) return { name: route.operationId, route, operation, kind: '', body: content?.example };
-  return several.map(([kind, { value }]) => ({
-    name: `${route.operationId} ${kind}`,
-    route,
-    operation,
-    kind,
-    body: value,
-  }));
-});
-
-/** The path with the examples of its parameters, and the query with those that it needs. */
-function targetOf({ route, operation }: Example): string {
-  const parameters = operation.parameters ?? [];
-  const path = documentPath(route.path).replaceAll(/\{(\w+)\}/g, (whole, name: string) => {
-    const found = parameters.find((parameter) => parameter['in'] === 'path' && parameter['name'] === name);
-    return String(found?.['example'] ?? whole);
-  });
-  const query = parameters
-    .filter((parameter) => parameter['in'] === 'query' && parameter['required'] === true)
-    .map(({ name, example }) => `${name}=${example}`);
-  return query.length === 0 ? path : `${path}?${query.join('&')}`;
-}
-
-async function keyFor({ route }: Example, { account }: ExampleWorld): Promise<string | undefined> {
-  // An invite is accepted by somebody else.
-  if (route.operationId === 'acceptInvite') return (await service.account()).read;
-  const scopes = [route.scope].flat();
-  if (scopes.includes('none')) return undefined;
-  return scopes.includes('vote') ? account.vote : account.write;
-}
-
-async function send(target: string, body: string | undefined, example: Example, world: ExampleWorld) {
-  const key = await keyFor(example, world);
-  const value = body === undefined ? undefined : JSON.parse(body);
-  // Addresses without a key may be asked 20 times a second.
-  return eventually<TestAnswer>(async () => {
-    const answer = await service.call(example.route.method, target, value, key === undefined ? {} : { key });
-    return answer.status === 429 ? undefined : answer;
-  });
-}
-
-/** The first call of a checkout, paid: that of the same operation, or a cast where a payment is only read. */
-async function pay(example: Example, world: ExampleWorld): Promise<string> {
-  const first =
-    examples.find(({ route, kind }) => route === example.route && kind !== '' && !/Finish|Election/.test(kind)) ??
-    examples.find(({ kind }) => kind === 'CastPollBallotInput');
-  if (first === undefined) throw new Error('there is no first call');
-  const noPayment = (): Promise<string> => Promise.reject(new Error('a first call names no payment'));
-  const text = await world.fill(JSON.stringify([targetOf(first), first.body]), noPayment);
-  const [target, body] = JSON.parse(text);
-  return payFor(await send(target, JSON.stringify(body), first, world));
-}
+const examples = await listExamples(service);
 
 describe('the examples of the API document', () => {
   test('all work as they are printed, once what they name exists', async () => {
     const refused: string[] = [];
     for (const example of examples.filter(({ name }) => !LEFT_OUT.has(name))) {
-      const world = await createExampleWorld(service, planOf(example.name, example.route.path));
-      const printed = JSON.stringify([targetOf(example), example.body ?? null]);
-      const [target, body] = JSON.parse(await world.fill(printed, () => pay(example, world)));
-      const answer = await send(target, body === null ? undefined : JSON.stringify(body), example, world);
+      const { target, answer } = await sendExample(service, examples, example);
       const asked = example.kind !== '' && answer.status === 402 && example.kind !== 'FinishPaymentInput';
       if (answer.status >= 400 && !asked)
         refused.push(`${example.name} ${target}: ${answer.status} ${JSON.stringify(answer.body)}`);

@@ -121,7 +121,7 @@ export function ownCastScript(bench: Bench, { election, voters, votes }: Casting
   const voter = `'{"kind": "voter_id", "identity": "B' || lpad(:n::text, 8, '0') || '"}'`;
   return `\\set n random(0, ${voters - 1})
 \\set r random(1, 1000000000000000)
-SELECT verdict FROM cast_ballots_together('{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', ARRAY['${election.id}'], ARRAY['${paper}'],
+SELECT verdict FROM cast_ballots_together('${election.id}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{NULL}', ARRAY['${paper}'],
   ARRAY[(${voter})::jsonb], ARRAY[${bytea(keyHash)}], '{NULL}', ARRAY['[""]'::jsonb], ARRAY[sha256(int8send(:r))], ARRAY[${bytea(entries)}],
   '{NULL}', ARRAY['${voterIdOf(0)}'], '{NULL}', '{NULL}', '{NULL}', '{NULL}', '{${UNIT}}', '{0}', '{NULL}');
 `;

@@ -35,7 +35,8 @@ async function untilSealed(bench: Bench, eventId: string): Promise<void> {
 
 /** The end of an event in the words of the statement, which refuses another one. */
 async function endsAsSql(bench: Bench, eventId: string): Promise<string> {
-  const text = 'SELECT event_ends(e) AS ends FROM voting_events e WHERE id = $1';
+  const text =
+    'SELECT event_ends(ends_at, closed_at, rehearsal_since, rehearsal_number, type, voter_approval, repeat_votes, require_voter_id) AS ends FROM voting_events e WHERE id = $1';
   const { rows } = await bench.pool.query<{ ends: string }>(text, [eventId]);
   if (rows[0] === undefined) throw new Error('an election is gone');
   return rows[0].ends;
@@ -45,7 +46,7 @@ async function endsAsSql(bench: Bench, eventId: string): Promise<string> {
 function ownConfirmScript(eventId: string, ends: string): string {
   return `\\set i :i + ${CLIENTS}
 \\set n :first + :i + :client_id
-SELECT verdict FROM confirm_ballots_together(ARRAY['${eventId}'], ARRAY[sha256(convert_to('code' || lpad(:n::text, 26, '0'), 'UTF8'))],
+SELECT verdict FROM confirm_ballots_together('${eventId}', ARRAY[sha256(convert_to('code' || lpad(:n::text, 26, '0'), 'UTF8'))],
   ARRAY['bal_' || left(md5(:n::text), 26)], ARRAY[''::bytea], ARRAY[sha256(int8send(:n))], ARRAY[0::bigint], ARRAY['vtr_none'],
   ARRAY[sha256(int8send(:n))], ARRAY['${ends}'], ARRAY['vtr_' || lpad(:n::text, 22, '0')], ARRAY[decode(left(md5(:n::text), 32), 'hex')]);
 `;

@@ -119,8 +119,8 @@ function createExampleEvent(
   return createTestEvent(service, account, settings, [position], true, prepare);
 }
 
-/** Makes a fresh account with an event that has one of everything. */
-export async function createExampleWorld(service: TestService, plan: WorldPlan): Promise<ExampleWorld> {
+/** Makes a fresh account with an event that has one of everything. @param byId names it by its ID in place of its code */
+export async function createExampleWorld(service: TestService, plan: WorldPlan, byId = false): Promise<ExampleWorld> {
   const account = await service.account();
   const send: Send = async (method, path, body) => {
     const answer = await service.call(method, path, body, { key: account.write });
@@ -133,7 +133,7 @@ export async function createExampleWorld(service: TestService, plan: WorldPlan):
     const payments = Object.fromEntries(priced.map((name) => [name, PRICE]));
     if (plan.paid) await send('PATCH', `/voting-events/${id}`, { payments });
   });
-  const things = await thingsOf(service, account, event, send, plan);
+  const things = await thingsOf(service, account, byId ? { ...event, code: event.id } : event, send, plan);
   return {
     account,
     eventCode: event.code,

@@ -3,7 +3,7 @@ import { type Executor, inTransaction } from '#src/database/client.ts';
 import { createIds } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { changeInPages } from '#src/voters/change-in-pages.ts';
-import { type TaggedArray, taggedVoter, tagOfVoter } from '#src/voters/voter-tag.ts';
+import { TAGGED_VOTER, type TaggedArray, taggedVoter, tagOfVoter } from '#src/voters/voter-tag.ts';
 import { isGenuineEvent, tagOfEvent, tagOfInvite } from '#src/voting-events/event-tag.ts';
 import { listInviteRows } from '#src/voting-events/invite.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
@@ -65,7 +65,7 @@ export async function ageRegistrations(
 ): Promise<void> {
   const ids = createIds({ now: () => Date.now() - byMs });
   const { rows } = await db.execute<{ tagged: TaggedArray }>(sql`
-    SELECT tagged_voter(v) AS tagged FROM voters v WHERE voting_event_id = ${eventId} AND confirm_by > 0 ORDER BY id`);
+    SELECT ${sql.raw(TAGGED_VOTER)} AS tagged FROM voters v WHERE voting_event_id = ${eventId} AND confirm_by > 0 ORDER BY id`);
   for (const { tagged } of rows) {
     const voter = taggedVoter(eventId, tagged);
     const id = ids.sortable('vtr');

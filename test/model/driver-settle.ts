@@ -2,6 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import type { Client } from 'pg';
 import { SEALED_ONCE } from '#src/ballot-log/due-repository.ts';
 import { LEAST_WHILE_OPEN } from '#src/ballot-log/seal-ballots.ts';
+import { lifeOf } from '#src/voting-events/lifecycle.ts';
 
 interface Due {
   readonly jobs: boolean;
@@ -13,7 +14,7 @@ interface Due {
 }
 
 /** As the service's own queries have it: what a look at the clock would find to do. */
-const FINAL = `event_status(e, t.at) = 'closed' AND least(e.closed_at, e.ends_at) <= t.at - 15 * 60 * 1000`;
+const FINAL = `event_status(${lifeOf('e')}, t.at) = 'closed' AND least(e.closed_at, e.ends_at) <= t.at - 15 * 60 * 1000`;
 const DUE = `
   WITH t AS MATERIALIZED (SELECT now_ms() AS at)
   SELECT
@@ -30,7 +31,7 @@ const DUE = `
         OR EXISTS (SELECT 1 FROM voided_ballots v WHERE v.voting_event_id = e.id AND v.leaf_index IS NULL
           AND EXISTS (SELECT 1 FROM sealed_ballots(e.id) b WHERE b.code_tag = v.code_tag)))) AS logs,
     EXISTS (SELECT 1 FROM voting_events e, t WHERE (e.starts_at IS NOT NULL OR e.ends_at IS NOT NULL)
-      AND event_status(e, t.at) IN ('open', 'closed') AND e.announced_status IS DISTINCT FROM event_status(e, t.at)) AS announcements,
+      AND event_status(${lifeOf('e')}, t.at) IN ('open', 'closed') AND e.announced_status IS DISTINCT FROM event_status(${lifeOf('e')}, t.at)) AS announcements,
     EXISTS (SELECT 1 FROM payment_attempts a, t WHERE a.check_at <= t.at) AS payments,
     EXISTS (SELECT 1 FROM pending_ballots b JOIN voting_events e ON e.id = b.voting_event_id, t
       WHERE b.cast_at <= t.at - 24 * 60 * 60 * 1000 OR (${FINAL})) AS ballots`;

@@ -1,15 +1,17 @@
-import type { Pool } from 'pg';
+import { sql } from 'drizzle-orm';
+import pg, { type Pool } from 'pg';
 import { describe, expect, test } from 'vitest';
 import { packEntries } from '#src/ballots/ballot-encoding.ts';
 import { BallotWriter, type CastRequest, type CastVerdict, castBallots } from '#src/ballots/repository.ts';
 import { codeTagOf, generateConfirmationCode } from '#src/ballots/waiting-ballot.ts';
 import { Batcher } from '#src/database/batcher.ts';
+import { inTransaction } from '#src/database/client.ts';
 import { identityHash } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import { paperOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { demand, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { untilTrue, useService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 const service = await useService();
@@ -37,6 +39,7 @@ function gatherInserts(beforeAnswer: (rows: readonly Row[]) => Promise<void> = a
   const batcher = new Batcher<Row, string>({
     runTogether: insert,
     runAlone: async (row) => (await insert([row]))[0] ?? '',
+    ...{ laneOf: () => '', places: 1, concernsAll: () => false },
     keyOf: ({ id }) => id,
     maxRows: 64,
     maxWaiting: 100,
@@ -137,9 +140,9 @@ describe('gathered ballots', () => {
     const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
     let lost = 0;
     const losing = {
-      query: async (statement: { values: [Buffer] }) => {
+      query: async (statement: { values: [string, Buffer] }) => {
         const answer = await pool.query(statement as never);
-        if (statement.values[0].readInt32BE(ROWS_AT) > 1 && lost === 0) {
+        if (statement.values[1].readInt32BE(ROWS_AT) > 1 && lost === 0) {
           lost += 1;
           throw new Error('Connection terminated unexpectedly');
         }
@@ -156,6 +159,52 @@ describe('gathered ballots', () => {
       [event.id, account.id],
     );
     expect(rows[0]).toEqual({ ballots: 24, answers: 24 });
+  });
+
+  test('of an event whose row is locked hold up those of no other event', async () => {
+    const plan = [{ votingMethod: 'plurality', candidates: ['Ada'] }];
+    const locked = await account.event({}, plan);
+    const others: TestEvent[] = [];
+    while (others.length < 16) others.push(await account.event({}, plan));
+    // Nothing ends the wait for the lock.
+    const patient = new pg.Pool({ connectionString: service.databaseUrl, max: 12 });
+    const writer = new BallotWriter(patient);
+    const holder = new pg.Client({ connectionString: service.databaseUrl });
+    await holder.connect();
+    await holder.query('BEGIN');
+    await holder.query('SELECT 1 FROM voting_events WHERE id = $1 FOR UPDATE', [locked.id]);
+    const castsOf = async (event: TestEvent) =>
+      Promise.all(Array.from({ length: 4 }, (_, index) => requestFor(event, `lane-${event.id}-${index}`)));
+    const waiting = Promise.all((await castsOf(locked)).map((request) => writer.cast(request)));
+    const requests = (await Promise.all(others.map(castsOf))).flat();
+    const verdicts: string[] = [];
+    for (const request of requests) writer.cast(request).then(({ verdict }) => verdicts.push(verdict));
+    await untilTrue(() => verdicts.length === requests.length, 20_000).finally(() => holder.query('COMMIT'));
+    verdicts.push(...(await waiting).map(({ verdict }) => verdict));
+    expect(verdicts).toEqual(Array.from({ length: 17 * 4 }, () => 'cast'));
+    await Promise.all([holder.end(), patient.end()]);
+  });
+
+  test('whose event stays locked are given up together: none waits once more by itself', async () => {
+    const event = await account.event({}, [{ votingMethod: 'plurality', candidates: ['Ada'] }]);
+    const statements: unknown[] = [];
+    const counting = {
+      query: (statement: { values: unknown[] }) => {
+        statements.push(statement);
+        return pool.query(statement as never);
+      },
+    } as unknown as Pool;
+    const requests = await Promise.all(Array.from({ length: 24 }, (_, index) => requestFor(event, `stays-${index}`)));
+    const writer = new BallotWriter(counting);
+    await inTransaction(service.deps.db, async (tx) => {
+      await tx.execute(sql`SELECT 1 FROM voting_events WHERE id = ${event.id} FOR UPDATE`);
+      const outcomes = await Promise.allSettled(requests.map((request) => writer.cast(request)));
+      expect(new Set(outcomes.map(({ status }) => status))).toEqual(new Set(['rejected']));
+    });
+    expect(statements.length).toBeLessThanOrEqual(2);
+    expect((await Promise.all(requests.map((request) => writer.cast(request)))).map(({ verdict }) => verdict)).toEqual(
+      requests.map(() => 'cast'),
+    );
   });
 
   test('under one idempotency key are one ballot and one answer, however many arrive at once', async () => {

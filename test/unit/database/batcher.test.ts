@@ -12,6 +12,7 @@ function createBatcher(note: (happened: string) => void) {
   const batcher = new Batcher<string, string>({
     runTogether: run,
     runAlone: async (row) => (await run([row]))[0] ?? '',
+    ...{ laneOf: () => '', places: 1, concernsAll: () => false },
     keyOf: (row) => row,
     ...{ maxRows: 8, maxWaiting: 8, refusal: () => new Error('too many wait') },
   });

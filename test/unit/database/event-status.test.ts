@@ -1,12 +1,20 @@
 import { afterAll, expect, test } from 'vitest';
 import { MINUTE_MS } from '#src/platform/clock.ts';
-import { CONFIRM_GRACE_MS, isFinalAt, type Lifecycle, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
+import {
+  CONFIRM_GRACE_MS,
+  isFinalAt,
+  type Lifecycle,
+  lifeOf,
+  statusAt,
+  wasOpened,
+} from '#src/voting-events/lifecycle.ts';
 import { withClient } from '#test/harness/empty-database.ts';
 import { createTestDatabase } from '#test/harness/test-database.ts';
 
 const database = await createTestDatabase();
 afterAll(() => database.drop());
 
+const LIFE = lifeOf('e');
 const NOW = 2_000_000_000_000;
 const STARTS = [null, NOW - MINUTE_MS, NOW, NOW + 1];
 const GRACE_OVER = NOW - CONFIRM_GRACE_MS;
@@ -37,7 +45,7 @@ test('the database and the program say the same of an event’s status, and of w
   }));
   const answer = await withClient(database.url, (client) =>
     client.query(
-      `SELECT event_status(e, $2) AS status, is_final(e, $2) IS TRUE AS final, was_opened(e, $2) IS TRUE AS opened
+      `SELECT event_status(${LIFE}, $2) AS status, is_final(${LIFE}, $2) IS TRUE AS final, was_opened(${LIFE}, $2) IS TRUE AS opened
        FROM jsonb_array_elements($1) WITH ORDINALITY AS given(row, place)
        CROSS JOIN LATERAL jsonb_populate_record(NULL::voting_events, given.row) AS e ORDER BY place`,
       [JSON.stringify(rows), NOW],
