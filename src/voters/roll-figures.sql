@@ -46,8 +46,8 @@ $$;
 
 -- Voters of an event by the place of the plan that they hold: the organizer's own, whatever their status is, and registrations that
 -- were not rejected. `total` holds rejected ones too, and no participants of polls; `parts` is how many rows of the ledger say so.
-CREATE OR REPLACE FUNCTION voter_places(p_event text, OUT organizer bigint, OUT registration bigint, OUT total bigint, OUT parts bigint)
-LANGUAGE sql STABLE AS $$
+CREATE OR REPLACE FUNCTION voter_places(p_event text)
+RETURNS TABLE (organizer bigint, registration bigint, total bigint, parts bigint) LANGUAGE sql STABLE AS $$
   SELECT coalesce(sum(f.heads) FILTER (WHERE f.source = 'organizer'), 0)::bigint,
     coalesce(sum(f.heads) FILTER (WHERE f.source = 'registration' AND f.status <> 'rejected'), 0)::bigint,
     coalesce(sum(f.heads) FILTER (WHERE f.source <> 'poll'), 0)::bigint, count(*)
