@@ -2,7 +2,7 @@ import pg from 'pg';
 import { afterAll, describe, expect, test } from 'vitest';
 import { recurringJobs } from '#src/work.ts';
 import { withClient } from '#test/harness/empty-database.ts';
-import { countElsewhere, createPartitionedDatabase, keepInFirstPart } from '#test/harness/partitioned-database.ts';
+import { countElsewhere, createPartitionedDatabase, keepInLastPart } from '#test/harness/partitioned-database.ts';
 import { usePaidService } from '#test/harness/payments.ts';
 import { LEFT_OUT, listExamples, sendExample } from '#test/harness/send-examples.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
@@ -46,7 +46,7 @@ afterAll(() => {
 const { service } = await usePaidService({ databaseUrl: database.url });
 const examples = await listExamples(service);
 const ofOneEvent = examples.filter(({ name, route }) => !LEFT_OUT.has(name) && route.path.includes(':idOrCode'));
-await withClient(database.url, (client) => keepInFirstPart(client, service.deps.ids, 2 * examples.length));
+await withClient(database.url, (client) => keepInLastPart(client, service.deps.ids, 2 * examples.length));
 
 /** How often tables were touched in other parts, once all that sessions did is in the statistics, and no job is left that is due. */
 async function countSettled(): Promise<Map<string, number>> {

@@ -59,11 +59,14 @@ export async function createPartitionedDatabase(): Promise<TestDatabase> {
   return database;
 }
 
-/** Makes the IDs of events so that all of them are in the first part: what touches another one did not ask for its event. */
-export async function keepInFirstPart(client: Pick<pg.Client, 'query'>, ids: Ids, count: number): Promise<void> {
+/**
+ * Makes the IDs of events so that all of them are in the last part: what touches another one did not ask for its event. A look for any row
+ * goes through the parts in their order, and ends at the first it finds.
+ */
+export async function keepInLastPart(client: Pick<pg.Client, 'query'>, ids: Ids, count: number): Promise<void> {
   const drawn = Array.from({ length: count * PARTS * 2 }, () => ids.sortable('evt'));
   const { rows } = await client.query<{ id: string }>(
-    `SELECT id FROM unnest($1::text[]) AS id WHERE satisfies_hash_partition('voting_events'::regclass, ${PARTS}, 0, id)`,
+    `SELECT id FROM unnest($1::text[]) AS id WHERE satisfies_hash_partition('voting_events'::regclass, ${PARTS}, ${PARTS - 1}, id)`,
     [drawn],
   );
   const { sortable } = ids;
@@ -72,7 +75,7 @@ export async function keepInFirstPart(client: Pick<pg.Client, 'query'>, ids: Ids
     sortable(prefix: IdPrefix): string {
       if (prefix !== 'evt') return sortable.call(ids, prefix);
       const id = taken.shift();
-      if (id === undefined) throw new Error('more events than IDs of the first part');
+      if (id === undefined) throw new Error('more events than IDs of the last part');
       return id;
     },
   });
@@ -90,13 +93,13 @@ const ASKED_EVERYWHERE = {
 /** Tables that a process looks at by itself now and then, and why. */
 const LOOKED_AT = { ballot_keys: 'whether the keys that it holds are still there' };
 
-/** How often each table was read or changed in another part than the first. The statistics of all sessions are written before. */
+/** How often each table was read or changed in another part than the last. The statistics of all sessions are written before. */
 export async function countElsewhere(client: Pick<pg.Client, 'query'>): Promise<Map<string, number>> {
   const { rows } = await client.query<{ table: string; touched: string }>(
     `SELECT regexp_replace(t.relname, '_part\\d+$', '') AS "table", sum(t.seq_scan + t.n_tup_ins + t.n_tup_upd + t.n_tup_del + (
         SELECT coalesce(sum(i.idx_scan), 0) FROM pg_stat_all_indexes i JOIN pg_inherits h ON h.inhrelid = i.indexrelid
         WHERE i.relid = t.relid AND h.inhparent::regclass::text <> ALL ($1))) AS touched
-     FROM pg_stat_all_tables t WHERE t.schemaname = 'public' AND t.relname ~ '_part[1-9]\\d*$'
+     FROM pg_stat_all_tables t WHERE t.schemaname = 'public' AND t.relname ~ '_part\\d+$' AND t.relname !~ '_part${PARTS - 1}$'
        AND t.relname !~ ('^(?:' || array_to_string($2::text[], '|') || ')_part') GROUP BY 1`,
     [Object.keys(ASKED_EVERYWHERE), Object.keys(LOOKED_AT)],
   );
