@@ -8,6 +8,7 @@ import { spawnSync } from 'node:child_process';
 const COMMANDS = [
   'restarts -- 50',
   'elections',
+  'breaks',
   'failover',
   'failover -- 20',
   'count-twice -- 500000',
