@@ -1,4 +1,5 @@
 import { defineConfig } from 'vitest/config';
+import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** They replace a module, or what one holds: each reads the program for itself. */
 const ALONE = [
@@ -12,8 +13,49 @@ const ALONE = [
 /** They look at the program's text and ask for no database: `npm run check` runs them. */
 const WITHOUT_DATABASE = ['test/architecture.test.ts', 'test/linear.test.ts'];
 
+/** Each takes more than a minute on a busy machine, the longest first. */
+const LONGEST = [
+  'faults/mail-jobs',
+  'faults/job-processes',
+  'tamper/forged-rows',
+  'secrecy/ballot-secrecy',
+  'secrecy/measured',
+  'api/exports',
+  'unit/results/report',
+  'faults/commands',
+  'api/ballot-log',
+  'faults/import-voters',
+  'faults/key-rotation',
+  'api/one-event',
+  'secrecy/stolen-files',
+  'api/organizer-commands',
+  'unit/results/report-pages',
+  'faults/webhook-worker',
+  'faults/clock-drift',
+  'unit/results/report-languages',
+  'faults/job-runner',
+  'api/webhook-events',
+  'faults/roles',
+  'api/paid-for',
+  'unit/verifier/tampering',
+  'races/payments',
+  'secrecy/destroyed-key',
+].map((name) => `/test/${name}.test.ts`);
+
+/** In a fresh checkout no run has left durations: a long file that began last would run alone at the end. */
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const place = ({ moduleId }: TestSpecification): number => {
+      const at = LONGEST.findIndex((name) => moduleId.endsWith(name));
+      return at < 0 ? LONGEST.length : at;
+    };
+    return (await super.sort(files)).toSorted((a, b) => place(a) - place(b));
+  }
+}
+
 export default defineConfig({
   test: {
+    sequence: { sequencer: LongestFirst },
     pool: 'forks',
     // One more than the smallest machine has cores: many tests wait, for a mail, a job or a process.
     maxWorkers: 3,

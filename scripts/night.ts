@@ -7,6 +7,8 @@ import { spawnSync } from 'node:child_process';
 /** In the order of what they take: minutes first, hours last. */
 const COMMANDS = [
   'restarts -- 50',
+  'elections',
+  'breaks',
   'failover',
   'failover -- 20',
   'count-twice -- 500000',

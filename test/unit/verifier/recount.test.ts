@@ -7,7 +7,8 @@ import { type BallotPosition, readBallotDefinition } from '../../../verifier/bal
 import { areTooMany, showRound } from '../../../verifier/check-results.ts';
 import { type Lot, PositionTally, recount } from '../../../verifier/recount.ts';
 
-const ELECTIONS = 10_000;
+/** A sample, and the full form by night: `npm run elections`. */
+const ELECTIONS = Number(process.env['ELECTIONS'] ?? 3_000);
 const VERIFIER = path.resolve(import.meta.dirname, '../../../verifier');
 
 /** As the configuration of a log gives it, so that reading it is tried too. */
