@@ -61,7 +61,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 525,
   mail: 631,
   accounts: 998,
-  webhooks: 2516,
+  webhooks: 2528,
   'voting-events': 5212,
   'ballot-definition': 4132,
   voters: 5839,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_886;
+const LINES_OF_ALL = 68_898;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

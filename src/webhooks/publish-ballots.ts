@@ -1,5 +1,5 @@
 import { type SQL, sql } from 'drizzle-orm';
-import type { Database } from '#src/database/client.ts';
+import { type Database, valuesOf } from '#src/database/client.ts';
 
 /** Between two messages of an event about its ballots (completions 8.1). */
 const PAUSE_MS = 5_000;
@@ -12,13 +12,25 @@ async function announce(db: Database, events: SQL): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Writes `ballot.confirmed` for every event whose count grew: what a process left that was killed before it did. */
+/** Events that one statement looks at. */
+export const EVENTS_AT_ONCE = 500;
+
+/**
+ * Writes `ballot.confirmed` for every event whose count grew: what a process left that was killed before it did. Page by page, so
+ * that no number of events makes a statement too long.
+ */
 export async function publishAllBallots(db: Database): Promise<void> {
-  await announce(
-    db,
-    sql`ARRAY(SELECT DISTINCT e.id FROM webhook_endpoints w JOIN voting_events e ON e.account_id = w.account_id
-      AND (w.voting_event_id IS NULL OR w.voting_event_id = e.id) WHERE 'ballot.confirmed' = ANY (w.event_types))`,
-  );
+  for (let last: string | undefined = ''; last !== undefined; ) {
+    const page: string[] = await valuesOf<string>(
+      db,
+      sql`SELECT e.id FROM voting_events e WHERE e.id > ${last} AND EXISTS (
+          SELECT 1 FROM webhook_endpoints w WHERE w.account_id = e.account_id
+            AND (w.voting_event_id IS NULL OR w.voting_event_id = e.id) AND 'ballot.confirmed' = ANY (w.event_types))
+        ORDER BY e.id LIMIT ${EVENTS_AT_ONCE}`,
+    );
+    if (page.length > 0) await announce(db, sql`${sql.param(page)}::text[]`);
+    last = page.length < EVENTS_AT_ONCE ? undefined : page.at(-1);
+  }
 }
 
 /** Writes `ballot.confirmed` for the events that this process has confirmed ballots of, at most once in 5 s an event. Asks nothing while it confirms none. */

@@ -1,6 +1,6 @@
 import { sql } from 'drizzle-orm';
 import { expect, test, vi } from 'vitest';
-import { BallotPublisher, publishAllBallots } from '#src/webhooks/publish-ballots.ts';
+import { BallotPublisher, EVENTS_AT_ONCE, publishAllBallots } from '#src/webhooks/publish-ballots.ts';
 import { sealBallots, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -116,4 +116,26 @@ test('a process looks at the events alone that it has confirmed ballots of, and 
     [mine.id, 1],
     [mine.id, 2],
   ]);
+});
+
+test('what is left is looked for page by page, however many events have a subscriber', async () => {
+  const account = await service.account();
+  const event = await account.event();
+  const endpoint = { url: 'https://receiver.example/hook', eventTypes: ['ballot.confirmed'] };
+  await account.make('/webhook-endpoints', endpoint);
+  await service.query(
+    `INSERT INTO voting_events SELECT (jsonb_populate_record(e, jsonb_build_object('id', '0_' || n, 'code', '0_' || n, 'code_key', '0_' || n))).*
+     FROM voting_events e, generate_series(1, $2::int) AS n WHERE e.id = $1`,
+    [event.id, 2 * EVENTS_AT_ONCE],
+  );
+  await account.votePoll(event, votesFor(event));
+  const { db } = service.deps;
+  const statements = vi.spyOn(db.$client, 'query');
+  await publishAllBallots(db);
+  const pages = (statements.mock.calls as unknown[][]).flat(2).filter((value) => Array.isArray(value));
+  statements.mockRestore();
+  expect(pages.length).toBeGreaterThan(2);
+  expect(Math.max(...pages.map(({ length }) => length))).toBe(EVENTS_AT_ONCE);
+  const messages = `SELECT 1 FROM webhook_deliveries WHERE body::jsonb #>> '{data,votingEventId}' = $1`;
+  expect(await service.query(messages, [event.id])).toHaveLength(1);
 });
