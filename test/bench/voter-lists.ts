@@ -94,7 +94,7 @@ export const voterBatches: BenchLine = async (bench) => {
     {
       ...{ work, unit: '/s', ours: seen.http, theirs: seen.own, goal },
       ...{ reference: `pgbench, one statement of ${BATCH}, ${CLIENTS} clients`, processor: meter.micros() },
-      limit: `Batches of one event wait for each other on its number of voters. ${meter.describe()}`,
+      limit: `Each voter is read, tagged and added to the sum of the roll. ${meter.describe()}`,
     },
   ];
 };
