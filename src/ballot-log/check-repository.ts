@@ -88,9 +88,10 @@ const sumTurnout = (tx: Transaction, eventId: string): Promise<Sum> =>
   sumInSteps(
     tx,
     (last) => sql`
-      SELECT max(p.participant) AS last, count(*)::text AS heads, sum(v.weight_micro)::text AS weight,
+      SELECT max(p.participant) AS last, count(DISTINCT p.participant)::text AS heads, sum(v.weight_micro)::text AS weight,
         count(*) <> count(v.id) AS is_odd
-      FROM (SELECT participant FROM participation WHERE voting_event_id = ${eventId} AND participant > coalesce(${last}, '')
+      -- Each once: SQL can take the primary key away, or put the same row into a table that inherits from this one.
+      FROM (SELECT DISTINCT participant FROM participation WHERE voting_event_id = ${eventId} AND participant > coalesce(${last}, '')
         ORDER BY participant LIMIT ${ROWS_TOGETHER}) AS p
       LEFT JOIN voters v ON v.voting_event_id = ${eventId} AND v.id = p.participant`,
   );

@@ -115,8 +115,12 @@ export function checkRoll(
       byGroup.set(groupId, group);
       return [roll, group];
     };
+    let last = '';
     for await (const voter of taggedRoll(tx, event.id)) {
       if (!isGenuine(secrets, voter)) return `the voter ${voter.id} is not as the service wrote it`;
+      // SQL has taken the primary key away.
+      if (voter.id === last) return `the voter ${voter.id} stands on the roll twice`;
+      last = voter.id;
       sum.add(voter);
       if (voter.status !== 'approved') continue;
       for (const part of partsOf(voter)) {

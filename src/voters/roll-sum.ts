@@ -40,8 +40,24 @@ function partOf(key: HmacKey, row: DecidingColumns): bigint {
   return (mac.readBigUInt64BE(0) << 64n) | mac.readBigUInt64BE(8);
 }
 
-const bytesOf = (sum: bigint): Buffer => Buffer.from(sum.toString(16).padStart(2 * BYTES, '0'), 'hex');
-const sumOf = (bytes: Buffer): bigint => BigInt(`0x${bytes.toString('hex')}`);
+/**
+ * A sum as it is stored, under a mask of its row. A difference in clear would show the parts of single voters, and SQL that knows many parts
+ * finds rows of others that make up for one it changes.
+ */
+const bytesOf = (key: HmacKey, id: string, version: number, sum: bigint): Buffer => {
+  const masked = (((sum + maskOf(key, id, version)) % MODULUS) + MODULUS) % MODULUS;
+  return Buffer.from(masked.toString(16).padStart(2 * BYTES, '0'), 'hex');
+};
+const sumOf = (key: HmacKey, { id, version, sum }: { id: string; version: number; sum: Buffer }): bigint =>
+  BigInt(`0x${sum.toString('hex')}`) - maskOf(key, id, version);
+
+const maskOf = (key: HmacKey, id: string, version: number): bigint =>
+  BigInt(
+    `0x${key
+      .mac(JSON.stringify(['roll mask', id, version]))
+      .subarray(0, BYTES)
+      .toString('hex')}`,
+  );
 
 const macOf = (key: HmacKey, eventId: string, id: string, version: number, sum: Buffer): Buffer =>
   key.mac(JSON.stringify(['roll sum', eventId, id, version, sum.toString('hex')])).subarray(0, BYTES);
@@ -63,7 +79,7 @@ async function takeKey(tx: Transaction, secrets: Secrets, eventId: string): Prom
   if (fresh.rowCount === 1) {
     const bytes = randomBytes(32);
     const key = new HmacKey(bytes);
-    const sum = bytesOf(0n);
+    const sum = bytesOf(key, STATE, 1, 0n);
     const mac = macOf(key, eventId, STATE, 1, sum);
     const sealed = secrets.seal(bytes, rollKeyPlace(eventId));
     await tx.insert(rollSums).values({ votingEventId: eventId, id: STATE, version: 1, key: sealed, sum, mac });
@@ -103,8 +119,8 @@ export async function noteRoll(
     let difference = 0n;
     for (const row of added) difference += partOf(key, row);
     for (const row of removed) difference -= partOf(key, row);
-    const sum = bytesOf(((difference % MODULUS) + MODULUS) % MODULUS);
     const id = randomBytes(BYTES).toString('hex');
+    const sum = bytesOf(key, id, version, difference);
     const mac = macOf(key, eventId, id, version, sum);
     // The event is held until the commit: no fold comes between.
     const { rowCount } = await tx.execute(sql`
@@ -174,7 +190,8 @@ async function readRecorded(
     (row) => row.version === version && equalSecrets(macOf(key, eventId, row.id, row.version, row.sum), row.mac),
   );
   if (!genuine) return 'forged';
-  return { key, version, sum: rows.reduce((sum, row) => sum + sumOf(row.sum), 0n) % MODULUS };
+  const total = rows.reduce((sum, row) => sum + sumOf(key, row), 0n) % MODULUS;
+  return { key, version, sum: (total + MODULUS) % MODULUS };
 }
 
 /** Adds up voters that are read one after another, and compares with what was noted. */
@@ -214,7 +231,7 @@ async function fold(tx: Transaction, secrets: Secrets, eventId: string): Promise
   const recorded = await readRecorded(tx, secrets, eventId);
   if (typeof recorded === 'string') return recorded === 'nothing';
   const version = recorded.version + 1;
-  const sum = bytesOf(recorded.sum);
+  const sum = bytesOf(recorded.key, STATE, version, recorded.sum);
   const mac = macOf(recorded.key, eventId, STATE, version, sum);
   const ofEvent = eq(rollSums.votingEventId, eventId);
   await tx.delete(rollSums).where(and(ofEvent, ne(rollSums.id, STATE)));

@@ -13,6 +13,7 @@ const LOOK_ELSEWHERE: Readonly<Record<string, Readonly<Record<string, string>>>>
 };
 /** Jobs that go through all events, and why. */
 const GO_THROUGH_ALL: Readonly<Record<string, string>> = {
+  announce_left_ballots: 'a process that dies may leave ballots of an event unannounced',
   announce_timed_events: 'the clock opens and closes events by itself',
   check_all_logs: 'each log is checked once a day',
   check_changed_logs: 'each log is checked that got a checkpoint within two hours',
