@@ -149,7 +149,8 @@ async function checkRows(
   event: VotingEvent,
   onRoll: ((roll: CheckedRoll) => void) | undefined,
 ): Promise<string | undefined> {
-  if (await isClosed(deps, event)) return undefined;
+  if (await isClosed(deps, event))
+    return isGenuineEvent(deps.secrets, event) ? undefined : 'the event is not as the service wrote it';
   const fault = await findForgedRow(deps, event, onRoll);
   // The log may have been closed meanwhile, and the key of the election is destroyed since.
   return fault !== undefined && (await isClosed(deps, event)) ? undefined : fault;
