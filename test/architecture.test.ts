@@ -68,7 +68,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 4520,
   credits: 762,
   ballots: 3352,
-  'ballot-log': 5069,
+  'ballot-log': 5070,
   'service-log': 720,
   tally: 2795,
   results: 6769,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_946;
+const LINES_OF_ALL = 68_947;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

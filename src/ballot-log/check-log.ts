@@ -79,14 +79,15 @@ export async function checkLog(
     const to = Math.min(size, from + CHUNK);
     const leaves = await readLeaves(deps.db, eventId, from, to);
     if (leaves.length !== to - from) return `leaves are missing between ${from} and ${to}`;
+    const hashes = leaves.map(hashLeaf);
     const fault =
-      (await checkCheckpoints(deps, eventId, replay, leaves.map(hashLeaf))) ??
+      (await checkCheckpoints(deps, eventId, replay, hashes)) ??
       (await checkTiles(deps, eventId, replay.takeFullTiles())) ??
       (await checkBallots(deps, definition, from, leaves));
     if (fault !== undefined) return fault;
     if (from === 0 && !isOwnSeed(deps, event, head, leaves[0])) return 'the log says another seed of the lot';
-    for (const data of leaves) {
-      seen.add(data);
+    for (const [place, data] of leaves.entries()) {
+      if (isBallot(data)) seen.add(hashes[place] ?? hashLeaf(data));
       const said = changeOf(data);
       last = said ?? last;
       dropped += said?.dropped ?? 0;
@@ -126,6 +127,8 @@ async function checkMarks(deps: CheckDeps, event: VotingEvent, head: LogHead): P
   return isRight ? undefined : 'lots are drawn from another root than that before the close';
 }
 
+const isBallot = (leaf: Buffer): boolean => leaf.includes('"t":"ballot"');
+
 /** What an `open` or `config` leaf says of the end and of dropped ballots; undefined for other leaves. */
 export function changeOf(data: Buffer): z.output<typeof changeShape> | undefined {
   if (!data.includes('"t":"open"') && !data.includes('"t":"config"')) return undefined;
@@ -143,14 +146,14 @@ function isOwnSeed(
   return seed !== undefined && open?.includes(`"seed":"${sha256(seed).toString('hex')}"`) === true;
 }
 
-/** The waiting ballots, and the roll of an election, until its log is closed: nothing depends on them from then on. */
+/** The event; its waiting ballots, and the roll of an election, until its log is closed: nothing depends on them from then on. */
 async function checkRows(
   deps: CheckDeps,
   event: VotingEvent,
   onRoll: ((roll: CheckedRoll) => void) | undefined,
 ): Promise<string | undefined> {
-  if (await isClosed(deps, event))
-    return isGenuineEvent(deps.secrets, event) ? undefined : 'the event is not as the service wrote it';
+  if (!isGenuineEvent(deps.secrets, event)) return 'the event is not as the service wrote it';
+  if (await isClosed(deps, event)) return undefined;
   const fault = await findForgedRow(deps, event, onRoll);
   // The log may have been closed meanwhile, and the key of the election is destroyed since.
   return fault !== undefined && (await isClosed(deps, event)) ? undefined : fault;
@@ -162,7 +165,6 @@ async function findForgedRow(
   onRoll: ((roll: CheckedRoll) => void) | undefined,
 ): Promise<string | undefined> {
   const own = await ballotKeys.find(event);
-  if (!isGenuineEvent(secrets, event)) return 'the event is not as the service wrote it';
   const invites = await listInviteRows(db, event.id);
   if (!invites.every((invite) => isGenuineInvite(secrets, invite, event)))
     return 'an invite is not as the service wrote it';
@@ -188,14 +190,13 @@ class SeenBallots {
   #heads = new BigUint64Array(1_024);
   #count = 0;
 
-  add(data: Buffer): void {
-    if (!data.includes('"t":"ballot"')) return;
+  add(hash: Uint8Array): void {
     if (this.#count === this.#heads.length) {
       const grown = new BigUint64Array(2 * this.#count);
       grown.set(this.#heads);
       this.#heads = grown;
     }
-    this.#heads[this.#count] = sha256(data).readBigUInt64BE(0);
+    this.#heads[this.#count] = Buffer.from(hash.subarray(0, 8)).readBigUInt64BE();
     this.#count += 1;
   }
 
@@ -325,7 +326,7 @@ async function checkBallots(
 ): Promise<string | undefined> {
   const expected = new Map<number, Buffer>();
   for (const [place, data] of leaves.entries()) {
-    if (data.includes('"t":"ballot"')) expected.set(from + place, data);
+    if (isBallot(data)) expected.set(from + place, data);
   }
   const ballots = await readBallotsOf(db, definition.event.id, from, from + leaves.length);
   if (ballots instanceof BlockSpoilt) return ballots.message;

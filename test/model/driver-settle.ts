@@ -79,7 +79,7 @@ async function enqueue(client: Client, names: readonly string[]): Promise<void> 
   ]);
 }
 
-/** Jobs that time made due tell nobody that they are; the queue would look by itself up to a second later. */
+/** Jobs whose time has come are not announced; the queue looks for them once a second. */
 export async function wakeQueue(client: Client): Promise<void> {
   await client.query(`SELECT pg_notify('job_added', '')`);
 }
