@@ -1,11 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { foldAllRollFigures, foldRollFigures } from '#src/results/read-stats.ts';
 import { readVoterFigures } from '#src/results/repository.ts';
 import { readTurnoutByGroup } from '#src/voters/check-roll.ts';
-import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
 import { standAs } from '#test/harness/genuine-rows.ts';
@@ -268,14 +266,14 @@ describe('who voted in a secret event', () => {
     const log = new LogReader(service, id, account.vote);
     const rolls = async () =>
       (await log.leaves()).filter(({ t }) => t === 'roll').map(({ heads, weight }) => ({ heads, weight }));
-    await sequenceLog(sealDeps(service.deps), id, 5);
+    await sealBallots(service, id, 5);
     expect((await log.leaves())[0]?.['roll']).toEqual({ heads: 1, weight: '1' });
     // Three use their first key. A change by hand asks for a leaf: it must not count them.
     for (const voter of election.voters.slice(1, 4)) await vote(election, voter);
     const path = `/voting-events/${id}/voters/${known?.id}`;
     const email = { email: 'another@club.example' };
     await account.change(path, email);
-    await sequenceLog(sealDeps(service.deps), id, 5);
+    await sealBallots(service, id, 5);
     expect(await rolls()).toEqual([{ heads: 1, weight: '1' }]);
     // Sealed all the same, as after 24 hours: the ballots are seen, and the roll holds them.
     await sealBallots(service, id, 1);

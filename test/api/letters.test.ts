@@ -1,9 +1,7 @@
 import { once } from 'node:events';
 import { get } from 'node:http';
 import { describe, expect, test } from 'vitest';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { dropOldLetters } from '#src/letters/letter-run.ts';
-import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
 import {
   demand,
@@ -353,7 +351,7 @@ describe('the count of letters', () => {
     const kept = await service.query('SELECT to_jsonb(k) AS row FROM voter_keys k WHERE voting_event_id = $1', [
       event.id,
     ]);
-    await sequenceLog(sealDeps(service.deps), event.id, 1);
+    await sealBallots(service, event.id);
     expect((await lettersLeaves(event)).at(-1)?.[1]).toBe(1);
     await patch(event, { status: 'open' });
     for (const { row } of kept)
@@ -366,7 +364,7 @@ describe('the count of letters', () => {
     expect(await check(event, rehearsed, { voterId: 'M-1' })).toEqual(INVALID);
     expect(await check(event, real, { voterId: 'M-1' })).toEqual({ eligible: true });
     expect((await asOrganizer(event, 'GET', `/letters/${id}`)).status).toBe(404);
-    await sequenceLog(sealDeps(service.deps), event.id, 1);
+    await sealBallots(service, event.id);
     expect(await lettersLeaves(event)).toEqual([['open', 1]]);
   });
 });

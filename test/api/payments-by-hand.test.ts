@@ -1,10 +1,8 @@
 import { describe, expect, test } from 'vitest';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { raiseAged } from '#src/payments/manage-payment.ts';
-import { sealDeps } from '#src/work.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { demand, refusalOf } from '#test/harness/elections.ts';
+import { demand, refusalOf, sealBallots } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { type PaidEvent, PRICE, PROVIDERS, referenceOf, usePaidService } from '#test/harness/payments.ts';
 import { untilTrue } from '#test/harness/test-service.ts';
@@ -26,7 +24,7 @@ const owed = async ({ businessId }: PaidEvent): Promise<string[]> => {
 };
 
 const votes = async (event: PaidEvent): Promise<number> => {
-  await sequenceLog(sealDeps(service.deps), event.id, 1);
+  await sealBallots(service, event.id);
   return (await event.show('/results')).positions[0].candidates[0].votesWon;
 };
 

@@ -155,7 +155,7 @@ describe('the rehearsal of an election', () => {
     expect(mailsTo(one).at(-1)?.text).not.toContain(REHEARSAL_WORDS);
     const real = await vote(event, one, fresh);
     expect(real.logPromise).not.toContain('rehearsal');
-    await sequenceLog(sealDeps(service.deps), event.id, 1);
+    await sealBallots(service, event.id);
     const [opening] = await reader.leaves();
     expect(opening).toMatchObject({ t: 'open', rehearsalBallots: 1, roll: { heads: 2 } });
     expect((await reader.get('checkpoint')).body).toContain(`/${event.id}\n`);

@@ -2,14 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { sql } from 'drizzle-orm';
 import { drizzle } from 'drizzle-orm/node-postgres';
 import { afterEach, describe, expect, test, vi } from 'vitest';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import type { Database } from '#src/database/client.ts';
 import { RateLimiter } from '#src/http/rate-limit.ts';
 import { exchangeRateLimits } from '#src/http/share-rate-limits.ts';
 import { HOUR_MS, MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
-import { sealDeps } from '#src/work.ts';
-import { demand, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
 import { setEventIn } from '#test/harness/genuine-rows.ts';
 import { useService } from '#test/harness/test-service.ts';
 
@@ -37,7 +35,7 @@ describe('a job of a process whose clock is ahead', () => {
       [event.id],
     );
     setAhead(HOUR_MS);
-    await sequenceLog(sealDeps(service.deps), event.id, 1);
+    await sealBallots(service, event.id);
     const { closed_size: closed } = await one<{ closed_size: string | null }>(
       'SELECT closed_size FROM ballot_logs WHERE voting_event_id = $1',
       [event.id],

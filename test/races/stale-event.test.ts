@@ -5,6 +5,7 @@ import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { lockEvent, markFinal } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
+import { sealBallots } from '#test/harness/elections.ts';
 import { createKeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import { eventually, useService } from '#test/harness/test-service.ts';
@@ -43,7 +44,7 @@ test('an old copy of an event is not written over a newer row', async () => {
 test('a definition that is recorded in the log meanwhile is not taken for a forged one', async () => {
   const election = await createKeyedElection(service, account, [1, 1, 1, 1, 1, 1]);
   await voteWith(service, election, [0, 1, 2, 3, 4]);
-  await sequenceLog(sealDeps(service.deps), election.id, 1);
+  await sealBallots(service, election.id);
   const { db, logKey } = service.deps;
   const path = `/voting-events/${election.id}/positions/${election.positions[0]?.id}`;
   const found = new Set<boolean>();

@@ -1,9 +1,7 @@
 import { expect, test } from 'vitest';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { createLog } from '#src/platform/log.ts';
 import { Disclosure } from '#src/results/disclosure.ts';
-import { sealDeps } from '#src/work.ts';
-import { demand } from '#test/harness/elections.ts';
+import { demand, sealBallots } from '#test/harness/elections.ts';
 import { createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
@@ -54,7 +52,7 @@ test('ballots that move into the log meanwhile move no public count', async () =
   const election = await openElection(7);
   const before = await look(election);
   await voteWith(service, election, range(7, 10));
-  await sequenceLog(sealDeps(service.deps), election.id, 1);
+  await sealBallots(service, election.id);
   expect(await look(election)).toEqual(before);
   await voteWith(service, election, range(10, 12));
   expect(await ballotsShown(election)).toBe(12);
@@ -75,7 +73,7 @@ test('rows of voters who wait to be shown make no step that five ballots do not'
 
 test('ballots that SQL puts into the box make no step', async () => {
   const election = await openElection(7);
-  await sequenceLog(sealDeps(service.deps), election.id, 1);
+  await sealBallots(service, election.id);
   const before = await look(election);
   await voteWith(service, election, [7]);
   await write('INSERT INTO undisclosed_voters SELECT $1, v FROM unnest($2::text[]) AS v', election, [
