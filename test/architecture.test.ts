@@ -62,9 +62,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 631,
   accounts: 998,
   webhooks: 2528,
-  'voting-events': 5212,
+  'voting-events': 5226,
   'ballot-definition': 4132,
-  voters: 5860,
+  voters: 5866,
   payments: 4520,
   credits: 762,
   ballots: 3352,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_947;
+const LINES_OF_ALL = 68_967;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

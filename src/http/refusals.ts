@@ -95,14 +95,14 @@ export const REFUSALS = {
     'The event is or was open: only a draft or scheduled event is rehearsed.',
   ),
   results_final: conflict(
-    'The result of this event is final: nothing that it shows or depends on can be changed.',
-    'The 15 minutes after the close are over: nothing that the result shows or depends on can be changed.',
+    'The result is final: nothing that it shows or depends on can be changed. In a rehearsal, begin the next round first, or end it.',
+    'The 15 minutes after the close are over, or a round of a rehearsal is closed: nothing that the result shows or depends on can be changed.',
   ),
   roll_closed: {
     code: 'conflict',
     reason: 'event_closed',
-    says: 'This event is closed: its roll no longer changes.',
-    when: 'The event is closed: its roll takes no new voter, and no change of status, weight or group.',
+    says: 'This event is closed: its roll no longer changes. In a rehearsal, begin the next round first, or end it.',
+    when: 'The event, or the round of its rehearsal, is closed: its roll takes no new voter, and no change of status, weight or group.',
   },
   mails_early: {
     code: 'conflict',
@@ -114,7 +114,7 @@ export const REFUSALS = {
     code: 'conflict',
     reason: 'event_closed',
     says: 'This event is closed: nobody can vote in it any more.',
-    when: 'The event is closed: nobody can vote any more, so that nobody is mailed.',
+    when: 'The event, or the round of its rehearsal, is closed: nobody can vote any more, so that nobody is mailed.',
   },
   group_in_use: conflict(
     'Positions are open to this group alone. Change or delete them first.',

@@ -3,7 +3,7 @@ import { type SQL, sql } from 'drizzle-orm';
 import { atOneMoment, type Database, type Executor, type Transaction, valuesOf } from '#src/database/client.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { forgetRollSum, noteRoll, RollSum } from './roll-sum.ts';
+import { forgetRollSum, listRehearsed, noteRoll, RollSum } from './roll-sum.ts';
 import {
   isGenuine,
   TAGGED_VOTER,
@@ -107,6 +107,7 @@ export function checkRoll(
   // The sum and the voters that it speaks of are read at one moment.
   return atOneMoment(db, async (tx) => {
     const sum = await RollSum.read(tx, secrets, event.id);
+    const rehearsed = await listRehearsed(tx, event);
     const byGroup = new Map<string, Turnout>();
     const roll = { heads: 0, weightMicro: 0n, voted: 0, byGroup };
     const partsOf = ({ groupId }: TaggedVoter): Turnout[] => {
@@ -121,7 +122,7 @@ export function checkRoll(
       // SQL has taken the primary key away.
       if (voter.id === last) return `the voter ${voter.id} stands on the roll twice`;
       last = voter.id;
-      sum.add(voter);
+      if (!rehearsed.has(voter.id)) sum.add(voter);
       if (voter.status !== 'approved') continue;
       for (const part of partsOf(voter)) {
         part.heads += 1;
@@ -151,8 +152,9 @@ export async function acceptRoll(tx: Transaction, secrets: Secrets, event: Votin
     await noteRoll(tx, secrets, event.id, page, []);
     page = [];
   };
+  const rehearsed = await listRehearsed(tx, event);
   for await (const voter of taggedRoll(tx, event.id)) {
-    if (isGenuine(secrets, voter) && page.push(voter) === PAGE) await note();
+    if (isGenuine(secrets, voter) && !rehearsed.has(voter.id) && page.push(voter) === PAGE) await note();
   }
   await note();
 }

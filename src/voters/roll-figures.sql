@@ -69,7 +69,7 @@ BEGIN
   END IF;
   -- What others have committed meanwhile is seen only now.
   SELECT CASE p_place WHEN 'organizer' THEN p.organizer ELSE p.registration END AS held, p.parts INTO places FROM voter_places(p_event) AS p;
-  SELECT CASE WHEN e.rehearsal_since IS NULL THEN event_status(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, now_ms()) ELSE 'open' END INTO status
+  SELECT event_status(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, now_ms()) INTO status
   FROM voting_events e WHERE e.id = p_event;
   -- So that counting stays cheap while many are added; one at a time.
   IF places.parts > 100 AND pg_try_advisory_xact_lock(hashtextextended('fold ' || p_event, 0)) THEN PERFORM fold_roll_figures(p_event); END IF;

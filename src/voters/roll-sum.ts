@@ -134,12 +134,16 @@ export async function noteRoll(
   throw refuse('busy');
 }
 
-/** A voter that came with a rehearsal goes with it, and is no part of the sum. */
-async function listRehearsed(tx: Transaction, { id, rehearsalSince }: VotingEvent, ids: readonly string[]) {
-  if (rehearsalSince === null) return new Set();
-  const rehearsed = sql`
-    SELECT id FROM voters WHERE voting_event_id = ${id} AND id = ANY (${sql.param(ids)}::text[]) AND before_rehearsal ? 'new'`;
-  return new Set(await valuesOf<string>(tx, rehearsed));
+/**
+ * The voters that came with the rehearsal that is under way. They go with it, and are no part of the sum.
+ * The event bears a tag: outside of a rehearsal no mark that SQL writes takes a voter out of the sum.
+ * @param ids of these alone
+ */
+export async function listRehearsed(executor: Executor, event: VotingEvent, ids?: string[]): Promise<Set<string>> {
+  if (event.rehearsalSince === null) return new Set();
+  const these = ids === undefined ? sql`true` : sql`id = ANY (${sql.param(ids)}::text[])`;
+  const rehearsed = sql`SELECT id FROM voters WHERE voting_event_id = ${event.id} AND ${these} AND before_rehearsal ? 'new'`;
+  return new Set(await valuesOf<string>(executor, rehearsed));
 }
 
 /** Notes that voters stand otherwise, or are off the roll. Rows that SQL wrote, and participants of polls, were no part of it. */

@@ -475,7 +475,7 @@ async function createIn(phase: Phase, type: string): Promise<{ readonly event: T
     candidate: { selfRegistration: true },
   };
   const event = await account.event(settings, PLURALITY, false);
-  if (phase === 'rehearsal') await change(event, { status: 'rehearsal' });
+  if (phase === 'rehearsal' || phase === 'rehearsed') await change(event, { status: 'rehearsal' });
   if (['scheduled', 'open', 'confirming', 'final'].includes(phase)) await change(event, { status: 'open' });
   const takesBallots = type === 'poll' && phase !== 'draft';
   const code = takesBallots ? demand(await cast(event), 201).confirmationCode : 'none';
@@ -485,7 +485,7 @@ async function createIn(phase: Phase, type: string): Promise<{ readonly event: T
       `UPDATE voting_events SET opened_at = NULL, starts_at = now_ms() + $2, paper_version = paper_version + 1 WHERE id = $1`,
       [event.id, DAY_MS],
     );
-  if (phase === 'confirming') await change(event, { status: 'closed' });
+  if (phase === 'confirming' || phase === 'rehearsed') await change(event, { status: 'closed' });
   if (phase === 'final') await finishEvent(service, event.id);
   service.deps.events.forget(event.id);
   return { event, code };

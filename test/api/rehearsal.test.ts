@@ -217,17 +217,23 @@ describe('the rehearsal of an election', () => {
 
   // A rehearsal could not be closed, so that nobody rehearsed results, report and publishing.
   test('goes in rounds: each closes with a final result, report and proof, and the next begins with an empty box', async () => {
-    const event = await create({ ballot: { opening: 'public' }, language: 'fr' });
+    const event = await create({ ballot: { opening: 'public' }, language: 'fr', voter: { selfRegistration: true } });
     const email = address('voter');
     await addVoter(event, email);
+    const voterId = await addVoter(event, address('absent'));
     const before = await dumpEvent(service, event.id);
     await patchEvent(service, account, event, { status: 'rehearsal' });
     const { confirmationCode } = await vote(event, email, await requestKey(event, email));
     expect(demand(await organize(event, 'GET', ''), 200).rehearsal).toEqual({ round: 1, closed: false, ballots: 1 });
+    const guest = address('guest');
+    for (const registered of [guest, address('waiting')])
+      demand(await asVoter(event, 'POST', '/register/voter', { name: 'Guest', email: registered }), 201);
+    await eventually(() => mailsTo(guest)[0]);
+    await vote(event, guest, await requestKey(event, guest));
 
     await patchEvent(service, account, event, { status: 'closed', results: { visibility: 'published' } });
     const shown = demand(await organize(event, 'GET', ''), 200);
-    expect(shown).toMatchObject({ status: 'rehearsal', rehearsal: { round: 1, closed: true, ballots: 1 } });
+    expect(shown).toMatchObject({ status: 'rehearsal', rehearsal: { round: 1, closed: true, ballots: 2 } });
     expect(demand(await asVoter(event, 'GET', ''), 200)).toMatchObject({ status: 'closed', rehearsal: true });
     const finalOf = () =>
       eventually(async () => {
@@ -237,7 +243,7 @@ describe('the rehearsal of an election', () => {
       }, 20_000);
     expect(await finalOf()).toMatchObject({ rehearsal: true });
     const results = demand(await asVoter(event, 'GET', '/results'), 200);
-    expect(results).toMatchObject({ final: true, rehearsal: true, stats: { ballots: 1, electorate: 1 } });
+    expect(results).toMatchObject({ final: true, rehearsal: true, stats: { ballots: 2, electorate: 3 } });
     const words = reportWords('fr').cover.rehearsal;
     const { pages, subject } = readPdf(await download(event, 'pdf'));
     expect(pages.filter((page) => !page.includes(words))).toEqual([]);
@@ -253,8 +259,18 @@ describe('the rehearsal of an election', () => {
       expect(demand(await ask(event, 'GET', rounds), 200)).toMatchObject({ rehearsal: true });
     const [position] = event.positions;
     const change = () => organize(event, 'PATCH', `/positions/${position?.id}`, { title: 'Between rounds' });
-    expect(refusalOf(await change())).toEqual([409, 'event_has_ballots']);
-    await addVoter(event, address('late'));
+    // The result of a round stands: what it shows or depends on changes with the next round.
+    const refused: [string, Promise<TestAnswer>][] = [
+      ['results_final', change()],
+      ['results_final', organize(event, 'PATCH', '', { title: 'After the round' })],
+      ['results_final', organize(event, 'POST', '/candidates', { name: 'Late', positionIds: [position?.id] })],
+      ['event_closed', organize(event, 'POST', '/voters', { name: 'Late', email: address('late') })],
+      ['event_closed', organize(event, 'DELETE', `/voters/${voterId}`)],
+      ['event_closed', organize(event, 'POST', '/voters/notify', { audience: 'all', kind: 'key' })],
+    ];
+    for (const [reason, answer] of refused) expect(refusalOf(await answer)).toEqual([409, reason]);
+    demand(await organize(event, 'PATCH', '', { description: 'Words of the page' }), 200);
+    expect(await finalOf()).toMatchObject({ disputed: false, stats: { electorate: 3 } });
 
     await patchEvent(service, account, event, { status: 'rehearsal' });
     const second = demand(await organize(event, 'GET', ''), 200);
@@ -265,6 +281,7 @@ describe('the rehearsal of an election', () => {
     });
     expect(second.results).toEqual({ visibility: 'hidden', publishedAt: null });
     demand(await change(), 200);
+    await addVoter(event, address('late'));
     await vote(event, email, await requestKey(event, email));
     await patchEvent(service, account, event, { status: 'closed' });
     expect(await finalOf()).toMatchObject({ stats: { ballots: 1 } });
