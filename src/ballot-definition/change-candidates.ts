@@ -6,7 +6,7 @@ import { guardChange, lockForChange, renewBallotDefinition, strangerIssues } fro
 import { publish } from '#src/webhooks/record-event.ts';
 import { viewCandidate } from './candidate.ts';
 import { REMOVE_DELETED_ROWS } from './delete-rows.ts';
-import { type BallotChangeDeps, recordBallotChange, requireNoIssues } from './record-ballot-change.ts';
+import { type BallotChangeDeps, isStanding, recordBallotChange, requireNoIssues } from './record-ballot-change.ts';
 import { isAnyCandidatePaidFor, listCandidatesByIds, updateCandidates } from './repository.ts';
 import type { Candidate } from './types.ts';
 
@@ -56,7 +56,9 @@ export async function deleteCandidates(
 ): Promise<number> {
   const event = await lockForChange(tx, organizer.event.id);
   const rows = await requireCandidates(tx, event.id, ids);
-  await guardChange(tx, event, 'change_ballot_rules');
+  // No ballot names one who never was on it.
+  const depends = rows.some(({ status }) => isStanding(status));
+  await guardChange(tx, event, depends ? 'change_ballot_rules' : 'change_names');
   if (await isAnyCandidatePaidFor(tx, event.id, ids)) throw refuse('paid_registrations');
   const deletedAt = event.lockedAt;
   await updateCandidates(tx, event.id, ids, { deletedAt });

@@ -8,11 +8,12 @@ import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { viewCandidate } from './candidate.ts';
-import { type BallotChangeDeps, recordBallotChange } from './record-ballot-change.ts';
+import { type BallotChangeDeps, isStanding, recordBallotChange } from './record-ballot-change.ts';
 import {
   findCandidate,
   findGroup,
   findPosition,
+  isGroupOfSomebody,
   isPaidFor,
   leaveGroup,
   listPositions,
@@ -71,8 +72,10 @@ export async function queueDeletion(
   const find = { positions: findPosition, candidates: findCandidate, groups: findGroup }[kind];
   const row = await find(tx, eventId, id);
   if (row === undefined) throw notFound();
-  await guardChange(tx, event, 'change_ballot_rules');
   await requireUnused(tx, eventId, kind, id);
+  const depends =
+    'status' in row ? isStanding(row.status) : kind === 'positions' || (await isGroupOfSomebody(tx, eventId, id));
+  await guardChange(tx, event, depends ? 'change_ballot_rules' : 'change_names');
   if (kind === 'positions') {
     await updatePosition(tx, eventId, id, { deletedAt });
     const touched = await withdrawPosition(tx, eventId, id, deletedAt);

@@ -258,6 +258,14 @@ export async function isPaidFor(
   return rows[0]?.found === true;
 }
 
+/** Whether a voter or a candidate is in the group. */
+export async function isGroupOfSomebody(tx: Transaction, eventId: string, id: string): Promise<boolean> {
+  const { rows } = await tx.execute<{ found: boolean }>(sql`
+    SELECT EXISTS (SELECT 1 FROM candidates WHERE voting_event_id = ${eventId} AND group_id = ${id} AND deleted_at IS NULL)
+      OR EXISTS (SELECT 1 FROM roll_figures WHERE voting_event_id = ${eventId} AND group_id = ${id} HAVING sum(heads) > 0) AS found`);
+  return rows[0]?.found === true;
+}
+
 /** Whether a payment that was fulfilled registered any of these candidates. */
 export async function isAnyCandidatePaidFor(
   tx: Transaction,

@@ -238,6 +238,37 @@ describe('a change of many rows', () => {
       expect(refusalOf(await bulk(account, event, 'candidates', body))).toEqual([409, 'event_has_ballots']);
     }
     expect(await statuses(event, 'candidates')).toEqual(['approved', 'approved', 'rejected']);
+    // No ballot depends on one who never was on it.
+    const spam = demand(await account.page(event, 'register/candidate', { name: 'Spam', positionIds }), 201).id;
+    expect((await account.delete(`/voting-events/${event.id}/candidates/${spam}`)).status).toBe(202);
+    const never = { action: 'delete', candidateIds: [candidateIds[1]] };
+    expect(demand(await bulk(account, event, 'candidates', never), 200).changed).toBe(1);
+    expect(await statuses(event, 'candidates')).toEqual(['approved', 'approved']);
+  });
+
+  test('deletes a group that holds nobody, whatever was cast, and refuses the others by what holds them', async () => {
+    const event = await createOpenElection(account);
+    const groups = `/voting-events/${event.id}/groups`;
+    const [unused, asked, held] = await Promise.all(
+      ['Unused', 'Asked', 'Held'].map(async (name) => (await account.make(groups, { name })).id),
+    );
+    await account.make(`/voting-events/${event.id}/positions`, {
+      title: 'Chair',
+      votingMethod: 'plurality',
+      groupId: asked,
+    });
+    const { id } = await account.make(`/voting-events/${event.id}/voters`, {
+      name: 'Vera',
+      email: 'v@club.example',
+      groupId: held,
+    });
+    const voterKey = await giveVoterKey(service, event.id, id);
+    const votes = [{ positionId: event.positions[0]?.id, candidateId: event.positions[0]?.candidates[0] }];
+    demand(await account.page(event, 'ballot/cast', { voterKey, email: 'v@club.example', votes }), 201);
+    const gone = (group: string) => account.delete(`${groups}/${group}`);
+    expect(refusalOf(await gone(asked))).toEqual([409, 'group_in_use']);
+    expect(refusalOf(await gone(held))).toEqual([409, 'event_has_ballots']);
+    expect((await gone(unused)).status).toBe(202);
   });
 });
 

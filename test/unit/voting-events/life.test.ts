@@ -20,7 +20,7 @@ const WORDS: Readonly<Record<LifeAction, string>> = {
   change_words:
     'descriptions, code, visibility, `contactEmail`, `language`, `votingPageUrl`, `logoUrl`, `log.open`, new groups, sponsors, webhook endpoints',
   change_ballot_rules:
-    'positions, all of them but the description; candidates that are or were on the ballot: name, positions, role, group, picture, order; deletions',
+    'positions, all of them but the description; candidates that are or were on the ballot: name, positions, role, group, picture, order, and their deletion; deletions of positions, and of groups with somebody in them',
   change_names:
     'the status of candidates, new candidates, everything of those that never were on the ballot; names of groups',
   add_voters: 'add voters',
