@@ -55,16 +55,16 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2105,
   database: 2307,
   'embedded-postgres': 1040,
-  http: 4255,
+  http: 4278,
   server: 917,
   reference: 2996,
   jobs: 525,
   mail: 631,
   accounts: 998,
-  webhooks: 2528,
-  'voting-events': 5226,
-  'ballot-definition': 4145,
-  voters: 5866,
+  webhooks: 2531,
+  'voting-events': 5228,
+  'ballot-definition': 4148,
+  voters: 5868,
   payments: 4520,
   credits: 762,
   ballots: 3352,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 68_980;
+const LINES_OF_ALL = 69_013;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

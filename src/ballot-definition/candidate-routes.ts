@@ -40,6 +40,7 @@ export function candidateRouter(deps: Deps): Hono<Env> {
     updateCandidateBody,
     ({ event: of, row }: Organizer & { readonly row: Candidate }, sent, isFaulty) =>
       candidateIssues(deps.db, of.id, changedLinks(row, sent, isFaulty)),
+    ({ row }) => viewCandidate(row),
   );
   const bulkBody = body(changeCandidatesBody, async ({ event: of }: Organizer, { candidateIds: ids = [] }) =>
     strangerIssues(

@@ -102,7 +102,7 @@ export function groupRouter(deps: Deps): Hono<Env> {
       example: { description: 'North of the river.' },
     }),
     group,
-    body(updateGroupBody),
+    body(updateGroupBody, undefined, ({ row }: { readonly row: Group }) => viewGroup(row)),
     (c) =>
       change(c, async (tx) =>
         ok(viewGroup(await changeGroup(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')))),

@@ -24,8 +24,10 @@ export function positionRouter(deps: Deps): Hono<Env> {
   const creationBody = body(createPositionBody, ({ event: of }: Organizer, sent, isFaulty) =>
     judgePositionParts(deps, of, sent, isFaulty),
   );
-  const changeBody = body(updatePositionBody, (target: Organizer & { readonly row: Position }, sent, isFaulty) =>
-    judgeChangeParts(deps, target, sent, isFaulty),
+  const changeBody = body(
+    updatePositionBody,
+    (target: Organizer & { readonly row: Position }, sent, isFaulty) => judgeChangeParts(deps, target, sent, isFaulty),
+    ({ row }) => view(row, deps.db),
   );
   const router = new Hono<Env>();
   router.on(...listing('Position', positionView, listPositionsQuery), event, (c) =>

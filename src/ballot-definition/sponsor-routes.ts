@@ -103,7 +103,7 @@ export function sponsorRouter(deps: Deps): Hono<Env> {
   router.on(
     ...changing('Sponsor', sponsorView, { example: { tier: 'silver' } }),
     sponsor,
-    body(updateSponsorBody),
+    body(updateSponsorBody, undefined, ({ row }: { readonly row: Sponsor }) => viewSponsor(row)),
     (c) =>
       change(c, async (tx) =>
         ok(viewSponsor(await changeSponsor(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')))),

@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { MiddlewareHandler } from 'hono';
 import { z } from 'zod';
 import { validationError } from '#src/platform/errors.ts';
@@ -31,18 +32,39 @@ function checkBody<Target, Body>(
   };
 }
 
+/** What a read shows of what the path names. */
+type Show<Target> = (target: Target) => object | Promise<object>;
+
+/** What a read shows and no change takes may be sent back as it stands (completions 3, rule 4). */
+function withoutShown(schema: z.ZodType, sent: JsonObject, shown: object): JsonObject {
+  const known = schema instanceof z.ZodObject ? schema.shape : {};
+  const stands = new Map(Object.entries(JSON.parse(JSON.stringify(shown))));
+  const isSentBack = (name: string): boolean =>
+    !Object.hasOwn(known, name) && stands.has(name) && isDeepStrictEqual(sent[name], stands.get(name));
+  return Object.fromEntries(Object.entries(sent).filter(([name]) => !isSentBack(name)));
+}
+
 /**
  * Takes a body whose schema depends on what the path names or on what was sent.
  * @param judge what is wrong with its values, asked only where its shape is refused: one answer names all faults
+ * @param show for a change; asked only where its shape is refused
  * @throws ApiError 422 `validation_error` with all that is wrong with it
  */
 export function bodyFor<Target, Schema extends z.ZodType>(
   choose: (target: Target, raw: JsonObject) => Schema,
   judge?: Judge<Target, z.output<Schema>>,
+  show?: Show<Target>,
 ): BodyStep<Target, z.output<Schema>> {
-  const step = checkBody(async (target: Target, { value, faults, judged }, caller): Promise<z.output<Schema>> => {
+  const step = checkBody(async (target: Target, sent, caller): Promise<z.output<Schema>> => {
+    const { faults, judged } = sent;
+    let { value } = sent;
     const schema = choose(target, value);
-    const { issues, value: data } = judged ?? judgeShape(schema, { value, faults });
+    let shape = judged ?? judgeShape(schema, sent);
+    if (shape.issues.length > 0 && show !== undefined) {
+      value = withoutShown(schema, value, await show(target));
+      shape = judgeShape(schema, { value, faults });
+    }
+    const { issues, value: data } = shape;
     if (issues.length === 0) return data as z.output<Schema>;
     const isFaulty = faultyFields(issues);
     if (judge === undefined) throw validationError(issues);
@@ -57,9 +79,10 @@ export function bodyFor<Target, Schema extends z.ZodType>(
 export function body<Schema extends z.ZodType, Target = unknown>(
   schema: Schema,
   judge?: Judge<Target, z.output<Schema>>,
+  show?: Show<Target>,
 ): BodyStep<Target, z.output<Schema>> {
   return annotate(
-    bodyFor(() => schema, judge),
+    bodyFor(() => schema, judge, show),
     { body: schema, bodyFor: () => schema },
   );
 }

@@ -205,8 +205,10 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
 
 function addOneVoter(router: Hono<Env>, deps: Deps): void {
   const voter = loadRow(deps, findVoter);
-  const updateBody = body(updateVoterBody, (target: Organizer & { readonly row: Voter }, sent, isFaulty) =>
-    judgeChangeParts(deps.db, target, sent, isFaulty),
+  const updateBody = body(
+    updateVoterBody,
+    (target: Organizer & { readonly row: Voter }, sent, isFaulty) => judgeChangeParts(deps.db, target, sent, isFaulty),
+    ({ event, row }) => viewStoredVoter(deps, event, row),
   );
   router.on(
     ...operation({

@@ -46,8 +46,10 @@ export function eventRouter(deps: Deps): Hono<Env> {
   const creationBody = body(createEventBody, (_target, sent, isFaulty, caller) =>
     judgeEventParts(deps, caller, sent, isFaulty),
   );
-  const changeBody = body(updateEventBody, (target: Organizer, sent, isFaulty) =>
-    judgeChangeParts(deps, target, sent, isFaulty),
+  const changeBody = body(
+    updateEventBody,
+    (target: Organizer, sent, isFaulty) => judgeChangeParts(deps, target, sent, isFaulty),
+    (target) => viewWaiting(deps.db, target.event),
   );
   const router = new Hono<Env>();
   router.on(

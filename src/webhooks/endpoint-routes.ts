@@ -34,6 +34,7 @@ import {
   listEndpointsQuery,
   updateEndpointBody,
   viewEndpoint,
+  type WebhookEndpoint,
 } from './webhook-endpoint.ts';
 
 /** An event as an account sees it, and what the account may do with it. */
@@ -153,7 +154,9 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
       example: { status: 'disabled' },
     }),
     endpoint,
-    body(updateEndpointBody(urlFaultBy(deps))),
+    body(updateEndpointBody(urlFaultBy(deps)), undefined, (target: { readonly endpoint: WebhookEndpoint }) =>
+      viewEndpoint(target.endpoint),
+    ),
     (c) =>
       change(c, async (tx) =>
         ok(viewEndpoint(await changeEndpoint(tx, deps, c.get('caller'), c.get('target').endpoint.id, c.get('body')))),

@@ -151,6 +151,32 @@ describe('an election', () => {
     }
   });
 
+  test('takes back what a read shows, whole, of everything that can be changed, and nothing that it did not show', async () => {
+    const event = await account.event({}, PLURALITY, false);
+    const below = `/voting-events/${event.id}`;
+    const made: [string, object][] = [
+      [`${below}/groups`, { name: 'North' }],
+      [`${below}/sponsors`, { name: 'The corner bookshop' }],
+      [`${below}/voters`, { name: 'Vera', email: 'vera@club.example', weight: 1.5 }],
+      ['/webhook-endpoints', { url: 'https://receiver.example/', eventTypes: ['voting_event.opened'] }],
+    ];
+    const places = [below, `${below}/positions/${event.positions[0]?.id}`];
+    places.push(`${below}/candidates/${event.positions[0]?.candidates[0]}`);
+    for (const [list, body] of made) {
+      const { id } = await account.make(list, body);
+      places.push(`${list}/${id}`);
+    }
+    for (const place of places) {
+      const shown = await account.show(place);
+      expect(await account.change(place, shown), place).toEqual(shown);
+      const foreign = await account.patch(place, { ...shown, id: 'another', createdAt: 1 });
+      expect(foreign.body.error.details.issues, place).toEqual([
+        { field: 'id', message: 'is not a known field' },
+        { field: 'createdAt', message: 'is not a known field' },
+      ]);
+    }
+  });
+
   test('keeps a limit that follows the candidates when the number that it shows is sent back', async () => {
     const event = await account.event({}, [{ votingMethod: 'approval', candidates: ['Ada', 'Bea'] }], false);
     const path = `/voting-events/${event.id}/positions/${event.positions[0]?.id}`;
