@@ -23,7 +23,7 @@ import type { ServiceLogKey } from '#src/service-log/sequence-service-log.ts';
 import type { DomainCheck } from '#src/voters/register-voter.ts';
 import type { EventCache, Organizer } from '#src/voting-events/access.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import type { EndRecorder } from '#src/voting-events/create-event.ts';
+import type { LogRecorder } from '#src/voting-events/create-event.ts';
 import type { Pricing } from '#src/voting-events/pricing.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { OwnInbox } from '#src/webhooks/own-inbox.ts';
@@ -64,7 +64,7 @@ export interface Deps {
   /** The keys of secret events. */
   readonly ballotKeys: BallotKeys;
   /** Records the ends of events in their logs. */
-  readonly endRecorder: EndRecorder;
+  readonly logRecorder: LogRecorder;
   /** Lets voters wait again whom a key approved in the rehearsal; the room of the voters writes their tags. */
   readonly takeApprovalsBack: (tx: Transaction, event: VotingEvent) => Promise<void>;
   /** Gives Yes, No and Abstain to each referendum without candidates. */

@@ -11,7 +11,7 @@ import { createLogKey, openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { CheckpointMemory } from '#src/ballot-log/checkpoint-memory.ts';
 import { isClosed } from '#src/ballot-log/find-close.ts';
 import { differsFromLog } from '#src/ballot-log/frozen.ts';
-import { createEndRecorder } from '#src/ballot-log/record-configuration.ts';
+import { createLogRecorder } from '#src/ballot-log/record-configuration.ts';
 import { BallotWriter } from '#src/ballots/repository.ts';
 import { ConsoleFeed, KEPT, keepMails } from '#src/console/console-feed.ts';
 import { offersConsole } from '#src/console/offer-console.ts';
@@ -146,7 +146,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     ballotPublisher: new BallotPublisher(db),
     giveOptions: (tx, organizer) => giveOptions(tx, { ids, clock }, organizer),
     takeApprovalsBack: (tx, event) => takeApprovalsBack(tx, secrets, event),
-    endRecorder: createEndRecorder({ ids, clock, secrets, definitions, logKey, checkpoints }),
+    logRecorder: createLogRecorder({ ids, clock, secrets, definitions, logKey, checkpoints }),
     serviceLog: createServiceLogKey(logKey, config.dataDir),
     plans,
     authenticator: new Authenticator({ db, clock, plans, secrets, log }),

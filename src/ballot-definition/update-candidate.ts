@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/changes.ts';
 import type { Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
@@ -47,7 +48,7 @@ const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status
  */
 export async function changeCandidate(
   tx: Transaction,
-  deps: BallotChangeDeps,
+  deps: BallotChangeDeps & Pick<Deps, 'logRecorder'>,
   organizer: Organizer,
   id: string,
   body: Body,
@@ -73,7 +74,9 @@ export async function changeCandidate(
   }
   const nowMs = event.lockedAt;
   const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
-  await renewBallotDefinition(tx, eventId, nowMs);
+  const renewed = await renewBallotDefinition(tx, eventId, nowMs);
+  // Fewer choices may be asked for while fewer stand, as the log must say of a candidate who is back before its next minute.
+  if (changed.status !== undefined) await deps.logRecorder.record(tx, renewed);
   const told = { type: 'candidate.updated', data: viewCandidate(after) } as const;
   const change = differenceOf(before, after);
   await recordBallotChange(tx, deps, organizer, 'candidate.updated', id, change, told);

@@ -3,10 +3,9 @@ import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
-import { refuse } from '#src/http/refusals.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
-import type { EndRecorder } from '#src/voting-events/create-event.ts';
+import type { LogRecorder } from '#src/voting-events/create-event.ts';
 import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
 import { CONFIRM_GRACE_MS, closeTime } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -127,29 +126,27 @@ function openingTime({ rehearsalSince, openedAt, startsAt }: VotingEvent): numbe
 
 type RecorderDeps = RecordDeps & Pick<Deps, 'secrets' | 'definitions' | 'logKey' | 'checkpoints'>;
 
-/** Records each change of an event's end in its log, in the transaction of the change: no end counts that the log does not say. */
-export function createEndRecorder(deps: RecorderDeps): EndRecorder {
+/** Records a change in the transaction that makes it, where no ballot may come between it and its leaf. Call with the event locked. */
+export function createLogRecorder(deps: RecorderDeps): LogRecorder {
   return {
     hold: waitForSequencer,
     async record(tx, event) {
       const head = await lockHead(tx, event.id);
-      if (
-        head === undefined ||
-        head.end === closeTime(event) ||
-        (await findClose({ db: tx, logKey: deps.logKey }, event, head))
-      )
-        return;
+      if (head === undefined || (await findClose({ db: tx, logKey: deps.logKey }, event, head))) return true;
       const definition = await deps.definitions.getForUpdate(tx, event.id);
-      if (definition === undefined) return;
+      if (definition === undefined) return true;
+      const { size } = head.frontier;
       try {
         await requireUndisputed(deps, tx, event, head);
         await updateHead(tx, event.id, await recordConfiguration(deps, tx, { ...definition, event }, head));
       } catch (fault) {
-        if (fault instanceof LogSetBack) throw refuse('log_disputed');
+        if (fault instanceof LogSetBack) return false;
         throw fault;
       }
+      if (head.frontier.size === size) return true;
       const confirmed = head.ballots + (await countQueue(tx, event.id));
       await recordCheckpoint(tx, deps, event, head.frontier, confirmed);
+      return true;
     },
   };
 }

@@ -33,7 +33,7 @@ type PrintLetters = z.output<typeof payload>;
 export const PRINT_LETTERS = { name: 'print_letters', maxAttempts: 25, payload } as const;
 
 type PrintDeps = RecordDeps &
-  Pick<Deps, 'db' | 'log' | 'secrets' | 'ballotKeys' | 'threads' | 'config' | 'logKey' | 'checkpoints' | 'endRecorder'>;
+  Pick<Deps, 'db' | 'log' | 'secrets' | 'ballotKeys' | 'threads' | 'config' | 'logKey' | 'checkpoints' | 'logRecorder'>;
 
 /** Voters that one transaction looks at: it holds the event, and casts wait for it. */
 const VOTERS_AT_A_TIME = 200;
@@ -158,7 +158,7 @@ function sealParts(own: Secrets, run: LetterRun, bytes: Uint8Array): string[] {
 /** Counts the letters, in the log too, before the first of them can be read. @returns false: nothing is left to print */
 async function finish(deps: PrintDeps, request: PrintLetters): Promise<false> {
   await inTransaction(deps.db, async (tx) => {
-    await deps.endRecorder.hold(tx, request.eventId);
+    await deps.logRecorder.hold(tx, request.eventId);
     const step = await lockStep(tx, deps, request);
     if (typeof step === 'string') return;
     const { event, run } = step;

@@ -29,16 +29,16 @@ import { pageIssues } from './voting-page.ts';
 
 const CODE_CHARACTERS = 8;
 
-/** What the ballot log does where the end of an event changes: `voting-events` declares it, the log brings it. */
-export interface EndRecorder {
+/** What the ballot log does where what it commits to changes: `voting-events` declares it, the log brings it. */
+export interface LogRecorder {
   /** Keeps everybody else from appending to the log until the transaction ends. Before the event's row is locked. @throws ApiError 409 `busy` */
   hold(tx: Transaction, eventId: string): Promise<void>;
-  /** Writes the event's end, which has changed, to its log. @throws ApiError 409 `log_disputed` */
-  record(tx: Transaction, event: VotingEvent): Promise<void>;
+  /** Writes the configuration and the end of an event to its log as they are now. False where the log is disputed, and nothing is written. */
+  record(tx: Transaction, event: VotingEvent): Promise<boolean>;
 }
 
 export type EventDeps = RehearsalDeps &
-  Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing' | 'config' | 'endRecorder' | 'giveOptions'>;
+  Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing' | 'config' | 'logRecorder' | 'giveOptions'>;
 
 /** Whether this is somebody's own machine, with the database that comes along. */
 export const isEmbedded = ({ config }: Pick<EventDeps, 'config'>): boolean => config.databaseUrl === undefined;

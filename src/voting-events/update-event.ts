@@ -73,7 +73,7 @@ export async function updateVotingEvent(
   organizer: Organizer,
   body: Body,
 ): Promise<VotingEvent> {
-  if (body.endsAt !== undefined || body.status !== undefined) await deps.endRecorder.hold(tx, organizer.event.id);
+  if (body.endsAt !== undefined || body.status !== undefined) await deps.logRecorder.hold(tx, organizer.event.id);
   const before = await lockForEnd(tx, organizer.event);
   const nowMs = before.lockedAt;
   const columns = columnsOf(body);
@@ -113,7 +113,9 @@ export async function updateVotingEvent(
     data: viewEvent(after, nowMs),
     change: changeBy(organizer, 'voting_event.updated', before.id, differenceOf(before, after)),
   });
-  if (closeTime(after) !== closeTime(before)) await deps.endRecorder.record(tx, after);
+  // No end counts that the log does not say.
+  if (closeTime(after) !== closeTime(before) && !(await deps.logRecorder.record(tx, after)))
+    throw refuse('log_disputed');
   await schedulePublishing(tx, after);
   await scheduleClosing(tx, from, after, nowMs);
   const told = (await publishStatus(tx, deps, after, nowMs)) ?? after;

@@ -119,6 +119,30 @@ describe('the configurations that a log commits to', () => {
     expect(await readParts(readerOf(event))).toEqual(parts);
   });
 
+  test('name a candidate who was withdrawn and is back before the log’s next minute: fewer choices were asked for meanwhile', async () => {
+    const approval = {
+      votingMethod: 'approval',
+      settings: { minSelections: 3, maxSelections: 3 },
+      candidates: ['Ada', 'Bea', 'Cleo'],
+    };
+    const event = await account.event({ ballot: { opening: 'public' }, results: { visibility: 'published' } }, [
+      approval,
+    ]);
+    await sealBallots(service, event.id);
+    const [position] = event.positions;
+    const cleo = `/voting-events/${event.id}/candidates/${position?.candidates[2]}`;
+    const ballotOf = (ids: readonly string[] = []) =>
+      ids.map((candidateId) => ({ positionId: position?.id, candidateId }));
+    await patch(cleo, { status: 'withdrawn' });
+    for (let voter = 0; voter < 5; voter += 1)
+      await account.votePoll(event, ballotOf(position?.candidates.slice(0, 2)));
+    await patch(cleo, { status: 'approved' });
+    for (let voter = 0; voter < 5; voter += 1) await account.votePoll(event, ballotOf(position?.candidates));
+    await finishEvent(service, event.id);
+    const { checks } = await verify(event);
+    expect(checks.find(({ name }) => name === 'recount')).toMatchObject({ status: 'verified' });
+  });
+
   test('come in bounded pages, to the readers of the log and to nobody else', async () => {
     const candidates = Array.from({ length: 230 }, (_, number) => `Candidate ${number}`);
     const event = await account.event({}, [{ votingMethod: 'approval', candidates }]);

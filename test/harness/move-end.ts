@@ -11,13 +11,13 @@ export const CLOSED = 'closed_at = now_ms() - 16 * 60 * 1000';
  * @param change what of the event's row changes, in SQL
  */
 export async function moveEnd(
-  { db, endRecorder, secrets }: Pick<Deps, 'db' | 'endRecorder' | 'secrets'>,
+  { db, logRecorder, secrets }: Pick<Deps, 'db' | 'logRecorder' | 'secrets'>,
   eventId: string,
   change: string,
 ): Promise<void> {
   await inTransaction(db, async (tx) => {
-    await endRecorder.hold(tx, eventId);
+    await logRecorder.hold(tx, eventId);
     const set = sql.raw(`${change}, paper_version = paper_version + 1`);
-    await endRecorder.record(tx, await setEventIn(tx, secrets, eventId, set));
+    await logRecorder.record(tx, await setEventIn(tx, secrets, eventId, set));
   });
 }
