@@ -63,12 +63,12 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 998,
   webhooks: 2531,
   'voting-events': 5230,
-  'ballot-definition': 4151,
+  'ballot-definition': 4162,
   voters: 5868,
   payments: 4520,
   credits: 762,
   ballots: 3352,
-  'ballot-log': 5067,
+  'ballot-log': 5078,
   'service-log': 720,
   tally: 2795,
   results: 6769,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_015;
+const LINES_OF_ALL = 69_037;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

@@ -1,6 +1,7 @@
 import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { findTarget } from '#src/http/middleware.ts';
+import { refuse } from '#src/http/refusals.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
@@ -39,6 +40,15 @@ export interface BallotDefinition {
   readonly isForged: boolean;
 }
 
+/** Candidates are numbered one after another, and a count has a place for each number. */
+const MOST_NUMBERED = 1_000_000;
+
+/** A candidate such as the service never writes is neither shown nor counted. @throws ApiError 500 `rows_disagree` */
+function requireWritten({ number, positionIds }: Candidate): void {
+  if (number > MOST_NUMBERED || new Set(positionIds).size < positionIds.length) throw refuse('rows_disagree');
+}
+
+/** @throws ApiError 500 `rows_disagree` */
 export function assembleBallotDefinition(
   event: VotingEvent,
   rows: {
@@ -48,6 +58,7 @@ export function assembleBallotDefinition(
     sponsors: readonly Sponsor[];
   },
 ): BallotDefinition {
+  rows.candidates.forEach(requireWritten);
   // One pass: a thousand candidates in a hundred positions each would be looked through a hundred times.
   const standing = new Map<string, Candidate[]>(rows.positions.map(({ id }) => [id, []]));
   for (const candidate of rows.candidates) for (const id of candidate.positionIds) standing.get(id)?.push(candidate);

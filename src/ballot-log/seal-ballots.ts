@@ -3,11 +3,12 @@ import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { type BallotToSeal, insertBallots } from '#src/ballots/box.ts';
-import { inTransaction, type Transaction } from '#src/database/client.ts';
+import { databaseErrorCode, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
+import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import type { CheckedRoll } from '#src/voters/check-roll.ts';
 import { closeTime, isFinalAt, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
@@ -108,10 +109,20 @@ export async function sequenceLog(deps: SealDeps, eventId: string, least: number
       const { alarm, size, signed, reason } = fault;
       await raiseAlarm(deps, eventId, { alarm, size, signed, reason });
       if (reason === END_MOVED) await restoreEnd(deps, eventId);
+    } else if (isOfRows(fault)) {
+      await raiseAlarm(deps, eventId, { alarm: 'rows_disagree', fault: summariseFault(fault), reason: 'a step fails' });
     }
     throw fault;
   }
 }
+
+/** What the database refuses of a step that it took before: its owner has rows, triggers or rules there that are not the service's. */
+const REFUSED = /^(?:22|23|2F|42|P0|XX)/;
+
+const isOfRows = (fault: unknown): boolean =>
+  fault instanceof ApiError
+    ? fault.details?.['reason'] === 'rows_disagree'
+    : REFUSED.test(databaseErrorCode(fault) ?? '');
 
 async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Promise<void> {
   // Before ballots are sealed: a row of who waits to be disclosed that outlived the batch would show who was in it.
