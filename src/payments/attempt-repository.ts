@@ -248,12 +248,12 @@ export async function endAsking(executor: Executor, ref: AttemptRef, answered: b
     .where(at(ref));
 }
 
-/** Payments of an event, or of an account over all events that it owns, deleted ones too. */
+/** Payments of an event, or of an account over all events that it owns, deleted ones too: its books hold no play money of a rehearsal. */
 export type AttemptScope = { readonly votingEventId: string } | { readonly accountId: string };
 
 const within = (scope: AttemptScope) =>
   'accountId' in scope
-    ? eq(paymentAttempts.accountId, scope.accountId)
+    ? and(eq(paymentAttempts.accountId, scope.accountId), eq(paymentAttempts.rehearsal, false))
     : eq(paymentAttempts.votingEventId, scope.votingEventId);
 
 interface AttemptFilter extends TimeWindow {

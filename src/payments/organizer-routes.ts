@@ -288,7 +288,7 @@ function addAccountPayments(router: Hono<Env>, deps: Deps, payments: PaymentDeps
       path: '/payments',
       scope: 'read',
       description:
-        'Over all events that the account owns, deleted ones too: the newest 1,000 of what the filters find, newest last; `/payments/csv` gives all of them.',
+        'Over all events that the account owns, deleted ones too, without those of rehearsals: the newest 1,000 of what the filters find, newest last; `/payments/csv` gives all of them.',
       answers: answersNewest(organizerAttemptView, 'The payments of the account.'),
       query: listPaymentsQuery,
     }),

@@ -442,6 +442,10 @@ test.each(PROVIDERS)('a rehearsal of a paid poll of %s takes no money and is wip
   await decide(paying, 'pay');
   demand(await event.cast(open), 201);
   expect(sandbox.requests.length).toBe(asked);
+  // The event shows its rehearsal; the account's books hold no play money.
+  expect((await event.account.show(`/voting-events/${event.id}/payments`)).length).toBeGreaterThan(0);
+  const ofEvent = (await event.account.show('/payments')).filter(({ id }: { id: string }) => id === attempt);
+  expect([ofEvent, String((await event.account.get('/payments/csv')).body).includes(attempt)]).toEqual([[], false]);
 
   await patchEvent(service, event.account, event, { status: 'draft' });
   const after = await dumpEvent(service, event.id);
