@@ -40,12 +40,13 @@ export interface BallotDefinition {
   readonly isForged: boolean;
 }
 
-/** Candidates are numbered one after another, and a count has a place for each number. */
+/** Candidates are numbered from 1 on, one after another, and a count has a place for each number. */
 const MOST_NUMBERED = 1_000_000;
 
 /** A candidate such as the service never writes is neither shown nor counted. @throws ApiError 500 `rows_disagree` */
 function requireWritten({ number, positionIds }: Candidate): void {
-  if (number > MOST_NUMBERED || new Set(positionIds).size < positionIds.length) throw refuse('rows_disagree');
+  if (number < 1 || number > MOST_NUMBERED || new Set(positionIds).size < positionIds.length)
+    throw refuse('rows_disagree');
 }
 
 /** @throws ApiError 500 `rows_disagree` */

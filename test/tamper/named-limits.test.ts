@@ -101,6 +101,7 @@ test('a row that says an alarm shows an event as disputed until the next check',
 test.each([
   ['names a position twice', 'number', 'position_ids || position_ids'],
   ['has a number in the thousands of millions', '2147483647', 'position_ids'],
+  ['has a number that none begins with', '0', 'position_ids'],
 ])(
   'a candidate that SQL adds, and that %s, is not counted: nobody votes by it, and it stands in no leaf',
   async (_, number, positions) => {
