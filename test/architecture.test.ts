@@ -63,7 +63,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 998,
   webhooks: 2531,
   'voting-events': 5230,
-  'ballot-definition': 4163,
+  'ballot-definition': 4188,
   voters: 5868,
   payments: 4520,
   credits: 762,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_038;
+const LINES_OF_ALL = 69_063;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

@@ -3,6 +3,7 @@ import { planLimit } from '#src/accounts/plans.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
+import type { Issue } from '#src/platform/errors.ts';
 import type { IdPrefix } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { updateEvent } from '#src/voting-events/repository.ts';
@@ -22,6 +23,17 @@ const PREFIXES = { groups: 'grp', positions: 'pos', candidates: 'cnd', sponsors:
   IdPrefix
 >;
 
+/** What is wrong with the rows of a document, as far as it says so by itself. */
+export const rowIssues = (definition: EventDefinition): Issue[] => [
+  ...linkIssues(definition),
+  ...definition.positions.flatMap((position, index) =>
+    within(index, settingIssues(position.votingMethod, sentOnly(position), undefined)),
+  ),
+];
+
+const within = (index: number, issues: readonly Issue[]): Issue[] =>
+  issues.map(({ field, message }) => ({ field: `positions[${index}].${field}`, message }));
+
 /**
  * Makes the groups, positions, candidates and sponsors of a draft exactly those of a document. Rows that it names by their IDs
  * stay the same rows, all others are new; rows that it does not name go. Call with the event locked, and renew its definition after it.
@@ -36,14 +48,10 @@ export async function applyDefinition(
 ): Promise<void> {
   for (const kind of Object.keys(CAPS) as Kind[])
     if (definition[kind].length > CAPS[kind]) throw planLimit(`${kind}_per_event`, CAPS[kind]);
-  const issues = linkIssues(definition);
+  const issues = rowIssues(definition);
   for (const [index, position] of definition.positions.entries()) {
     requireTopUp(deps, organizer, position.quadraticTopUp);
-    const wrong = [
-      ...settingIssues(position.votingMethod, sentOnly(position), undefined),
-      ...(await topUpIssues(tx, deps, event, position.quadraticTopUp)),
-    ];
-    issues.push(...wrong.map(({ field, message }) => ({ field: `positions[${index}].${field}`, message })));
+    issues.push(...within(index, await topUpIssues(tx, deps, event, position.quadraticTopUp)));
   }
   requireNoIssues(issues);
   await writeRows(tx, deps, event, definition);

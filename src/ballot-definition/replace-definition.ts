@@ -2,13 +2,14 @@ import { recordChange } from '#src/accounts/changes.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
+import { ApiError, type Issue, validationError } from '#src/platform/errors.ts';
 import { type Organizer, ownerOf } from '#src/voting-events/access.ts';
 import { createEvent, type EventDeps } from '#src/voting-events/create-event.ts';
 import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { updateVotingEvent } from '#src/voting-events/update-event.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { applyDefinition } from './apply-definition.ts';
+import { applyDefinition, rowIssues } from './apply-definition.ts';
 import type { Difference, EventDefinition } from './definition-schema.ts';
 import { differencesOf, type ReadDefinition, readDefinition } from './read-definition.ts';
 
@@ -46,6 +47,16 @@ function withDefaults({ event }: EventDefinition) {
   };
 }
 
+/** Names what is wrong with the event by its place in a document, with all that is wrong with the other rows. */
+const inDocument =
+  (definition: EventDefinition) =>
+  (fault: unknown): never => {
+    if (!(fault instanceof ApiError) || fault.code !== 'validation_error') throw fault;
+    const issues = (fault.details?.['issues'] ?? []) as readonly Issue[];
+    const ofEvent = issues.map(({ field, message }) => ({ field: `event.${field}`, message }));
+    throw ofEvent.length === 0 ? fault : validationError([...ofEvent, ...rowIssues(definition)]);
+  };
+
 /**
  * Makes a draft exactly what a document says (completions 10.6).
  * @throws ApiError 409 `not_a_draft`, 409 `event_has_ballots`; 422 with all that is wrong; 409 `code_in_use`
@@ -60,7 +71,7 @@ export async function replaceDefinition(
   if (statusAt(locked, locked.lockedAt) !== 'draft') throw refuse('not_a_draft');
   await guardChange(tx, locked, 'change_ballot_rules');
   const before = await readDefinition(tx, locked);
-  const event = await updateVotingEvent(tx, deps, organizer, withDefaults(definition));
+  const event = await updateVotingEvent(tx, deps, organizer, withDefaults(definition)).catch(inDocument(definition));
   await applyDefinition(tx, deps, organizer, event, definition);
   if (event.startsAt !== null) await deps.giveOptions(tx, { ...organizer, event });
   const renewed = await renewBallotDefinition(tx, event.id, locked.lockedAt);
@@ -78,13 +89,19 @@ export async function createFromDefinition(
   caller: Caller,
   definition: EventDefinition,
 ): Promise<VotingEvent> {
-  return createEvent(tx, deps, caller, definition.event, async (event) => {
+  let named = inDocument(definition);
+  const create = createEvent(tx, deps, caller, definition.event, async (event) => {
+    // What follows names its places itself.
+    named = (fault) => {
+      throw fault;
+    };
     const organizer = ownerOf(caller, event);
     await applyDefinition(tx, deps, organizer, event, definition);
     if (event.startsAt !== null) await deps.giveOptions(tx, organizer);
     await recordDefinition(tx, deps, organizer, definition);
     return renewBallotDefinition(tx, event.id, deps.clock.now());
   });
+  return create.catch((fault: unknown) => named(fault));
 }
 
 /** Undoes the transaction of a dry run. */

@@ -136,6 +136,18 @@ test('a bad file is refused with all that is wrong, and leaves everything as it 
       ...['positions[0].groupId', 'positions[0].scoreMax'],
     ]);
   }
+  // What is wrong with the event itself stands beside it, by its place in the document.
+  const times = { startsAt: 2_000_000_000_000, endsAt: 1_999_999_999_999, code: undefined };
+  for (const [method, path] of [
+    ['PUT', `/${id}/definition`],
+    ['POST', '/definition'],
+  ] as const) {
+    const answer = await call(method, path, { ...bad, event: { ...bad.event, ...times } });
+    expect(issuesOf(answer)).toEqual(
+      expect.arrayContaining(['event.endsAt', 'groups[2].name', 'positions[0].scoreMax']),
+    );
+    expect(issuesOf(answer)).not.toContain('endsAt');
+  }
   const events = async () => demand(await call('GET', '?limit=200'), 200).length;
   const count = await events();
   expect((await call('POST', '/definition', { ...bad, event: { ...bad.event, code: undefined } })).status).toBe(422);
