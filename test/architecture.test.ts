@@ -64,7 +64,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   webhooks: 2531,
   'voting-events': 5230,
   'ballot-definition': 4188,
-  voters: 5868,
+  voters: 5869,
   payments: 4520,
   credits: 762,
   ballots: 3352,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_063;
+const LINES_OF_ALL = 69_064;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

@@ -89,7 +89,8 @@ function addList(router: Hono<Env>, deps: Deps): void {
       scope: 'read',
       answers: answersPage(voterView, 'A page of voters.'),
       query: listVotersQuery,
-      description: 'A page of a filter may hold fewer rows than `limit`, even none, and still have a `nextCursor`.',
+      description:
+        'A page of a filter may hold fewer rows than `limit`, even none, and still have a `nextCursor`. Who votes in a poll is a row of its own (`source: "poll"`), also beside a voter of yours with the same voter ID or address: both then show that they voted.',
     }),
     event,
     async (c) => {
