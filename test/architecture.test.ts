@@ -55,7 +55,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'payment-providers': 2105,
   database: 2307,
   'embedded-postgres': 1040,
-  http: 4278,
+  http: 4277,
   server: 917,
   reference: 2996,
   jobs: 525,
@@ -68,7 +68,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   payments: 4520,
   credits: 762,
   ballots: 3352,
-  'ballot-log': 5078,
+  'ballot-log': 5081,
   'service-log': 720,
   tally: 2795,
   results: 6769,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_064;
+const LINES_OF_ALL = 69_066;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

@@ -116,8 +116,11 @@ export async function sequenceLog(deps: SealDeps, eventId: string, least: number
   }
 }
 
-/** What the database refuses of a step that it took before: its owner has rows, triggers or rules there that are not the service's. */
-const REFUSED = /^(?:22|23|2F|42|P0|XX)/;
+/**
+ * What the database refuses of a step that it took before: its owner has rows, triggers or rules there that are not the service's.
+ * A reference to a row that is gone is left out: an event may be deleted meanwhile.
+ */
+const REFUSED = /^(?:22|23(?!503)|2F|42|P0|XX)/;
 
 const isOfRows = (fault: unknown): boolean =>
   fault instanceof ApiError

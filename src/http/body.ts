@@ -59,12 +59,11 @@ export function bodyFor<Target, Schema extends z.ZodType>(
     const { faults, judged } = sent;
     let { value } = sent;
     const schema = choose(target, value);
-    let shape = judged ?? judgeShape(schema, sent);
-    if (shape.issues.length > 0 && show !== undefined) {
+    let { issues, value: data } = judged ?? judgeShape(schema, sent);
+    if (issues.length > 0 && judged === undefined && show !== undefined) {
       value = withoutShown(schema, value, await show(target));
-      shape = judgeShape(schema, { value, faults });
+      ({ issues, value: data } = judgeShape(schema, { value, faults }));
     }
-    const { issues, value: data } = shape;
     if (issues.length === 0) return data as z.output<Schema>;
     const isFaulty = faultyFields(issues);
     if (judge === undefined) throw validationError(issues);
