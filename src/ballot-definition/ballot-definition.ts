@@ -39,17 +39,12 @@ export interface BallotDefinition {
   readonly isForged: boolean;
 }
 
-/** Numbers are given one after the other; a count keeps four bytes of each position up to its candidates' largest. */
+/** Numbers are given one after the other; a count keeps four bytes of each position up to the largest. */
 const MAX_CANDIDATE_NUMBER = 500_000;
 
-const hasOwnNumber = ({ number }: Candidate): boolean => number > 0 && number <= MAX_CANDIDATE_NUMBER;
-
-/** What the service writes of candidates: others make counts disagree, or take all memory. */
-function areOwn(candidates: readonly Candidate[]): boolean {
-  const numbers = new Set(candidates.map(({ number }) => number));
-  const areDistinct = ({ positionIds }: Candidate): boolean => new Set(positionIds).size === positionIds.length;
-  return numbers.size === candidates.length && candidates.every(hasOwnNumber) && candidates.every(areDistinct);
-}
+/** Whether the service may have written a candidate: others make counts disagree, or take all memory. */
+const isOwn = ({ number, positionIds }: Candidate): boolean =>
+  number > 0 && number <= MAX_CANDIDATE_NUMBER && new Set(positionIds).size === positionIds.length;
 
 export function assembleBallotDefinition(
   event: VotingEvent,
@@ -62,8 +57,9 @@ export function assembleBallotDefinition(
 ): BallotDefinition {
   // One pass: a thousand candidates in a hundred positions each would be looked through a hundred times.
   const standing = new Map<string, Candidate[]>(rows.positions.map(({ id }) => [id, []]));
-  for (const candidate of rows.candidates.filter(hasOwnNumber))
-    for (const id of new Set(candidate.positionIds)) standing.get(id)?.push(candidate);
+  for (const candidate of rows.candidates)
+    if (candidate.number <= MAX_CANDIDATE_NUMBER)
+      for (const id of new Set(candidate.positionIds)) standing.get(id)?.push(candidate);
   const positions = rows.positions.map((position): BallotPosition => {
     const allCandidates = standing.get(position.id) ?? [];
     const everCandidates = allCandidates.filter(({ status }) => status === 'approved' || status === 'withdrawn');
@@ -80,7 +76,7 @@ export function assembleBallotDefinition(
   return {
     ...rows,
     event,
-    isForged: !areOwn(rows.candidates),
+    isForged: !rows.candidates.every(isOwn),
     positions,
     positionById: new Map(positions.map((position) => [position.id, position])),
     positionByNumber: new Map(positions.map((position) => [position.number, position])),

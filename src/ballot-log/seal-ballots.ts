@@ -75,6 +75,9 @@ export interface SealDeps
   readonly countFinally: (definition: BallotDefinition, roll: CheckedRoll | undefined) => Promise<FinalCount>;
 }
 
+/** Events whose last run failed: a second failure in a row is an alarm, whatever SQL has the fault say. */
+const failing = new Set<string>();
+
 /** Looks after the log of every event that has something to do, then mixes rolls. One that fails keeps no other from its turn. */
 export async function sequenceLogs(deps: SealDeps): Promise<void> {
   const failed: unknown[] = [];
@@ -83,9 +86,12 @@ export async function sequenceLogs(deps: SealDeps): Promise<void> {
     for (const eventId of events) {
       try {
         await sequenceLog(deps, eventId, LEAST_WHILE_OPEN);
+        failing.delete(eventId);
       } catch (fault) {
         failed.push(fault);
-        deps.log.error({ event: eventId, fault: summariseFault(fault) }, 'a ballot log could not be tended');
+        const alarm = failing.has(eventId) && !(fault instanceof LogSetBack) ? 'ballot_log_untended' : undefined;
+        failing.add(eventId);
+        deps.log.error({ alarm, event: eventId, fault: summariseFault(fault) }, 'a ballot log could not be tended');
       }
     }
   };
