@@ -216,15 +216,10 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
         );
     const { forged } = judged;
     await putBack(tx, eventId, forged, true);
+    const others = rows.filter((row) => !forged.includes(row));
     // Rows that SQL put beside a ballot do not have it sealed alone: it waits for others.
     const isTooFew = forged.length > 0 && judged.genuine.length < (least ?? 0);
-    if (isTooFew)
-      await putBack(
-        tx,
-        eventId,
-        rows.filter((row) => !forged.includes(row)),
-        false,
-      );
+    if (isTooFew) await putBack(tx, eventId, others, false);
     const genuine = isTooFew ? [] : judged.genuine;
     const seals = genuine.length > 0 || final;
     const ballots = head.ballots + genuine.length;
@@ -240,7 +235,7 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
     if (waiting !== undefined) requireComplete(found, remembered, ballots + waiting);
     const confirmed = waiting === undefined ? Math.max(head.confirmed, ballots) : ballots + waiting;
     const isComplete = closed || (final && next === undefined && waiting === 0);
-    const sealed = isTooFew ? [] : rows.filter((row) => !forged.includes(row)).map(({ id }) => id);
+    const sealed = isTooFew ? [] : others.map(({ id }) => id);
     const step = { rehearsal, sealed, next, forged: forged.length, unmarked, isComplete };
     if (head.frontier.size > before)
       return { ...step, note: await recordCheckpoint(tx, deps, definition.event, head.frontier, confirmed) };
