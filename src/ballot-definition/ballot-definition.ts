@@ -118,7 +118,6 @@ export class BallotDefinitionCache {
   readonly #db: Database;
   readonly #definitions = new Map<string, BallotDefinition>();
   readonly #loading = new Map<string, Promise<BallotDefinition | undefined>>();
-
   readonly #isForged: IsForged;
 
   /** @param isForged asked when a definition is read; left out where no ballot is taken */
@@ -166,9 +165,7 @@ export class BallotDefinitionCache {
 
   async #read(eventId: string): Promise<BallotDefinition | undefined> {
     const definition = await loadBallotDefinition(this.#db, eventId);
-    return definition === undefined
-      ? undefined
-      : { ...definition, isForged: await this.#isForged(this.#db, definition) };
+    return definition && { ...definition, isForged: await this.#isForged(this.#db, definition) };
   }
 }
 

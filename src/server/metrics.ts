@@ -139,9 +139,7 @@ export function createMetrics(read: () => Promise<Readings>, version: string): M
   new Gauge({
     name: `${PREFIX}build_info`,
     help: 'Always 1: the version that runs',
-    labelNames: ['version', 'node'],
-    registers,
-    aggregator: 'max',
+    ...{ labelNames: ['version', 'node'], registers, aggregator: 'max' },
   }).set({ version, node: process.versions.node }, 1);
   // All gauges of one scrape are collected at the same time, and share what was read for it.
   let reading: Promise<Readings> | undefined;
