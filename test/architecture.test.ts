@@ -56,19 +56,19 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   database: 2307,
   'embedded-postgres': 1040,
   http: 4277,
-  server: 917,
+  server: 918,
   reference: 2996,
   jobs: 525,
   mail: 631,
   accounts: 998,
   webhooks: 2531,
   'voting-events': 5230,
-  'ballot-definition': 4188,
+  'ballot-definition': 4174,
   voters: 5869,
   payments: 4520,
   credits: 762,
   ballots: 3352,
-  'ballot-log': 5081,
+  'ballot-log': 5065,
   'service-log': 720,
   tally: 2795,
   results: 6769,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_066;
+const LINES_OF_ALL = 69_037;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

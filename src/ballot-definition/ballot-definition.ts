@@ -1,7 +1,6 @@
 import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { findTarget } from '#src/http/middleware.ts';
-import { refuse } from '#src/http/refusals.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
@@ -40,16 +39,13 @@ export interface BallotDefinition {
   readonly isForged: boolean;
 }
 
-/** Candidates are numbered from 1 on, one after another, and a count has a place for each number. */
-const MOST_NUMBERED = 1_000_000;
+/** Numbers are given one after the other; a count keeps four bytes of each position up to the largest. */
+const MAX_CANDIDATE_NUMBER = 500_000;
 
-/** A candidate such as the service never writes is neither shown nor counted. @throws ApiError 500 `rows_disagree` */
-function requireWritten({ number, positionIds }: Candidate): void {
-  if (number < 1 || number > MOST_NUMBERED || new Set(positionIds).size < positionIds.length)
-    throw refuse('rows_disagree');
-}
+/** Whether the service may have written a candidate: others make counts disagree, or take all memory. */
+const isOwn = ({ number, positionIds }: Candidate): boolean =>
+  number > 0 && number <= MAX_CANDIDATE_NUMBER && new Set(positionIds).size === positionIds.length;
 
-/** @throws ApiError 500 `rows_disagree` */
 export function assembleBallotDefinition(
   event: VotingEvent,
   rows: {
@@ -59,10 +55,11 @@ export function assembleBallotDefinition(
     sponsors: readonly Sponsor[];
   },
 ): BallotDefinition {
-  rows.candidates.forEach(requireWritten);
   // One pass: a thousand candidates in a hundred positions each would be looked through a hundred times.
   const standing = new Map<string, Candidate[]>(rows.positions.map(({ id }) => [id, []]));
-  for (const candidate of rows.candidates) for (const id of candidate.positionIds) standing.get(id)?.push(candidate);
+  for (const candidate of rows.candidates)
+    if (candidate.number <= MAX_CANDIDATE_NUMBER)
+      for (const id of new Set(candidate.positionIds)) standing.get(id)?.push(candidate);
   const positions = rows.positions.map((position): BallotPosition => {
     const allCandidates = standing.get(position.id) ?? [];
     const everCandidates = allCandidates.filter(({ status }) => status === 'approved' || status === 'withdrawn');
@@ -79,7 +76,7 @@ export function assembleBallotDefinition(
   return {
     ...rows,
     event,
-    isForged: false,
+    isForged: !rows.candidates.every(isOwn),
     positions,
     positionById: new Map(positions.map((position) => [position.id, position])),
     positionByNumber: new Map(positions.map((position) => [position.number, position])),
@@ -121,7 +118,6 @@ export class BallotDefinitionCache {
   readonly #db: Database;
   readonly #definitions = new Map<string, BallotDefinition>();
   readonly #loading = new Map<string, Promise<BallotDefinition | undefined>>();
-
   readonly #isForged: IsForged;
 
   /** @param isForged asked when a definition is read; left out where no ballot is taken */
@@ -169,9 +165,7 @@ export class BallotDefinitionCache {
 
   async #read(eventId: string): Promise<BallotDefinition | undefined> {
     const definition = await loadBallotDefinition(this.#db, eventId);
-    return definition === undefined
-      ? undefined
-      : { ...definition, isForged: await this.#isForged(this.#db, definition) };
+    return definition && { ...definition, isForged: await this.#isForged(this.#db, definition) };
   }
 }
 

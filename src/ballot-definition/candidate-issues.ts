@@ -25,17 +25,16 @@ function positionIssues(positionIds: readonly (string | undefined)[], positions:
   );
 }
 
+export const roleMessage = (isNeeded: boolean): string =>
+  isNeeded
+    ? 'is required for a candidate of a referendum: yes, no or abstain'
+    : 'belongs to candidates of a referendum';
+
 /** A role belongs to candidates of referendums, and there only. */
 function roleIssues({ referendumRole: role, positionIds }: CandidateLinks, positions: readonly Position[]): Issue[] {
   if (role === undefined) return [];
-  const standsInReferendum = positions.some(
-    ({ votingMethod, id }) => votingMethod === 'referendum' && positionIds.includes(id),
-  );
-  if ((role !== null) === standsInReferendum) return [];
-  const message = standsInReferendum
-    ? 'is required for a candidate of a referendum: yes, no or abstain'
-    : 'belongs to candidates of a referendum';
-  return [{ field: 'referendumRole', message }];
+  const isNeeded = positions.some(({ votingMethod, id }) => votingMethod === 'referendum' && positionIds.includes(id));
+  return (role !== null) === isNeeded ? [] : [{ field: 'referendumRole', message: roleMessage(isNeeded) }];
 }
 
 /** What is wrong with the rows of the event that a candidate names. */

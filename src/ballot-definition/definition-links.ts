@@ -1,4 +1,5 @@
 import type { Issue } from '#src/platform/errors.ts';
+import { roleMessage } from './candidate-issues.ts';
 import type { EventDefinition } from './definition-schema.ts';
 import { nameKeyOf } from './group.ts';
 
@@ -33,20 +34,12 @@ export function linkIssues(definition: EventDefinition): Issue[] {
     });
   definition.candidates.forEach((candidate, index) => {
     candidate.positionIds.forEach((id, place) => {
-      if (!positionIds.has(id))
-        issues.push({
-          field: `candidates[${index}].positionIds[${place}]`,
-          message: 'is not a position of this document',
-        });
+      const field = `candidates[${index}].positionIds[${place}]`;
+      if (!positionIds.has(id)) issues.push({ field, message: 'is not a position of this document' });
     });
     const needsRole = candidate.positionIds.some((id) => referendums.has(id));
     if (needsRole !== (candidate.referendumRole != null))
-      issues.push({
-        field: `candidates[${index}].referendumRole`,
-        message: needsRole
-          ? 'is required for a candidate of a referendum: yes, no or abstain'
-          : 'belongs to candidates of a referendum',
-      });
+      issues.push({ field: `candidates[${index}].referendumRole`, message: roleMessage(needsRole) });
   });
   return issues;
 }

@@ -50,13 +50,9 @@ export async function recordConfiguration(
   const end = closeTime(event);
   const isFirst = head.frontier.size === 0;
   if (!isFirst && head.definitionVersion === event.definitionVersion && head.end === end) return head;
-  if (!isGenuineEvent(secrets, event))
-    throw new LogSetBack(
-      'ballot_log_changed',
-      head.frontier.size,
-      undefined,
-      'the event is not as the service wrote it',
-    );
+  const forged = !isGenuineEvent(secrets, event) ? 'the event is' : definition.isForged ? 'a candidate is' : undefined;
+  if (forged !== undefined)
+    throw new LogSetBack('ballot_log_changed', head.frontier.size, undefined, `${forged} not as the service wrote it`);
   const { hash: config, parts } = await encodeConfiguration(definition);
   const at = await readNow(tx);
   const { definitionVersion } = event;

@@ -3,12 +3,11 @@ import { setImmediate } from 'node:timers/promises';
 import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { type BallotToSeal, insertBallots } from '#src/ballots/box.ts';
-import { databaseErrorCode, inTransaction, type Transaction } from '#src/database/client.ts';
+import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
-import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import type { CheckedRoll } from '#src/voters/check-roll.ts';
 import { closeTime, isFinalAt, statusAt, wasOpened } from '#src/voting-events/lifecycle.ts';
@@ -76,6 +75,9 @@ export interface SealDeps
   readonly countFinally: (definition: BallotDefinition, roll: CheckedRoll | undefined) => Promise<FinalCount>;
 }
 
+/** Events whose last run failed: a second failure in a row is an alarm, whatever SQL has the fault say. */
+const failing = new Set<string>();
+
 /** Looks after the log of every event that has something to do, then mixes rolls. One that fails keeps no other from its turn. */
 export async function sequenceLogs(deps: SealDeps): Promise<void> {
   const failed: unknown[] = [];
@@ -84,9 +86,12 @@ export async function sequenceLogs(deps: SealDeps): Promise<void> {
     for (const eventId of events) {
       try {
         await sequenceLog(deps, eventId, LEAST_WHILE_OPEN);
+        failing.delete(eventId);
       } catch (fault) {
         failed.push(fault);
-        deps.log.error({ event: eventId, fault: summariseFault(fault) }, 'a ballot log could not be tended');
+        const alarm = failing.has(eventId) && !(fault instanceof LogSetBack) ? 'ballot_log_untended' : undefined;
+        failing.add(eventId);
+        deps.log.error({ alarm, event: eventId, fault: summariseFault(fault) }, 'a ballot log could not be tended');
       }
     }
   };
@@ -109,23 +114,10 @@ export async function sequenceLog(deps: SealDeps, eventId: string, least: number
       const { alarm, size, signed, reason } = fault;
       await raiseAlarm(deps, eventId, { alarm, size, signed, reason });
       if (reason === END_MOVED) await restoreEnd(deps, eventId);
-    } else if (isOfRows(fault)) {
-      await raiseAlarm(deps, eventId, { alarm: 'rows_disagree', fault: summariseFault(fault), reason: 'a step fails' });
     }
     throw fault;
   }
 }
-
-/**
- * What the database refuses of a step that it took before: its owner has rows, triggers or rules there that are not the service's.
- * A reference to a row that is gone is left out: an event may be deleted meanwhile.
- */
-const REFUSED = /^(?:22|23(?!503)|2F|42|P0|XX)/;
-
-const isOfRows = (fault: unknown): boolean =>
-  fault instanceof ApiError
-    ? fault.details?.['reason'] === 'rows_disagree'
-    : REFUSED.test(databaseErrorCode(fault) ?? '');
 
 async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Promise<void> {
   // Before ballots are sealed: a row of who waits to be disclosed that outlived the batch would show who was in it.
@@ -224,15 +216,10 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
         );
     const { forged } = judged;
     await putBack(tx, eventId, forged, true);
+    const others = rows.filter((row) => !forged.includes(row));
     // Rows that SQL put beside a ballot do not have it sealed alone: it waits for others.
     const isTooFew = forged.length > 0 && judged.genuine.length < (least ?? 0);
-    if (isTooFew)
-      await putBack(
-        tx,
-        eventId,
-        rows.filter((row) => !forged.includes(row)),
-        false,
-      );
+    if (isTooFew) await putBack(tx, eventId, others, false);
     const genuine = isTooFew ? [] : judged.genuine;
     const seals = genuine.length > 0 || final;
     const ballots = head.ballots + genuine.length;
@@ -248,7 +235,7 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
     if (waiting !== undefined) requireComplete(found, remembered, ballots + waiting);
     const confirmed = waiting === undefined ? Math.max(head.confirmed, ballots) : ballots + waiting;
     const isComplete = closed || (final && next === undefined && waiting === 0);
-    const sealed = isTooFew ? [] : rows.filter((row) => !forged.includes(row)).map(({ id }) => id);
+    const sealed = isTooFew ? [] : others.map(({ id }) => id);
     const step = { rehearsal, sealed, next, forged: forged.length, unmarked, isComplete };
     if (head.frontier.size > before)
       return { ...step, note: await recordCheckpoint(tx, deps, definition.event, head.frontier, confirmed) };

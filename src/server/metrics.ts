@@ -14,6 +14,7 @@ export const ALARMS = [
   'ballot_key_missing',
   'ballot_log_changed',
   'ballot_log_set_back',
+  'ballot_log_untended',
   'business_not_ready',
   'clock_drift',
   'comparison_failing',

@@ -1,21 +1,20 @@
 import { expect, test } from 'vitest';
-import { checkLog, checkLogs } from '#src/ballot-log/check-log.ts';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import { checkLogs } from '#src/ballot-log/check-log.ts';
+import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { sealDeps } from '#src/work.ts';
-import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
+import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, votesFor } from '#test/harness/elections.ts';
+import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { eventually } from '#test/harness/test-service.ts';
 import { readOverHttp } from '../../verifier/read-service.ts';
 import { verifyLog } from '../../verifier/verify-log.ts';
-import { type Election, useForgedElections } from './forged-election.ts';
+import { useForgedElections } from './forged-election.ts';
 
 // What SQL can do by a row that is there for a moment, as docs/security.md names it: a mend turns these red, and takes the name away.
 
-const forged = await useForgedElections();
-const { service, account, sql, openElection, member, keyOf, cast, confirm, vote, codeOf, read, expectDisputed } =
-  forged;
-const seal = ({ event }: Election) => sequenceLog(sealDeps(service.deps), event.id, 1);
-const check = ({ event }: Election) => checkLog(sealDeps(service.deps), event.id);
+const { service, account, sql, openElection, member, keyOf, cast, codeOf, confirm, vote, read, lines } =
+  await useForgedElections();
 
 /** Changes a rule as SQL does, and waits until the service reads it. */
 async function setBudget(eventId: string, points: number): Promise<void> {
@@ -74,99 +73,93 @@ test('a ballot that waits is confirmed for another voter who got its voter ID, w
   expect((await confirm(election, code)).status).toBe(200);
 });
 
-test('a seal that the owner of the database lets fail is an alarm, and goes on once it may', async () => {
-  const election = await openElection();
-  await sealBallots(service, election.event.id, 9);
-  for (const at of [0, 1, 2, 3, 4]) await vote(election, member(election, at));
-  await sql.query(`CREATE FUNCTION fails() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'no'; END $$`);
-  await sql.query(`CREATE CONSTRAINT TRIGGER fails AFTER INSERT ON ballot_blocks DEFERRABLE INITIALLY DEFERRED
-    FOR EACH ROW EXECUTE FUNCTION fails()`);
-  await expect(seal(election)).rejects.toThrow('commit');
-  await expectDisputed(election);
-  await sql.query('DROP FUNCTION fails CASCADE');
-  await sealBallots(service, election.event.id);
-  expect(await check(election)).toBeUndefined();
-});
-
-test('a row that says an alarm shows an event as disputed until the next check', async () => {
-  const election = await openElection();
-  for (const at of [0, 1, 2, 3, 4]) await vote(election, member(election, at));
-  await sealBallots(service, election.event.id);
-  await sql.query("UPDATE voting_events SET alarm = 'rows_disagree' WHERE id = $1", [election.event.id]);
-  await eventually(async () => ((await read(election)).disputed === true ? true : undefined));
-  await checkLogs(sealDeps(service.deps), 0);
-  await eventually(async () => ((await read(election)).disputed === false ? true : undefined));
-});
-
-test.each([
-  ['names a position twice', 'number', 'position_ids || position_ids'],
-  ['has a number in the thousands of millions', '2147483647', 'position_ids'],
-  ['has a number that none begins with', '0', 'position_ids'],
-])(
-  'a candidate that SQL adds, and that %s, is not counted: nobody votes by it, and it stands in no leaf',
-  async (_, number, positions) => {
-    const election = await openElection();
-    const {
-      id,
-      positions: [position],
-    } = election.event;
-    await vote(election, member(election, 0));
-    await sealBallots(service, id);
-    const { rows } = await sql.query(
-      `INSERT INTO candidates SELECT (jsonb_populate_record(c, jsonb_build_object('id', 'cnd_forged', 'number',
-        CASE WHEN $2 = 'number' THEN (c.number + 1000)::text ELSE $2 END, 'position_ids', CASE WHEN $3 = 'position_ids' THEN to_jsonb(c.position_ids)
-        ELSE to_jsonb(c.position_ids || c.position_ids) END))).*
-     FROM candidates c WHERE voting_event_id = $1 AND id = $4 RETURNING id`,
-      [id, number, positions, position?.candidates[0]],
-    );
-    expect(rows).toHaveLength(1);
-    await sql.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [id]);
-    await eventually(async () =>
-      (await account.get(`/voting-events/${id}/results`)).status === 500 ? true : undefined,
-    );
-    await expect(seal(election)).rejects.toMatchObject({ details: { reason: 'rows_disagree' } });
-    await expectDisputed(election);
-    await sql.query('DELETE FROM candidates WHERE voting_event_id = $1 AND id = $2', [id, 'cnd_forged']);
-    await sql.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [id]);
-    await sealBallots(service, id);
-    expect(await check(election)).toBeUndefined();
-  },
-);
-
-test('a leaf says a wrong roll where SQL changes the figures for a moment, and the next one says the right one', async () => {
+test('a row in `alarm`, or a job that reports forged rows, disputes an event until the next check', async () => {
   const election = await openElection();
   const { id } = election.event;
-  const change = (by: number) =>
-    sql.query(
-      "UPDATE roll_figures SET heads = heads + $2 WHERE ctid = (SELECT ctid FROM roll_figures WHERE voting_event_id = $1 AND status = 'approved' LIMIT 1)",
-      [id, by],
-    );
-  await change(10);
-  await sealBallots(service, id, 9);
-  await change(-10);
-  const leaves = async () => await new LogReader(service, id, account.vote).leaves();
-  expect((await leaves())[0]).toMatchObject({ t: 'open', roll: { heads: 16 } });
-  for (const at of [0, 1, 2, 3, 4]) await vote(election, member(election, at));
-  await sealBallots(service, id);
-  expect((await leaves()).find(({ t }) => t === 'roll')).toMatchObject({ heads: 6 });
-  await finishEvent(service, id);
-  expect(await read(election)).toMatchObject({ disputed: false, finalAt: expect.any(Number) });
+  await sealBallots(service, id, 1);
+  const isDisputed = async (is: boolean) => ((await read(election)).disputed === is ? true : undefined);
+  for (const cry of [
+    () => sql.query(`UPDATE voting_events SET alarm = 'rows_disagree' WHERE id = $1`, [id]),
+    () => reportForged(service.deps, id),
+  ]) {
+    await cry();
+    await eventually(() => isDisputed(true));
+    await checkLogs(sealDeps(service.deps), 0);
+    expect(await isDisputed(false)).toBe(true);
+  }
 });
 
 test('a ballot that its voter replaced is confirmed by its own code, where SQL puts it back', async () => {
   const election = await openElection();
-  const [one] = [member(election, 0)];
+  const { id } = election.event;
+  const one = member(election, 0);
   const key = await keyOf(election, one);
   const earlier = await codeOf(election, one, key, 0);
-  const { rows } = await sql.query('SELECT to_jsonb(p) AS row FROM pending_ballots p WHERE voting_event_id = $1', [
-    election.event.id,
-  ]);
+  await sql.query(`CREATE TABLE replaced_ballot AS SELECT * FROM pending_ballots WHERE voting_event_id = '${id}'`);
   const later = await codeOf(election, one, key, 1);
   expect((await confirm(election, earlier)).status).toBe(404);
-  await sql.query('DELETE FROM pending_ballots WHERE voting_event_id = $1', [election.event.id]);
-  await sql.query('INSERT INTO pending_ballots SELECT * FROM jsonb_populate_record(NULL::pending_ballots, $1)', [
-    rows[0].row,
-  ]);
-  expect((await confirm(election, earlier)).status).toBe(200);
+  await sql.query('DELETE FROM pending_ballots WHERE voting_event_id = $1', [id]);
+  await sql.query('INSERT INTO pending_ballots SELECT * FROM replaced_ballot');
   expect((await confirm(election, later)).status).toBe(404);
+  demand(await confirm(election, earlier), 200);
+});
+
+test('a leaf says a wrong roll by the figures of its moment, and the next one the right roll', async () => {
+  const election = await openElection();
+  const { id } = election.event;
+  const headsOf = async (): Promise<number> => {
+    await sealBallots(service, id, 1);
+    const { rows } = await sql.query(
+      `SELECT data FROM log_leaves WHERE voting_event_id = $1 AND position('"t":"roll"'::bytea IN data) > 0
+       ORDER BY leaf_index DESC LIMIT 1`,
+      [id],
+    );
+    return JSON.parse(rows[0].data.toString('utf8')).heads;
+  };
+  await sealBallots(service, id, 1);
+  const change = async (email: string): Promise<void> => {
+    demand(await account.patch(`/voting-events/${id}/voters/${member(election, 5).id}`, { email }), 200);
+  };
+  const invent = (heads: number) =>
+    sql.query(
+      `INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
+       VALUES ($1, '', 'approved', 'organizer', $2, $2::bigint * 1000000, 0, 0)`,
+      [id, heads],
+    );
+  await invent(7);
+  await change('one@else.example');
+  expect(await headsOf()).toBe(13);
+  await invent(-7);
+  await change('two@else.example');
+  expect(await headsOf()).toBe(6);
+});
+
+test('a seal that SQL makes fail at its commit leaves its ballots in dead rows, and is an alarm the second time', async () => {
+  const election = await openElection();
+  const { id } = election.event;
+  await sealBallots(service, id, 1);
+  await sql.query(`CREATE FUNCTION fail_at_commit() RETURNS trigger LANGUAGE plpgsql AS $$
+    BEGIN RAISE EXCEPTION 'no' USING ERRCODE = 'connection_failure'; END $$`);
+  await sql.query(`CREATE CONSTRAINT TRIGGER fails AFTER INSERT ON ballot_blocks DEFERRABLE INITIALLY DEFERRED
+    FOR EACH ROW WHEN (NEW.voting_event_id = '${id}') EXECUTE FUNCTION fail_at_commit()`);
+  await sql.query('CREATE EXTENSION IF NOT EXISTS pageinspect');
+  const isAlarmed = () => lines.some(({ alarm, event }) => alarm === 'ballot_log_untended' && event === id);
+  try {
+    for (const at of [0, 1, 2, 3, 4, 5]) await vote(election, member(election, at));
+    await moveEnd(service.deps, id, CLOSED);
+    await eventually(async () => {
+      await Promise.allSettled([sequenceLogs(sealDeps(service.deps))]);
+      return isAlarmed() ? true : undefined;
+    });
+    expect((await sql.query('SELECT 1 FROM ballot_blocks WHERE voting_event_id = $1', [id])).rowCount).toBe(0);
+    const { rows } = await sql.query(
+      `SELECT count(*)::int AS dead FROM heap_page_items(get_raw_page('ballot_blocks', 0)) WHERE position($1::bytea IN t_data) > 0`,
+      [Buffer.from(id)],
+    );
+    expect(rows[0].dead).toBeGreaterThan(0);
+  } finally {
+    await sql.query('DROP TRIGGER fails ON ballot_blocks');
+    await sql.query('DROP FUNCTION fail_at_commit');
+  }
+  await Promise.allSettled([sequenceLogs(sealDeps(service.deps))]);
 });
