@@ -67,7 +67,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   voters: 5869,
   payments: 4520,
   credits: 762,
-  ballots: 3352,
+  ballots: 3363,
   'ballot-log': 5065,
   'service-log': 720,
   tally: 2795,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_037;
+const LINES_OF_ALL = 69_048;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

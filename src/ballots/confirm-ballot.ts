@@ -36,6 +36,7 @@ import {
   type ConfirmRow,
   type ConfirmVerdict,
   confirmBallotIn,
+  returnPaidBallot,
   type WaitingVoter,
 } from './repository.ts';
 import {
@@ -311,8 +312,9 @@ async function write(
       return { verdict: result.verdict, answer };
     });
   } catch (fault) {
-    if (databaseErrorCode(fault) === ALREADY_VOTED) return { verdict: 'already_voted', answer: undefined };
-    throw fault;
+    if (databaseErrorCode(fault) !== ALREADY_VOTED) throw fault;
+    await returnPaidBallot(deps.db, row);
+    return { verdict: 'already_voted', answer: undefined };
   }
 }
 

@@ -181,9 +181,11 @@ BEGIN
       weight_micro := weights[i];
       sealed_time := p_sealed_time[i];
       salt := p_salt[i];
-    ELSIF verdict = 'expired' THEN
-      PERFORM return_pending_ballot(p_event, p_code_tag[i]);
-      verdict := 'unknown';
+    ELSIF verdict IN ('expired', 'closed') THEN
+      -- What was paid for a ballot that is refused for good goes back at once.
+      PERFORM return_pending_ballot(p_event, b.code_tag) FROM waiting_ballot(p_event, p_code_tag[i]) AS b
+      WHERE verdict = 'expired' OR b.payment_attempt_id IS NOT NULL;
+      verdict := CASE verdict WHEN 'expired' THEN 'unknown' ELSE verdict END;
     ELSIF verdict = 'not_pending' THEN
       SELECT q.entries, q.weight_micro, q.sealed_time, q.salt INTO entries, weight_micro, sealed_time, salt
       FROM ballot_queue q

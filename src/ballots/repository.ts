@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { Batcher } from '#src/database/batcher.ts';
 import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
-import { databaseErrorCode, runNamed, type Transaction } from '#src/database/client.ts';
+import { type Database, databaseErrorCode, runNamed, type Transaction } from '#src/database/client.ts';
 import type { ClaimValues, StoredClaim } from '#src/http/claim.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
@@ -214,6 +214,13 @@ export async function dropPendingBallot(tx: Transaction, eventId: string, codeTa
     sql`SELECT drop_pending_ballot(${eventId}, ${codeTag}) AS dropped`,
   );
   return rows[0]?.dropped === true;
+}
+
+/** Drops a ballot that was paid for and can never be confirmed, and gives its money back. */
+export async function returnPaidBallot(db: Database, { eventId, codeTag }: ConfirmRow): Promise<void> {
+  await db.execute(sql`
+    SELECT return_pending_ballot(${eventId}, b.code_tag) FROM waiting_ballot(${eventId}, ${codeTag}) AS b
+    WHERE b.payment_attempt_id IS NOT NULL`);
 }
 
 export interface ConfirmRow {

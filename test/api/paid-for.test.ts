@@ -3,6 +3,7 @@ import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
 import { demand, finishEvent, refusalOf, visitor, votesFor } from '#test/harness/elections.ts';
+import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import {
   decide,
   type PaidEvent,
@@ -23,6 +24,8 @@ const page = (event: PaidEvent, path: string, body: unknown, on = service, heade
 
 const finishVote = (event: PaidEvent, paymentAttemptId: string, on = service, headers = {}) =>
   page(event, 'ballot/cast', { paymentAttemptId }, on, headers);
+
+const refundsOf = (attempt: string) => service.query('SELECT 1 FROM payment_refunds WHERE attempt_id = $1', [attempt]);
 
 const dayPasses = (event: PaidEvent) =>
   service.query('UPDATE pending_ballots SET cast_at = cast_at - 25 * 3600 * 1000 WHERE voting_event_id = $1', [
@@ -97,6 +100,30 @@ describe.each(PROVIDERS)('a paid ballot through %s', (provider) => {
       [event.id],
     );
     expect(rows[0].left).toBe(0);
+  });
+
+  test.each<[string, Record<string, unknown>, string, (event: PaidEvent, visitorId: string) => Promise<unknown>]>([
+    [
+      'its visitor has voted, and may no longer vote again',
+      { payments: { payToVote: PRICE[provider], repeatVotes: true } },
+      '409 already_voted',
+      async (event, visitorId) => {
+        const confirmationCode = await event.castCode(await event.pay({ visitorId }));
+        await event.change({ payments: { payToVote: PRICE[provider], repeatVotes: false } });
+        demand(await event.page('ballot/confirm', { confirmationCode }), 200);
+      },
+    ],
+    ['the time after the close is over', {}, '403 event_closed', (event) => moveEnd(service.deps, event.id, CLOSED)],
+  ])('that its confirm refuses is given back at once: %s', async (_why, settings, refusal, refuse) => {
+    const event = await poll(provider, settings);
+    const visitorId = visitor();
+    const id = await event.pay({ visitorId });
+    const confirmationCode = await event.castCode(id);
+    await refuse(event, visitorId);
+    expect(await refundsOf(id)).toEqual([]);
+    expect(refusalOf(await event.page('ballot/confirm', { confirmationCode })).join(' ')).toBe(refusal);
+    expect(await refundsOf(id)).toHaveLength(1);
+    expect(await event.refunded(id)).toMatchObject({ status: 'fulfilled' });
   });
 
   test('is given back when its event is deleted before it is confirmed', async () => {
