@@ -63,9 +63,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 998,
   webhooks: 2531,
   'voting-events': 5230,
-  'ballot-definition': 4174,
+  'ballot-definition': 4179,
   voters: 5869,
-  payments: 4520,
+  payments: 4524,
   credits: 762,
   ballots: 3363,
   'ballot-log': 5065,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_048;
+const LINES_OF_ALL = 69_057;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

@@ -25,10 +25,15 @@ export type Registration = Omit<z.output<ReturnType<typeof registerCandidateBody
  * What a paid registration would be, judged before anybody is asked for money and while it is paid for: nothing is stored.
  * @throws ApiError as `registerCandidate` does
  */
-export async function checkRegistration(tx: Transaction, votingEventId: string, body: Registration): Promise<void> {
+export async function checkRegistration(
+  tx: Transaction,
+  votingEventId: string,
+  body: Registration,
+  rehearsal?: boolean,
+): Promise<void> {
   const event = await holdEvent(tx, votingEventId);
   if (event === undefined) throw notFound();
-  await requireRegistration(tx, event, body, await readNow(tx));
+  await requireRegistration(tx, event, body, await readNow(tx), rehearsal);
 }
 
 /** @throws ApiError 422, 403, 422 `plan_limit`; answers how many candidates there are */
@@ -37,12 +42,14 @@ async function requireRegistration(
   event: VotingEvent,
   body: Registration,
   nowMs: number,
+  rehearsal: boolean | undefined,
 ): Promise<number> {
   const { positionIds, groupId } = body;
   requireNoIssues(await registrationIssues(tx, event.id, { positionIds, groupId }));
   if (!event.candidateSelfRegistration) throw refuse('candidate_registration_closed');
+  // A round of a rehearsal closes nothing that was really paid for.
   const status = statusAt(event, nowMs);
-  if (status === 'closed') throw notOpen(status);
+  if (status === 'closed' && (event.rehearsalSince === null || rehearsal !== false)) throw notOpen(status);
   return requireRoomForCandidate(tx, event.id, { source: 'registration', stands: false });
 }
 
@@ -70,7 +77,7 @@ export async function registerCandidate(
   const event = await lockForChange(tx, votingEventId);
   if (read !== undefined) requireSameWorld(read, event);
   const nowMs = event.lockedAt;
-  const count = await requireRegistration(tx, event, body, nowMs);
+  const count = await requireRegistration(tx, event, body, nowMs, rehearsal);
   const candidate = await insertCandidate(tx, {
     votingEventId: event.id,
     id: deps.ids.sortable('cnd'),
@@ -130,25 +137,23 @@ const storedRegistration = z.object({
   avatarUrl: z.string().optional(),
 });
 
+interface PaidRegistration {
+  readonly id: string;
+  readonly votingEventId: string;
+  readonly request: unknown;
+  readonly rehearsal: boolean;
+}
+
 /** @throws ApiError when a candidate that was paid for cannot be registered any more */
 export async function checkPaidCandidate(
   tx: Transaction,
-  attempt: { readonly votingEventId: string; readonly request: unknown },
+  { votingEventId, request, rehearsal }: PaidRegistration,
 ): Promise<void> {
-  await checkRegistration(tx, attempt.votingEventId, storedRegistration.parse(attempt.request));
+  await checkRegistration(tx, votingEventId, storedRegistration.parse(request), rehearsal);
 }
 
 /** Registers a candidate that was paid for. @throws ApiError when that is not possible any more */
-export async function registerPaidCandidate(
-  tx: Transaction,
-  deps: BallotChangeDeps,
-  attempt: {
-    readonly id: string;
-    readonly votingEventId: string;
-    readonly request: unknown;
-    readonly rehearsal: boolean;
-  },
-) {
+export async function registerPaidCandidate(tx: Transaction, deps: BallotChangeDeps, attempt: PaidRegistration) {
   const registration = storedRegistration.parse(attempt.request);
   const origin = { paymentAttemptId: attempt.id, rehearsal: attempt.rehearsal };
   return viewRegisteredCandidate(await registerCandidate(tx, deps, attempt.votingEventId, registration, origin));

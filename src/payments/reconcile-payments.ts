@@ -73,7 +73,11 @@ async function endPaid(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void
 /** Held as it is: an event that is opened again meanwhile takes what was paid for. */
 async function whyOver(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<EndReason | undefined> {
   const event = await holdEvent(tx, attempt.votingEventId);
-  if (event === undefined || isFinalAt(event, await readNow(tx))) return 'event_over';
+  // A round of a rehearsal ends nothing that was really paid for.
+  const isOver =
+    event === undefined ||
+    ((event.rehearsalSince === null || attempt.rehearsal) && isFinalAt(event, await readNow(tx)));
+  if (isOver) return 'event_over';
   const refusal = await fulfilmentRefusal(tx, deps, attempt);
   return refusal === undefined || mayPass(refusal) ? undefined : endReason(refusal);
 }

@@ -2,8 +2,10 @@ import { describe, expect, test } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
 import { listOwed } from '#src/payments/list-owed.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
-import { demand, finishEvent, visitor } from '#test/harness/elections.ts';
+import { demand, finishEvent, refusalOf, visitor, votesFor } from '#test/harness/elections.ts';
+import { moveEnd } from '#test/harness/move-end.ts';
 import {
+  decide,
   type PaidEvent,
   PRICE,
   PROVIDERS,
@@ -42,11 +44,11 @@ const factsOf = async (attempt: string): Promise<string[]> =>
 const refundsOf = (attempt: string) =>
   service.query('SELECT provider_payment_id FROM payment_refunds WHERE attempt_id = $1', [attempt]);
 
-const registering = (provider: TestProvider) =>
-  poll(provider, {
-    payments: { payToRegisterCandidate: PRICE[provider] },
-    candidate: { selfRegistration: true },
-  });
+const toRegister = (provider: TestProvider) => ({
+  payments: { payToRegisterCandidate: PRICE[provider] },
+  candidate: { selfRegistration: true },
+});
+const registering = (provider: TestProvider) => poll(provider, toRegister(provider));
 
 interface Bought {
   readonly event: PaidEvent;
@@ -123,6 +125,63 @@ describe.each(PROVIDERS)('through %s', (provider) => {
       ]);
       expect([answer.status, await given()]).toEqual([firstStatus, 1]);
       expect(await factsOf(attempt)).toEqual(['payment.succeeded', 'payment.fulfilled']);
+    });
+  });
+
+  test('a registration that was really paid for is given although a round of a rehearsal is closed', async () => {
+    const event = await poll(
+      provider,
+      { ...toRegister(provider), startsAt: Date.now() + 24 * HOUR_MS },
+      undefined,
+      false,
+    );
+    const register = (name: string) => event.buy('register/candidate', { name, positionIds: [event.positions[0]?.id] });
+    const [late, awaited] = [await register('Cleo'), await register('Dora')];
+    await event.change({ status: 'rehearsal' });
+    await event.change({ status: 'closed' });
+    await passes(late, MINUTE_MS);
+    expect((await event.payment(late)).status).toBe('succeeded');
+    await passes(late, 10 * MINUTE_MS);
+    expect(await event.payment(late)).toMatchObject({ status: 'fulfilled', refund: null });
+    demand(await event.page('register/candidate', { paymentAttemptId: awaited }), 201);
+    await event.change({ status: 'draft' });
+    const candidates: { name: string }[] = await event.show('/candidates');
+    expect(candidates.map(({ name }) => name)).toEqual(expect.arrayContaining(['Cleo', 'Dora']));
+  });
+
+  describe.each(['vote', 'credits', 'registration'] as const)('a %s whose payer pays after the close', (what) => {
+    async function payLate() {
+      const event = await {
+        vote: () => poll(provider),
+        credits: () => poll(provider, { payments: {} }, [soldCredits(provider)]),
+        registration: () => registering(provider),
+      }[what]();
+      const positionId = event.positions[0]?.id;
+      const [path, body] = {
+        vote: ['ballot/cast', { visitorId: visitor(), votes: votesFor(event) }],
+        credits: ['quadratic-credits/checkout', { visitorId: visitor(), positionId, credits: 2 }],
+        registration: ['register/candidate', { name: 'Cleo', positionIds: [positionId] }],
+      }[what] as [string, object];
+      const { attempt, url } = await event.checkout(path, body);
+      await moveEnd(service.deps, event.id, 'closed_at = now_ms() - 5 * 60 * 1000');
+      await decide(url, 'pay');
+      await event.succeeded(attempt);
+      return { event, attempt, second: () => event.page(path, { paymentAttemptId: attempt }) };
+    }
+
+    test('goes back with the second call', async () => {
+      const { event, attempt, second } = await payLate();
+      expect(refusalOf(await second())).toEqual([409, 'payment_cancelled']);
+      expect(await event.refunded(attempt)).toMatchObject({ status: 'cancelled', endReason: 'event_over' });
+    });
+
+    test('goes back by itself once the event cannot be opened again', async () => {
+      const { event, attempt } = await payLate();
+      await passes(attempt, 0);
+      expect((await event.payment(attempt)).status).toBe('succeeded');
+      await finishEvent(service, event.id);
+      await passes(attempt, 0);
+      expect(await event.refunded(attempt)).toMatchObject({ status: 'cancelled', endReason: 'event_over' });
     });
   });
 
