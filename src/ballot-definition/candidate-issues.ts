@@ -3,6 +3,7 @@ import type { Database, Executor } from '#src/database/client.ts';
 import type { IsFaulty, SoundParts } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { createCandidateBody, updateCandidateBody } from './candidate.ts';
+import { roleMessage } from './definition-links.ts';
 import { groupIssues } from './record-ballot-change.ts';
 import { listPositions } from './repository.ts';
 import type { Candidate, Position, ReferendumRole } from './types.ts';
@@ -24,11 +25,6 @@ function positionIssues(positionIds: readonly (string | undefined)[], positions:
       : [{ field: `positionIds[${index}]`, message: 'is not a position of this event' }],
   );
 }
-
-export const roleMessage = (isNeeded: boolean): string =>
-  isNeeded
-    ? 'is required for a candidate of a referendum: yes, no or abstain'
-    : 'belongs to candidates of a referendum';
 
 /** A role belongs to candidates of referendums, and there only. */
 function roleIssues({ referendumRole: role, positionIds }: CandidateLinks, positions: readonly Position[]): Issue[] {

@@ -1,7 +1,11 @@
 import type { Issue } from '#src/platform/errors.ts';
-import { roleMessage } from './candidate-issues.ts';
 import type { EventDefinition } from './definition-schema.ts';
 import { nameKeyOf } from './group.ts';
+
+export const roleMessage = (isNeeded: boolean): string =>
+  isNeeded
+    ? 'is required for a candidate of a referendum: yes, no or abstain'
+    : 'belongs to candidates of a referendum';
 
 /** What is wrong with the links between the rows of a document. */
 export function linkIssues(definition: EventDefinition): Issue[] {
