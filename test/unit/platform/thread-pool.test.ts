@@ -74,8 +74,10 @@ describe('threads', () => {
     const hostile = ['a', 'b', 'c', 'd'].flatMap((account) => [ask(account), ask(account), ask(account)]);
     // Each of them has had a turn, and has orders waiting.
     await Promise.all([0, 3, 6, 9].map((first) => hostile[first]));
+    const before = ended.length;
     await ask('late');
-    expect(ended.indexOf('late')).toBeLessThan(6);
+    // Behind those that run already, on spare threads too where threads are slow to begin; in the order of asking it came behind eight.
+    expect(ended.indexOf('late') - before).toBeLessThan(4);
     await Promise.all(hostile);
     await one.close();
   });
