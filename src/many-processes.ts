@@ -1,6 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { AggregatorRegistry } from 'prom-client';
 import { type Config, readConfig } from '#src/config.ts';
 import { ConsoleFeed, type FeedEntry, type Start } from '#src/console/console-feed.ts';
@@ -10,6 +9,7 @@ import { systemClock } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { joinRunning, withSecretKey } from '#src/prepare-start.ts';
+import { requireFreePort } from '#src/server/listen.ts';
 import { serveMetrics } from '#src/server/metrics.ts';
 import { createDeps, type Service, sharesPortInKernel, startService } from '#src/service.ts';
 
@@ -93,17 +93,6 @@ export function endInTime(ms: number): void {
     process.exit(1);
   };
   setTimeout(end, ms).unref();
-}
-
-/**
- * Processes that share a port in the kernel would share it with another service that does so too.
- * @throws what listening on a port that is taken throws
- */
-async function requireFreePort({ port, host }: Config): Promise<void> {
-  const probe = createServer().listen({ port, host, exclusive: true });
-  await once(probe, 'listening');
-  probe.close();
-  await once(probe, 'close');
 }
 
 const fieldOf = (message: unknown, name: 'port' | 'replaced'): unknown =>

@@ -48,7 +48,7 @@ import { within } from '#src/platform/within.ts';
 import { readAssets } from '#src/reference/built-assets.ts';
 import type { CountThreadData } from '#src/results/count-thread.ts';
 import { Counting } from '#src/results/counting.ts';
-import { type Listener, listen } from '#src/server/listen.ts';
+import { type Listener, listen, requireFreePort } from '#src/server/listen.ts';
 import { createMetrics, serveMetrics } from '#src/server/metrics.ts';
 import type { Check, Health } from '#src/server/routes.ts';
 import { createServiceLogKey } from '#src/service-log/sequence-service-log.ts';
@@ -184,8 +184,8 @@ function createMailer({ smtpUrl, ...config }: Config, log: Log, now: () => numbe
 }
 
 /**
- * Whether several processes listen on a port themselves, and the kernel deals the connections out. Elsewhere the first
- * process takes them all and hands them on; one that it hands to a process that is being killed is never answered.
+ * Whether several sockets listen on a port, and the kernel deals the connections out. Elsewhere a process has one, and the first of
+ * several processes takes all connections and hands them on; one that it hands to a process that is being killed is never answered.
  */
 export function sharesPortInKernel(port: number): boolean {
   return process.platform === 'linux' && port !== 0;
@@ -313,6 +313,9 @@ export async function startService(
           text: await metrics.registry.metrics(),
           type: metrics.registry.contentType,
         })).catch(giveUp);
+  const reusePort = sharesPortInKernel(deps.config.port);
+  // The first of several processes has looked before it made the others.
+  if (reusePort && !cluster.isWorker) await requireFreePort(deps.config).catch(giveUp);
   const listener: Listener = await listen({
     referenceUrl: deps.config.apiDocUrl,
     secure: deps.config.baseUrl.startsWith('https://'),
@@ -321,7 +324,7 @@ export async function startService(
     host: deps.config.host,
     log: deps.log,
     observe: (request) => metrics.observe(request),
-    reusePort: cluster.isWorker && sharesPortInKernel(deps.config.port),
+    reusePort,
   }).catch(giveUp);
   if (deps.consoleFeed !== undefined) deps.ownInbox.open(deps.config.host, listener.port);
   deps.loopWatch.start(({ isRepeated, ...hold }) => {

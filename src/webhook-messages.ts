@@ -98,7 +98,7 @@ const WHEN: Readonly<Record<EventType, string>> = {
   'payment.reversed': 'A payment was taken back at the provider after it was fulfilled, by a refund or a chargeback.',
   'results.published': 'Results have become public.',
   'log.checkpoint': 'The ballot log has grown, and its new head is signed.',
-  'webhook_endpoint.disabled': 'A webhook endpoint was switched off because its receiver fails.',
+  'webhook_endpoint.disabled': 'A webhook endpoint was switched off: by hand, or because its receiver fails.',
 };
 
 /** Every message that receivers may get, for the API document. */

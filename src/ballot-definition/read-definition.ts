@@ -9,13 +9,16 @@ import { createPositionBody } from './position.ts';
 import { listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
 import { createSponsorBody } from './sponsor.ts';
 
-/** What can be set of a row, and its ID. */
+/** What can be set of rows, and their IDs. */
 function fieldsOf(
-  row: { readonly id: string },
+  rows: readonly { readonly id: string }[],
   body: { readonly shape: object },
-): { readonly id: string; readonly [field: string]: unknown } {
+): { readonly id: string; readonly [field: string]: unknown }[] {
   const settable = new Set(Object.keys(body.shape));
-  return { ...Object.fromEntries(Object.entries(row).filter(([name]) => settable.has(name))), id: row.id };
+  return rows.map((row) => ({
+    ...Object.fromEntries(Object.entries(row).filter(([name]) => settable.has(name))),
+    id: row.id,
+  }));
 }
 
 /** The fields that organizers set, as a document. */
@@ -56,10 +59,10 @@ export async function readDefinition(executor: Executor, event: VotingEvent) {
       language: event.language,
       logoUrl: event.logoUrl,
     },
-    groups: groups.map((row) => fieldsOf(row, createGroupBody)),
-    positions: positions.map((row) => fieldsOf(row, createPositionBody)),
-    candidates: candidates.map((row) => fieldsOf(row, createCandidateBody)),
-    sponsors: sponsors.map((row) => fieldsOf(row, createSponsorBody)),
+    groups: fieldsOf(groups, createGroupBody),
+    positions: fieldsOf(positions, createPositionBody),
+    candidates: fieldsOf(candidates, createCandidateBody),
+    sponsors: fieldsOf(sponsors, createSponsorBody),
   };
 }
 export type ReadDefinition = Awaited<ReturnType<typeof readDefinition>>;

@@ -24,7 +24,7 @@ import { isCastFor, isGenuine, type TaggedVoter, taggedVoter, tagOfParticipation
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
-import { CONFIRM_GRACE_MS, endsOf, isFinalAt, notOpen, secrecyOf } from '#src/voting-events/lifecycle.ts';
+import { CONFIRM_GRACE_MS, endsOf, isFinalAt, notOpen, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -122,7 +122,7 @@ const ALREADY_VOTED = 'VS001';
 
 /**
  * Confirms a cast ballot: from here on it counts (contract, "Confirm result"; completions 4.7). Confirming again gives the same answer.
- * @throws ApiError 404 for an unknown code, 403 outside of the window and, once it is over, for every code that was not confirmed, 409 `already_voted`, 429 after many unknown codes
+ * @throws ApiError 404 for an unknown code while there may be codes, 403 outside of the window and, once it is over, for every code that was not confirmed, 409 `already_voted`, 429 after many unknown codes
  */
 export async function confirmVotes(
   deps: ConfirmDeps,
@@ -131,9 +131,12 @@ export async function confirmVotes(
   claim: Claim | undefined,
 ): Promise<Answer> {
   const code = normaliseCode(confirmationCode);
-  // After the end its voter is late, and did not mistype it: what was not confirmed is dropped.
-  const notFoundHere = (): ApiError =>
-    isFinalAt(event, deps.clock.now()) ? notOpen('closed') : unknownCode(deps, caller.keyId);
+  // Before the start there is no code. After the end its voter is late, and did not mistype it: what was not confirmed is dropped.
+  const notFoundHere = (): ApiError => {
+    const nowMs = deps.clock.now();
+    const status = statusAt(event, nowMs);
+    return status === 'scheduled' || isFinalAt(event, nowMs) ? notOpen(status) : unknownCode(deps, caller.keyId);
+  };
   if (code === undefined) throw notFoundHere();
   let definition = await deps.definitions.get(event);
   if (definition === undefined) throw notFound();

@@ -173,7 +173,10 @@ export const REFUSALS = {
     'This payment was cancelled. What was paid goes back to the payer.',
     'The payment was cancelled; what was paid goes back to the payer.',
   ),
-  payment_expired: conflict('Nobody paid in time. Start a new payment.', 'Nobody paid in time. Start a new payment.'),
+  payment_expired: conflict(
+    'The payment page ended before anybody paid. Start a new payment.',
+    'The payment page ended before anybody paid: it was too late, or the payer had begun another payment.',
+  ),
   endpoint_disabled: conflict(
     'This endpoint is switched off. Switch it on first.',
     'The webhook endpoint is switched off.',

@@ -25,6 +25,7 @@ import {
   businessView,
   linkBusinessBody,
   listBusinessesQuery,
+  listedAttemptView,
   listPaymentsQuery,
   organizerAttemptView,
   type PaymentAttempt,
@@ -160,7 +161,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
       scope: 'read',
       description:
         'The newest 1,000 of what the filters find, newest last; `…/payments/csv` gives all of them. Without confirmation codes.',
-      answers: answersNewest(organizerAttemptView, 'The payments of the event.'),
+      answers: answersNewest(listedAttemptView, 'The payments of the event.'),
       query: listPaymentsQuery,
     }),
     event,
@@ -289,7 +290,7 @@ function addAccountPayments(router: Hono<Env>, deps: Deps, payments: PaymentDeps
       scope: 'read',
       description:
         'Over all events that the account owns, deleted ones too, without those of rehearsals: the newest 1,000 of what the filters find, newest last; `/payments/csv` gives all of them.',
-      answers: answersNewest(organizerAttemptView, 'The payments of the account.'),
+      answers: answersNewest(listedAttemptView, 'The payments of the account.'),
       query: listPaymentsQuery,
     }),
     (c) => {

@@ -160,7 +160,7 @@ const organizerPart = {
     .meta({ description: 'Once the payment was given back, or is to be.' }),
   endReason: z.enum(END_REASONS).nullable().meta({
     description:
-      'Why the payment gave nothing: `not_cast`: nobody made the second call in 72 hours; `event_over`: what was paid for can be given no more; `payer_cancelled`: given up on the page of a rehearsal (no provider says so: its page ends as `page_expired`); `amount_mismatch`: other money came than was asked for; `refunded`: you gave it back.',
+      'Why the payment gave nothing: `not_cast`: nobody made the second call in 72 hours; `event_over`: what was paid for can be given no more, since the event is over, the candidate withdrew or registration was switched off; `payer_cancelled`: given up on the page of a rehearsal (no provider says so: its page ends as `page_expired`); `amount_mismatch`: other money came than was asked for; `refunded`: you gave it back.',
   }),
   paidMinor: z.int().nullable().meta({ description: 'What was really paid, where the provider says it.' }),
   attention: z.boolean().meta({
@@ -169,26 +169,34 @@ const organizerPart = {
   }),
 };
 
+const ORGANIZER_EXAMPLE = {
+  ...ATTEMPT_EXAMPLE,
+  providerDetails: {
+    reference: null,
+    paymentId: 'pi_1',
+    paidAt: EXAMPLE.openedAt,
+    feeMinor: null,
+    livemode: true,
+  },
+  refund: null,
+  endReason: null,
+  paidMinor: 500,
+  attention: false,
+};
+const ORGANIZER_DESCRIPTION = 'One payment, from the first call to its end, with what the provider calls it.';
+
 /** A payment attempt for its organizer. */
 export const organizerAttemptView = attemptView.extend(organizerPart).meta({
   id: 'OrganizerPaymentAttempt',
-  description: 'One payment, from the first call to its end, with what the provider calls it.',
-  examples: [
-    {
-      ...ATTEMPT_EXAMPLE,
-      providerDetails: {
-        reference: null,
-        paymentId: 'pi_1',
-        paidAt: EXAMPLE.openedAt,
-        feeMinor: null,
-        livemode: true,
-      },
-      refund: null,
-      endReason: null,
-      paidMinor: 500,
-      attention: false,
-    },
-  ],
+  description: ORGANIZER_DESCRIPTION,
+  examples: [ORGANIZER_EXAMPLE],
+});
+const { confirmationCode: _code, ...LISTED_EXAMPLE } = ORGANIZER_EXAMPLE;
+/** The same in a list: those who read all payments have no use for the code of a ballot (completions 7.4). */
+export const listedAttemptView = organizerAttemptView.omit({ confirmationCode: true }).meta({
+  id: 'ListedPaymentAttempt',
+  description: ORGANIZER_DESCRIPTION,
+  examples: [LISTED_EXAMPLE],
 });
 type OrganizerAttemptView = z.output<typeof organizerAttemptView>;
 
@@ -358,10 +366,11 @@ export const viewOrganizerAttempt = (
   background: AttemptBackground,
 ): OrganizerAttemptView => ({ ...viewAttempt(secrets, attempt), ...viewOrganizerPart(attempt, background) });
 
-/** An attempt as lists and files show it: those who read them all have no use for a ballot's code. */
-export const viewListedAttempt = (attempt: PaymentAttempt, background: AttemptBackground): OrganizerAttemptView => ({
+export const viewListedAttempt = (
+  attempt: PaymentAttempt,
+  background: AttemptBackground,
+): z.output<typeof listedAttemptView> => ({
   ...attemptWithoutCode(attempt),
-  confirmationCode: null,
   ...viewOrganizerPart(attempt, background),
 });
 

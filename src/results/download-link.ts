@@ -22,13 +22,19 @@ const UNFIT = /[\p{C}\p{Zl}\p{Zp}/\\:*?"<>|]+/gu;
 const encodeExtended = (text: string): string =>
   encodeURIComponent(text).replace(/['()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
 
-/** The file's name as a header: plain ASCII with the event's code for old clients, the title in full for the others. */
-export function fileNameHeader(event: Pick<VotingEvent, 'title' | 'code'>, kind: DownloadKind): Record<string, string> {
-  const ending = ENDINGS[kind];
-  const title = [...event.title.replace(UNFIT, ' ')].slice(0, MAX_TITLE).join('').trim();
+/**
+ * The file's name as a header: plain ASCII with the event's code for old clients, the title in full for the others. That of a rehearsal says
+ * so: a file goes round without its event.
+ */
+export function fileNameHeader(
+  { title: shown, code, rehearsalSince }: Pick<VotingEvent, 'title' | 'code' | 'rehearsalSince'>,
+  kind: DownloadKind,
+): Record<string, string> {
+  const ending = rehearsalSince === null ? ENDINGS[kind] : `rehearsal-${ENDINGS[kind]}`;
+  const title = [...shown.replace(UNFIT, ' ')].slice(0, MAX_TITLE).join('').trim();
   const full = title === '' ? ending : `${title} - ${ending}`;
   return {
-    'Content-Disposition': `attachment; filename="${event.code}-${ending}"; filename*=UTF-8''${encodeExtended(full)}`,
+    'Content-Disposition': `attachment; filename="${code}-${ending}"; filename*=UTF-8''${encodeExtended(full)}`,
   };
 }
 

@@ -196,14 +196,16 @@ const TABLE_COLUMNS = [
  * The results as people lay them out: one candidate a row, the most votes first within a position. Each row says what it
  * belongs to, so that it can be filtered and sorted.
  */
-function* writeTable({ positions, final }: EventResults): Generator<string> {
-  yield `\ufeff${TABLE_COLUMNS.join(',')}\r\n`;
+function* writeTable({ positions, final, rehearsal }: EventResults): Generator<string> {
+  const mark = rehearsal === undefined ? {} : { rehearsal };
+  yield `\ufeff${[...TABLE_COLUMNS, ...Object.keys(mark)].join(',')}\r\n`;
   for (const { id, title, votingMethod, seats, ballots, abstentions, totalVotes, candidates } of positions) {
     const place = [id, title, votingMethod, seats, ballots, abstentions, totalVotes];
     for (const candidate of candidates.toSorted((one, other) => other.votesWon - one.votesWon)) {
       const { name, votesWon, weightWon, winner, tied } = candidate;
-      const cells = [...place, candidate.id, name, votesWon].map((cell) => csvCell(cell));
-      yield `${[...cells, csvCell(weightWon, true), csvCell(winner), csvCell(tied), csvCell(final)].join(',')}\r\n`;
+      const before = [...place, candidate.id, name, votesWon].map((cell) => csvCell(cell));
+      const after = [winner, tied, final, ...Object.values(mark)].map((cell) => csvCell(cell));
+      yield `${[...before, csvCell(weightWon, true), ...after].join(',')}\r\n`;
     }
   }
 }

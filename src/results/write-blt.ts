@@ -77,5 +77,6 @@ export async function* writeBlt(
   }
   yield '0\n';
   for (const { name } of candidates) yield `${quoted(name)}\n`;
-  yield `${quoted(`${event.title}: ${position.title}`)}\n`;
+  const mark = event.rehearsalSince === null ? '' : 'Rehearsal: ';
+  yield `${quoted(`${mark}${event.title}: ${position.title}`)}\n`;
 }

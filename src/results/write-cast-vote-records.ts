@@ -95,7 +95,7 @@ function reportOf(source: RecordSource, definition: BallotDefinition, nowMs: num
       },
     ],
     ReportType: ['originating-device-export'],
-    Notes: `Confirmed ballots that count, in the order of the ballot log. ${weights} A contest that a ballot leaves out was not open to its voter.`,
+    Notes: `${event.rehearsalSince === null ? '' : 'A rehearsal: nothing of this counts. '}Confirmed ballots that count, in the order of the ballot log. ${weights} A contest that a ballot leaves out was not open to its voter.`,
     GpUnit: [{ '@id': UNIT_ID, '@type': 'CVR.GpUnit', Type: 'other', OtherType: 'voting event', Name: event.title }],
     Election: [
       {

@@ -1,5 +1,12 @@
+import { once } from 'node:events';
 import { createServer, type IncomingMessage, type Server, type ServerOptions, type ServerResponse } from 'node:http';
-import { type AddressInfo, type ListenOptions as NetListenOptions, Socket } from 'node:net';
+import {
+  type AddressInfo,
+  createServer as createSocketServer,
+  type ListenOptions as NetListenOptions,
+  Socket,
+  type Server as SocketServer,
+} from 'node:net';
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
@@ -28,7 +35,12 @@ export const HTTP_SERVER_OPTIONS = {
   requireHostHeader: false,
 } as const satisfies ServerOptions;
 
-/** Connections that the system keeps until the service takes them. Of Node's own 511, a burst resets or delays the rest. */
+/**
+ * Sockets that listen on a port that may be shared. Node takes one connection of each in a turn of its loop: with one socket, some hundred
+ * connections a second starve all others wherever a turn takes 20 ms.
+ */
+const SOCKETS = 16;
+/** Connections that the system keeps of each until the service takes them. Of Node's own 511, a burst resets or delays the rest. */
 const BACKLOG = 4_096;
 
 type SocketOptions = Pick<NetListenOptions, 'reusePort' | 'exclusive' | 'backlog' | 'ipv6Only'>;
@@ -99,6 +111,8 @@ class HttpServer {
   readonly #observe: ListenOptions['observe'];
   readonly #limits: AnswerLimits;
   readonly #service: RefusingService;
+  /** Listen beside `#server`, on its port, and hand over what they take. */
+  readonly #beside: SocketServer[] = [];
   readonly #connections = new Map<Duplex, Connection>();
   /** The answers that are not finished, in the order of their requests. */
   readonly #unanswered = new Set<ServerResponse>();
@@ -248,18 +262,25 @@ class HttpServer {
       answerLimits: _answerLimits,
       ...socketOptions
     } = options;
-    await new Promise<void>((resolve, reject) => {
-      this.#server.once('error', reject);
-      this.#server.listen({ port, host, backlog: BACKLOG, ...socketOptions }, () => {
-        this.#server.off('error', reject);
-        resolve();
-      });
-    });
+    await this.#listenOn(this.#server, { port, host, ...socketOptions });
+    const taken = (this.#server.address() as AddressInfo).port;
+    for (let more = 1; socketOptions.reusePort === true && more < SOCKETS; more += 1) {
+      const beside = createSocketServer({ allowHalfOpen: true, noDelay: true }, (socket) =>
+        this.#server.emit('connection', socket),
+      );
+      await this.#listenOn(beside, { port: taken, host, ...socketOptions });
+      this.#beside.push(beside);
+    }
     this.#sweep = setInterval(() => this.#cutStalled(), TIME_LIMITS.connectionsCheckIntervalMs);
     this.#sweep.unref();
+    return taken;
+  }
+
+  async #listenOn(server: SocketServer, options: NetListenOptions): Promise<void> {
+    server.listen({ backlog: BACKLOG, ...options });
+    await once(server, 'listening');
     // Accepting can fail later, for instance for want of file descriptors; the process must outlive that.
-    this.#server.on('error', (fault) => this.#log?.error({ fault: summariseFault(fault) }, 'the listener failed'));
-    return (this.#server.address() as AddressInfo).port;
+    server.on('error', (fault) => this.#log?.error({ fault: summariseFault(fault) }, 'the listener failed'));
   }
 
   async drain(ms: number): Promise<void> {
@@ -273,7 +294,9 @@ class HttpServer {
   async close(graceMs: number): Promise<void> {
     this.#draining = true;
     // Closes idle and silent connections too.
-    const closed = new Promise<void>((resolve) => this.#server.close(() => resolve()));
+    const closed = Promise.all(
+      [this.#server, ...this.#beside].map((server) => new Promise<void>((resolve) => server.close(() => resolve()))),
+    );
     for (const response of this.#unanswered) {
       if (!response.headersSent) response.setHeader('Connection', 'close');
     }
@@ -284,6 +307,17 @@ class HttpServer {
     clearTimeout(timer);
     clearInterval(this.#sweep);
   }
+}
+
+/**
+ * Sockets that share a port in the kernel would share it with another service that does so too.
+ * @throws what listening on a port that is taken throws
+ */
+export async function requireFreePort({ port, host }: { readonly port: number; readonly host: string }): Promise<void> {
+  const probe = createSocketServer().listen({ port, host, exclusive: true });
+  await once(probe, 'listening');
+  probe.close();
+  await once(probe, 'close');
 }
 
 /** Listens, with every limit on what a peer may make the server wait for, and the envelope on every refusal. */

@@ -154,7 +154,7 @@ export const requestVoterKeyBody = z.strictObject({
 
 const voterStatus = z.enum(VOTER_STATUSES);
 
-/** The organizer's shape of a voter (completions 3). */
+/** The organizer's shape of a voter whose row is the one that the service wrote (completions 3). */
 export const voterView = z
   .object({
     id: z.string(),
@@ -171,12 +171,11 @@ export const voterView = z
       description:
         'What became of the last voter key; `used` where the voter voted, or showed the key without a ballot.',
     }),
+    disputed: z
+      .boolean()
+      .meta({ description: 'Whether the row was changed from outside of the service: it is not used.' }),
     createdAt: timeShape(),
     updatedAt: timeShape(),
-    disputed: z
-      .literal(true)
-      .optional()
-      .meta({ description: 'Where the row was changed from outside of the service: it is not used.' }),
   })
   .meta({
     id: 'Voter',
@@ -194,6 +193,7 @@ export const voterView = z
         hasVoted: false,
         source: 'organizer',
         keyStatus: 'sent',
+        disputed: false,
         createdAt: EXAMPLE.createdAt,
         updatedAt: EXAMPLE.createdAt,
       },
@@ -224,7 +224,7 @@ export const importedRollView = z
 /** The same as it is read: with a mark where the row is not the one that the service wrote, as long as something depends on it. */
 export function viewStoredVoter(deps: Pick<Deps, 'secrets' | 'clock'>, event: VotingEvent, voter: Voter): VoterView {
   const trusted = isFinalAt(event, deps.clock.now()) || isChangeable(deps.secrets, event, voter);
-  return { ...viewVoter(voter), ...(trusted ? {} : { disputed: true as const }) };
+  return { ...viewVoter(voter), disputed: !trusted };
 }
 
 /** What a voter's own server gets back after registering (contract, "Registered voter"). */
@@ -281,7 +281,7 @@ export const eligibilityView = z
 export const shownStatusOf = ({ approvedByKey, disclosed, status }: Voter): Voter['status'] =>
   approvedByKey && !disclosed ? 'pending' : status;
 
-/** The organizer's shape of a voter (completions 3). */
+/** The organizer's shape of a voter whose row is the one that the service wrote (completions 3). */
 export function viewVoter(voter: Voter): VoterView {
   return {
     id: voter.id,
@@ -296,6 +296,7 @@ export function viewVoter(voter: Voter): VoterView {
     source: voter.source,
     keyStatus:
       voter.disclosed && (voter.keyUsed || (voter.hasVoted && voter.source !== 'poll')) ? 'used' : voter.keyStatus,
+    disputed: false,
     createdAt: voter.createdAt,
     updatedAt: voter.updatedAt,
   };

@@ -371,7 +371,8 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
 
 /**
  * Reads what decides whether the event can open. The other tables are looked up by the event's ID as a value: by that of a row the
- * planner would expect the share that the largest event has of all voters, and read all of them.
+ * planner would expect the share that the largest event has of all voters, and read all of them. Names are put in order for a
+ * referendum alone: 1,000 candidates may stand in 100 positions each.
  */
 export async function readOpening(executor: Executor, eventId: string): Promise<OpeningFacts> {
   const { rows } = await executor.execute<{
@@ -401,12 +402,15 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
           'budget', CASE WHEN p.quadratic_top_up IS NULL
             THEN coalesce(p.cumulative_point_budget, p.quadratic_base_credit_budget) END,
           'candidates', coalesce(standing.candidates, 0),
-          'withoutRole', CASE WHEN p.voting_method = 'referendum' THEN standing.without_role ELSE '{}' END)
+          'withoutRole', ARRAY(SELECT o ->> 2 FROM unnest(standing.without_role) AS o ORDER BY o))
           ORDER BY p.sort_order, p.id)
         FROM positions p LEFT JOIN (
           SELECT position_id, count(*)::int AS candidates,
-            coalesce(array_agg(c.name ORDER BY c.sort_order, c.id) FILTER (WHERE c.referendum_role IS NULL), '{}') AS without_role
-          FROM candidates c CROSS JOIN unnest(c.position_ids) AS position_id
+            array_agg(jsonb_build_array(c.sort_order, c.id, c.name))
+              FILTER (WHERE c.referendum_role IS NULL AND position_id = ANY (referendums.ids)) AS without_role
+          FROM candidates c CROSS JOIN unnest(c.position_ids) AS position_id CROSS JOIN (
+            SELECT array_agg(r.id) AS ids FROM positions r
+            WHERE r.voting_event_id = ${eventId} AND r.deleted_at IS NULL AND r.voting_method = 'referendum') AS referendums
           WHERE c.voting_event_id = ${eventId} AND c.deleted_at IS NULL AND c.status = 'approved' GROUP BY position_id
         ) AS standing ON standing.position_id = p.id
         WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL), '[]') AS positions
@@ -423,7 +427,7 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
     isPriced: row.is_priced,
     isKeyless: row.is_keyless,
     hasStart: row.has_start,
-    positions: row.positions.map((position) => ({ ...position, withoutRole: position.withoutRole ?? [] })),
+    positions: row.positions,
   };
 }
 

@@ -14,7 +14,13 @@ import { csvById } from '#src/platform/csv.ts';
 import { retryDelivery } from './change-endpoint.ts';
 import type { LoadEndpoint } from './endpoint-routes.ts';
 import { listDeliveries, listDeliveriesAfter, type TabledDelivery } from './repository.ts';
-import { deliveryView, listDeliveriesQuery, viewDelivery } from './webhook-endpoint.ts';
+import {
+  deliveryView,
+  listDeliveriesQuery,
+  nextTryOf,
+  viewDelivery,
+  type WebhookEndpoint,
+} from './webhook-endpoint.ts';
 
 const COLUMNS = [
   ...(['id', 'messageId', 'eventType', 'status', 'tries', 'responseStatus', 'lastError'] as const),
@@ -22,12 +28,12 @@ const COLUMNS = [
 ] satisfies readonly (keyof TabledDelivery)[];
 
 /** Every delivery of an endpoint that is still kept as a table, oldest first. What was sent stays out of it. */
-const writeDeliveriesCsv = (db: Database, endpointId: string): AsyncGenerator<string> =>
+const writeDeliveriesCsv = (db: Database, endpoint: WebhookEndpoint): AsyncGenerator<string> =>
   csvById(
     COLUMNS,
-    (after, limit) => listDeliveriesAfter(db, endpointId, after, limit),
+    (after, limit) => listDeliveriesAfter(db, endpoint.id, after, limit),
     (row) => {
-      const shown = { ...row, nextTryAt: row.status === 'pending' ? row.nextTryAt : null };
+      const shown = { ...row, nextTryAt: nextTryOf(row, endpoint) };
       return COLUMNS.map((column) => shown[column]);
     },
   );
@@ -50,8 +56,9 @@ export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpo
     endpoint,
     (c) =>
       costly(c, c.get('caller').accountId, async () => {
-        const found = await listDeliveries(deps.reads, c.get('target').endpoint.id, c.get('query'));
-        const shown = found.rows.map(({ delivery, attempts }) => viewDelivery(delivery, attempts));
+        const { endpoint: own } = c.get('target');
+        const found = await listDeliveries(deps.reads, own.id, c.get('query'));
+        const shown = found.rows.map(({ delivery, attempts }) => viewDelivery(delivery, attempts, own));
         return listNewest(found, shown.reverse());
       }),
   );
@@ -67,7 +74,7 @@ export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpo
     endpoint,
     (c) =>
       costly(c, c.get('caller').accountId, async () =>
-        csv(() => writeDeliveriesCsv(deps.reads, c.get('target').endpoint.id)),
+        csv(() => writeDeliveriesCsv(deps.reads, c.get('target').endpoint)),
       ),
   );
   router.on(

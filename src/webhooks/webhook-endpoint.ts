@@ -163,7 +163,7 @@ export const deliveryView = z
     eventType: z.string(),
     status: z.enum(DELIVERY_STATUSES),
     responseStatus: z.int().nullable(),
-    nextTryAt: timeShape().nullable(),
+    nextTryAt: timeShape().nullable().meta({ description: 'Null where it is over, or its endpoint is switched off.' }),
     createdAt: timeShape(),
     deliveredAt: timeShape().nullable(),
     attempts: listShape(attemptView),
@@ -206,12 +206,19 @@ export const eventTypeView = z
 export const viewEndpoint = (endpoint: WebhookEndpoint): EndpointView =>
   pick({ ...endpoint, description: endpoint.description ?? '' }, namesOf(endpointFields));
 
+/** When a delivery is tried next; null where it is over, or its endpoint is switched off. */
+export const nextTryOf = (
+  { status, nextTryAt }: Pick<WebhookDelivery, 'status' | 'nextTryAt'>,
+  endpoint: Pick<WebhookEndpoint, 'status'>,
+): number | null => (status === 'pending' && endpoint.status === 'active' ? nextTryAt : null);
+
 /** A delivery with every attempt at it (completions 8.2). */
 export function viewDelivery(
   delivery: Omit<WebhookDelivery, 'body'>,
   attempts: readonly WebhookAttempt[],
+  endpoint: WebhookEndpoint,
 ): DeliveryView {
-  const nextTryAt = delivery.status === 'pending' ? delivery.nextTryAt : null;
+  const nextTryAt = nextTryOf(delivery, endpoint);
   return pick(
     { ...delivery, nextTryAt, attempts: attempts.map((attempt) => pick(attempt, namesOf(attemptView.shape))) },
     namesOf(deliveryView.shape),

@@ -340,7 +340,9 @@ describe('voters', () => {
 
   test('come in batches, all or none, and every bad row is named', async () => {
     const target = `/voting-events/${event}/voters`;
-    expect((await post(target, { name: 'Vera', email: 'vera@mail.example' })).status).toBe(201);
+    const vera = await post(target, { name: 'Vera', email: 'vera@mail.example' });
+    expect([vera.status, vera.body.data.disputed]).toEqual([201, false]);
+    expect((await get(target)).body.data).toEqual([vera.body.data]);
     expect(
       fieldOf(
         await post(`${target}/batch`, {

@@ -59,7 +59,7 @@ async function download(event: TestEvent, kind: string): Promise<Buffer> {
   expect(status).toBe(302);
   const address = (headers.get('location') ?? '').slice(service.deps.config.baseUrl.length);
   const file = await fetch(`http://127.0.0.1:${service.port}${address}`);
-  expect(file.status).toBe(200);
+  expect([file.status, file.headers.get('content-disposition')]).toEqual([200, expect.stringContaining('-rehearsal-')]);
   return Buffer.from(await file.arrayBuffer());
 }
 
@@ -249,7 +249,9 @@ describe('the rehearsal of an election', () => {
     expect(pages.filter((page) => !page.includes(words))).toEqual([]);
     expect(subject).toContain(words);
     expect((await download(event, 'csv')).toString('utf8')).toMatch(/^"event",+"rehearsal",+true/m);
+    expect((await download(event, 'csv?layout=table')).toString('utf8')).toMatch(/,"?rehearsal"?\r\n(.*,"?true"?\r\n)+$/);
     expect(JSON.parse((await download(event, 'json')).toString('utf8')).data.rehearsal).toBe(true);
+    expect(JSON.parse((await download(event, 'cvr')).toString('utf8')).Notes).toMatch(/^A rehearsal: /);
     demand(await asVoter(event, 'POST', '/log/proof', { confirmationCode }), 200);
     const proof = await verify(event);
     const open = proof.report.checks.filter(({ status }: { status: string }) => !/^(verified|not_asked)$/.test(status));

@@ -140,6 +140,9 @@ test('what waits for an endpoint that is switched off is not sent, and goes on w
   await untilLookedAgain(account);
   expect(receiver.received.length).toBe(underWay);
   expect(await countDeliveries(id, 'skipped')).toBe(2);
+  const waiting = async () => (await account.get(`/webhook-endpoints/${id}/deliveries?status=pending`)).body.data;
+  const tries = async () => (await waiting()).map(({ nextTryAt }: { nextTryAt: number | null }) => nextTryAt !== null);
+  expect(await tries()).toEqual(Array.from({ length: 40 - underWay }, () => false));
   await change(account, id, { status: 'active' });
   await eventually(async () => ((await countDeliveries(id, 'delivered')) === 40 ? true : undefined));
   expect(numbersOf(receiver)).toEqual(upTo(40));

@@ -179,6 +179,7 @@ function confirm(model: Model, { body, event, now }: Context): Expected[] {
     return [{ status: 200, body: { data: { ...first, votes: shown } } }];
   }
   const pending = event.pendings.find((one) => one.code === code);
+  if (status === 'scheduled') return [forbidden('event_not_open')];
   if (pending === undefined || !livePendings(event, now).includes(pending)) {
     const wrong = { ...notFound(), apply: () => void model.wrongCodes.push(now) };
     const many =
@@ -193,7 +194,7 @@ function confirm(model: Model, { body, event, now }: Context): Expected[] {
         pending.doubtful = true;
       },
     }));
-  if (status === 'draft' || status === 'scheduled') return [forbidden('event_not_open')];
+  if (status === 'draft') return [forbidden('event_not_open')];
   const perhaps = pending.doubtful
     ? [notFound(), refuse(403, 'forbidden'), refuse(409, 'conflict'), refuse(422, 'validation_error')]
     : [];

@@ -66,7 +66,9 @@ test('a ballot whose cast was answered beside the close can be confirmed for the
     for (const { status, body } of answers.filter((answer) => answer.status === 201)) {
       expect(status).toBe(201);
       const { confirmationCode } = body.data;
-      expect((await one.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote })).status).toBe(200);
+      expect(await one.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote })).toMatchObject({
+        status: 200,
+      });
     }
   }
 });

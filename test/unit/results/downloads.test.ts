@@ -15,7 +15,8 @@ import { writeCsv } from '#src/results/result-files.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
 import { samplePosition } from './sample-report.ts';
 
-const named = (title: string): string => fileNameHeader({ title, code: 'AGM2026' }, 'pdf')['Content-Disposition'] ?? '';
+const named = (title: string): string =>
+  fileNameHeader({ title, code: 'AGM2026', rehearsalSince: null }, 'pdf')['Content-Disposition'] ?? '';
 
 describe('the name of a file', () => {
   test('is the title in full, percent-encoded as RFC 5987 asks, beside a plain one', () => {

@@ -417,6 +417,27 @@ describe('listening', () => {
     await expect(serve({ port })).rejects.toMatchObject({ code: 'EADDRINUSE' });
   });
 
+  test('takes more than one connection in a turn of its loop: long turns of one client starve no other', async () => {
+    let turn = 0;
+    const served: number[] = [];
+    const { port } = await serve({
+      reusePort: true,
+      fetch: () => {
+        served.push(turn);
+        return new Response('here');
+      },
+    });
+    const clients = Array.from({ length: 64 }, () => connect({ port, host: '127.0.0.1' }));
+    for (const client of clients) client.on('error', () => undefined).write(`${GET}\r\n`);
+    while (served.length < clients.length) {
+      turn += 1;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    for (const client of clients) client.destroy();
+    // One socket took 64 turns. The kernel deals connections out to sixteen by their addresses.
+    expect(Math.max(...served) - Math.min(...served)).toBeLessThan(32);
+  });
+
   test('may share a port with another process that asks for it too', async () => {
     const first = await serve({ reusePort: true });
     const second = await serve({ reusePort: true, port: first.port });
