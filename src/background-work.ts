@@ -6,7 +6,6 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { within } from '#src/platform/within.ts';
 import { WebhookSender } from '#src/webhooks/deliver.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
-import { posterWithInbox } from '#src/webhooks/own-inbox.ts';
 import { allJobs } from '#src/work.ts';
 
 /** What webhooks under way get to end; cut off ones are taken up by the next process. */
@@ -75,7 +74,7 @@ export class BackgroundWork {
     const deps = this.#deps;
     const { deletions, webhooks } = deps.jobDatabases;
     const worker = await runJobs(deletions, deps.log, allJobs(deps), this.#recurring);
-    const poster = posterWithInbox(createPoster(deps.config.webhookAllowPrivate), deps.ownInbox);
+    const poster = createPoster(deps.webhookReach);
     const sender = new WebhookSender({ ...deps, db: webhooks }, poster);
     sender.start();
     this.#running = { worker, sender };

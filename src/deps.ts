@@ -28,6 +28,7 @@ import type { Pricing } from '#src/voting-events/pricing.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { OwnInbox } from '#src/webhooks/own-inbox.ts';
 import type { BallotPublisher } from '#src/webhooks/publish-ballots.ts';
+import type { WebhookReach } from '#src/webhooks/webhook-endpoint.ts';
 import type { Config } from './config.ts';
 
 /** Everything that a request or job may use of the outside world. */
@@ -92,4 +93,5 @@ export interface Deps {
   /** Where the sandbox of payment providers answers; undefined where there is none. */
   readonly sandboxUrl: string | undefined;
   readonly ownInbox: OwnInbox;
+  readonly webhookReach: WebhookReach;
 }

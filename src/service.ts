@@ -116,7 +116,9 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   };
   const threads = new ThreadPool(THREADS, forThreads, leases.threads);
   const closeThreads = new ThreadPool(THREADS, forThreads);
-  const consoleFeed = offersConsole(config) ? new ConsoleFeed(clock.now()) : undefined;
+  const hasConsole = offersConsole(config);
+  const consoleFeed = hasConsole ? new ConsoleFeed(clock.now()) : undefined;
+  const reach = hasConsole ? 'loopback' : 'public';
   return {
     config,
     version: readVersion(),
@@ -171,6 +173,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
     consoleFeed,
     sandboxUrl,
     ownInbox: new OwnInbox(),
+    webhookReach: config.webhookAllowPrivate ? 'private' : reach,
   };
 }
 
@@ -326,7 +329,7 @@ export async function startService(
     observe: (request) => metrics.observe(request),
     reusePort,
   }).catch(giveUp);
-  if (deps.consoleFeed !== undefined) deps.ownInbox.open(deps.config.host, listener.port);
+  if (deps.consoleFeed !== undefined) deps.ownInbox.open(listener.port);
   deps.loopWatch.start(({ isRepeated, ...hold }) => {
     metrics.held(hold);
     if (isRepeated) deps.log.error({ alarm: 'loop_held', ...hold }, 'the event loop is held again and again');

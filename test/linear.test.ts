@@ -75,7 +75,7 @@ const LOG_KEY = (await load('verifier/note.ts', 'readLogKey'))(Reflect.get(Objec
 /** What follows the text in a call. */
 const FURTHER: Readonly<Record<string, readonly unknown[]>> = {
   ...{ rawTextFault: [200], textHolds: ['aa'], hasAlready: ['"a"'], valuesOf: ['host'] },
-  ...{ openNote: [KEY], openHead: [KEY], openCheckpoint: [KEY], signNote: [KEY], endpointUrlFault: [false] },
+  ...{ openNote: [KEY], openHead: [KEY], openCheckpoint: [KEY], signNote: [KEY], endpointUrlFault: ['public'] },
   ...{ readCosignature: [LOG_KEY], readSignedLines: [LOG_KEY], readServiceHead: [LOG_KEY], readPromise: [LOG_KEY] },
   ...{ readCheckpoint: [LOG_KEY], padTo: [20, 'left'] },
 };

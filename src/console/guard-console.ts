@@ -2,9 +2,8 @@ import type { IncomingMessage } from 'node:http';
 import type { MiddlewareHandler } from 'hono';
 import type { Env } from '#src/http/env.ts';
 import { ApiError, notFound } from '#src/platform/errors.ts';
-import { isLoopbackAddress } from '#src/platform/network-address.ts';
+import { isLoopbackAddress, isLoopbackHost } from '#src/platform/network-address.ts';
 import { equalSecrets } from '#src/platform/secrets.ts';
-import { isLoopbackHost } from './offer-console.ts';
 
 /** A proxy on this machine would make every caller of its own look like a local one. */
 const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'] as const;

@@ -1,9 +1,5 @@
 import type { Config } from '#src/config.ts';
-
-/** Names under which a browser reaches its own machine, as they stand in `Host`. Everything else may be a name that was pointed here. */
-const LOOPBACK_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
-
-export const isLoopbackHost = (host: string | undefined): boolean => host !== undefined && LOOPBACK_HOST.test(host);
+import { isLoopbackHost } from '#src/platform/network-address.ts';
 
 /**
  * Whether this service has a console. It shows voter keys, so it is for a developer on one machine: with the embedded database,

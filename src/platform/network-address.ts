@@ -1,5 +1,10 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
+/** Names under which a browser reaches its own machine, as they stand in `Host`. Everything else may be a name that was pointed here. */
+const LOOPBACK_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
+
+export const isLoopbackHost = (host: string | undefined): boolean => host !== undefined && LOOPBACK_HOST.test(host);
+
 /** Every range of the IANA special-purpose registries that is not globally reachable, and multicast. */
 const REFUSED_V4: readonly (readonly [string, number])[] = [
   ['0.0.0.0', 8],

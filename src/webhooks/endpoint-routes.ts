@@ -51,11 +51,12 @@ type FindSeenEvent<Found> = (accountId: string, reference: string) => Promise<Fo
 
 const withSecret = ({ endpoint, secret }: EndpointWithSecret) => ({ ...viewEndpoint(endpoint), secret });
 
-/** What is wrong with the address of an endpoint; an address of the service's own inbox is fine. */
+/** What is wrong with the address of an endpoint. */
 const urlFaultBy =
-  ({ ownInbox, config }: Deps) =>
+  ({ ownInbox, webhookReach }: Deps) =>
   (url: string): string | undefined =>
-    ownInbox.nameOf(url) === undefined ? endpointUrlFault(url, config.webhookAllowPrivate) : undefined;
+    endpointUrlFault(url, webhookReach) ??
+    (ownInbox.isBeside(url) ? 'must name an inbox of the console where it leads to this service' : undefined);
 
 /** An endpoint, and what it is sent, is for the account that owns it alone, also where its event is shared (completions 2.5). */
 const loadEndpoint = (deps: Deps) =>

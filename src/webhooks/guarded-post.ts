@@ -4,7 +4,7 @@ import { isIP, type LookupFunction } from 'node:net';
 import { Agent, buildConnector, type Dispatcher } from 'undici';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { endpointUrlFault } from './webhook-endpoint.ts';
+import { endpointUrlFault, isWithinReach, type WebhookReach } from './webhook-endpoint.ts';
 
 /** What is read of an answer at most, and what is kept of that. */
 const MAX_READ_BYTES = 16_384;
@@ -171,11 +171,12 @@ const guardedLookup =
   };
 
 /** Connects like undici does, but never to a refused address. Node asks no resolver for addresses in letters, so those are looked at here. */
-function guardedConnector(allowPrivate: boolean, resolve: Resolve): buildConnector.connector {
+function guardedConnector(reach: WebhookReach, resolve: Resolve): buildConnector.connector {
   const options = { timeout: TIME_LIMITS.webhookConnectMs, allowH2: false };
-  if (allowPrivate) return buildConnector(options);
+  const inside = buildConnector(options);
   const connect = buildConnector({ ...options, lookup: guardedLookup(resolve) });
   return (target, callback) => {
+    if (isWithinReach(reach, target.hostname)) return inside(target, callback);
     const host = target.hostname.replace(/^\[|\]$/g, '');
     if (isIP(host) !== 0 && isRefusedAddress(host)) {
       callback(new RefusedAddress('a receiver lies in a private network'), null);
@@ -210,17 +211,16 @@ export interface Poster {
 }
 
 /**
- * @param allowPrivate lets receivers lie in private networks and speak plain http
  * @param resolve what names are looked up with where private networks are refused; name servers by default
  * @param exchangeMs how long a whole exchange may take
  */
 export function createPoster(
-  allowPrivate: boolean,
+  reach: WebhookReach,
   resolve: Resolve = askNameServers(),
   exchangeMs: number = TIME_LIMITS.webhookExchangeMs,
 ): Poster {
   const agent = new Agent({
-    connect: guardedConnector(allowPrivate, resolve),
+    connect: guardedConnector(reach, resolve),
     headersTimeout: exchangeMs,
     bodyTimeout: exchangeMs,
     maxHeaderSize: MAX_READ_BYTES,
@@ -232,7 +232,7 @@ export function createPoster(
         ...rest,
         durationMs: Math.round(performance.now() - startedAt),
       });
-      if (endpointUrlFault(url, allowPrivate) !== undefined) {
+      if (endpointUrlFault(url, reach) !== undefined) {
         return outcome({ status: null, error: 'url_not_allowed', body: null, retryAfter: null });
       }
       try {

@@ -13,7 +13,7 @@ import {
   trimUrl,
 } from '#src/http/fields.ts';
 import { windowFields } from '#src/http/newest.ts';
-import { isRefusedAddress } from '#src/platform/network-address.ts';
+import { isLoopbackHost, isRefusedAddress } from '#src/platform/network-address.ts';
 import { namesOf, pick } from '#src/platform/pick.ts';
 import { EVENT_TYPE_NAMES, EVENT_TYPES, isEventType } from './event-catalogue.ts';
 import type { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
@@ -236,8 +236,18 @@ function bareHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
 
-/** What is wrong with the address of a receiver, or undefined. @param allowPrivate lifts the rules about host, range and https */
-export function endpointUrlFault(text: string, allowPrivate: boolean): string | undefined {
+/**
+ * Which receivers are sent to: those that anybody reaches over https; those of the developer's own machine as well, where the console is; or
+ * those of private networks as well.
+ */
+export type WebhookReach = 'public' | 'loopback' | 'private';
+
+/** Whether the rules about host, range and https hold for a receiver. @param host as `URL` gives it, with its port or without */
+export const isWithinReach = (reach: WebhookReach, host: string): boolean =>
+  reach === 'private' || (reach === 'loopback' && isLoopbackHost(host));
+
+/** What is wrong with the address of a receiver, or undefined. */
+export function endpointUrlFault(text: string, reach: WebhookReach): string | undefined {
   if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
   if (/[\p{Cc}\s\\]/u.test(text)) return 'must not hold spaces, backslashes or control characters';
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return 'must be an absolute https address';
@@ -250,7 +260,7 @@ export function endpointUrlFault(text: string, allowPrivate: boolean): string | 
   if (port !== undefined && port !== HTTPS_PORT && port < LOWEST_FREE_PORT) {
     return 'must use port 443, or one from 1024 on';
   }
-  if (allowPrivate) return undefined;
+  if (isWithinReach(reach, url.host)) return undefined;
   if (url.protocol !== 'https:') return 'must begin with https://';
   const host = bareHost(url);
   if (isIP(host) !== 0) return isRefusedAddress(host) ? 'must not point into a private network' : undefined;

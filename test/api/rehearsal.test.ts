@@ -249,7 +249,9 @@ describe('the rehearsal of an election', () => {
     expect(pages.filter((page) => !page.includes(words))).toEqual([]);
     expect(subject).toContain(words);
     expect((await download(event, 'csv')).toString('utf8')).toMatch(/^"event",+"rehearsal",+true/m);
-    expect((await download(event, 'csv?layout=table')).toString('utf8')).toMatch(/,"?rehearsal"?\r\n(.*,"?true"?\r\n)+$/);
+    expect((await download(event, 'csv?layout=table')).toString('utf8')).toMatch(
+      /,"?rehearsal"?\r\n(.*,"?true"?\r\n)+$/,
+    );
     expect(JSON.parse((await download(event, 'json')).toString('utf8')).data.rehearsal).toBe(true);
     expect(JSON.parse((await download(event, 'cvr')).toString('utf8')).Notes).toMatch(/^A rehearsal: /);
     demand(await asVoter(event, 'POST', '/log/proof', { confirmationCode }), 200);

@@ -44,7 +44,7 @@ const upTo = (count: number): number[] => Array.from({ length: count }, (_, numb
 test('two senders together have at most ten messages under way for one endpoint, and send each once', async () => {
   const account = await service.account();
   const other = await service.another();
-  const sender = new WebhookSender(other.deps, createPoster(true));
+  const sender = new WebhookSender(other.deps, createPoster('private'));
   sender.start();
   const busy = new Map<string, { now: number; most: number }>();
   const answer = (response: ServerResponse, receiver: string): void => {
@@ -76,7 +76,7 @@ test('a sender that stops lets go of what it held, and what it broke off says no
   const body = { url: receiver.url, eventTypes: [TYPE] };
   await quiet.call('POST', '/webhook-endpoints', body, { key: account.write });
   await tell(account, 1, quiet);
-  const sender = new WebhookSender(quiet.deps, createPoster(true));
+  const sender = new WebhookSender(quiet.deps, createPoster('private'));
   sender.start();
   await eventually(() => receiver.received[0]);
   const database = quiet.deps.db.$client;

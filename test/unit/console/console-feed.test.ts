@@ -85,7 +85,7 @@ test('answers peers of this machine alone', () => {
 test('the inbox has addresses of its own host, port and path alone, and none before it is served', () => {
   const inbox = new OwnInbox();
   expect(inbox.nameOf('http://localhost:3000/console/inbox/mine')).toBe(undefined);
-  inbox.open('127.0.0.1', 3000);
+  inbox.open(3000);
   for (const host of ['localhost', '127.0.0.1', '[::1]'])
     expect(inbox.nameOf(`http://${host}:3000/console/inbox/my-own-2`)).toBe('my-own-2');
   for (const url of [
@@ -105,5 +105,12 @@ test('the inbox has addresses of its own host, port and path alone, and none bef
     'http://localhost:3000/console/inbox/mine\n',
   ])
     expect([url, inbox.nameOf(url)]).toEqual([url, undefined]);
-  expect(inbox.addressOf('mine')).toBe('http://127.0.0.1:3000/console/inbox/mine');
+  for (const [url, is] of [
+    ['http://localhost:3000/console/inbox/mine', false],
+    ['http://localhost:3000/console/inbox/mine/../../payments', true],
+    ['https://LOCALHOST:3000/', true],
+    ['http://localhost:3001/console/replays', false],
+    ['https://shop.example:3000/console/replays', false],
+  ] as const)
+    expect([url, inbox.isBeside(url)]).toEqual([url, is]);
 });

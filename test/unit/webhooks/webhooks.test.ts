@@ -33,10 +33,10 @@ describe.runIf(present)('the shared cases', () => {
   });
 
   test('of spellings: no address may be saved, nor sent to, not even over https', async () => {
-    const poster = createPoster(false);
+    const poster = createPoster('public');
     for (const url of read('ssrf-addresses.json').urls_that_must_be_refused as string[]) {
       for (const spelling of [url, url.replace(/^http:/, 'https:')]) {
-        expect([spelling, endpointUrlFault(spelling, false)]).toEqual([spelling, expect.any(String)]);
+        expect([spelling, endpointUrlFault(spelling, 'public')]).toEqual([spelling, expect.any(String)]);
         expect([spelling, (await poster.post(spelling, {}, '{}')).error]).toEqual([spelling, 'url_not_allowed']);
       }
     }
@@ -71,9 +71,9 @@ test('refuses every way in which an address of IPv6 can lead to one of IPv4 that
 
 test('the scheme and the host of an address may be written in capitals', () => {
   for (const url of ['HTTPS://hooks.example.com/a', 'hTTps://HOOKS.example.COM:8443/A'])
-    expect([url, endpointUrlFault(url, false)]).toEqual([url, undefined]);
+    expect([url, endpointUrlFault(url, 'public')]).toEqual([url, undefined]);
   for (const url of ['HTTP://hooks.example.com/a', 'HTTPS://LOCALHOST/', 'HTTPS://User:Pw@hooks.example.com/'])
-    expect([url, endpointUrlFault(url, false)]).toEqual([url, expect.any(String)]);
+    expect([url, endpointUrlFault(url, 'public')]).toEqual([url, expect.any(String)]);
 });
 
 test('an address in a private network is lifted of the rules about host, range and https, and of no other', () => {
@@ -86,10 +86,10 @@ test('an address in a private network is lifted of the rules about host, range a
     `https://10.0.0.5/${'a'.repeat(2_048)}`,
   ];
   for (const url of lifted) {
-    expect([url, endpointUrlFault(url, true)]).toEqual([url, undefined]);
-    expect([url, endpointUrlFault(url, false)]).toEqual([url, expect.any(String)]);
+    expect([url, endpointUrlFault(url, 'private')]).toEqual([url, undefined]);
+    expect([url, endpointUrlFault(url, 'public')]).toEqual([url, expect.any(String)]);
   }
-  for (const url of refused) expect([url, endpointUrlFault(url, true)]).toEqual([url, expect.any(String)]);
+  for (const url of refused) expect([url, endpointUrlFault(url, 'private')]).toEqual([url, expect.any(String)]);
 });
 
 describe('the guarded sender', () => {
@@ -98,7 +98,7 @@ describe('the guarded sender', () => {
     const url = `https://rebinding.example.com:${new URL(canary.url).port}/`;
     const inner = ['127.0.0.1', '::1', '::ffff:127.0.0.1', '169.254.169.254', '10.0.0.1', '64:ff9b::7f00:1'];
     let asked = 0;
-    const poster = createPoster(false, (_name, _options, callback) => {
+    const poster = createPoster('public', (_name, _options, callback) => {
       asked += 1;
       const address = inner[asked % inner.length] ?? '127.0.0.1';
       const answer = { address, family: address.includes(':') ? 6 : 4 };
@@ -113,14 +113,14 @@ describe('the guarded sender', () => {
   });
 
   test('says in one word why nobody was reached', async () => {
-    const poster = createPoster(true);
+    const poster = createPoster('private');
     expect((await poster.post(`http://127.0.0.1:${await closedPort()}/`, {}, '{}')).error).toBe('refused');
     expect((await poster.post('http://no-such-name.invalid/', {}, '{}')).error).toBe('name_not_found');
     await poster.close();
   });
 
   test('takes a name server that cannot be asked for a name that is not found, not for a receiver that refuses', async () => {
-    const poster = createPoster(false, (_name, _options, callback) => {
+    const poster = createPoster('public', (_name, _options, callback) => {
       callback(Object.assign(new Error('no answer'), { code: 'ECONNREFUSED', syscall: 'queryA' }), []);
     });
     expect((await poster.post('https://hooks.example.com/', {}, '{}')).error).toBe('name_not_found');
@@ -140,7 +140,7 @@ describe('the guarded sender', () => {
   ];
   test.each(slow)('gives up a receiver that %s when the time of an exchange is over', async (_what, answer) => {
     const receiver = await startReceiver(answer);
-    const poster = createPoster(true, undefined, 200);
+    const poster = createPoster('private', undefined, 200);
     expect(await poster.post(receiver.url, {}, '{}')).toMatchObject({ status: null, error: 'timeout' });
     await poster.close();
     await receiver.stop();
@@ -149,7 +149,7 @@ describe('the guarded sender', () => {
   test("speaks to nobody whose certificate is unknown, or is another name's", async () => {
     const own = await startSecureReceiver('localhost');
     const foreign = await startSecureReceiver('hooks.example.com');
-    const poster = createPoster(true);
+    const poster = createPoster('private');
     expect((await poster.post(own.url, {}, '{}')).error).toBe('certificate');
     const before = getCACertificates('default');
     setDefaultCACertificates([...before, own.cert, foreign.cert]);
