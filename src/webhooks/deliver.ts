@@ -132,7 +132,7 @@ export class WebhookSender {
     // The time of this process alone: what counts between processes is the database's time, in the statement.
     const nowMs = monotonicMs();
     for (const queue of this.#queues.values()) {
-      queue.wake();
+      queue.wake(nowMs);
       // Its hold was not renewed: nothing was due for a while, or another sender has taken it up.
       if (queue.heldUntil <= nowMs && !queue.isAtWork) this.#queues.delete(queue.endpointId);
     }
@@ -190,7 +190,7 @@ export class WebhookSender {
     const freePlace = (durationMs: number, arrived: boolean): void => {
       this.#underWay -= 1;
       if (unproven) this.#unproven -= 1;
-      queue.answer(delivery.id, durationMs, arrived);
+      queue.answer(delivery.id, durationMs, arrived, monotonicMs());
       this.#goOn(queue);
     };
     const run = this.#deliver(delivery, freePlace)

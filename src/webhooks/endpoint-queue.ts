@@ -9,6 +9,12 @@ const SLOW_CONCURRENCY = 1;
 const SLOW_MS = 3_000;
 /** After so many failures in a row an endpoint gets one message at a time, and a rest after each, until one arrives. */
 const FAILURES_TO_PROBE = 3;
+/** How long the rest is, by the failures in a row. Each failure is a commit: a thousand messages to receivers that are gone took the disk from all. */
+const RESTS: readonly (readonly [failures: number, restMs: number])[] = [
+  [30, 5_000],
+  [10, 1_000],
+  [0, 0],
+];
 /** Answers of one endpoint that wait to be noted, at most: so many are sent twice when a sender is killed. */
 const MAX_UNNOTED = 20;
 /** Deliveries that are read ahead for an endpoint whose window is open all the way. */
@@ -29,7 +35,8 @@ export class EndpointQueue {
   readonly ended = new Set<string>();
   #concurrency = FIRST_CONCURRENCY;
   #failures = 0;
-  #rests = false;
+  /** Since when it may be tried again, of `monotonicMs`; null where it rests not at all. */
+  #restsUntil: number | null = null;
 
   constructor(endpointId: string) {
     this.endpointId = endpointId;
@@ -51,7 +58,7 @@ export class EndpointQueue {
   /** Whether a delivery can begin now. */
   get isReady(): boolean {
     const hasRoom = this.underWay.size < this.#concurrency && this.unnoted.size < MAX_UNNOTED;
-    return this.waiting.length > 0 && hasRoom && !this.#rests;
+    return this.waiting.length > 0 && hasRoom && this.#restsUntil === null;
   }
 
   get needsRefill(): boolean {
@@ -87,20 +94,21 @@ export class EndpointQueue {
     return next;
   }
 
-  /** Frees the place of a delivery: its exchange is over. */
-  answer(id: string, durationMs: number, arrived: boolean): void {
+  /** Frees the place of a delivery: its exchange is over. @param nowMs of `monotonicMs` */
+  answer(id: string, durationMs: number, arrived: boolean, nowMs: number): void {
     this.underWay.delete(id);
     this.unnoted.add(id);
     this.#failures = arrived ? 0 : this.#failures + 1;
     const probes = this.#failures >= FAILURES_TO_PROBE;
-    this.#rests = probes;
+    const [, restMs = 0] = RESTS.find(([failures]) => this.#failures >= failures) ?? [];
+    this.#restsUntil = probes ? nowMs + restMs : null;
     this.#concurrency =
       probes || durationMs > SLOW_MS ? SLOW_CONCURRENCY : Math.min(this.#concurrency + 1, MAX_CONCURRENCY);
   }
 
-  /** Ends the rest of an endpoint that fails: the next message may try it. */
-  wake(): void {
-    this.#rests = false;
+  /** Ends the rest of an endpoint that fails, once it is over: the next message may try it. @param nowMs of `monotonicMs` */
+  wake(nowMs: number): void {
+    if (this.#restsUntil !== null && nowMs >= this.#restsUntil) this.#restsUntil = null;
   }
 
   /** What came of a delivery is written down. */

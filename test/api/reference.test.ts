@@ -81,6 +81,11 @@ describe('the reference', () => {
     expect(all().match(/<figure><svg /g)?.length).toBeGreaterThanOrEqual(6);
   });
 
+  test('announces no change that the service has already', () => {
+    const [, upcoming = ''] = /^## Upcoming changes\n([^#]*)^## /m.exec(readGuideText('changelog')) ?? [];
+    expect(upcoming.trim()).toBe('None.');
+  });
+
   test('leads nowhere that does not exist', () => {
     const broken = [...pages].flatMap(([path, page]) =>
       linksOf(page)

@@ -219,7 +219,7 @@ function beginAll(queue: EndpointQueue): string[] {
 
 function finish(queue: EndpointQueue, ids: readonly string[], durationMs: number, arrived = true): void {
   for (const id of ids) {
-    queue.answer(id, durationMs, arrived);
+    queue.answer(id, durationMs, arrived, 0);
     queue.end(id);
   }
 }
@@ -255,18 +255,35 @@ test('an endpoint that fails three times in a row gets one message at a time, an
   expect(fail()).toBe(3);
   expect(beginAll(queue)).toEqual([]);
   for (let look = 0; look < 5; look += 1) {
-    queue.wake();
+    queue.wake(0);
     expect(fail()).toBe(1);
     expect(beginAll(queue)).toEqual([]);
   }
-  queue.wake();
+  queue.wake(0);
   finish(queue, beginAll(queue), 20);
   expect(beginAll(queue)).toHaveLength(2);
 });
 
+test('an endpoint that goes on failing rests a second between two messages after ten failures, and five after thirty', () => {
+  const queue = filled('whe_1');
+  const rests: number[] = [];
+  let nowMs = 0;
+  for (let failures = 3; failures < 40; failures += 1) {
+    for (const id of beginAll(queue)) {
+      queue.answer(id, 20, false, nowMs);
+      queue.end(id);
+    }
+    const from = nowMs;
+    for (queue.wake(nowMs); !queue.isReady; queue.wake(nowMs)) nowMs += 100;
+    rests.push(nowMs - from);
+  }
+  expect([...new Set(rests)]).toEqual([0, 1_000, 5_000]);
+  expect([rests.indexOf(1_000), rests.indexOf(5_000)]).toEqual([7, 27]);
+});
+
 test('an endpoint whose answers are not written down stops at twenty of them', () => {
   const queue = filled('whe_1');
-  for (let round = 0; round < 20; round += 1) for (const id of beginAll(queue)) queue.answer(id, 20, true);
+  for (let round = 0; round < 20; round += 1) for (const id of beginAll(queue)) queue.answer(id, 20, true, 0);
   expect(queue.unnoted.size).toBeGreaterThanOrEqual(20);
   expect(queue.unnoted.size).toBeLessThan(30);
   expect(queue.isReady).toBe(false);
@@ -275,8 +292,8 @@ test('an endpoint whose answers are not written down stops at twenty of them', (
 test('what is under way, not written down, or ended since the question is not begun again', () => {
   const queue = filled('whe_1');
   const [underWay, unnoted, ended] = beginAll(queue);
-  queue.answer(unnoted ?? '', 20, true);
-  queue.answer(ended ?? '', 20, true);
+  queue.answer(unnoted ?? '', 20, true, 0);
+  queue.answer(ended ?? '', 20, true, 0);
   queue.end(ended ?? '');
   queue.fill(due('whe_1', 5), 5);
   expect(beginAll(queue)).not.toContain(underWay);
