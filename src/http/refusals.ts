@@ -18,6 +18,9 @@ interface Rule {
 const forbidden = (says: Sentence, when: string) => ({ code: 'forbidden', says, when }) as const;
 const conflict = (says: Sentence, when: string) => ({ code: 'conflict', says, when }) as const;
 
+const nextRound = (rehearsal: unknown): string =>
+  rehearsal === true ? ' Begin the next round of the rehearsal first, or end it.' : '';
+
 /**
  * Every refusal that an operation may declare beyond those that all share: by `details.reason`, or by the code where there
  * is none (completions 1.6). Refusals are made from this table, and so are the API document and the reference; tests refuse
@@ -95,13 +98,14 @@ export const REFUSALS = {
     'The event is or was open: only a draft or scheduled event is rehearsed.',
   ),
   results_final: conflict(
-    'The result is final: nothing that it shows or depends on can be changed. In a rehearsal, begin the next round first, or end it.',
+    ({ rehearsal }) =>
+      `The result is final: nothing that it shows or depends on can be changed.${nextRound(rehearsal)}`,
     'The 15 minutes after the close are over, or a round of a rehearsal is closed: nothing that the result shows or depends on can be changed.',
   ),
   roll_closed: {
     code: 'conflict',
     reason: 'event_closed',
-    says: 'This event is closed: its roll no longer changes. In a rehearsal, begin the next round first, or end it.',
+    says: ({ rehearsal }) => `This event is closed: its roll no longer changes.${nextRound(rehearsal)}`,
     when: 'The event, or the round of its rehearsal, is closed: its roll takes no new voter, and no change of status, weight or group.',
   },
   mails_early: {

@@ -34,6 +34,9 @@ const MAX_COUNT_MS = 120_000;
 /** What is sent at once: after each piece others have their turn. */
 const PIECE_BYTES = 64 * 1_024;
 
+/** What several callers may ask at once, by its name. */
+type SharedOrder = Exclude<CountOrder, { kind: 'final' }>;
+
 type CountingDeps = Pick<
   Deps,
   'db' | 'copy' | 'ballotKeys' | 'secrets' | 'definitions' | 'log' | 'threads' | 'closeThreads'
@@ -75,7 +78,7 @@ export class Counting {
   async summary(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<CountSummary> {
     if (!(await this.#isLong(definition))) return summarise(this.#counter, definition, audience, nowMs);
     await this.disclosure.step(definition.event.id);
-    return (await this.#ask(definition, { kind: 'summary', audience }, nowMs, MAX_WAIT_MS)) as CountSummary;
+    return (await this.#ask(definition, { kind: 'summary', audience }, nowMs)) as CountSummary;
   }
 
   /** For another thread: the results, or the text of `{ data }` where they are long. */
@@ -93,13 +96,15 @@ export class Counting {
   ): Promise<RoundPage | undefined> {
     if (!(await this.#isLong(definition))) return this.#counter.rounds(definition, audience, nowMs, question);
     const order = { kind: 'rounds', audience, ...question } as const;
-    return (await this.#ask(definition, order, nowMs, MAX_WAIT_MS)) as RoundPage | undefined;
+    return (await this.#ask(definition, order, nowMs)) as RoundPage | undefined;
   }
 
   /** The result that the log's close leaf is to bear. @param roll what positions are measured against; left out in polls */
   async finalCount(definition: BallotDefinition, nowMs: number, roll?: CheckedRoll): Promise<FinalCount> {
     if (!(await this.#isLong(definition))) return this.#counter.finalCount(definition, nowMs, roll);
-    const final = (await this.#ask(definition, { kind: 'final', roll }, nowMs, MAX_FINAL_MS)) as FinalCount;
+    // A close shares its count with nobody: its roll is its own.
+    const count = this.#post(definition.event, { kind: 'final', roll }, nowMs);
+    const final = (await answeredWithin(count, MAX_FINAL_MS)) as FinalCount;
     return { ...final, lotRoot: Buffer.from(final.lotRoot) };
   }
 
@@ -128,7 +133,7 @@ export class Counting {
     order: Extract<CountOrder, { audience: ResultsAudience }>,
     nowMs: number,
   ): Promise<Uint8Array<ArrayBuffer>> {
-    const value = await this.#ask(definition, order, nowMs, MAX_WAIT_MS);
+    const value = await this.#ask(definition, order, nowMs);
     if (!(value instanceof Uint8Array)) throw new Error('the counting thread gave something else than bytes');
     return value as Uint8Array<ArrayBuffer>;
   }
@@ -137,27 +142,17 @@ export class Counting {
    * Asks the thread, together with all who asked the same and have no answer yet.
    * @throws ApiError 500 `internal` with `Retry-After` where the answer takes longer
    */
-  async #ask(definition: BallotDefinition, order: CountOrder, nowMs: number, waitMs: number): Promise<unknown> {
-    const { event } = definition;
+  async #ask({ event }: BallotDefinition, order: SharedOrder, nowMs: number): Promise<unknown> {
     const name = JSON.stringify([event.id, order]);
     // What was asked before a confirm may leave its ballot out: who asks later gets the next answer.
     const started = this.#asked.get(name);
     const mine = started === undefined ? this.#post(event, order, nowMs) : this.#after(name, event, order, nowMs);
     if (started === undefined) this.#keep(name, mine);
-    const timeout = AbortSignal.timeout(waitMs);
-    return Promise.race([
-      mine,
-      new Promise((_, reject) =>
-        timeout.addEventListener('abort', () => {
-          const message = 'The count takes a moment longer. Retry in a few seconds.';
-          reject(new ApiError('internal', message, undefined, RETRY_SECONDS));
-        }),
-      ),
-    ]);
+    return answeredWithin(mine, MAX_WAIT_MS);
   }
 
   /** The one question that follows the one under way. */
-  #after(name: string, event: VotingEvent, order: CountOrder, nowMs: number): Promise<unknown> {
+  #after(name: string, event: VotingEvent, order: SharedOrder, nowMs: number): Promise<unknown> {
     const nextName = `${name} next`;
     const waiting = this.#asked.get(nextName);
     if (waiting !== undefined) return waiting;
@@ -195,6 +190,20 @@ export class Counting {
       throw fault instanceof ApiError ? fault : unfinished(fault);
     }
   }
+}
+
+/** @throws ApiError 500 `internal` with `Retry-After` where the answer takes longer */
+function answeredWithin<Value>(answer: Promise<Value>, waitMs: number): Promise<Value> {
+  const timeout = AbortSignal.timeout(waitMs);
+  return Promise.race([
+    answer,
+    new Promise<never>((_, reject) =>
+      timeout.addEventListener('abort', () => {
+        const message = 'The count takes a moment longer. Retry in a few seconds.';
+        reject(new ApiError('internal', message, undefined, RETRY_SECONDS));
+      }),
+    ),
+  ]);
 }
 
 /** The answer to who waits for a count that was not finished: the fault is logged with it, and the call may be repeated. */

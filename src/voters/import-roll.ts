@@ -88,7 +88,7 @@ const resultOf = (accepted: number, rejected: readonly RejectedRow[]): ImportedR
 
 /** @throws ApiError 409 `event_closed` once the roll takes no new voter */
 function requireOpenRoll(deps: VoterDeps, { event }: Organizer): void {
-  if (!isAllowed('add_voters', event, deps.clock.now())) throw lifeRefusal('event_closed');
+  if (!isAllowed('add_voters', event, deps.clock.now())) throw lifeRefusal('event_closed', event);
 }
 
 /** Imports all rows or none, or only says what would become of them (completions 10.3). @throws ApiError 409; 422 with all bad rows, `plan_limit` */

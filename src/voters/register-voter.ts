@@ -52,7 +52,7 @@ type RegistrationDeps = VoterDeps & Pick<Deps, 'db' | 'domainCheck'>;
 
 function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): void {
   if (!event.voterSelfRegistration || event.type === 'poll') throw refuse('registration_closed');
-  if (statusAt(event, deps.clock.now()) === 'closed') throw lifeRefusal('event_closed');
+  if (statusAt(event, deps.clock.now()) === 'closed') throw lifeRefusal('event_closed', event);
 }
 
 /** What is wrong with the values of a registration. @param isFaulty names what was sent in a wrong form: it is not missing */

@@ -25,7 +25,7 @@ export async function takeRoomForVoters(
   const taking = sql`SELECT take_places(${event.id}, ${place}, ${limit}, ${NEAR_THE_LIMIT})`;
   const [found] = await valuesOf<'room' | 'full' | 'closed' | 'gone'>(tx, taking);
   if (found === 'gone') throw notFound();
-  if (found === 'closed') throw lifeRefusal('event_closed');
+  if (found === 'closed') throw lifeRefusal('event_closed', event);
   if (found === 'full')
     throw planLimit(place === 'registration' ? 'voter_registrations_per_event' : 'voters_per_event', limit);
 }

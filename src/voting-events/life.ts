@@ -111,7 +111,8 @@ const WORDED = {
 export const isAllowed = (action: LifeAction, event: Lifecycle, nowMs: number): boolean =>
   LIFE[action][phaseAt(event, nowMs)] === 'yes';
 
-export const lifeRefusal = (reason: LifeRefusal): ApiError => refuse(WORDED[reason]);
+export const lifeRefusal = (reason: LifeRefusal, { rehearsalSince }: Pick<Lifecycle, 'rehearsalSince'>): ApiError =>
+  refuse(WORDED[reason], rehearsalSince === null ? {} : { rehearsal: true });
 
 /**
  * Refuses an action that the event's phase does not allow.
@@ -126,7 +127,7 @@ export async function requirePhase(
 ): Promise<void> {
   const answer: LifeAnswer = LIFE[action][phaseAt(event, nowMs)];
   if (answer === 'yes') return;
-  if (answer !== 'unless_ballots') throw lifeRefusal(answer);
+  if (answer !== 'unless_ballots') throw lifeRefusal(answer, event);
   if (await hasBallots()) throw refuse('event_has_ballots');
 }
 

@@ -2,6 +2,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
 import { fillEvent, votesOf } from '#test/harness/largest-event.ts';
 import { useService } from '#test/harness/test-service.ts';
+import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
 let eventId: string;
 
@@ -80,6 +81,26 @@ describe('results of many candidates, counted in a thread of their own', () => {
     expect(results.final).toBe(true);
     expect(results.lot.seed).not.toBeNull();
   });
+});
+
+test('those of an election become final too, measured against its roll with groups and weights', async () => {
+  const event = await account.event({ type: 'election' }, [], false);
+  const path = `/voting-events/${event.id}`;
+  const { id: groupId } = demand(await account.post(`${path}/groups`, { name: 'South' }), 201);
+  await fillEvent(service.deps.db.$client, event.id, SIZE);
+  const rows = [1, 2.5].map((weight) => ({ name: 'V', email: `v${weight}@club.example`, weight, groupId }));
+  const voters: { id: string; email: string }[] = demand(
+    await account.post(`${path}/voters/batch`, { voters: rows }),
+    201,
+  );
+  await account.change(path, { status: 'open' });
+  for (const { id, email } of voters) {
+    const voterKey = await giveVoterKey(service, event.id, id);
+    await account.ballot(event, { voterKey, email, votes: votesOf(0, SIZE, 33) });
+  }
+  await finishEvent(service, event.id);
+  const results = demand(await account.get(`${path}/results`), 200);
+  expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 2, electorate: 3.5, turnout: 1 } });
 });
 
 test('rounds of a small event come from the same path; other methods have none', async () => {
