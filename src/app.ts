@@ -81,7 +81,7 @@ export function createApp(
   app.use(startRequest(answeringDeps(deps), randomUUID, config.baseUrl.startsWith('https://')));
   app.use('/console/*', guardConsole); // 404
   app.use(findOperation(app, () => operations)); // 404, 400
-  app.use(shedLoad(deps.load)); // 500
+  app.use(shedLoad(deps.load, authenticator)); // 500
   app.use(authenticate({ authenticator, rateLimiter, trustProxy: config.trustProxy })); // 401
   app.use(limitRate(rateLimiter)); // 429
   app.use(admitKeyless((idOrCode) => requireOpenLog(deps, idOrCode))); // 401

@@ -87,6 +87,7 @@ export async function withOwnService(
         if (authorization !== `Bearer ${key}`) throw unauthorized();
         return caller;
       },
+      accountOf: () => account.id,
     };
     const noHealth = () => Promise.reject(new Error('a command has no health'));
     const app = createApp(deps, new RateLimiter(), noHealth, () => undefined, authenticator);

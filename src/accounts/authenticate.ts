@@ -75,6 +75,13 @@ export class Authenticator {
     return this.#callerOf(found);
   }
 
+  /** The account of a key that was valid a moment ago; nothing is asked. */
+  accountOf(authorization: string): string | undefined {
+    const key = BEARER.exec(authorization)?.[1];
+    if (key === undefined || !isWellFormedApiKey(key)) return undefined;
+    return this.#valid.get(hashApiKey(key).toString('hex'))?.found.account.id;
+  }
+
   /** Forgets a key whose hash (hex) was announced as changed. */
   forget(hash: string): void {
     this.#changes += 1;

@@ -2,10 +2,11 @@ import { Duplex } from 'node:stream';
 import type { SQL } from 'drizzle-orm';
 import { drizzle, type NodePgDatabase } from 'drizzle-orm/node-postgres';
 import type { PgTransactionConfig } from 'drizzle-orm/pg-core';
-import pg from 'pg';
+import type pg from 'pg';
 import type { Log } from '#src/platform/log.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { FairPool } from './fair-pool.ts';
 import { requireSchemaNumber } from './schema-number.ts';
 import { WriterClient } from './writer.ts';
 
@@ -33,7 +34,7 @@ const connectionsOf = new WeakMap<pg.Pool, Set<pg.PoolClient>>();
 
 /** Opens a pool to the server that takes writes. */
 export const connectDatabase = (options: ConnectOptions): Database =>
-  makePool(options, (config) => new pg.Pool({ ...config, Client: WriterClient }));
+  makePool(options, (config) => new FairPool({ ...config, Client: WriterClient }));
 
 /** Opens a pool. Every client has an error listener: a connection that dies idle must not take the process along. */
 export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) => pg.Pool): Database {

@@ -1,8 +1,9 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import pg from 'pg';
+import type pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { type ConnectOptions, connectDatabase, type Database, databaseErrorCode, isAway, makePool } from './client.ts';
+import { FairPool } from './fair-pool.ts';
 import { StandbyClient } from './writer.ts';
 
 // DATABASE_READ_URL names a copy of the database, for reads that are long or many. Before each of them the writer says how far it is,
@@ -57,7 +58,7 @@ class CopyBehind extends Error {
 }
 
 /** Connections to a copy of the database where it has come as far as the writer, and to the writer otherwise. */
-class ReadPool extends pg.Pool {
+class ReadPool extends FairPool {
   readonly writer: pg.Pool;
   readonly #log: Log;
   #restsUntil = Number.NEGATIVE_INFINITY;
@@ -141,4 +142,6 @@ export function connectReads(given: ConnectOptions, readUrl: string | undefined)
 
 /** Callers who wait for a connection of a pool, or of the writer's in its place. */
 export const waitingFor = ({ $client }: Database): number =>
-  $client.waitingCount + ($client instanceof ReadPool ? $client.writer.waitingCount : 0);
+  waitingIn($client) + ($client instanceof ReadPool ? waitingIn($client.writer) : 0);
+
+const waitingIn = (pool: pg.Pool): number => (pool instanceof FairPool ? pool.waiting : pool.waitingCount);

@@ -2,6 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { countedAddress } from '#src/platform/network-address.ts';
+import { whose } from '#src/platform/whose.ts';
 import type { Caller } from './caller.ts';
 import type { Env } from './env.ts';
 import { OPEN_REQUESTS_PER_MINUTE, type RateLimiter, tooManyRequests } from './rate-limit.ts';
@@ -36,7 +37,12 @@ export interface Authentication {
    * @throws ApiError `unauthorized`, also where it may not be asked
    */
   authenticate(authorization: string | undefined, mayAsk: () => boolean): Promise<Caller>;
+  /** The account of a key that was valid a moment ago; nothing is asked. */
+  accountOf(authorization: string): string | undefined;
 }
+
+/** The account of who sends no key. */
+export const STRANGER = '';
 
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 30;
 /**
@@ -105,7 +111,7 @@ const NOBODY: Caller = {
   keyHint: '',
   keyExpiresAt: null,
   keyCreatedAt: 0,
-  accountId: '',
+  accountId: STRANGER,
   accountName: '',
   plan: '',
   scopes: [],
@@ -137,6 +143,7 @@ export function authenticate({
       }
     }
     c.set('caller', caller);
-    await next();
+    c.get('life').isOf(caller.accountId);
+    await whose.run(caller.accountId, next);
   };
 }

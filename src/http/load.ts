@@ -37,11 +37,21 @@ export interface Stay {
   rest(): void;
   goOn(): void;
   leave(): void;
+  /** It is known by now which account asks. */
+  isOf(account: string): void;
 }
 
-/** Refuses requests that there is no time for, before anything is done for them: what is taken is then answered in time. */
+/** So many times the most pressure nobody is taken any more, whose ever the requests are. */
+const AT_ALL = 2;
+
+/**
+ * Refuses requests that there is no time for, before anything is done for them: what is taken is then answered in time. First those of
+ * accounts that have more under way than others on the average.
+ */
 export class Load {
   readonly #countWaiting: () => number;
+  /** Requests under way by account, of those that are known. */
+  readonly #ofAccounts = new Map<string, number>();
   readonly #late: number[] = [];
   #underWay = 0;
   #timer: NodeJS.Timeout | undefined;
@@ -73,19 +83,37 @@ export class Load {
 
   /**
    * Takes a request, or refuses it.
+   * @param accountOf says whose it is, as far as that is known; asked under pressure alone
    * @throws ApiError 500 `internal`, reason `overloaded`, with `Retry-After`
    */
-  enter(urgency: Urgency): Stay {
+  enter(urgency: Urgency, accountOf: () => string | undefined): Stay {
     const [now, most] = [this.pressure(), MOST_PRESSURE[urgency]];
-    if (now.waiting >= most.waiting || now.underWay >= most.underWay || now.delayMs >= most.delayMs)
-      throw refuse('overloaded');
-    const goOn = (): void => {
-      this.#underWay += 1;
+    const share = Math.max(now.waiting / most.waiting, now.underWay / most.underWay, now.delayMs / most.delayMs);
+    if (share >= AT_ALL || (share >= 1 && this.#isAboveAverage(accountOf()))) throw refuse('overloaded');
+    let account: string | undefined;
+    const add = (by: 1 | -1): void => {
+      this.#underWay += by;
+      if (account === undefined) return;
+      const own = (this.#ofAccounts.get(account) ?? 0) + by;
+      if (own === 0) this.#ofAccounts.delete(account);
+      else this.#ofAccounts.set(account, own);
     };
-    const rest = (): void => {
-      this.#underWay -= 1;
+    add(1);
+    return {
+      rest: () => add(-1),
+      goOn: () => add(1),
+      leave: () => add(-1),
+      isOf: (whose) => {
+        add(-1);
+        account = whose;
+        add(1);
+      },
     };
-    goOn();
-    return { rest, goOn, leave: rest };
+  }
+
+  #isAboveAverage(account: string | undefined): boolean {
+    if (account === undefined || this.#ofAccounts.size === 0) return true;
+    const sum = this.#ofAccounts.values().reduce((all, own) => all + own, 0);
+    return (this.#ofAccounts.get(account) ?? 0) >= sum / this.#ofAccounts.size;
   }
 }

@@ -3,6 +3,7 @@ import { matchedRoutes } from 'hono/route';
 import type { RouterRoute } from 'hono/types';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError, badRequest, notFound } from '#src/platform/errors.ts';
+import { type Authentication, STRANGER } from './authenticate.ts';
 import { isKeyless } from './caller.ts';
 import type { Env, RequestContext, Service } from './env.ts';
 import type { JsonObject } from './json/strict-json.ts';
@@ -16,6 +17,7 @@ import {
   checkContentType,
   ownRequestId,
   parseIdempotencyKey,
+  valuesOf,
 } from './request-headers.ts';
 import { RequestLife } from './request-life.ts';
 import { parseRequestTarget } from './request-target.ts';
@@ -81,14 +83,17 @@ export function findOperation(
 }
 
 /** Refuses what there is no time for, before anything is done for it. @throws ApiError 500, reason `overloaded` */
-export function shedLoad(load: Load): MiddlewareHandler<Env> {
+export function shedLoad(load: Load, authenticator: Authentication): MiddlewareHandler<Env> {
   return async (c, next) => {
     const operation = c.get('operation');
     if (operation.unlimited === true) {
       await next();
       return;
     }
-    const stay = load.enter(urgencyOf(operation));
+    const stay = load.enter(urgencyOf(operation), () => {
+      const [authorization] = valuesOf(c.env.incoming.rawHeaders, 'authorization');
+      return authorization === undefined ? STRANGER : authenticator.accountOf(authorization);
+    });
     c.get('life').entered(stay);
     try {
       await next();

@@ -101,6 +101,10 @@ export class RequestLife {
     this.#stay = stay;
   }
 
+  isOf(account: string): void {
+    this.#stay?.isOf(account);
+  }
+
   /** Waits for the sender, or for a turn: nothing is done for the request meanwhile, and it is no load. */
   async rest<Value>(wait: Promise<Value>): Promise<Value> {
     this.#stay?.rest();

@@ -32,6 +32,7 @@ export class Leases {
   readonly #accounts = new Map<string, Account>();
   readonly #turns = new Turns();
   #held = 0;
+  #waiting = 0;
 
   constructor(limits: LeaseLimits) {
     this.#limits = limits;
@@ -41,6 +42,11 @@ export class Leases {
   /** What all accounts hold. */
   get held(): number {
     return this.#held;
+  }
+
+  /** How many wait for a place. */
+  get waiting(): number {
+    return this.#waiting;
   }
 
   /**
@@ -90,6 +96,7 @@ export class Leases {
 
   /** Gives what is free away at once: no request that comes now gets in between. */
   #next(): void {
+    if (this.#waiting === 0) return;
     const able = [...this.#accounts].filter(([, own]) => own.waiting.size > 0 && this.#hasRoom(own, 1));
     const account = this.#turns.next(able.map(([name]) => name));
     const own = account === undefined ? undefined : this.#accounts.get(account);
@@ -104,7 +111,7 @@ export class Leases {
   #wait({ waiting }: Account, maxWaitMs: number, gone: AbortSignal | undefined): Promise<boolean> {
     return new Promise((resolve) => {
       const end = (came: boolean): void => {
-        waiting.delete(take);
+        if (waiting.delete(take)) this.#waiting -= 1;
         clearTimeout(timer);
         gone?.removeEventListener('abort', leave);
         resolve(came);
@@ -114,6 +121,7 @@ export class Leases {
       const timer = setTimeout(leave, maxWaitMs);
       gone?.addEventListener('abort', leave);
       waiting.add(take);
+      this.#waiting += 1;
     });
   }
 }

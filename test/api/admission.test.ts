@@ -38,6 +38,7 @@ describe('keys that nobody has', () => {
         await gate.promise;
         throw new ApiError('unauthorized', 'unknown');
       },
+      accountOf: () => undefined,
     };
     const context = {
       env: { incoming: { rawHeaders: [], socket: { remoteAddress: '192.0.2.99' } } },

@@ -93,23 +93,47 @@ describe('past the capacity of the process', () => {
     expect(most).toBe(1);
   });
 
+  const anyone = (): undefined => undefined;
+
+  test('accounts with more under way than others on the average are refused, and others taken, up to twice as much', () => {
+    const load = new Load(() => 0);
+    const most = MOST_PRESSURE.read.underWay;
+    const begin = (account: string) => {
+      const stay = load.enter('read', () => account);
+      stay.isOf(account);
+      return stay;
+    };
+    const small = begin('small');
+    const flood = Array.from({ length: most - 1 }, () => begin('flood'));
+    expect(() => begin('flood')).toThrow('Too many requests');
+    expect(() => load.enter('read', anyone)).toThrow('Too many requests');
+    const more = Array.from({ length: 10 }, () => begin('small'));
+    begin('new').leave();
+    small.rest();
+    small.goOn();
+    for (const stay of [...flood, ...more, small]) stay.leave();
+    expect(load.pressure().underWay).toBe(0);
+    for (let account = 0; account < 2 * most; account += 1) begin(`one ${account}`);
+    expect(() => begin('another')).toThrow('Too many requests');
+  });
+
   test('what waits is counted as long as it waits', () => {
     let waiting = 0;
     const load = new Load(() => waiting);
-    const left = Array.from({ length: MOST_PRESSURE.read.underWay }, () => load.enter('read'));
-    expect(() => load.enter('read')).toThrow('Too many requests');
-    load.enter('change').leave();
+    const left = Array.from({ length: MOST_PRESSURE.read.underWay }, () => load.enter('read', anyone));
+    expect(() => load.enter('read', anyone)).toThrow('Too many requests');
+    load.enter('change', anyone).leave();
     for (const stay of left) stay.rest();
     // Who waits for the sender or for a turn has nothing done.
-    load.enter('read').leave();
+    load.enter('read', anyone).leave();
     for (const stay of left) stay.goOn();
-    expect(() => load.enter('read')).toThrow('Too many requests');
+    expect(() => load.enter('read', anyone)).toThrow('Too many requests');
     for (const stay of left) stay.leave();
-    load.enter('read').leave();
+    load.enter('read', anyone).leave();
     waiting = MOST_PRESSURE.read.waiting;
-    expect(() => load.enter('read')).toThrow('Too many requests');
+    expect(() => load.enter('read', anyone)).toThrow('Too many requests');
     waiting = 0;
-    load.enter('read').leave();
+    load.enter('read', anyone).leave();
     expect(load.pressure().underWay).toBe(0);
   });
 

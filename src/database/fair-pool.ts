@@ -1,0 +1,51 @@
+import pg from 'pg';
+import { type Lease, Leases } from '#src/platform/leases.ts';
+import { TIME_LIMITS } from '#src/platform/time-limits.ts';
+import { whose } from '#src/platform/whose.ts';
+
+type Callback = Parameters<pg.Pool['connect']>[0];
+
+/** A pool whose connections are given to accounts in turn: however many wait for one account, another waits for one connection. */
+export class FairPool extends pg.Pool {
+  readonly #places: Leases;
+  readonly #held = new WeakMap<pg.PoolClient, Lease>();
+
+  constructor(config: pg.PoolConfig) {
+    super(config);
+    const { max = 1, connectionTimeoutMillis = TIME_LIMITS.databaseConnectMs } = config;
+    this.#places = new Leases({
+      ...{ perAccount: max, inAll: max, maxWaiting: Number.POSITIVE_INFINITY, maxWaitMs: connectionTimeoutMillis },
+      refuse: () => new Error('no connection to the database was free in time'),
+    });
+    this.on('release', (_fault, client) => this.#held.get(client)?.end());
+  }
+
+  /** Callers that wait for a connection. */
+  get waiting(): number {
+    return this.#places.waiting;
+  }
+
+  override connect(): Promise<pg.PoolClient>;
+  override connect(callback: Callback): void;
+  override connect(callback?: Callback): Promise<pg.PoolClient> | undefined {
+    const taken = this.#take();
+    if (callback === undefined) return taken;
+    taken.then(
+      (client) => callback(undefined, client, client.release),
+      (fault: Error) => callback(fault, undefined, () => undefined),
+    );
+    return undefined;
+  }
+
+  async #take(): Promise<pg.PoolClient> {
+    const place = await this.#places.take(whose.getStore() ?? '');
+    try {
+      const client = await super.connect();
+      this.#held.set(client, place);
+      return client;
+    } catch (fault) {
+      place.end();
+      throw fault;
+    }
+  }
+}

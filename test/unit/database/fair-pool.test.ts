@@ -1,0 +1,38 @@
+import { afterAll, expect, test } from 'vitest';
+import { FairPool } from '#src/database/fair-pool.ts';
+import { whose } from '#src/platform/whose.ts';
+import { createTestDatabase } from '#test/harness/test-database.ts';
+
+const database = await createTestDatabase();
+afterAll(() => database.drop());
+
+const open = (connectionTimeoutMillis: number) =>
+  new FairPool({ connectionString: database.url, max: 2, connectionTimeoutMillis });
+const sleep = (pool: FairPool, account: string) => whose.run(account, () => pool.query('SELECT pg_sleep(0.02)'));
+
+test('an account waits for one connection, however many wait for another account', async () => {
+  const pool = open(10_000);
+  let done = 0;
+  const flood = Array.from({ length: 60 }, () => sleep(pool, 'flood').then(() => (done += 1)));
+  await sleep(pool, 'other');
+  const before = done;
+  await sleep(pool, 'other');
+  expect(done - before).toBeLessThanOrEqual(4);
+  expect(pool.waiting).toBeGreaterThan(30);
+  await Promise.all(flood);
+  expect([done, pool.waiting, pool.totalCount - pool.idleCount]).toEqual([60, 0, 0]);
+  await pool.end();
+});
+
+test('places come back from who gets no connection in time, or breaks one', async () => {
+  const pool = open(50);
+  const [one, two] = [await pool.connect(), await pool.connect()];
+  await expect(pool.connect()).rejects.toThrow('no connection to the database was free in time');
+  await expect(pool.query('SELECT 1')).rejects.toThrow('no connection to the database was free in time');
+  one.release(new Error('broken'));
+  two.release();
+  expect(pool.waiting).toBe(0);
+  const all = await Promise.all([pool.connect(), pool.connect()]);
+  for (const client of all) client.release();
+  await pool.end();
+});
