@@ -140,6 +140,7 @@ function answeringDeps(deps: Deps): Env['Variables']['service'] {
     db: deps.db,
     log: deps.log,
     leases: deps.leases,
+    load: deps.load,
     threads: deps.threads,
     bodyFolder: path.join(deps.config.dataDir, 'bodies'),
     idempotency: deps.idempotency,

@@ -7,6 +7,7 @@ import type { Caller } from './caller.ts';
 import type { IdempotencyStore } from './idempotency.ts';
 import type { IdempotentRequest } from './idempotent-request.ts';
 import type { JsonBody } from './json/strict-json.ts';
+import type { Load } from './load.ts';
 import type { Operation } from './operation.ts';
 import type { LeasesByKind, RequestLife } from './request-life.ts';
 import type { RequestTarget } from './request-target.ts';
@@ -28,6 +29,7 @@ export interface Service {
   readonly log: Log;
   readonly idempotency: IdempotencyStore;
   readonly leases: LeasesByKind;
+  readonly load: Pick<Load, 'pressure'>;
   readonly threads: ThreadPool;
   /** Where long bodies stand while they come and wait. */
   readonly bodyFolder: string;

@@ -19,6 +19,8 @@ const limited = (limits: Omit<ConstructorParameters<typeof Leases>[0], 'refuse'>
 export const createLeases = () => ({
   /** Searches, files, statistics and long lists. */
   costlyReads: limited({ perAccount: 2, maxWaiting: 50 }),
+  /** Those of them that are done while the loop is late: one after the other, by turns of accounts. */
+  readsOfLateLoop: limited({ perAccount: 1, inAll: 1, maxWaiting: 50, maxWaitMs: 10_000 }),
   /**
    * Changes by organizers, and of voters' registrations. Fewer than there are connections: those of one event wait for its
    * lock, each on a connection that the casts of every other account would lack.

@@ -1,3 +1,4 @@
+import { monotonicMs } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { jsonPieces, streamText } from '#src/platform/stream-text.ts';
 import type { Answer } from './answer.ts';
@@ -49,10 +50,25 @@ async function answerStream(
   return send(c, status, type, ReadableStream.from(all()) as ReadableStream);
 }
 
+/** The process comes so late to what is due that one long read after the other is enough for its loop, ms. */
+const LATE_MS = 20;
+/** After each the loop is left to others for twice as long as it took, and at most for so long. */
+const RESTS = 2;
+const MOST_REST_MS = 1_500;
+
 /** Answers with a read that counts for an account until its answer is sent. @throws ApiError 429 after 2 s without a place */
 export async function costly(c: RequestContext, account: string, read: () => Promise<Answer>): Promise<Response> {
-  await c.get('life').take(c.get('service').leases.costlyReads, account);
-  return answer(c, await read());
+  const { leases, load } = c.get('service');
+  const life = c.get('life');
+  await life.take(leases.costlyReads, account);
+  if (load.pressure().delayMs < LATE_MS) return answer(c, await read());
+  const turn = await life.rest(leases.readsOfLateLoop.take(account, 1, life.gone));
+  const began = monotonicMs();
+  try {
+    return await answer(c, await read());
+  } finally {
+    setTimeout(() => turn.end(), Math.min(RESTS * (monotonicMs() - began), MOST_REST_MS)).unref();
+  }
 }
 
 /** Sends what a handler answered, in whichever form it gave it. */

@@ -1,7 +1,8 @@
 import { inspect } from 'node:util';
 import { describe, expect, test, vi } from 'vitest';
+import { demand } from '#test/harness/elections.ts';
 import { parseCsv } from '#test/harness/parse-csv.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { untilTrue, useService } from '#test/harness/test-service.ts';
 
 const BEGIN = 1_790_000_000_000;
 const ROWS = 1_200;
@@ -212,4 +213,29 @@ describe('a read that costs much', () => {
     for (const path of ['', '/voters', '/results'])
       expect(await watch(`${eventPath()}${path}`)).toMatchObject({ status: 200, accounts: [] });
   });
+});
+
+test('long reads go one after the other while the loop is late, in turns of accounts, and each leaves it to others for a while', async () => {
+  const { readsOfLateLoop } = service.deps.leases;
+  const pressure = vi.spyOn(service.deps.load, 'pressure');
+  pressure.mockReturnValue({ waiting: 0, underWay: 0, delayMs: 20 });
+  const other = await service.account();
+  const own = await other.event();
+  const answered: string[] = [];
+  let most = 0;
+  const ask = async (name: string, by: typeof account, id: string): Promise<void> => {
+    demand(await by.get(`/voting-events/${id}/definition`), 200);
+    most = Math.max(most, readsOfLateLoop.held);
+    answered.push(name);
+  };
+  const flood = Array.from({ length: 6 }, () => ask('flood', account, event.id));
+  await untilTrue(() => readsOfLateLoop.waiting >= 1);
+  await Promise.all([...flood, ask('other', other, own.id)]);
+  expect(answered.indexOf('other')).toBeLessThan(4);
+  expect(most).toBe(1);
+  await untilTrue(() => readsOfLateLoop.held === 0);
+  pressure.mockReturnValue({ waiting: 0, underWay: 0, delayMs: 0 });
+  await ask('alone', account, event.id);
+  expect(readsOfLateLoop.held).toBe(0);
+  pressure.mockRestore();
 });
