@@ -10,6 +10,7 @@ import { cast, castManyEntries, castVoters } from './cast.ts';
 import { castCpu } from './cast-cpu.ts';
 import { concurrency } from './concurrency.ts';
 import { confirm } from './confirm.ts';
+import { events } from './events.ts';
 import { growth } from './growth.ts';
 import { castLatency } from './latency.ts';
 import { type BenchLine, isMeasured, type Line } from './line.ts';
@@ -35,6 +36,7 @@ const LINES: Readonly<Record<string, BenchLine>> = {
   paid: paidVotes,
   ballot,
   batches: voterBatches,
+  events,
   webhooks: webhookDeliveries,
   pages: voterPages,
   results,
