@@ -51,34 +51,34 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1848,
+  platform: 1865,
   'payment-providers': 2105,
-  database: 2307,
+  database: 2350,
   'embedded-postgres': 1040,
-  http: 4277,
-  server: 918,
+  http: 4348,
+  server: 952,
   reference: 2996,
   jobs: 525,
   mail: 631,
-  accounts: 998,
-  webhooks: 2531,
-  'voting-events': 5230,
-  'ballot-definition': 4179,
-  voters: 5869,
-  payments: 4524,
+  accounts: 1005,
+  webhooks: 2544,
+  'voting-events': 5235,
+  'ballot-definition': 4182,
+  voters: 5870,
+  payments: 4534,
   credits: 762,
-  ballots: 3363,
+  ballots: 3366,
   'ballot-log': 5065,
   'service-log': 720,
   tally: 2795,
-  results: 6769,
+  results: 6787,
   letters: 1034,
-  console: 1237,
+  console: 1232,
   demo: 486,
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_057;
+const LINES_OF_ALL = 69_276;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

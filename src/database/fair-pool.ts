@@ -1,7 +1,7 @@
 import pg from 'pg';
 import { type Lease, Leases } from '#src/platform/leases.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { whose } from '#src/platform/whose.ts';
+import { whose } from '#src/platform/turns.ts';
 
 type Callback = Parameters<pg.Pool['connect']>[0];
 
@@ -28,7 +28,7 @@ export class FairPool extends pg.Pool {
   override connect(): Promise<pg.PoolClient>;
   override connect(callback: Callback): void;
   override connect(callback?: Callback): Promise<pg.PoolClient> | undefined {
-    const taken = this.#take();
+    const taken = this.take();
     if (callback === undefined) return taken;
     taken.then(
       (client) => callback(undefined, client, client.release),
@@ -37,7 +37,7 @@ export class FairPool extends pg.Pool {
     return undefined;
   }
 
-  async #take(): Promise<pg.PoolClient> {
+  protected async take(): Promise<pg.PoolClient> {
     const place = await this.#places.take(whose.getStore() ?? '');
     try {
       const client = await super.connect();

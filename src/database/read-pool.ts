@@ -80,19 +80,7 @@ class ReadPool extends FairPool {
     this.end = (() => Promise.all([end(), writer.end()]).then(() => undefined)) as typeof this.end;
   }
 
-  override connect(): Promise<pg.PoolClient>;
-  override connect(callback: Parameters<pg.Pool['connect']>[0]): void;
-  override connect(callback?: Parameters<pg.Pool['connect']>[0]): Promise<pg.PoolClient> | undefined {
-    const chosen = this.#choose();
-    if (callback === undefined) return chosen;
-    chosen.then(
-      (client) => callback(undefined, client, client.release),
-      (fault: Error) => callback(fault, undefined, () => undefined),
-    );
-    return undefined;
-  }
-
-  async #choose(): Promise<pg.PoolClient> {
+  protected override async take(): Promise<pg.PoolClient> {
     if (monotonicMs() < this.#restsUntil) return this.writer.connect();
     const writer = await askWriter(this.writer).catch((fault: unknown) => {
       if (isAway(fault)) throw fault;
@@ -102,7 +90,7 @@ class ReadPool extends FairPool {
     if (writer === undefined) return this.writer.connect();
     let client: pg.PoolClient | undefined;
     try {
-      client = await super.connect();
+      client = await super.take();
       await waitFor(client, writer);
       if (!this.#isUsed) this.#log.info('the copy of the database answers reads again');
       this.#isUsed = true;

@@ -2,7 +2,7 @@ import type { MiddlewareHandler } from 'hono';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { countedAddress } from '#src/platform/network-address.ts';
-import { whose } from '#src/platform/whose.ts';
+import { whose } from '#src/platform/turns.ts';
 import type { Caller } from './caller.ts';
 import type { Env } from './env.ts';
 import { OPEN_REQUESTS_PER_MINUTE, type RateLimiter, tooManyRequests } from './rate-limit.ts';

@@ -41,7 +41,7 @@ export interface Stay {
   isOf(account: string): void;
 }
 
-/** So many times the most pressure nobody is taken any more, whose ever the requests are. */
+/** At so many times the most pressure no request is taken, of any account. */
 const AT_ALL = 2;
 
 /**

@@ -1,4 +1,8 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
 import { RecentMap } from './recent-map.ts';
+
+/** The account for which something is done: the ID of the caller's, empty for a stranger; undefined for the process itself. */
+export const whose = new AsyncLocalStorage<string>();
 
 /** Accounts whose last turn is remembered: who was forgotten counts as one who never had a turn. */
 const REMEMBERED = 4_000;

@@ -102,7 +102,7 @@ export class Counting {
   /** The result that the log's close leaf is to bear. @param roll what positions are measured against; left out in polls */
   async finalCount(definition: BallotDefinition, nowMs: number, roll?: CheckedRoll): Promise<FinalCount> {
     if (!(await this.#isLong(definition))) return this.#counter.finalCount(definition, nowMs, roll);
-    // A close shares its count with nobody: its roll is its own.
+    // No other caller shares the count of a close: its roll is its own.
     const count = this.#post(definition.event, { kind: 'final', roll }, nowMs);
     const final = (await answeredWithin(count, MAX_FINAL_MS)) as FinalCount;
     return { ...final, lotRoot: Buffer.from(final.lotRoot) };

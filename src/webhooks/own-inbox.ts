@@ -26,7 +26,7 @@ export class OwnInbox {
     return port === this.#port && INBOX_NAME.test(name) ? name : undefined;
   }
 
-  /** Whether an address leads to this service, and not to an inbox: nobody has it post to itself. @param url an absolute one */
+  /** Whether an address leads to this service and to no inbox: the service does not post to itself. @param url an absolute one */
   isBeside(url: string): boolean {
     const { host, port } = new URL(url);
     return isLoopbackHost(host) && (port === '' ? HTTP_PORT : port) === this.#port && this.nameOf(url) === undefined;

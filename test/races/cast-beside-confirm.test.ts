@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { createTestEvent, demand, visitor, votesFor } from '#test/harness/elections.ts';
-import { useService } from '#test/harness/test-service.ts';
+import { patiently, useService } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
 
@@ -66,9 +66,8 @@ test('a ballot whose cast was answered beside the close can be confirmed for the
     for (const { status, body } of answers.filter((answer) => answer.status === 201)) {
       expect(status).toBe(201);
       const { confirmationCode } = body.data;
-      expect(await one.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote })).toMatchObject({
-        status: 200,
-      });
+      const confirm = () => one.call('POST', `${base}/confirm`, { confirmationCode }, { key: account.vote });
+      expect(await patiently(confirm)).toMatchObject({ status: 200 });
     }
   }
 });
