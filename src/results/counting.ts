@@ -10,6 +10,7 @@ import { streamText } from '#src/platform/stream-text.ts';
 import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
 import type { CheckedRoll } from '#src/voters/check-roll.ts';
+import { keepsBack } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { EventCounter, type ResultsAudience, type RoundQuestion } from './count-event.ts';
 import type { CountOrder, CountRequest } from './count-thread.ts';
@@ -77,7 +78,6 @@ export class Counting {
   /** How many ballots there are, and what of them the audience is shown. */
   async summary(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<CountSummary> {
     if (!(await this.#isLong(definition))) return summarise(this.#counter, definition, audience, nowMs);
-    await this.disclosure.step(definition.event.id);
     return (await this.#ask(definition, { kind: 'summary', audience }, nowMs)) as CountSummary;
   }
 
@@ -176,8 +176,11 @@ export class Counting {
     asked.then(forget, forget);
   }
 
-  async #post({ id, accountId }: VotingEvent, order: CountOrder, nowMs: number): Promise<unknown> {
+  async #post(event: VotingEvent, order: CountOrder, nowMs: number): Promise<unknown> {
+    const { id, accountId } = event;
     const isFinal = order.kind === 'final';
+    // Once a count, for all who wait for it. The thread makes no step: this process remembers how far they have gone.
+    if (!isFinal && keepsBack(event, nowMs)) await this.disclosure.step(id);
     try {
       return await this.#deps[isFinal ? 'closeThreads' : 'threads'].run({
         module: new URL('./count-thread.ts', import.meta.url),

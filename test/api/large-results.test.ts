@@ -103,6 +103,40 @@ test('those of an election become final too, measured against its roll with grou
   expect(results).toMatchObject({ final: true, disputed: false, stats: { ballots: 2, electorate: 3.5, turnout: 1 } });
 });
 
+describe('those of an open election', () => {
+  const openElection = async (voters: number) => {
+    const event = await account.event({ type: 'election', results: { visibility: 'live' } }, [], false);
+    const path = `/voting-events/${event.id}`;
+    await fillEvent(service.deps.db.$client, event.id, SIZE);
+    const rows = Array.from({ length: voters }, (_, index) => ({ name: 'V', email: `o${index}@club.example` }));
+    const made: { id: string; email: string }[] = demand(
+      await account.post(`${path}/voters/batch`, { voters: rows }),
+      201,
+    );
+    await account.change(path, { status: 'open' });
+    const vote = async (from: number, to: number): Promise<void> => {
+      for (const { id, email } of made.slice(from, to)) {
+        const voterKey = await giveVoterKey(service, event.id, id);
+        await account.ballot(event, { voterKey, email, votes: votesOf(0, SIZE, 3) });
+      }
+    };
+    const shown = async (what: string) =>
+      demand(await service.call('GET', `/public${path}${what}`, undefined, { key: account.vote }), 200);
+    return { vote, shown };
+  };
+
+  test('show five ballots at once to whoever asks first, as those of small ones do', async () => {
+    const { vote, shown } = await openElection(10);
+    await vote(0, 4);
+    expect((await shown('/results')).stats).toMatchObject({ ballots: 0, disclosure: { waiting: true } });
+    await vote(4, 5);
+    expect((await shown('/results')).stats).toMatchObject({ ballots: 5, disclosure: { waiting: false } });
+    await vote(5, 10);
+    const [first] = (await shown('/results/rounds?positionId=pos_l_1')).rounds;
+    expect(Math.max(...first.tallies.map(({ votesWon }: { votesWon: number }) => votesWon))).toBe(10);
+  });
+});
+
 test('rounds of a small event come from the same path; other methods have none', async () => {
   const event = await account.event({ type: 'poll', results: { visibility: 'live' } }, [
     { votingMethod: 'ranked_choice', candidates: ['Ada', 'Bea', 'Cid'] },
