@@ -8,12 +8,13 @@ export interface Posted {
 
 export type Reply = { readonly value: unknown } | { readonly fault: string };
 
-/** Does the work of every order that comes, one after the other. Bytes are handed over, other values are copied. */
+/** Does the work of every order that comes, one after the other. Bytes, alone or as `bytes` of a value, are handed over; other values are copied. */
 parentPort?.on('message', async ({ module, input }: Posted) => {
   try {
     const { work } = (await import(module)) as { readonly work: (input: unknown) => unknown };
     const value = await work(input);
-    const moved: Transferable[] = value instanceof Uint8Array ? [value.buffer as ArrayBuffer] : [];
+    const bytes = value instanceof Uint8Array ? value : (value as { readonly bytes?: unknown } | undefined)?.bytes;
+    const moved: Transferable[] = bytes instanceof Uint8Array ? [bytes.buffer as ArrayBuffer] : [];
     parentPort?.postMessage({ value } satisfies Reply, moved);
   } catch (fault) {
     const words = fault instanceof Error ? (fault.stack ?? fault.message) : String(fault);

@@ -16,7 +16,7 @@ import { isFinalAt, keepsBack, statusAt } from '#src/voting-events/lifecycle.ts'
 import { findEventById } from '#src/voting-events/repository.ts';
 import { DISCLOSED_TOGETHER, disclosureOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { askCount, type Moment, type Question } from './ask-count.ts';
-import { type Disclosure, NOTHING_SHOWN, openSnapshot, type PublicSnapshot } from './disclosure.ts';
+import { ballotsOf, type Disclosure, NOTHING_SHOWN, openSnapshot, type PublicSnapshot } from './disclosure.ts';
 import type { EventResults } from './event-results.ts';
 import { readBox } from './read-box.ts';
 import { type CountInputs, readCountInputs, type WaitingBallot } from './read-count-inputs.ts';
@@ -61,7 +61,7 @@ type ReportKind = 'disclosed' | 'whole' | 'after reversals';
 /** The ballots of final results are read from `copy`. */
 interface CounterDeps extends Pick<Deps, 'db' | 'copy' | 'secrets' | 'ballotKeys' | 'definitions'> {
   readonly logKey: NoteVerifier;
-  readonly disclosure?: Disclosure;
+  readonly disclosure?: Pick<Disclosure, 'step' | 'remember'>;
 }
 
 /**
@@ -306,7 +306,7 @@ export class EventCounter {
     const secrets = sealed === undefined ? undefined : await this.#deps.ballotKeys.find(event);
     if (sealed === undefined || secrets === undefined) return NOTHING_SHOWN;
     const snapshot = openSnapshot(secrets, event.id, sealed) ?? NOTHING_SHOWN;
-    this.#deps.disclosure?.remember(event, snapshot);
+    this.#deps.disclosure?.remember(event, ballotsOf(snapshot));
     return snapshot;
   }
 

@@ -52,7 +52,16 @@ const definitions = new BallotDefinitionCache(db);
 const secrets = createSecrets(secretKeys);
 const ballotKeys = new BallotKeys({ db, log, secrets, settings: keySettings });
 const logKey = parseVerifierKey(verifierKey);
-const counter = new EventCounter({ db, copy, secrets, ballotKeys, definitions, logKey });
+/** The most ballots of a snapshot that the order under way has shown; the pool gives one order at a time. */
+let shown = 0;
+const disclosure = {
+  // The process of the thread makes the steps.
+  step: async (): Promise<void> => undefined,
+  remember: (_event: unknown, ballots: number): void => {
+    shown = Math.max(shown, ballots);
+  },
+};
+const counter = new EventCounter({ db, copy, secrets, ballotKeys, definitions, logKey, disclosure });
 
 async function definitionOf(eventId: string): Promise<BallotDefinition> {
   const event = await findEventById(db, eventId);
@@ -67,8 +76,24 @@ const bytesOf = (pieces: Iterable<string>): Uint8Array<ArrayBuffer> => {
   return Uint8Array.from(bytes);
 };
 
+/** What the thread gives back. */
+export interface CountReply {
+  /** Of a file; handed over. */
+  readonly bytes: Uint8Array<ArrayBuffer> | undefined;
+  readonly value: unknown;
+  /** The most ballots that were shown of a snapshot: the process remembers what it shows (`Disclosure`). */
+  readonly shown: number;
+}
+
 /** In the thread. */
-export async function work({ eventId, nowMs, order }: CountRequest): Promise<unknown> {
+export async function work(request: CountRequest): Promise<CountReply> {
+  shown = 0;
+  const answer = await answerTo(request);
+  const bytes = answer instanceof Uint8Array ? (answer as Uint8Array<ArrayBuffer>) : undefined;
+  return { bytes, value: bytes === undefined ? answer : undefined, shown };
+}
+
+async function answerTo({ eventId, nowMs, order }: CountRequest): Promise<unknown> {
   const definition = await definitionOf(eventId);
   if (order.kind === 'final') return counter.finalCount(definition, nowMs, order.roll);
   if (order.kind === 'rounds')

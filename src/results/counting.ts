@@ -13,7 +13,7 @@ import type { CheckedRoll } from '#src/voters/check-roll.ts';
 import { keepsBack } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { EventCounter, type ResultsAudience, type RoundQuestion } from './count-event.ts';
-import type { CountOrder, CountRequest } from './count-thread.ts';
+import type { CountOrder, CountReply, CountRequest } from './count-thread.ts';
 import { Disclosure } from './disclosure.ts';
 import type { EventResults } from './event-results.ts';
 import { FILES, type FileKind } from './result-files.ts';
@@ -182,13 +182,15 @@ export class Counting {
     // Once a count, for all who wait for it. The thread makes no step: this process remembers how far they have gone.
     if (!isFinal && keepsBack(event, nowMs)) await this.disclosure.step(id);
     try {
-      return await this.#deps[isFinal ? 'closeThreads' : 'threads'].run({
+      const reply = (await this.#deps[isFinal ? 'closeThreads' : 'threads'].run({
         module: new URL('./count-thread.ts', import.meta.url),
         input: { eventId: id, nowMs, order } satisfies CountRequest,
         account: accountId,
         about: id,
         maxMs: isFinal ? MAX_FINAL_MS : MAX_COUNT_MS,
-      });
+      })) as CountReply;
+      if (reply.shown > 0) this.disclosure.remember(event, reply.shown);
+      return reply.bytes ?? reply.value;
     } catch (fault) {
       throw fault instanceof ApiError ? fault : unfinished(fault);
     }

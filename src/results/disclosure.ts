@@ -27,7 +27,8 @@ export interface PublicSnapshot {
 
 export const NOTHING_SHOWN: PublicSnapshot = { lastLeaf: -1n, boxBallots: 0, waiting: [] };
 
-const ballotsOf = ({ boxBallots, waiting }: PublicSnapshot): number => boxBallots + waiting.length;
+/** How many ballots a snapshot shows. */
+export const ballotsOf = ({ boxBallots, waiting }: PublicSnapshot): number => boxBallots + waiting.length;
 
 const HEAD_BYTES = 8 + 8 + 4;
 /** Before the entries of each ballot. */
@@ -113,7 +114,7 @@ export class Disclosure {
       });
       if (made === undefined) return;
       isForged = made.isForged;
-      this.remember(made.event, made.snapshot);
+      this.remember(made.event, ballotsOf(made.snapshot));
       this.#steppedAt.set(eventId, monotonicMs());
     } catch (fault) {
       if (!(fault instanceof StepRefused)) throw fault;
@@ -132,10 +133,10 @@ export class Disclosure {
     }
   }
 
-  /** A snapshot was shown. */
-  remember({ ballotKey }: Pick<VotingEvent, 'ballotKey'>, snapshot: PublicSnapshot): void {
+  /** A snapshot of so many ballots was shown. */
+  remember({ ballotKey }: Pick<VotingEvent, 'ballotKey'>, ballots: number): void {
     if (ballotKey === null) return;
-    this.#shown.set(ballotKey, Math.max(ballotsOf(snapshot), this.#shown.get(ballotKey) ?? 0));
+    this.#shown.set(ballotKey, Math.max(ballots, this.#shown.get(ballotKey) ?? 0));
   }
 
   /** @throws StepRefused */

@@ -1,4 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
+import { Disclosure } from '#src/results/disclosure.ts';
 import { demand, finishEvent, sealBallots } from '#test/harness/elections.ts';
 import { fillEvent, votesOf } from '#test/harness/largest-event.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -122,7 +123,7 @@ describe('those of an open election', () => {
     };
     const shown = async (what: string) =>
       demand(await service.call('GET', `/public${path}${what}`, undefined, { key: account.vote }), 200);
-    return { vote, shown };
+    return { id: event.id, voterIds: made.map(({ id }) => id), vote, shown };
   };
 
   test('show five ballots at once to whoever asks first, as those of small ones do', async () => {
@@ -134,6 +135,23 @@ describe('those of an open election', () => {
     await vote(5, 10);
     const [first] = (await shown('/results/rounds?positionId=pos_l_1')).rounds;
     expect(Math.max(...first.tallies.map(({ votesWon }: { votesWon: number }) => votesWon))).toBe(10);
+  });
+
+  test('are remembered where another process made the step: no single ballot is seen when SQL sets it back', async () => {
+    const { id, voterIds, vote, shown } = await openElection(18);
+    await vote(0, 5);
+    expect((await shown('/results')).stats.ballots).toBe(5);
+    const [before] = await service.query('SELECT sealed FROM public_snapshots WHERE voting_event_id = $1', [id]);
+    await vote(5, 10);
+    await new Disclosure({ ...service.deps }).step(id);
+    expect((await shown('/results')).stats.ballots).toBe(10);
+    await service.query('UPDATE public_snapshots SET sealed = $2 WHERE voting_event_id = $1', [id, before?.['sealed']]);
+    await vote(10, 11);
+    await service.query('INSERT INTO undisclosed_voters SELECT $1, v FROM unnest($2::text[]) AS v', [
+      id,
+      voterIds.slice(12, 18),
+    ]);
+    expect((await shown('/results')).stats.ballots).toBe(5);
   });
 });
 
