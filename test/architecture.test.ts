@@ -51,7 +51,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1865,
+  platform: 1866,
   'payment-providers': 2105,
   database: 2350,
   'embedded-postgres': 1040,
@@ -71,14 +71,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 5065,
   'service-log': 720,
   tally: 2795,
-  results: 6787,
+  results: 6818,
   letters: 1034,
   console: 1232,
   demo: 486,
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_276;
+const LINES_OF_ALL = 69_308;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

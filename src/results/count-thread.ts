@@ -78,7 +78,7 @@ const bytesOf = (pieces: Iterable<string>): Uint8Array<ArrayBuffer> => {
 
 /** What the thread gives back. */
 export interface CountReply {
-  /** Of a file; handed over. */
+  /** A file, which is handed over. */
   readonly bytes: Uint8Array<ArrayBuffer> | undefined;
   readonly value: unknown;
   /** The most ballots that were shown of a snapshot: the process remembers what it shows (`Disclosure`). */
