@@ -30,9 +30,14 @@ BEGIN
   PERFORM give_back(p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, '')) FROM (
     SELECT * FROM payment_attempts p WHERE p.voting_event_id = p_event AND p.status = 'fulfilled' AND p.reversed_at IS NULL
       AND p.refunded_at IS NULL AND p.provider_payment_id IS NOT NULL ORDER BY p.id LIMIT 500) AS a;
-  INSERT INTO payment_refunds (voting_event_id, attempt_id, provider_payment_id, reference, amount_minor, currency, status, created_at, updated_at)
-  SELECT p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, ''), a.amount_minor, a.currency, 'due', now_ms(), now_ms()
-  FROM payment_attempts a WHERE a.voting_event_id = p_event AND a.status = 'fulfilled' AND a.reversed_at IS NULL
-    AND a.refunded_at IS NULL AND a.provider_payment_id IS NOT NULL AND NOT a.rehearsal
-  ON CONFLICT DO NOTHING;
+  WITH owed AS (
+    INSERT INTO payment_refunds (voting_event_id, attempt_id, provider_payment_id, reference, amount_minor, currency, status, created_at,
+      updated_at)
+    SELECT p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, ''), a.amount_minor, a.currency, 'due', now_ms(), now_ms()
+    FROM payment_attempts a WHERE a.voting_event_id = p_event AND a.status = 'fulfilled' AND a.reversed_at IS NULL
+      AND a.refunded_at IS NULL AND a.provider_payment_id IS NOT NULL AND NOT a.rehearsal
+    ON CONFLICT DO NOTHING RETURNING attempt_id
+  )
+  UPDATE payment_attempts a SET settled_at = NULL FROM owed
+  WHERE a.voting_event_id = p_event AND a.id = owed.attempt_id AND a.settled_at IS NOT NULL;
 END $$;

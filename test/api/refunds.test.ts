@@ -284,3 +284,29 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
     expect([jobs.length, receiver.received.length]).toEqual([0, 1]);
   });
 });
+
+test('all that was paid in an event that is deleted goes back, also what a person had settled, however many payments there are', async () => {
+  const event = await poll('provider_a');
+  const attempt = await event.payKnown({ visitorId: visitor() });
+  demand(await event.cast(attempt), 201);
+  const client = await service.deps.db.$client.connect();
+  try {
+    await client.query('BEGIN');
+    await client.query(
+      `INSERT INTO payment_attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', 'pay_zz' || n, 'settled_at', 1,
+         'provider_session_id', 'cs_' || n, 'provider_payment_id', 'pi_' || n))).* FROM payment_attempts a, generate_series(1, 600) AS n WHERE a.id = $1`,
+      [attempt],
+    );
+    await client.query('SELECT give_event_back($1)', [event.id]);
+    const { rows } = await client.query(
+      `SELECT count(*)::int AS paid, count(settled_at)::int AS settled,
+         (SELECT count(*)::int FROM payment_refunds r WHERE r.voting_event_id = $1 AND r.status = 'due') AS owed
+       FROM payment_attempts WHERE voting_event_id = $1`,
+      [event.id],
+    );
+    expect(rows).toEqual([{ paid: 601, settled: 0, owed: 601 }]);
+  } finally {
+    await client.query('ROLLBACK');
+    client.release();
+  }
+});
