@@ -3,6 +3,7 @@ import { type Executor, type Transaction, valuesOf } from '#src/database/client.
 import { DAY_MS } from '#src/platform/clock.ts';
 import { madeAt } from '#src/platform/ids.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
+import { lifeOf } from '#src/voting-events/lifecycle.ts';
 import type { LockedEvent } from '#src/voting-events/repository.ts';
 import { updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
@@ -40,12 +41,18 @@ export async function markAddressConfirmed(
   return rowCount === 1;
 }
 
+/**
+ * Events whose registrations may expire. Those of events that are over, or approved by hand, stay as they are for good: however
+ * many these are, they stand in nobody's way.
+ */
 export const listEventsWithExpired = (executor: Executor): Promise<string[]> =>
   valuesOf(
     executor,
     sql`SELECT DISTINCT voting_event_id FROM (
-      SELECT voting_event_id FROM voters WHERE confirm_by > 0 AND confirm_by < now_ms() AND status = 'pending' AND deleted_at IS NULL
-      ORDER BY confirm_by, voting_event_id LIMIT 10000) AS v`,
+      SELECT v.voting_event_id FROM voters v JOIN voting_events e ON e.id = v.voting_event_id
+      WHERE v.confirm_by > 0 AND v.confirm_by < now_ms() AND v.status = 'pending' AND v.deleted_at IS NULL
+        AND e.voter_approval = 'automatic' AND e.deleted_at IS NULL AND event_status(${sql.raw(lifeOf('e'))}, now_ms()) <> 'closed'
+      ORDER BY v.confirm_by, v.voting_event_id LIMIT 10000) AS expired`,
   );
 
 export interface Taken {

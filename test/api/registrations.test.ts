@@ -348,6 +348,24 @@ describe('a registration', () => {
     expect((await service.call('POST', path(link))).body).toContain('no longer valid');
   });
 
+  test('expires however many of events that are over wait for ever', async () => {
+    const closed = await createOpenElection(account);
+    await query(
+      `INSERT INTO voters (voting_event_id, id, name, email, email_key, weight_micro, status, source, key_status, confirm_by, created_at, updated_at)
+       SELECT $1, 'vtr_over' || n, 'V', 'o' || n || '@over.example', 'o' || n || '@over.example', 1000000, 'pending', 'registration', 'none', 1, 0, 0
+       FROM generate_series(1, 10001) AS n`,
+      closed.id,
+    );
+    await account.patch(`/voting-events/${closed.id}`, { status: 'closed' });
+    const event = await createOpenElection(account);
+    demand(await register(account, event, 'behind@week.example'), 201);
+    await linkTo('behind@week.example');
+    await weekPasses(event);
+    await expireRegistrations(service.deps);
+    expect(await names(event)).toEqual([]);
+    await query('DELETE FROM voters WHERE voting_event_id = $1', closed.id);
+  });
+
   test('never expires once approval is manual, nor by a mail that said nothing of seven days', async () => {
     const toManual = await createOpenElection(account);
     const toAutomatic = await createOpenElection(account, { approval: 'manual' });
