@@ -62,10 +62,10 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 631,
   accounts: 1005,
   webhooks: 2544,
-  'voting-events': 5235,
+  'voting-events': 5239,
   'ballot-definition': 4182,
-  voters: 5870,
-  payments: 4534,
+  voters: 5877,
+  payments: 4539,
   credits: 762,
   ballots: 3366,
   'ballot-log': 5065,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_308;
+const LINES_OF_ALL = 69_324;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

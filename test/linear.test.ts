@@ -142,7 +142,9 @@ const OTHERS: Readonly<Record<string, readonly ((called: Called, text: string) =
     (verify, text) => verify({ secretKey: 'a' }, bytesOf(text), { get: () => signatureOf(bytesOf(text), 'a') }),
   ],
   'src/service-log/cosignature.ts openCosignature': [(open, text) => open(text, text, KEY)],
-  'src/results/download-link.ts fileNameHeader': [(write, title) => write({ title, code: 'a', rehearsalSince: null }, 'pdf')],
+  'src/results/download-link.ts fileNameHeader': [
+    (write, title) => write({ title, code: 'a', rehearsalSince: null }, 'pdf'),
+  ],
   'src/mail/compose-mail.ts composeMail': [(write, text) => write({ subject: text, logoUrl: null, parts: [text] })],
   'src/commands/read-roll.ts readRoll': [
     async (read, text) => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { LIFE, PHASES } from '#src/voting-events/life.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
+import { listTimedEvents } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand, finishEvent, PLURALITY, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
@@ -541,3 +542,18 @@ test.each(PHASES)(
     expect(words).toEqual(table);
   },
 );
+
+test('the clock’s events are announced however many others wait for a position that voters may vote in', async () => {
+  const { event } = await electionAt('draft');
+  await service.query(
+    `INSERT INTO voting_events SELECT (jsonb_populate_record(e, jsonb_build_object('id', 'evt_0' || n, 'code', 'X' || n, 'code_key', 'x' || n,
+       'starts_at', now_ms() + 3600000, 'ready', false, 'missing', '[{"reason": "no_open_position"}]'::jsonb))).*
+     FROM voting_events e, generate_series(1, 1200) AS n WHERE e.id = $1`,
+    [event.id],
+  );
+  const due = await account.event({ startsAt: 1_000 }, [THREE], false);
+  await service.query('UPDATE voting_events SET announced_status = NULL WHERE id = $1', [due.id]);
+  const listed = await listTimedEvents(service.deps.db);
+  await service.query("DELETE FROM voting_events WHERE id LIKE 'evt_0%'");
+  expect([listed.length, listed.includes(due.id)]).toEqual([1_000, true]);
+});

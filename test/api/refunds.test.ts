@@ -222,7 +222,8 @@ describe.each(PROVIDERS)('what the organizer sees of a payment through %s', (pro
       finishedAt: back.refundedAt,
     });
     const listed = await event.show('/payments');
-    expect(listed.find(({ id }: { id: string }) => id === second)).toEqual({ ...back, confirmationCode: null });
+    const { confirmationCode: _code, ...shown } = back;
+    expect(listed.find(({ id }: { id: string }) => id === second)).toEqual(shown);
     const voter = await event.page(`payments/${second}`);
     expect(Object.keys(voter.body.data)).not.toEqual(expect.arrayContaining(['providerDetails']));
     const csv = await event.account.get(`/voting-events/${event.id}/payments/csv`);
