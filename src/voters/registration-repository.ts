@@ -43,7 +43,7 @@ export async function markAddressConfirmed(
 
 /**
  * Events whose registrations may expire. Those of events that are over, or approved by hand, stay as they are for good: however
- * many these are, they stand in nobody's way.
+ * many these are, the others are found.
  */
 export const listEventsWithExpired = (executor: Executor): Promise<string[]> =>
   valuesOf(
