@@ -65,7 +65,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'voting-events': 5239,
   'ballot-definition': 4182,
   voters: 5877,
-  payments: 4539,
+  payments: 4557,
   credits: 762,
   ballots: 3366,
   'ballot-log': 5065,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_324;
+const LINES_OF_ALL = 69_342;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

@@ -322,15 +322,17 @@ export async function listAttemptsAfter(
     .limit(limit);
 }
 
-const DUE_AT_ONCE = 100;
+/** The most that one look gives. */
+export const DUE_AT_ONCE = 100;
 
-/** Attempts that reconciliation has to look at. */
+/** Attempts that reconciliation has to look at: the first one of each account, then the second ones, so that thousands of one keep no other waiting. */
 export async function listDueAttempts(executor: Executor): Promise<PaymentAttempt[]> {
+  const { accountId, checkAt } = paymentAttempts;
   return executor
     .select()
     .from(paymentAttempts)
-    .where(lte(paymentAttempts.checkAt, nowMs))
-    .orderBy(asc(paymentAttempts.checkAt))
+    .where(lte(checkAt, nowMs))
+    .orderBy(sql`row_number() OVER (PARTITION BY ${accountId} ORDER BY ${checkAt})`, asc(checkAt))
     .limit(DUE_AT_ONCE);
 }
 

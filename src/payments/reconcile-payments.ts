@@ -1,12 +1,12 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
-import { HOUR_MS, MINUTE_MS } from '#src/platform/clock.ts';
+import { HOUR_MS, MINUTE_MS, monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { holdEvent } from '#src/voting-events/repository.ts';
 import { askProvider } from './ask-provider.ts';
-import { isOpen, listDueAttempts, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
+import { DUE_AT_ONCE, isOpen, listDueAttempts, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { cancelAndGiveBack, endReason, fulfilmentRefusal, givePaid } from './give-paid.ts';
 import type { EndReason, PaymentAttempt, PaymentPurpose } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
@@ -17,21 +17,37 @@ const LONGEST_PAUSE_MS = HOUR_MS;
 /** What is paid and not asked for is somebody's money: looked at more often. */
 const LONGEST_PAUSE_PAID_MS = 15 * MINUTE_MS;
 
+/** Attempts that are looked at at the same time: a provider that gives no answer holds one of them for ten seconds. */
+const AT_ONCE = 4;
+/** The most of one run; the next one begins at the minute. */
+const RUN_MS = 40 * SECOND_MS;
+
 /**
  * Looks at every attempt that is neither fulfilled nor ended: asks the provider about the unpaid ones, and gives back what
  * was paid for something that cannot be given any more. What no message and no call reported is found here.
  */
 export async function reconcilePayments(deps: PaymentDeps): Promise<void> {
-  for (const attempt of await listDueAttempts(deps.db)) {
-    try {
-      await lookAt(deps, attempt);
-    } catch (fault) {
-      // One provider that is away must not keep the others waiting; this attempt's turn comes again.
-      const expected = fault instanceof ApiError && EXPECTED.has(fault.details?.['reason']);
-      if (!expected)
-        deps.log.error({ attempt: attempt.id, fault: summariseFault(fault) }, 'a payment was not reconciled');
-      await postpone(deps, attempt);
-    }
+  const until = monotonicMs() + RUN_MS;
+  for (;;) {
+    const due = await listDueAttempts(deps.db);
+    const left = due.values();
+    const lookAtSome = async (): Promise<void> => {
+      for (const attempt of left) await reconcile(deps, attempt);
+    };
+    await Promise.all(Array.from({ length: AT_ONCE }, lookAtSome));
+    if (due.length < DUE_AT_ONCE || monotonicMs() > until) return;
+  }
+}
+
+async function reconcile(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void> {
+  try {
+    await lookAt(deps, attempt);
+  } catch (fault) {
+    // One provider that is away must not keep the others waiting; this attempt's turn comes again.
+    const expected = fault instanceof ApiError && EXPECTED.has(fault.details?.['reason']);
+    if (!expected)
+      deps.log.error({ attempt: attempt.id, fault: summariseFault(fault) }, 'a payment was not reconciled');
+    await postpone(deps, attempt);
   }
 }
 

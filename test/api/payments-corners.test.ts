@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { paymentDeps } from '#src/fulfilments.ts';
+import { listDueAttempts } from '#src/payments/attempt-repository.ts';
 import { listOwed } from '#src/payments/list-owed.ts';
 import { raiseAged } from '#src/payments/manage-payment.ts';
 import { reconcilePayments } from '#src/payments/reconcile-payments.ts';
@@ -249,4 +250,18 @@ test('what is left of a payment goes back however small the part that went befor
   await givePartBack(event, attempt, 2_000);
   demand(await byHand(event, attempt, 'refund'), 202);
   await eventually(async () => ((await refundsOf(attempt))[0] === 'refunded' ? true : undefined));
+});
+
+test('all attempts that are due are looked at in one run, and thousands of one account keep no other waiting', async () => {
+  const [many, other] = [await poll('provider_a'), await poll('provider_a')];
+  const [{ attempt: first }, { attempt: last }] = [await many.begin(), await other.begin()];
+  await query(
+    `INSERT INTO payment_attempts SELECT (jsonb_populate_record(a, jsonb_build_object('id', 'pay_zz' || n, 'provider_session_id', 'cs_none_' || n,
+       'check_at', 1))).* FROM payment_attempts a, generate_series(1, 250) AS n WHERE a.id = $1`,
+    first,
+  );
+  await query('UPDATE payment_attempts SET check_at = 2 WHERE id = $1', last);
+  expect((await listDueAttempts(service.deps.db)).slice(0, 2).map(({ id }) => id)).toContain(last);
+  await reconcilePayments(paymentDeps(service.deps));
+  expect(await query('SELECT id FROM payment_attempts WHERE check_at <= 2')).toEqual([]);
 });
