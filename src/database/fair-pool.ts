@@ -3,6 +3,9 @@ import { type Lease, Leases } from '#src/platform/leases.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { whose } from '#src/platform/turns.ts';
 
+/** Whose turn it is where the process itself asks. */
+const PROCESS = 'process';
+
 type Callback = Parameters<pg.Pool['connect']>[0];
 
 /** A pool whose connections are given to accounts in turn: however many wait for one account, another waits for one connection. */
@@ -38,7 +41,7 @@ export class FairPool extends pg.Pool {
   }
 
   protected async take(): Promise<pg.PoolClient> {
-    const place = await this.#places.take(whose.getStore() ?? '');
+    const place = await this.#places.take(whose.getStore() ?? PROCESS);
     try {
       const client = await super.connect();
       this.#held.set(client, place);
