@@ -53,7 +53,7 @@ const OPEN_DOORS = new Map([
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 1866,
   'payment-providers': 2105,
-  database: 2353,
+  database: 2366,
   'embedded-postgres': 1040,
   http: 4348,
   server: 952,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_345;
+const LINES_OF_ALL = 69_358;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

@@ -1,24 +1,30 @@
 import pg from 'pg';
+import { monotonicMs } from '#src/platform/clock.ts';
 import { type Lease, Leases } from '#src/platform/leases.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { whose } from '#src/platform/turns.ts';
+import { orLate } from '#src/platform/within.ts';
 
 /** Whose turn it is where the process itself asks. */
 const PROCESS = 'process';
+
+const noConnection = (): Error => new Error('no connection to the database was free in time');
 
 type Callback = Parameters<pg.Pool['connect']>[0];
 
 /** A pool whose connections are given to accounts in turn: however many wait for one account, another waits for one connection. */
 export class FairPool extends pg.Pool {
+  readonly #waitMs: number;
   readonly #places: Leases;
   readonly #held = new WeakMap<pg.PoolClient, Lease>();
 
   constructor(config: pg.PoolConfig) {
     super(config);
     const { max = 1, connectionTimeoutMillis = TIME_LIMITS.databaseConnectMs } = config;
+    this.#waitMs = connectionTimeoutMillis;
     this.#places = new Leases({
       ...{ perAccount: max, inAll: max, maxWaiting: Number.POSITIVE_INFINITY, maxWaitMs: connectionTimeoutMillis },
-      refuse: () => new Error('no connection to the database was free in time'),
+      refuse: noConnection,
     });
     this.on('release', (_fault, client) => this.#held.get(client)?.end());
   }
@@ -41,13 +47,20 @@ export class FairPool extends pg.Pool {
   }
 
   protected async take(): Promise<pg.PoolClient> {
+    const began = monotonicMs();
     const place = await this.#places.take(whose.getStore() ?? PROCESS);
+    const connecting = super.connect();
     try {
-      const client = await super.connect();
+      // The pool has a time limit of its own, which does not know of the wait before.
+      const client = await orLate(connecting, Math.max(0, this.#waitMs - (monotonicMs() - began)), noConnection);
       this.#held.set(client, place);
       return client;
     } catch (fault) {
-      place.end();
+      const late = connecting.then(
+        (client) => client.release(),
+        () => undefined,
+      );
+      late.finally(() => place.end());
       throw fault;
     }
   }
