@@ -257,6 +257,8 @@ function watchDatabase(deps: Deps, url: string, work: BackgroundWork, onReplaced
     onSilence() {
       cutConnections(deps.db);
       cutConnections(deps.reads);
+      deps.leases.changes.refuseWaiting();
+      deps.leases.changeTurns.refuseWaiting();
     },
   });
 }

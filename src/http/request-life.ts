@@ -26,8 +26,8 @@ export const createLeases = () => ({
    * lock, each on a connection that the casts of every other account would lack.
    */
   changes: limited({ perAccount: 4, maxWaiting: 200 }),
-  /** Changes under way at the database. Together with the long ones they leave connections to casts and reads. */
-  changeTurns: limited({ perAccount: 4, inAll: 6, maxWaiting: 200 }),
+  /** Changes under way at the database. Those of one event wait for its lock: more of an account would only take the places of others. */
+  changeTurns: limited({ perAccount: 2, inAll: 6, maxWaiting: 200 }),
   /** Bodies of megabytes from the thread that judges them to the end of their transaction: memory and a connection for seconds. */
   longChanges: limited({ perAccount: 1, inAll: 2, maxWaiting: 3, maxWaitMs: LONG_WAIT_MS }),
   /** Bytes of bodies in files, from their announcement to their answer: the largest body, and some smaller. Others have their own. */

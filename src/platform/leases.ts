@@ -32,7 +32,8 @@ export class Leases {
   readonly #accounts = new Map<string, Account>();
   readonly #turns = new Turns();
   #held = 0;
-  #waiting = 0;
+  /** Of each who waits, what refuses it. */
+  readonly #refusals = new Set<() => void>();
 
   constructor(limits: LeaseLimits) {
     this.#limits = limits;
@@ -46,7 +47,7 @@ export class Leases {
 
   /** How many wait for a place. */
   get waiting(): number {
-    return this.#waiting;
+    return this.#refusals.size;
   }
 
   /**
@@ -61,10 +62,11 @@ export class Leases {
     if (this.#hasRoom(own, amount)) this.#give(account, own, amount);
     else {
       const mayWait = own.waiting.size < maxWaiting && gone?.aborted !== true;
-      if (!mayWait || !(await this.#wait(own, maxWaitMs, gone))) {
-        const whose = own.held + amount > this.#limits.perAccount ? 'account' : 'process';
+      const end = mayWait ? await this.#wait(own, maxWaitMs, gone) : 'late';
+      if (end !== 'came') {
+        const isOwn = end === 'late' && own.held + amount > this.#limits.perAccount;
         this.#forget(account, own);
-        throw refuse(whose);
+        throw refuse(isOwn ? 'account' : 'process');
       }
     }
     let ended = false;
@@ -96,7 +98,7 @@ export class Leases {
 
   /** Gives what is free away at once: no request that comes now gets in between. */
   #next(): void {
-    if (this.#waiting === 0) return;
+    if (this.waiting === 0) return;
     const able = [...this.#accounts].filter(([, own]) => own.waiting.size > 0 && this.#hasRoom(own, 1));
     const account = this.#turns.next(able.map(([name]) => name));
     const own = account === undefined ? undefined : this.#accounts.get(account);
@@ -107,21 +109,28 @@ export class Leases {
     this.#next();
   }
 
-  /** @returns false where none came in time */
-  #wait({ waiting }: Account, maxWaitMs: number, gone: AbortSignal | undefined): Promise<boolean> {
+  /** Refuses all who wait: what they wait for does not come. */
+  refuseWaiting(): void {
+    for (const refuse of [...this.#refusals]) refuse();
+  }
+
+  /** @returns `late` where none came in time, `refused` where none will come */
+  #wait({ waiting }: Account, maxWaitMs: number, gone: AbortSignal | undefined): Promise<'came' | 'late' | 'refused'> {
     return new Promise((resolve) => {
-      const end = (came: boolean): void => {
-        if (waiting.delete(take)) this.#waiting -= 1;
+      const end = (how: 'came' | 'late' | 'refused'): void => {
+        waiting.delete(take);
+        this.#refusals.delete(refuse);
         clearTimeout(timer);
         gone?.removeEventListener('abort', leave);
-        resolve(came);
+        resolve(how);
       };
-      const take = (): void => end(true);
-      const leave = (): void => end(false);
+      const take = (): void => end('came');
+      const leave = (): void => end('late');
+      const refuse = (): void => end('refused');
       const timer = setTimeout(leave, maxWaitMs);
       gone?.addEventListener('abort', leave);
       waiting.add(take);
-      this.#waiting += 1;
+      this.#refusals.add(refuse);
     });
   }
 }
