@@ -32,7 +32,7 @@ export class Leases {
   readonly #accounts = new Map<string, Account>();
   readonly #turns = new Turns();
   #held = 0;
-  /** Of each who waits, what refuses it. */
+  /** What refuses each caller that waits. */
   readonly #refusals = new Set<() => void>();
 
   constructor(limits: LeaseLimits) {
