@@ -61,7 +61,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   jobs: 525,
   mail: 631,
   accounts: 1005,
-  webhooks: 2544,
+  webhooks: 2543,
   'voting-events': 5239,
   'ballot-definition': 4182,
   voters: 5877,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_369;
+const LINES_OF_ALL = 69_368;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

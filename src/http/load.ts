@@ -50,7 +50,7 @@ const AT_ALL = 2;
  */
 export class Load {
   readonly #countWaiting: () => number;
-  /** Requests under way by account, of those that are known. */
+  /** How many requests each account has under way. A request counts here once its key is known. */
   readonly #ofAccounts = new Map<string, number>();
   readonly #late: number[] = [];
   #underWay = 0;

@@ -173,8 +173,8 @@ export const markFinal = (tx: Transaction, secrets: Secrets, event: VotingEvent,
 const LIFE = sql.raw(lifeOf('voting_events'));
 
 /**
- * Events that the clock has opened or closed, or whose results it made public, without a message to their receivers; 1,000 at most. Behind
- * them come those that stay in the list until their start, in another order each time: however many they are, no other waits for them.
+ * Events that the clock has opened or closed, or whose results it made public, without a message to their receivers; 1,000 at most. Events
+ * that lack a position for their voters stay in this list until their start, so they come last and in random order: they hold up no other event.
  */
 export const listTimedEvents = (executor: Executor): Promise<string[]> =>
   valuesOf(

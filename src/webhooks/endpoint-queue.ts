@@ -13,7 +13,6 @@ const FAILURES_TO_PROBE = 3;
 const RESTS: readonly (readonly [failures: number, restMs: number])[] = [
   [30, 5_000],
   [10, 1_000],
-  [0, 0],
 ];
 /** Answers of one endpoint that wait to be noted, at most: so many are sent twice when a sender is killed. */
 const MAX_UNNOTED = 20;
@@ -35,7 +34,7 @@ export class EndpointQueue {
   readonly ended = new Set<string>();
   #concurrency = FIRST_CONCURRENCY;
   #failures = 0;
-  /** Since when it may be tried again, of `monotonicMs`; null where it rests not at all. */
+  /** When the rest ends, of `monotonicMs`; null while the endpoint does not rest. */
   #restsUntil: number | null = null;
 
   constructor(endpointId: string) {

@@ -237,8 +237,8 @@ function bareHost(url: URL): string {
 }
 
 /**
- * Which receivers are sent to: those that anybody reaches over https; those of the developer's own machine as well, where the console is; or
- * those of private networks as well.
+ * Which receivers the service sends to. `public`: public hosts over https. `loopback`: also this machine, over http; where the console is.
+ * `private`: also private networks, over http; set by `WEBHOOK_ALLOW_PRIVATE`.
  */
 export type WebhookReach = 'public' | 'loopback' | 'private';
 
