@@ -76,7 +76,7 @@ async function start(given: Config): Promise<Running> {
     address = `http://${config.host === '0.0.0.0' ? 'localhost' : config.host}:${service.port}`;
     const processes = alone ? '' : ` with ${config.webConcurrency} processes`;
     say(`Listening on ${address}${processes}`);
-    const seal = (eventId: string): Promise<void> => sequenceLog(sealDeps(deps), eventId, 1);
+    const seal = (eventId: string): Promise<unknown> => sequenceLog(sealDeps(deps), eventId, 1);
     if (embedded) await showDemo(deps, address, sandbox !== undefined, seal, say);
     // Among several processes this one only minds the others.
     if (!alone) await closeDeps(deps);

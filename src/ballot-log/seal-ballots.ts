@@ -102,12 +102,13 @@ export async function sequenceLogs(deps: SealDeps): Promise<void> {
 
 /**
  * Brings an event's log up to date: its `open` leaf, changes of its configuration, waiting ballots, void ballots, and after
- * the close the `close` leaf (completions 6.2 and 6.3). Another process at the same log is left to it.
+ * the close the `close` leaf (completions 6.2 and 6.3).
  * @param least how many ballots must wait to be moved while the event may take more
+ * @returns false where another process is at the same log, which is left to it
  */
-export async function sequenceLog(deps: SealDeps, eventId: string, least: number): Promise<void> {
+export async function sequenceLog(deps: SealDeps, eventId: string, least: number): Promise<boolean> {
   try {
-    await bringUpToDate(deps, eventId, least);
+    return await bringUpToDate(deps, eventId, least);
   } catch (fault) {
     // Outside of the transaction, which is undone.
     if (fault instanceof LogSetBack) {
@@ -119,7 +120,7 @@ export async function sequenceLog(deps: SealDeps, eventId: string, least: number
   }
 }
 
-async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Promise<void> {
+async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Promise<boolean> {
   // Before ballots are sealed: a row of who waits to be disclosed that outlived the batch would show who was in it.
   await deps.disclose(eventId);
   let from: string | undefined = '';
@@ -129,6 +130,7 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
     const counts = monotonicMs() - countedAt >= COUNTED_EVERY_MS;
     if (counts) countedAt = monotonicMs();
     const step = await appendOnce(deps, eventId, { least, after: from, counts });
+    if (step === undefined) return false;
     if (step.note !== undefined && !step.rehearsal) await deps.checkpoints.remember(eventId, step.note);
     deps.acknowledged.forget(eventId, step.sealed);
     for (const [ballots, what] of [
@@ -141,13 +143,13 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
     from = step.next;
     await setImmediate();
   }
-  // Where another process holds the log, it may be about to record something, and closes the log itself.
   const event = isComplete ? await findEventById(deps.db, eventId) : undefined;
-  if (event === undefined) return;
+  if (event === undefined) return true;
   await closeLog(deps, event);
   await deps.ballotKeys.destroyRetired(eventId);
   // The end of a rehearsal wipes what the order of its roll could show.
   if (event.type === 'election' && event.rehearsalSince === null) await rewriteRoll(deps, event);
+  return true;
 }
 
 /** What one step of a run is asked. */
@@ -181,10 +183,10 @@ const NOTHING: Step = {
   ...{ forged: 0, unmarked: 0, isComplete: false },
 };
 
-/** One transaction: everything that is waiting, up to a number of ballots. */
-async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Promise<Step> {
+/** One transaction: everything that is waiting, up to a number of ballots. Undefined where another process holds the log. */
+async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Promise<Step | undefined> {
   return inTransaction(deps.db, async (tx) => {
-    if (!(await takeSequencer(tx, eventId))) return NOTHING;
+    if (!(await takeSequencer(tx, eventId))) return undefined;
     const definition = await deps.definitions.getForUpdate(tx, eventId);
     // Under the event's lock: it is not closed or opened, and no ballot is confirmed by another time, while this is decided.
     const nowMs = await readNow(tx);
@@ -370,5 +372,8 @@ const payload = z.strictObject({ eventId: z.string() });
 export const SEQUENCE_LOG = { name: 'tend_ballot_log', maxAttempts: 5, payload } as const;
 
 export function sequenceLogJob(deps: SealDeps): Job<z.output<typeof payload>> {
-  return defineJob({ ...SEQUENCE_LOG, work: ({ eventId }) => sequenceLog(deps, eventId, FULL_QUEUE) });
+  return defineJob({
+    ...SEQUENCE_LOG,
+    work: async ({ eventId }) => void (await sequenceLog(deps, eventId, FULL_QUEUE)),
+  });
 }

@@ -99,7 +99,7 @@ export async function showDemo(
   deps: Deps,
   baseUrl: string,
   sandbox: boolean,
-  seal: (eventId: string) => Promise<void>,
+  seal: (eventId: string) => Promise<unknown>,
   say: (line: string) => void,
 ): Promise<void> {
   const { dataDir, port } = deps.config;

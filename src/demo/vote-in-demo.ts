@@ -52,7 +52,7 @@ const confirmAnswer = z.object({ data: z.object({ confirmationCode: z.string(), 
 export async function voteInDemo(
   deps: Deps,
   demo: EmptyDemo,
-  seal: (eventId: string) => Promise<void>,
+  seal: (eventId: string) => Promise<unknown>,
 ): Promise<Receipt> {
   const { election, positions, voters, caller } = demo;
   const target = voteCallerOf(caller, election);

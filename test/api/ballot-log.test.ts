@@ -6,7 +6,6 @@ import { listEventsToTend } from '#src/ballot-log/due-repository.ts';
 import { ballotCommitment, closeCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
 import { hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { voidBallot } from '#src/ballot-log/void-ballot.ts';
 import { codeTagOf } from '#src/ballots/waiting-ballot.ts';
 import { inTransaction } from '#src/database/client.ts';
@@ -15,7 +14,7 @@ import { EventCounter } from '#src/results/count-event.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, refusalOf, sealBallots, type TestEvent } from '#test/harness/elections.ts';
+import { demand, finishEvent, refusalOf, sealBallots, type TestEvent, tendLog } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
 import { openLogPromise, verifyConsistency, verifyInclusion } from '#test/harness/read-log-proofs.ts';
 import { putIntoBox } from '#test/harness/sealed-box.ts';
@@ -52,7 +51,7 @@ async function pollWith(ballots: number, settings: Readonly<Record<string, unkno
 }
 
 const logOf = ({ id }: { readonly id: string }, key = account.vote) => new LogReader(service, id, key);
-const seal = (event: TestEvent) => sequenceLog(sealDeps(service.deps), event.id, 1);
+const seal = (event: TestEvent) => tendLog(sealDeps(service.deps), event.id, 1);
 /** Makes a ballot void by the code that confirmed it. */
 const voidBallotOf = (event: TestEvent, code: string) =>
   inTransaction(service.deps.db, (tx) => voidBallot(tx, event.id, codeTagOf(code)));
@@ -242,7 +241,7 @@ describe('the log of an event', () => {
     const log = logOf(event);
     const seal = () =>
       eventually(async () => {
-        await sequenceLog(sealDeps(service.deps), event.id, 5);
+        await tendLog(sealDeps(service.deps), event.id, 5);
         return (await listEventsToTend(service.deps.db, 5)).includes(event.id) ? undefined : true;
       });
     const rolls = async () =>

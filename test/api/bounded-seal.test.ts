@@ -1,10 +1,9 @@
 import { randomBytes } from 'node:crypto';
 import pg from 'pg';
 import { expect, test } from 'vitest';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { openWaiting, sealEntries } from '#src/ballots/waiting-ballot.ts';
 import { sealDeps } from '#src/work.ts';
-import { votesFor } from '#test/harness/elections.ts';
+import { tendLog, votesFor } from '#test/harness/elections.ts';
 import { useService } from '#test/harness/test-service.ts';
 
 // However many ballots wait, a step of the sequencer reads as many rows of the queue as it moves, give or take a few.
@@ -53,7 +52,7 @@ test('what waits is read a few times in all, not once a step', async () => {
   await client.connect();
   await client.query('ANALYZE ballot_queue');
   const before = await rowsRead(client);
-  await sequenceLog(sealDeps(service.deps), event.id, 5);
+  await tendLog(sealDeps(service.deps), event.id, 5);
   const read = (await rowsRead(client)) - before;
   await client.end();
   const [log] = await service.query<{ ballots: string; confirmed: string }>(

@@ -3,9 +3,9 @@ import { readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { parseEnv, promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { showDemo } from '#src/demo/show-demo.ts';
 import { sealDeps } from '#src/work.ts';
+import { tendLog } from '#test/harness/elections.ts';
 import { usePaidService } from '#test/harness/payments.ts';
 
 const run = promisify(execFile);
@@ -15,7 +15,7 @@ const said: string[] = [];
 /** Shows the demo of the service, as its start does. */
 async function show(): Promise<NodeJS.Dict<string>> {
   const { deps, port } = paid.service;
-  const seal = (eventId: string): Promise<void> => sequenceLog(sealDeps(deps), eventId, 1);
+  const seal = (eventId: string): Promise<void> => tendLog(sealDeps(deps), eventId, 1);
   said.length = 0;
   await showDemo(deps, `http://127.0.0.1:${port}`, true, seal, (line) => said.push(line));
   return parseEnv(readFileSync(path.join(deps.config.dataDir, 'demo.env'), 'utf8'));

@@ -1,7 +1,8 @@
 import { afterAll, describe, expect, test } from 'vitest';
 import { readPlans } from '#src/accounts/plans.ts';
-import { LEAST_WHILE_OPEN, sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import { LEAST_WHILE_OPEN } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
+import { tendLog } from '#test/harness/elections.ts';
 import { guideNames, readGuideCode, readGuideText, runGuide } from '#test/harness/guides.ts';
 import { connectTestBusiness, usePaidService } from '#test/harness/payments.ts';
 
@@ -13,7 +14,7 @@ const sealing = setInterval(async () => {
     'SELECT voting_event_id AS id FROM ballot_queue GROUP BY 1 HAVING count(*) >= $1',
     [LEAST_WHILE_OPEN],
   );
-  for (const { id } of rows) await sequenceLog(sealDeps(deps), id, LEAST_WHILE_OPEN);
+  for (const { id } of rows) await tendLog(sealDeps(deps), id, LEAST_WHILE_OPEN);
 }, 500);
 afterAll(() => clearInterval(sealing));
 

@@ -4,7 +4,7 @@ import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, sealBallots, type TestEvent, votesFor } from '#test/harness/elections.ts';
+import { demand, finishEvent, sealBallots, type TestEvent, tendLog, votesFor } from '#test/harness/elections.ts';
 import { createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -92,7 +92,7 @@ test.each([
     const event = await openPoll({ endsAt: Date.now() + DAY_MS, results: { visibility: 'live' } });
     const before = await leavesOf(event);
     await setBySql(event, end);
-    await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
+    await expect(tendLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
     expect(await account.show(`/voting-events/${event.id}`)).toMatchObject({
       status: 'open',
       endsAt: before[0]?.['end'],

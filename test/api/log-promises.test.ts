@@ -4,7 +4,7 @@ import { checkLog } from '#src/ballot-log/check-log.ts';
 import { signCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { listEventsToTend } from '#src/ballot-log/due-repository.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
-import { LEAST_WHILE_OPEN, sequenceLog } from '#src/ballot-log/seal-ballots.ts';
+import { LEAST_WHILE_OPEN } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { LogReader } from '#test/harness/ballot-log.ts';
 import {
@@ -13,6 +13,7 @@ import {
   PLURALITY,
   sealBallots,
   type TestEvent,
+  tendLog,
   visitor,
   votesFor,
 } from '#test/harness/elections.ts';
@@ -49,7 +50,7 @@ const promisedBy = async (event: TestEvent, logPromise: string): Promise<number>
 
 const moveEnd = ({ id }: TestEvent, endsAt: number | null) => account.change(`/voting-events/${id}`, { endsAt });
 
-const tend = ({ id }: TestEvent) => sequenceLog(sealDeps(service.deps), id, LEAST_WHILE_OPEN);
+const tend = ({ id }: TestEvent) => tendLog(sealDeps(service.deps), id, LEAST_WHILE_OPEN);
 
 const isListed = async ({ id }: TestEvent): Promise<boolean> =>
   (await listEventsToTend(service.deps.db, LEAST_WHILE_OPEN)).includes(id);

@@ -1,5 +1,14 @@
 import { describe, expect, test } from 'vitest';
-import { demand, fieldOf, finishEvent, refusalOf, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import {
+  demand,
+  fieldOf,
+  finishEvent,
+  refusalOf,
+  type TestEvent,
+  tendLog,
+  visitor,
+  votesFor,
+} from '#test/harness/elections.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -380,10 +389,9 @@ describe('the list of votes', () => {
   test.each(['election', 'poll'])(
     'of an open %s shows each vote that stood when it began once, whatever is confirmed and sealed meanwhile',
     async (type) => {
-      const { sequenceLog } = await import('#src/ballot-log/seal-ballots.ts');
       const { sealDeps } = await import('#src/work.ts');
       const event = await account.event({ type });
-      const seal = () => sequenceLog(sealDeps(service.deps), event.id, 1);
+      const seal = () => tendLog(sealDeps(service.deps), event.id, 1);
       const addBallot = async (index: number): Promise<void> => {
         if (type === 'poll') return void (await account.votePoll(event, votesFor(event)));
         const body = { name: 'V', email: `v${index}@club.example` };

@@ -2,7 +2,6 @@ import { randomUUID } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { reportWords } from '#src/results/report/report-words.ts';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
 import { sealDeps } from '#src/work.ts';
@@ -13,6 +12,7 @@ import {
   refusalOf,
   sealBallots,
   type TestEvent,
+  tendLog,
   visitor,
   votesFor,
 } from '#test/harness/elections.ts';
@@ -237,7 +237,7 @@ describe('the rehearsal of an election', () => {
     expect(demand(await asVoter(event, 'GET', ''), 200)).toMatchObject({ status: 'closed', rehearsal: true });
     const finalOf = () =>
       eventually(async () => {
-        await sequenceLog(sealDeps(service.deps), event.id, 1);
+        await tendLog(sealDeps(service.deps), event.id, 1);
         const shown = demand(await organize(event, 'GET', '/results'), 200);
         return shown.final === true ? shown : undefined;
       }, 20_000);

@@ -3,10 +3,9 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
+import { finishEvent, sealBallots, type TestEvent, tendLog } from '#test/harness/elections.ts';
 import { changeItem } from '#test/harness/sealed-box.ts';
 import { runVerifier } from '#test/harness/started-service.ts';
 import { untilTrue, useService } from '#test/harness/test-service.ts';
@@ -227,7 +226,7 @@ describe('a stored log', () => {
       ]),
     );
     await account.votePoll(event, votesOf(event, 1));
-    await expect(sequenceLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
+    await expect(tendLog(sealDeps(service.deps), event.id, 1)).rejects.toThrow(LogSetBack);
     expect(await checkLog(service.deps, event.id)).toMatch('an older state was restored');
     // An earlier reader would find nothing: the service says itself that it is in doubt.
     const disputed = await verify(event, key, '--since', saved);

@@ -3,7 +3,6 @@ import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import { openCheckpoint } from '#src/ballot-log/checkpoint.ts';
 import { findHead } from '#src/ballot-log/repository.ts';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { adoptLogKey, storeIdentity } from '#src/ballot-log/service-identity.ts';
 import { parseVerifierKey } from '#src/ballot-log/signed-note.ts';
 import { withConnection } from '#src/database/check-server.ts';
@@ -11,7 +10,15 @@ import { createSecrets } from '#src/platform/secrets.ts';
 import { openSecret } from '#src/webhooks/signature.ts';
 import { sealDeps } from '#src/work.ts';
 import { runCommand } from '#test/harness/command-line.ts';
-import { createTestEvent, demand, sealBallots, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import {
+  createTestEvent,
+  demand,
+  sealBallots,
+  type TestEvent,
+  tendLog,
+  visitor,
+  votesFor,
+} from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
 import { mailedVoterKey } from '#test/harness/mails.ts';
 import {
@@ -270,9 +277,9 @@ test('a log key that is adopted signs the heads of the earlier one again, and lo
   const environment = { LOG_SIGNING_KEY: next.toString('base64') };
   const { databaseUrl } = own;
   const adopted = await use(startTestService({ worker: false, secretKey: OLD, databaseUrl, environment }));
-  await sequenceLog(sealDeps(adopted.deps), event.id, 1);
+  await tendLog(sealDeps(adopted.deps), event.id, 1);
   // The earlier key signs on from it no more.
-  await expect(sequenceLog(sealDeps(own.deps), event.id, 1)).rejects.toMatchObject({
+  await expect(tendLog(sealDeps(own.deps), event.id, 1)).rejects.toMatchObject({
     reason: 'the head is not as it was signed',
   });
 });

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { openBallot } from '#src/ballots/waiting-ballot.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { sealDeps } from '#src/work.ts';
-import { demand, finishEvent, votePoll, votesFor } from '#test/harness/elections.ts';
+import { demand, finishEvent, tendLog, votePoll, votesFor } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, type KeyedElection, voteWith } from '#test/harness/keyed-elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -13,7 +12,7 @@ const service = await useService({ worker: false });
 const account = await service.account();
 
 const query = (text: string, values: unknown[]) => service.deps.db.$client.query(text, values);
-const seal = (eventId: string) => sequenceLog(sealDeps(service.deps), eventId, 1);
+const seal = (eventId: string) => tendLog(sealDeps(service.deps), eventId, 1);
 
 async function close(eventId: string): Promise<void> {
   await moveEnd(service.deps, eventId, CLOSED);

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
 import { CLOSED, moveEnd } from './move-end.ts';
-import { eventually, type TestAccount, type TestAnswer, type TestService } from './test-service.ts';
+import { eventually, type TestAccount, type TestAnswer, type TestService, untilTrue } from './test-service.ts';
 
 /** What tests build again and again: events with positions and candidates, open and ready. */
 export interface TestEvent {
@@ -128,6 +128,10 @@ export async function votePolls(
   await sealBallots(service, event.id);
   return codes;
 }
+
+/** Tends the log of an event, as the recurring job does: a turn that the job has at the same moment is waited for. */
+export const tendLog = async (...order: Parameters<typeof sequenceLog>): Promise<void> =>
+  untilTrue(() => sequenceLog(...order));
 
 /** Moves waiting ballots into the log now, if at least so many wait, as the recurring job does. */
 export async function sealBallots(service: TestService, eventId: string, least = 1): Promise<void> {

@@ -1,11 +1,10 @@
 import { expect, test } from 'vitest';
 import { NO_FAULTS } from '#sandbox/faults.ts';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
 import { listOwed } from '#src/payments/list-owed.ts';
 import { createLog } from '#src/platform/log.ts';
 import { sealDeps } from '#src/work.ts';
-import { demand, finishEvent } from '#test/harness/elections.ts';
+import { demand, finishEvent, tendLog } from '#test/harness/elections.ts';
 import { PROVIDERS, usePaidService } from '#test/harness/payments.ts';
 import { createRandom } from '#test/second-count/random-elections.ts';
 import { countGiven, openShop, PURPOSES, type Shop } from './buyers.ts';
@@ -146,7 +145,7 @@ test(`a year of ${PAYMENTS} payments of seed ${SEED} leaves each one's money whe
 
   // A payment that was reversed after the final result becomes a leaf with the next run of the log's job.
   for (const { id, purpose } of shops)
-    if (purpose === 'vote' && !merchant.deleted.has(id)) await sequenceLog(sealDeps(paid.service.deps), id, 1);
+    if (purpose === 'vote' && !merchant.deleted.has(id)) await tendLog(sealDeps(paid.service.deps), id, 1);
 
   const table = [];
   for (const event of shops) {

@@ -4,11 +4,10 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { checkLog, checkLogs } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { createLog } from '#src/platform/log.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
-import { demand, finishEvent, refusalOf, sealBallots } from '#test/harness/elections.ts';
+import { demand, finishEvent, refusalOf, sealBallots, tendLog } from '#test/harness/elections.ts';
 import { cast, createKeyedElection, type KeyedElection, keyFiles, voteWith } from '#test/harness/keyed-elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -80,13 +79,13 @@ describe('a log that SQL closed', () => {
     const openings = `/public/voting-events/${election.id}/log/openings`;
     // Where its process has read the changed row, it says that the rows disagree.
     expect([403, 500]).toContain((await service.call('GET', openings, undefined, { key: observer })).status);
-    const turn = sequenceLog(seal, election.id, 1);
+    const turn = tendLog(seal, election.id, 1);
     if (stops) await expect(turn).rejects.toThrow(LogSetBack);
     else await turn;
     expect(await checkLog(seal, election.id)).toBeDefined();
     // Its end comes: the organizer's, which the log says.
     await moveEnd(service.deps, election.id, CLOSED).catch(() => undefined);
-    await sequenceLog(seal, election.id, 1).catch(() => undefined);
+    await tendLog(seal, election.id, 1).catch(() => undefined);
     await checkLogs(seal, 0);
     expect(await read(election)).toMatchObject({ finalAt: null, disputed: true });
     expect(await results(election)).toMatchObject({ final: false, disputed: true });
@@ -102,7 +101,7 @@ describe('a log that SQL closed', () => {
       `INSERT INTO log_leaves SELECT $1, size - 1, convert_to(${content}, 'UTF8') FROM ballot_logs WHERE voting_event_id = $1`,
     );
     await write(election, MARKED_FINAL);
-    await sequenceLog(seal, election.id, 1).catch(() => undefined);
+    await tendLog(seal, election.id, 1).catch(() => undefined);
     expect(await read(election)).toMatchObject({ finalAt: null });
     expect(await results(election)).toMatchObject({ final: false });
   });
@@ -115,7 +114,7 @@ describe('a log that SQL closed', () => {
       election,
       `UPDATE ballot_logs SET closed_size = NULL, lot_root = NULL, close_salt = NULL, close_content = NULL WHERE voting_event_id = $1`,
     );
-    await sequenceLog(seal, election.id, 1).catch(() => undefined);
+    await tendLog(seal, election.id, 1).catch(() => undefined);
     expect(await service.query('SELECT size FROM ballot_logs WHERE voting_event_id = $1', [election.id])).toEqual(
       before,
     );
@@ -198,10 +197,10 @@ describe('the seed of a lot', () => {
       expect(await checkLog(seal, election.id)).toBe('the log says another seed of the lot');
     }
     await moveEnd(service.deps, election.id, CLOSED);
-    await expect(sequenceLog(seal, election.id, 1)).rejects.toThrow(LogSetBack);
+    await expect(tendLog(seal, election.id, 1)).rejects.toThrow(LogSetBack);
     expect(await results(election)).toMatchObject({ final: false, disputed: true });
     await put(own);
-    await sequenceLog(seal, election.id, 1);
+    await tendLog(seal, election.id, 1);
     expect(await results(election)).toMatchObject({ final: true, disputed: false });
     for (const seed of foreign) {
       await put(seed);
@@ -219,10 +218,10 @@ describe('a ballot that waits', () => {
   test('is sealed alone by no column that says that it is due, and the mark is found', async () => {
     const election = await createKeyedElection(service, account, [1, 1, 1]);
     await voteWith(service, election, [0]);
-    await sequenceLog(seal, election.id, 5);
+    await tendLog(seal, election.id, 5);
     expect(await checkLog(seal, election.id)).toBeUndefined();
     await due(election, '0');
-    await sequenceLog(seal, election.id, 5);
+    await tendLog(seal, election.id, 5);
     expect(await waiting(election)).toBe(1);
     expect(await checkLog(seal, election.id)).toBe('a waiting ballot is not as the service wrote it');
   });
@@ -230,7 +229,7 @@ describe('a ballot that waits', () => {
   test('is sealed when it is due although a column says later', async () => {
     const election = await createKeyedElection(service, account, [1, 1, 1], true, { endsAt: Date.now() + 60_000 });
     await voteWith(service, election, [0]);
-    await sequenceLog(seal, election.id, 5);
+    await tendLog(seal, election.id, 5);
     await due(election, '9999999999999');
     expect(await checkLog(seal, election.id)).toBe('a waiting ballot is not as the service wrote it');
   });
@@ -240,7 +239,7 @@ describe('a ballot that waits', () => {
     await voteWith(service, election, [0, 1, 2, 3, 4]);
     await write(election, 'UPDATE ballot_queue SET set_back = true WHERE voting_event_id = $1');
     expect(await results(election)).toMatchObject({ stats: { ballots: 5 } });
-    await sequenceLog(seal, election.id, 5);
+    await tendLog(seal, election.id, 5);
     expect(await waiting(election)).toBe(0);
     expect(hasAlarm(election, 'rows_disagree')).toBe(true);
   });
@@ -297,7 +296,7 @@ describe('the key of an election', () => {
   ])('stays although SQL says that it is %s', async (_, ...statements) => {
     const election = await createKeyedElection(service, account, [1, 1, 1]);
     await voteWith(service, election, [0]);
-    await sequenceLog(seal, election.id, 5);
+    await tendLog(seal, election.id, 5);
     await write(election, 'UPDATE voting_events SET closed_at = 1, final_at = 1 WHERE id = $1');
     for (const statement of statements) await write(election, statement);
     await tend();

@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { createLog } from '#src/platform/log.ts';
 import { allJobs, sealDeps } from '#src/work.ts';
-import { demand, finishEvent } from '#test/harness/elections.ts';
+import { demand, finishEvent, tendLog } from '#test/harness/elections.ts';
 import { cast, createKeyedElection, type KeyedElection, keyFiles, voteWith } from '#test/harness/keyed-elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { useService } from '#test/harness/test-service.ts';
@@ -49,13 +48,13 @@ test('a waiting ballot cannot be named so that nothing takes it', async () => {
 
 test('rows that SQL puts beside a ballot do not have it sealed alone', async () => {
   const election = await votedElection(1);
-  await sequenceLog(seal, election.id, 5);
+  await tendLog(seal, election.id, 5);
   await service.query(
     `INSERT INTO ballot_queue SELECT q.voting_event_id, 'bal_junk_' || n, sha256(int4send(n)), q.entries, q.weight_micro, q.salt, q.sealed_time,
        q.voter_id, q.country_code, q.submitted_at, q.due_at FROM ballot_queue q, generate_series(1, 4) AS n WHERE q.voting_event_id = $1`,
     [election.id],
   );
-  await sequenceLog(seal, election.id, 5);
+  await tendLog(seal, election.id, 5);
   expect(await sealedOf(election)).toBe(0);
   const waiting = await service.query(
     'SELECT set_back, count(*)::int AS ballots FROM ballot_queue WHERE voting_event_id = $1 GROUP BY 1 ORDER BY 1',
@@ -67,14 +66,14 @@ test('rows that SQL puts beside a ballot do not have it sealed alone', async () 
   ]);
   // It is sealed with the next ones.
   await voteWith(service, election, [1, 2, 3, 4]);
-  await sequenceLog(seal, election.id, 5);
+  await tendLog(seal, election.id, 5);
   expect(await sealedOf(election)).toBe(5);
 });
 
 test('a small election is sealed once, whatever the figures of its roll say', async () => {
   const election = await votedElection(5, { endsAt: Date.now() + 3_600_000 });
   await service.query('UPDATE roll_figures SET heads = heads + 100 WHERE voting_event_id = $1', [election.id]);
-  await sequenceLog(seal, election.id, 5).catch(() => undefined);
+  await tendLog(seal, election.id, 5).catch(() => undefined);
   expect(await sealedOf(election)).toBe(0);
 });
 
@@ -90,7 +89,7 @@ test('what a close is counted against is the roll as it was checked, whatever SQ
     ]);
     return seal.countFinally(...given);
   };
-  await sequenceLog({ ...seal, countFinally }, election.id, 1).catch(() => undefined);
+  await tendLog({ ...seal, countFinally }, election.id, 1).catch(() => undefined);
   expect(await results(election)).toMatchObject({ final: false });
   expect((await read(election)).finalAt).toBeNull();
 });
@@ -136,7 +135,7 @@ test('voters stay in a group that a position asks for, although SQL deleted it',
 
 test('the roll is scattered at the end, although SQL says that it will be', async () => {
   const election = await votedElection(5);
-  await sequenceLog(seal, election.id, 5);
+  await tendLog(seal, election.id, 5);
   await service.query(
     'UPDATE ballot_logs SET roll_scattered_at = 9e15, roll_mixed_at = 9e15 WHERE voting_event_id = $1',
     [election.id],

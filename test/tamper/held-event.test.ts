@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { expect, test } from 'vitest';
 import { checkLog } from '#src/ballot-log/check-log.ts';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { sealDeps } from '#src/work.ts';
-import { demand, sealBallots } from '#test/harness/elections.ts';
+import { demand, sealBallots, tendLog } from '#test/harness/elections.ts';
 import { CLOSED, moveEnd } from '#test/harness/move-end.ts';
 import { eventually } from '#test/harness/test-service.ts';
 import { type Election, type Member, useForgedElections } from './forged-election.ts';
@@ -132,7 +131,7 @@ test.each([
     await moveEnd(service.deps, election.event.id, CLOSED);
     const read = () => account.show(`/voting-events/${election.event.id}/results`);
     const results = await eventually(async () => {
-      await sequenceLog(sealDeps(service.deps), election.event.id, 1).catch(() => undefined);
+      await tendLog(sealDeps(service.deps), election.event.id, 1).catch(() => undefined);
       const shown = await read();
       return shown.final || shown.disputed ? shown : undefined;
     });

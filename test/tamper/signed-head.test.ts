@@ -5,13 +5,12 @@ import { loadBallotDefinition } from '#src/ballot-definition/ballot-definition.t
 import { leafDataOf } from '#src/ballot-log/leaf-of-ballot.ts';
 import { CompactRange, hashLeaf } from '#src/ballot-log/merkle-tree.ts';
 import { findHead } from '#src/ballot-log/repository.ts';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { appendLeaves } from '#src/ballot-log/tree-store.ts';
 import { insertBallots } from '#src/ballots/box.ts';
 import { ballotIdOf } from '#src/ballots/waiting-ballot.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { sealDeps } from '#src/work.ts';
-import { demand, finishEvent } from '#test/harness/elections.ts';
+import { demand, finishEvent, tendLog } from '#test/harness/elections.ts';
 import { type Election, useForgedElections } from './forged-election.ts';
 
 // SQL writes whole heads, boxes and queues of its own, with the guards of the tables switched off. The service goes on from nothing
@@ -31,7 +30,7 @@ const {
   read,
 } = await useForgedElections();
 const seal = sealDeps(service.deps);
-const turn = ({ event }: Election, least: number) => sequenceLog(seal, event.id, least);
+const turn = ({ event }: Election, least: number) => tendLog(seal, event.id, least);
 const HOUR_MS = 3_600_000;
 
 const hasAlarm = ({ event }: Election, words: RegExp): boolean =>

@@ -1,11 +1,10 @@
 import { checkLog } from '#src/ballot-log/check-log.ts';
 import { LogSetBack } from '#src/ballot-log/require-undisputed.ts';
-import { sequenceLog } from '#src/ballot-log/seal-ballots.ts';
 import { recount } from '#src/commands/recount.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey, LogReader } from '#test/harness/ballot-log.ts';
-import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent } from '#test/harness/elections.ts';
+import { createTestEvent, demand, finishEvent, sealBallots, type TestEvent, tendLog } from '#test/harness/elections.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import type { TestAccount, TestService } from '#test/harness/test-service.ts';
 import { giveVoterKey } from '#test/harness/voter-keys.ts';
@@ -55,7 +54,7 @@ export async function holdElection(
     await service.call('POST', `/voting-events/${event.id}/voters/batch`, { voters }, { key: account.write }),
     201,
   );
-  await sequenceLog(sealDeps(service.deps), event.id, VOTERS);
+  await tendLog(sealDeps(service.deps), event.id, VOTERS);
   const observer = await createObserverKey(service, account, event.id);
   await keep(event.id);
   const codes = await Promise.all(
@@ -77,7 +76,7 @@ export async function holdElection(
   if (stage === 'sealed') await sealBallots(service, event.id);
   if (stage === 'final') await finishEvent(service, event.id);
   // Signs for the ballots that wait, as every minute does.
-  else await sequenceLog(sealDeps(service.deps), event.id, VOTERS);
+  else await tendLog(sealDeps(service.deps), event.id, VOTERS);
   const checkpoint = (await new LogReader(service, event.id, observer).get('checkpoint')).body;
   return { event, observer, codes: stage === 'cast' ? codes : [], promises, checkpoint };
 }
@@ -142,7 +141,7 @@ export async function findTampering(target: Target, election: Election): Promise
 async function endElection({ deps }: TestService, eventId: string): Promise<void> {
   await moveEnd(deps, eventId, 'closed_at = coalesce(closed_at, now_ms() - 16 * 60 * 1000)');
   // Ballots, then the close behind them.
-  for (let turn = 0; turn < 3; turn += 1) await sequenceLog(sealDeps(deps), eventId, 1);
+  for (let turn = 0; turn < 3; turn += 1) await tendLog(sealDeps(deps), eventId, 1);
 }
 
 const nameOf = (fault: unknown): string => {
