@@ -51,24 +51,24 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1875,
+  platform: 1876,
   'payment-providers': 2105,
-  database: 2366,
+  database: 2374,
   'embedded-postgres': 1040,
   http: 4348,
   server: 952,
   reference: 2996,
-  jobs: 525,
+  jobs: 561,
   mail: 631,
   accounts: 1005,
-  webhooks: 2543,
+  webhooks: 2550,
   'voting-events': 5239,
   'ballot-definition': 4182,
   voters: 5877,
   payments: 4557,
   credits: 762,
   ballots: 3366,
-  'ballot-log': 5065,
+  'ballot-log': 5070,
   'service-log': 720,
   tally: 2795,
   results: 6818,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_368;
+const LINES_OF_ALL = 69_425;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

@@ -69,11 +69,17 @@ async function checkVersion(client: pg.Client): Promise<Finding> {
     : failed('version', `${text} is too old`, `Use PostgreSQL ${OLDEST_POSTGRES} or newer.`);
 }
 
-/** Settings without which a committed vote can be lost when the machine loses power. */
+/** Settings without which a committed vote can be lost when the machine loses power, as this connection or the next one has them. */
 export async function listUnsafeSettings(client: Pick<pg.Client | pg.Pool, 'query'>): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
-    `SELECT name FROM pg_settings
-     WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting = 'off' ORDER BY name`,
+    `SELECT DISTINCT name FROM (
+       SELECT name, setting FROM pg_settings
+       UNION ALL
+       SELECT split_part(c, '=', 1), split_part(c, '=', 2) FROM pg_db_role_setting s CROSS JOIN unnest(s.setconfig) AS c
+       WHERE s.setdatabase IN (0, (SELECT oid FROM pg_database WHERE datname = current_database()))
+         AND s.setrole IN (0, current_user::regrole)
+     ) AS found
+     WHERE name IN ('fsync', 'full_page_writes', 'synchronous_commit') AND setting IN ('off', 'false', 'no', '0') ORDER BY name`,
   );
   return rows.map(({ name }) => name);
 }

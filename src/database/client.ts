@@ -41,6 +41,8 @@ export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) 
   const pool = open({
     connectionString: options.url,
     max: options.maxConnections,
+    // A pause of some seconds has no new connections made: each asks for the schema's number first.
+    idleTimeoutMillis: TIME_LIMITS.databaseIdleMs,
     connectionTimeoutMillis: options.connectMs ?? TIME_LIMITS.databaseConnectMs,
     query_timeout: TIME_LIMITS.databaseQueryMs,
     statement_timeout: TIME_LIMITS.databaseStatementMs,

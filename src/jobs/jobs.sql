@@ -14,7 +14,8 @@ BEGIN
     EXIT WHEN FOUND;
     UPDATE jobs SET key = NULL, max_attempts = attempts WHERE key = p_key AND held_by IS NOT NULL;
   END LOOP;
-  IF p_run_at IS NULL OR p_run_at <= at THEN NOTIFY job_added; END IF;
+  -- A runner asks at least so often for what it heard nothing of (BEAT_MS).
+  IF p_run_at IS NULL OR p_run_at <= at + 3000 THEN NOTIFY job_added; END IF;
 END $$;
 
 -- Takes jobs that are due for a runner: of each name so many as its group has places, and of a group no more than its places. Every look-up
@@ -45,17 +46,28 @@ BEGIN
   RETURNING j.id, j.name, j.key, j.payload, j.attempts, j.max_attempts, j.created_at, at;
 END $$;
 
+-- After how many milliseconds the next job of some names is due, 0 or less where one is; NULL where none waits.
+CREATE OR REPLACE FUNCTION until_next_job(p_names text[], p_until bigint) RETURNS bigint LANGUAGE sql AS $$
+  SELECT min(n.run_at) - least(now_ms(), p_until)
+  FROM unnest(p_names) AS w (name) CROSS JOIN (VALUES (false), (true)) AS o (last) CROSS JOIN LATERAL (
+    SELECT j.run_at FROM jobs j WHERE j.name = w.name AND j.last = o.last AND j.held_by IS NULL AND j.attempts < j.max_attempts
+    ORDER BY j.run_at, j.id LIMIT 1) AS n;
+$$;
+
 -- Shows that a runner is alive, and frees what no living one holds: jobs of a runner that was not seen for p_dead_ms, jobs that were given
 -- to this one and never reached it, and jobs of a server that is gone. Returns how many.
 CREATE OR REPLACE FUNCTION free_dead_jobs(p_runner text, p_under_way bigint[], p_dead_ms integer) RETURNS bigint LANGUAGE sql AS $$
   WITH seen AS (
     INSERT INTO job_runners (id, seen_at) VALUES (p_runner, now_ms()) ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
   ), dead AS (
-    DELETE FROM job_runners r WHERE r.seen_at < now_ms() - p_dead_ms AND r.id <> p_runner
+    DELETE FROM job_runners WHERE id IN (
+      SELECT r.id FROM job_runners r WHERE r.seen_at < now_ms() - p_dead_ms AND r.id <> p_runner FOR UPDATE SKIP LOCKED)
   ), freed AS (
-    UPDATE jobs j SET held_by = NULL, held_at = NULL
-    WHERE j.held_by IS NOT NULL AND j.held_at < now_ms() - p_dead_ms AND CASE WHEN j.held_by = p_runner THEN j.id <> ALL (p_under_way)
-      ELSE NOT EXISTS (SELECT 1 FROM job_runners r WHERE r.id = j.held_by AND r.seen_at >= now_ms() - p_dead_ms) END
+    UPDATE jobs SET held_by = NULL, held_at = NULL WHERE id IN (
+      SELECT j.id FROM jobs j
+      WHERE j.held_by IS NOT NULL AND j.held_at < now_ms() - p_dead_ms AND CASE WHEN j.held_by = p_runner THEN j.id <> ALL (p_under_way)
+        ELSE NOT EXISTS (SELECT 1 FROM job_runners r WHERE r.id = j.held_by AND r.seen_at >= now_ms() - p_dead_ms) END
+      FOR UPDATE SKIP LOCKED)
     RETURNING 1
   )
   SELECT count(*) FROM freed;
@@ -63,5 +75,6 @@ $$;
 
 -- Makes jobs due now, with all their attempts. A job that runs stays as it is.
 CREATE OR REPLACE FUNCTION run_jobs_again(p_ids bigint[]) RETURNS SETOF jobs LANGUAGE sql AS $$
+  NOTIFY job_added;
   UPDATE jobs SET run_at = now_ms(), attempts = 0 WHERE id = ANY (p_ids) AND held_by IS NULL RETURNING *;
 $$;

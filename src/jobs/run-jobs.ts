@@ -11,12 +11,13 @@ import { readSchedule } from './schedule.ts';
 
 /** How many jobs of a group run at a time. */
 export const JOB_PLACES: Readonly<Record<JobGroup, number>> = { mails: 5, deletions: 2, payments: 3, other: 4 };
-/** A new job is announced; this finds those whose time has come. */
-const POLL_MS = 1_000;
-const BEAT_MS = 2_000;
+/** A runner shows itself and asks for jobs as often, and earlier where a job is announced, due, or was waiting for a place. */
+const BEAT_MS = 3_000;
+/** While what is due cannot be had: another runner is about to take it, or the queue gives no answer. */
+const AGAIN_MS = 1_000;
 /** A runner that was not seen for so long is dead. A few beats more than one, so that a slow statement makes no living runner look dead. */
-const DEAD_AFTER_MS = 10_000;
-/** The queue answers several times a second: after so long without an answer jobs make no progress, and after the second that is an alarm. */
+const DEAD_AFTER_MS = 9_000;
+/** The queue answers with each beat: after so long without an answer jobs make no progress, and after the second that is an alarm. */
 const UNWELL_AFTER_MS = 8_000;
 const STALLED_AFTER_MS = 15_000;
 /** The end of a job is written again and again until that succeeds: its place is taken meanwhile. */
@@ -51,6 +52,18 @@ type TakenJob = {
   readonly taken_at: string;
 };
 
+/** One row for each job that was taken; where none was, one that says when to ask again. */
+type Taken = { readonly freed: string } & (
+  | (TakenJob & { readonly wait_ms: null })
+  | { readonly id: null; readonly wait_ms: string | null }
+);
+
+// The runner's ID comes by way of what was freed: freed jobs are taken in the same statement.
+const TAKE = `
+  SELECT f.freed, t.*, CASE WHEN t.id IS NULL THEN until_next_job($2, $5) END AS wait_ms
+  FROM (SELECT CASE WHEN $6 THEN free_dead_jobs($1, $7::bigint[], $8) ELSE 0 END AS freed) AS f
+  LEFT JOIN LATERAL take_jobs(CASE WHEN f.freed >= 0 THEN $1 END, $2, $3, $4, $5) AS t ON true`;
+
 /** A job under way, until its end is written. */
 interface Run {
   readonly id: string;
@@ -84,6 +97,7 @@ class Runner implements JobRunner {
   readonly #underWay = new Set<Run>();
   readonly #stopping = new AbortController();
   #waking = Promise.withResolvers<void>();
+  #beatAt = Number.NEGATIVE_INFINITY;
   #answeredAt = Number.NEGATIVE_INFINITY;
   readonly #startedAt = monotonicMs();
   #isStalled = false;
@@ -98,12 +112,8 @@ class Runner implements JobRunner {
   /** Resolves once the queue was asked, whatever it answered: it is asked again. */
   async start(): Promise<void> {
     const asked = Promise.withResolvers<void>();
-    const take = (): Promise<boolean> => this.#takeAll().finally(asked.resolve);
-    this.#loops = Promise.all([
-      this.#repeat(POLL_MS, take, true),
-      this.#repeat(BEAT_MS, () => this.#beat(), false),
-      this.#repeat(MINUTE_MS, () => this.#plan(), false),
-    ]);
+    const take = (): Promise<number> => this.#takeAll().finally(asked.resolve);
+    this.#loops = Promise.all([this.#repeat(take, true), this.#repeat(() => this.#plan(), false)]);
     await within(asked.promise, UNWELL_AFTER_MS);
   }
 
@@ -133,19 +143,22 @@ class Runner implements JobRunner {
   }
 
   /**
-   * Does something again and again, at once where it answers true; what fails is tried the next time.
-   * @param wakes whether it is done earlier when a job was added or ended
+   * Does something again and again; what fails is tried again soon.
+   * @param work answers after how many milliseconds it is to be done again
+   * @param wakes whether it is done earlier when a job was added or a place is free
    */
-  async #repeat(everyMs: number, work: () => Promise<unknown>, wakes: boolean): Promise<void> {
+  async #repeat(work: () => Promise<number>, wakes: boolean): Promise<void> {
     const { signal } = this.#stopping;
     while (!signal.aborted) {
       const waking = Promise.withResolvers<void>();
       if (wakes) this.#waking = waking;
-      const again = await orLate(work(), DEAD_AFTER_MS, () => new Error('the queue gives no answer')).catch(
-        (fault: unknown) => this.#noteFault(fault),
+      const waitMs = await orLate(work(), DEAD_AFTER_MS, () => new Error('the queue gives no answer')).catch(
+        (fault: unknown) => {
+          this.#noteFault(fault);
+          return AGAIN_MS;
+        },
       );
-      if (again === true) continue;
-      await Promise.race([pause(everyMs, undefined, { signal }).catch(() => undefined), waking.promise]);
+      if (waitMs > 0) await Promise.race([pause(waitMs, undefined, { signal }).catch(() => undefined), waking.promise]);
     }
   }
 
@@ -169,38 +182,46 @@ class Runner implements JobRunner {
     }));
   }
 
-  /** @returns whether there may be more to take at once */
-  async #takeAll(): Promise<boolean> {
+  /** Shows that this runner lives, frees jobs of those that do not, and takes what is due. @returns when to ask again, in ms */
+  async #takeAll(): Promise<number> {
     const free = new Map(this.#places().map(({ group, places }) => [group, places]));
     const asked = [...this.#tasks].filter(([, { group }]) => (free.get(group) ?? 0) > 0);
-    if (asked.length === 0) return false;
-    const { rows } = await this.#db.$client.query<TakenJob>({
+    const startedAt = monotonicMs();
+    const untilBeat = this.#beatAt + BEAT_MS - startedAt;
+    if (asked.length === 0 && untilBeat > 0) return untilBeat;
+    const { rows } = await this.#db.$client.query<Taken>({
       name: 'take_jobs',
-      text: 'SELECT * FROM take_jobs($1, $2, $3, $4, $5)',
+      text: TAKE,
       values: [
         this.#id,
         asked.map(([name]) => name),
         asked.map(([, { group }]) => group),
         asked.map(([, { group }]) => free.get(group)),
         systemClock.now() + MOST_CLOCK_DIFFERENCE_MS,
+        untilBeat <= 0,
+        [...this.#underWay].map(({ id }) => id),
+        DEAD_AFTER_MS,
       ],
     });
+    if (untilBeat <= 0) this.#beatAt = startedAt;
     this.#answeredAt = monotonicMs();
     this.#isStalled = false;
-    for (const job of rows) this.#begin(job);
-    return rows.length > 0;
-  }
-
-  async #beat(): Promise<void> {
-    const { rows } = await this.#db.$client.query<{ freed: string }>(
-      'SELECT free_dead_jobs($1, $2::bigint[], $3) AS freed',
-      [this.#id, [...this.#underWay].map(({ id }) => id), DEAD_AFTER_MS],
-    );
-    if (rows[0]?.freed !== '0') this.#log.warn('jobs that were held and not run are free again');
+    if (rows.some(({ freed }) => freed !== '0')) this.#log.warn('jobs that were held and not run are free again');
+    let waitMs = Math.max(0, this.#beatAt + BEAT_MS - this.#answeredAt);
+    for (const row of rows) {
+      if (row.id !== null) {
+        this.#begin(row);
+        waitMs = 0;
+      } else if (row.wait_ms !== null) {
+        const dueIn = Number(row.wait_ms);
+        waitMs = Math.min(waitMs, dueIn > 0 ? dueIn : AGAIN_MS);
+      }
+    }
+    return waitMs;
   }
 
   /** Gives each job of the clock its row, where it has none. By the clock of the database, which every process has. */
-  async #plan(): Promise<void> {
+  async #plan(): Promise<number> {
     const byClock = [...this.#tasks].flatMap(([name, { next }]) => (next === undefined ? [] : [{ name, next }]));
     const { rows } = await this.#db.$client.query<{ at: string }>('SELECT now_ms() AS at');
     const at = Number(rows[0]?.at);
@@ -210,6 +231,7 @@ class Runner implements JobRunner {
        SELECT n, k, '{}', false, t, 1, now_ms() FROM unnest($1::text[], $2::text[], $3::bigint[]) AS c (n, k, t) ON CONFLICT (key) DO NOTHING`,
       [names, names.map(clockKey), byClock.map(({ next }) => next(at))],
     );
+    return MINUTE_MS;
   }
 
   #begin(job: TakenJob): void {
@@ -225,20 +247,21 @@ class Runner implements JobRunner {
         () => this.#writeEnd(job, task),
         (fault: unknown) => this.#writeEnd(job, task, { fault, isLast: run.last || fault instanceof GivenUp }),
       )
-      .finally(() => {
+      .then((comesAgain) => {
+        const isWaitedFor = this.#places().some(({ group, places }) => group === task.group && places === 0);
         this.#underWay.delete(one);
-        this.wake();
+        if (isWaitedFor || comesAgain) this.wake();
       });
     const one: Run = { id, group: task.group, work, ended };
     this.#underWay.add(one);
   }
 
-  /** Has an effect only while the job is this run's. */
+  /** Has an effect only while the job is this run's. @returns whether the job is tried again soon */
   async #writeEnd(
     { id, name, key, attempts, taken_at }: TakenJob,
     { next }: Task,
     failed?: { readonly fault: unknown; readonly isLast: boolean },
-  ): Promise<void> {
+  ): Promise<boolean> {
     if (failed !== undefined)
       this.#log.error(
         { job: name, jobId: id, attempt: attempts, fault: summariseFault(failed.fault) },
@@ -261,10 +284,10 @@ class Runner implements JobRunner {
     for (;;) {
       try {
         await this.#db.$client.query(text, [id, this.#id, attempts, ...more]);
-        return;
+        return failed?.isLast === false;
       } catch (fault) {
         this.#log.warn({ job: name, fault: summariseFault(fault) }, 'the end of a job was not written down yet');
-        if (this.#stopping.signal.aborted) return;
+        if (this.#stopping.signal.aborted) return false;
         await pause(END_AGAIN_MS);
       }
     }

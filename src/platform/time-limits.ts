@@ -33,6 +33,7 @@ export const TIME_LIMITS = {
   databaseStatementMs: 3_000,
   databaseLockMs: 1_000,
   databaseIdleInTransactionMs: 5_000,
+  databaseIdleMs: 60_000,
   webhookConnectMs: 5_000,
   webhookExchangeMs: 15_000,
   providerMs: 10_000,

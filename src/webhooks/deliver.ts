@@ -34,6 +34,8 @@ const RENEW_BEFORE_MS = 30 * SECOND_MS;
 const LOOK_AGAIN_MS = 200;
 /** While no endpoint is held, which it is for as long as anything was due to it lately. */
 const IDLE_LOOK_MS = SECOND_MS;
+/** While there is no endpoint: the first message of the first one waits so long at most. */
+const NO_ENDPOINT_LOOK_MS = 5 * SECOND_MS;
 const BREATH_MS = 2;
 /** While the database is away. */
 const FAULT_PAUSE_MS = SECOND_MS;
@@ -139,7 +141,7 @@ export class WebhookSender {
     const queues = [...this.#queues.values()];
     const idsOf = (some: readonly EndpointQueue[]): string[] => some.map(({ endpointId }) => endpointId);
     const read = queues.filter(({ waiting }) => waiting.length > 0);
-    const { taken, due, versions } = await holdDueEndpoints(this.#deps.db.$client, {
+    const { taken, due, versions, hasEndpoints } = await holdDueEndpoints(this.#deps.db.$client, {
       holder: this.#name,
       holdMs: HOLD_MS,
       held: idsOf(queues),
@@ -157,7 +159,8 @@ export class WebhookSender {
       const queue = this.#queues.get(endpointId);
       if (queue !== undefined) queue.mayHaveMore = true;
     }
-    this.#looksAgainAt = monotonicMs() + (this.#queues.size > 0 ? LOOK_AGAIN_MS : IDLE_LOOK_MS);
+    const idleMs = hasEndpoints ? IDLE_LOOK_MS : NO_ENDPOINT_LOOK_MS;
+    this.#looksAgainAt = monotonicMs() + (this.#queues.size > 0 ? LOOK_AGAIN_MS : idleMs);
   }
 
   /** Reads what is due for the queues that have run dry. */

@@ -29,7 +29,8 @@ const HOLD_DUE = `
   )
   SELECT endpoint_id, 'held' AS what, NULL::bigint AS version FROM held
   UNION ALL SELECT endpoint_id, 'due', NULL FROM due WHERE endpoint_id = ANY ($2::text[])
-  UNION ALL SELECT id, 'active', updated_at FROM webhook_endpoints WHERE id = ANY ($6::text[]) AND status = 'active'`;
+  UNION ALL SELECT id, 'active', updated_at FROM webhook_endpoints WHERE id = ANY ($6::text[]) AND status = 'active'
+  UNION ALL (SELECT '', 'any', NULL FROM webhook_endpoints LIMIT 1)`;
 
 interface HoldRequest {
   /** Names the sender that asks. */
@@ -52,11 +53,13 @@ interface Holds {
   readonly due: readonly string[];
   /** The versions of the endpoints of `read` that may still be sent to. */
   readonly versions: ReadonlyMap<string, number>;
+  /** Whether there is any endpoint, of whichever account. */
+  readonly hasEndpoints: boolean;
 }
 
 interface HoldRow {
   readonly endpoint_id: string;
-  readonly what: 'held' | 'due' | 'active';
+  readonly what: 'held' | 'due' | 'active' | 'any';
   readonly version: string | null;
 }
 
@@ -72,6 +75,7 @@ export async function holdDueEndpoints(pool: Pool, request: HoldRequest): Promis
     taken: named('held'),
     due: named('due'),
     versions: new Map(active.map(({ endpoint_id, version }) => [endpoint_id, Number(version)])),
+    hasEndpoints: named('any').length > 0,
   };
 }
 

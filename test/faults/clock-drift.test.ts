@@ -10,7 +10,7 @@ import { ask, startRealProcesses } from '#test/harness/real-processes.ts';
 import { startReceiver } from '#test/harness/receiver.ts';
 import type { StartedService } from '#test/harness/started-service.ts';
 import { runStatements } from '#test/harness/test-database.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, untilTrue } from '#test/harness/test-service.ts';
 import { use } from '#test/harness/use.ts';
 
 const PLURALITY = { votingMethod: 'plurality', candidates: ['Ada', 'Bea'] };
@@ -49,7 +49,8 @@ describe.skipIf(!hasFaketime)('a process whose clock', () => {
       expect(await workerOf(one)).toBe('ok');
       one.step(offset);
       await eventually(async () => ((await workerOf(one)) === 'failed' ? true : undefined), 10_000);
-      expect(alarmsOf(one)).toBe(1);
+      // Its output is read beside its answers.
+      await untilTrue(() => alarmsOf(one) > 0, 10_000);
       const { key } = { key: real.account.write };
       const shown = await dataOf<{ status: string }>(
         ask(one.service.port, 'GET', `/voting-events/${event.id}`, { key }),
@@ -62,6 +63,7 @@ describe.skipIf(!hasFaketime)('a process whose clock', () => {
       one.step('+0s');
       await eventually(async () => ((await workerOf(one)) === 'ok' ? true : undefined), 10_000);
       expect(await one.service.stop()).toBe(0);
+      expect(alarmsOf(one)).toBe(1);
     },
   );
 
@@ -95,8 +97,8 @@ describe.skipIf(!hasFaketime)('a process whose clock', () => {
 test('a server that stops waiting for its disk raises an alarm with each look', async () => {
   const lines: string[] = [];
   const log = createLog('error', { write: (line: string) => void lines.push(line) });
-  // A connection for each look: the setting of a database is that of connections made after it.
-  const pool = new pg.Pool({ connectionString: real.databaseUrl, maxUses: 1 });
+  // One connection for every look: the setting of a database is that of connections made after it, and is seen all the same.
+  const pool = new pg.Pool({ connectionString: real.databaseUrl, max: 1 });
   const watch = watchDurability(pool, log, false, 50);
   const alarms = () => lines.filter((line) => line.includes('"alarm":"database_not_durable"'));
   try {
