@@ -29,7 +29,7 @@ export async function startWorkerProcess(
 ): Promise<WorkerProcess> {
   const dataDir = mkdtempSync(path.join(tmpdir(), 'voting-service-worker-'));
   await markPlaces(service.databaseUrl, { ...service.deps.config, dataDir });
-  const [port, metricsPort] = [await freePort(), await freePort()];
+  const [port, metricsPort] = [Number(settings['PORT'] ?? (await freePort())), await freePort()];
   const { PATH = '', HOME = '' } = process.env;
   const database = new URL(service.databaseUrl);
   database.searchParams.set('application_name', WORKER_CONNECTIONS);

@@ -1,0 +1,102 @@
+import { demand, type TestEvent } from '#test/harness/elections.ts';
+import { runCommand, runVerifier } from '#test/harness/started-service.ts';
+import { eventually } from '#test/harness/test-service.ts';
+import { findMisplacedMoney } from '#test/money/where-money-is.ts';
+import type { Acknowledged } from './people.ts';
+import type { Chaos } from './world.ts';
+
+/** A repeat as told gets its answer so long after the last fault at most. */
+const MOST_UNANSWERED_MS = 10_000;
+const SETTLES_MS = 90_000;
+
+export interface Interval {
+  readonly from: number;
+  readonly to: number;
+}
+
+/** How long the longest of the requests waited while nothing was wrong, up to its answer. */
+function judgePatience({ asked, amiss }: Chaos, faults: readonly Interval[]): number {
+  let longest = 0;
+  for (const { what, beganAt, answeredAt, tries, last } of asked) {
+    const ended = faults.filter(({ from }) => from < answeredAt).map(({ to }) => Math.min(to, answeredAt));
+    const ms = answeredAt - Math.max(beganAt, ...ended);
+    longest = Math.max(longest, ms);
+    if (ms > MOST_UNANSWERED_MS) amiss.push(`${what}: ${Math.round(ms)} ms without a fault, ${tries} tries (${last})`);
+  }
+  return Math.round(longest);
+}
+
+async function countVotes({ account }: Chaos, event: TestEvent): Promise<ReadonlyMap<string, number>> {
+  const { positions } = demand(await account.get(`/voting-events/${event.id}/results`), 200);
+  const [{ candidates }] = positions as [{ candidates: readonly { id: string; votesWon: number }[] }];
+  return new Map(candidates.map(({ id, votesWon }) => [id, votesWon]));
+}
+
+async function judgeVotes(chaos: Chaos, { votes }: Acknowledged): Promise<void> {
+  const { amiss, ports, account, paid } = chaos;
+  for (const event of [chaos.poll, chaos.election]) {
+    const counted = await countVotes(chaos, event);
+    for (const [id, count] of counted)
+      if (count !== (votes.get(id) ?? 0))
+        amiss.push(`${id}: ${votes.get(id) ?? 0} votes acknowledged, ${count} counted`);
+    const settings = { DATABASE_URL: paid.service.databaseUrl, SECRET_KEY: paid.service.secretKey };
+    const folders = { DATA_DIR: chaos.serverFolder, BALLOT_KEYS_DIR: chaos.ballotKeysDir, BASE_URL: chaos.baseUrl };
+    const recount = await runCommand(['recount', '--event', event.id], { ...settings, ...folders });
+    if (recount.code !== 0) amiss.push(`the recount of ${event.id} ends with ${recount.code}: ${recount.stdout}`);
+    // Of an open event some checks have nothing to look at yet.
+    const { report } = await runVerifier(ports[0] ?? 0, event.id, account.vote);
+    const checks: readonly { status: string }[] = report?.checks ?? [{ status: 'failed' }];
+    const failed = checks.filter(({ status }) => status === 'failed');
+    if (failed.length > 0) amiss.push(`the verifier says of ${event.id}: ${JSON.stringify(failed)}`);
+  }
+}
+
+/** Waits until something has arrived everywhere. */
+async function judgeArrived(chaos: Chaos, what: string, missing: () => number): Promise<void> {
+  const arrived = eventually(() => (missing() === 0 ? true : undefined), SETTLES_MS);
+  await arrived.catch(() => chaos.amiss.push(`${what}: ${missing()} did not arrive`));
+}
+
+/** Each voter who was added is told of once, however often the message comes; how many ballots there are, in the end. */
+async function judgeMessages(chaos: Chaos, { added, votes }: Acknowledged): Promise<void> {
+  const bodies = () => chaos.receiver.received.map(({ body }) => JSON.parse(body));
+  const ofVoters = () => bodies().filter(({ type }) => type === 'voter.created');
+  const named = () => new Set(ofVoters().map(({ data }) => data.email));
+  await judgeArrived(chaos, 'webhooks of voters', () => added.filter((email) => !named().has(email)).length);
+  const messages = new Set(ofVoters().map(({ id }) => id)).size;
+  if (messages > added.length) chaos.amiss.push(`${messages} messages of ${added.length} voters`);
+  for (const { id, positions } of [chaos.poll, chaos.election]) {
+    const confirmed = (positions[0]?.candidates ?? []).reduce((sum, one) => sum + (votes.get(one) ?? 0), 0);
+    const last = () =>
+      bodies().filter(({ type, votingEventId }) => type === 'ballot.confirmed' && votingEventId === id);
+    const said = () => Math.max(0, ...last().map(({ data }) => data.ballots));
+    await judgeArrived(chaos, 'the last count of ballots', () => Math.abs(confirmed - said()));
+  }
+}
+
+/** Holds everything that was acknowledged against what is there. @returns the longest wait without a fault, ms */
+export async function judge(chaos: Chaos, done: Acknowledged, faults: readonly Interval[]): Promise<number> {
+  const { amiss, ports, account, merchant, shops } = chaos;
+  for (const port of ports) {
+    const health = async () => (await fetch(`http://127.0.0.1:${port}/health`)).status;
+    await eventually(async () => ((await health()) === 200 ? true : undefined), MOST_UNANSWERED_MS).catch(() =>
+      amiss.push('a process is not well 10 s after the last fault'),
+    );
+  }
+  await judgeVotes(chaos, done);
+  const path = `/voting-events/${chaos.roll.id}/stats`;
+  const { voters } = demand(await account.get(path), 200);
+  if (voters.total !== done.added.length)
+    amiss.push(`${done.added.length} voters were added, ${voters.total} are there`);
+  await judgeMessages(chaos, done);
+  const addressed = () => new Set(chaos.mails.taken.map(({ to }) => to));
+  await judgeArrived(chaos, 'keys by mail', () => done.mailed.filter((email) => !addressed().has(email)).length);
+  for (const shop of shops) amiss.push(...(await findMisplacedMoney(merchant, shop)));
+  const { rows } = await merchant.query('SELECT id, status, refunded_at FROM payment_attempts WHERE id = ANY ($1)', [
+    [...done.paid],
+  ]);
+  for (const row of rows)
+    if (row.status !== 'fulfilled' || row.refunded_at !== null)
+      amiss.push(`a confirmed vote whose payment is ${row.status}`);
+  return judgePatience(chaos, faults);
+}

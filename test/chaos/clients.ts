@@ -1,0 +1,93 @@
+import { randomUUID } from 'node:crypto';
+import { setTimeout as delay } from 'node:timers/promises';
+import type { Chaos } from './world.ts';
+
+/** How long a client waits for an answer before it takes the process for dead. */
+const PATIENCE_MS = 5_000;
+const CLOSED_PAUSE_MS = 200;
+
+export interface Answer {
+  readonly status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: clients name the parts of an answer that they look at
+  readonly data: any;
+  readonly reason: string | undefined;
+}
+
+/** One request until its answer, with the same Idempotency-Key each time. Times are of `performance.now()`. */
+export interface Asked {
+  readonly what: string;
+  readonly beganAt: number;
+  readonly answeredAt: number;
+  readonly tries: number;
+  readonly last: string;
+}
+
+/**
+ * A client that does as it is told: it repeats a request after a closed connection, after a silence, and after an answer with
+ * `Retry-After` when that is over, each time with the same Idempotency-Key and at the next process.
+ */
+export class Client {
+  readonly #chaos: Chaos;
+  readonly #key: string;
+  #turn: number;
+
+  constructor(chaos: Chaos, key: string, turn: number) {
+    this.#chaos = chaos;
+    this.#key = key;
+    this.#turn = turn;
+  }
+
+  /** @returns the answer that says nothing of trying again, whatever its status */
+  async send(method: string, path: string, body?: unknown): Promise<Answer> {
+    const idempotencyKey = randomUUID();
+    const beganAt = performance.now();
+    const failed: string[] = [];
+    for (let tries = 1; ; tries += 1) {
+      const answer = await this.#once(method, path, idempotencyKey, body);
+      if (typeof answer !== 'string') {
+        const asked = { what: `${method} ${path}`, beganAt, answeredAt: performance.now(), tries };
+        this.#chaos.asked.push({ ...asked, last: failed.slice(-3).join('; ') });
+        if (answer.status >= 500) this.#chaos.amiss.push(`${asked.what}: ${answer.status} without Retry-After`);
+        return answer;
+      }
+      failed.push(answer);
+    }
+  }
+
+  /** @returns in words why it is to be sent again, after the wait that is asked for */
+  async #once(method: string, path: string, idempotencyKey: string, body: unknown): Promise<Answer | string> {
+    const { ports } = this.#chaos;
+    const port = ports[this.#turn % ports.length];
+    try {
+      const answer = await fetch(`http://127.0.0.1:${port}${path}`, {
+        method,
+        headers: {
+          Authorization: `Bearer ${this.#key}`,
+          ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+          ...(method === 'GET' ? {} : { 'Idempotency-Key': idempotencyKey }),
+        },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        signal: AbortSignal.timeout(PATIENCE_MS),
+      });
+      const json = (await answer.json()) as { data?: unknown; error?: { details?: { reason?: string } } };
+      const again = answer.headers.get('retry-after');
+      const reason = json.error?.details?.reason;
+      if (again === null) return { status: answer.status, data: json.data, reason };
+      this.#turn += 1;
+      await delay(Number(again) * 1_000);
+      return `${answer.status} ${reason}`;
+    } catch (fault) {
+      this.#turn += 1;
+      await delay(CLOSED_PAUSE_MS);
+      return fault instanceof Error ? fault.name : String(fault);
+    }
+  }
+
+  /** What is sent must be answered so. @returns the data of the answer; undefined where it was answered otherwise, which is amiss */
+  async must(status: number, method: string, path: string, body?: unknown): Promise<Answer['data']> {
+    const answer = await this.send(method, path, body);
+    if (answer.status === status) return answer.data;
+    this.#chaos.amiss.push(`${method} ${path}: ${answer.status} ${answer.reason}, where ${status} was right`);
+    return undefined;
+  }
+}
