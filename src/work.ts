@@ -35,7 +35,7 @@ import { sendInviteJob } from '#src/voting-events/change-invites.ts';
 import { removeDeletedEventJob } from '#src/voting-events/delete-event.ts';
 import { mailClosingJob, mailNotOpenedJob } from '#src/voting-events/mail-owner.ts';
 import { publishClosingJob } from '#src/voting-events/publish-closing.ts';
-import { publishStatusJob, publishTimedEvents } from '#src/voting-events/publish-status.ts';
+import { publishStatusJob, publishTimedEvents, renewReadinessJob } from '#src/voting-events/publish-status.ts';
 import { mailDisabledEndpointJob } from '#src/webhooks/failing-endpoint.ts';
 import { forgetDeliveries } from '#src/webhooks/forget-deliveries.ts';
 import { publishAllBallots } from '#src/webhooks/publish-ballots.ts';
@@ -82,6 +82,7 @@ export function allJobs(deps: Deps): AnyJob[] {
     refundPaymentJob(payments),
     checkBusinessJob(payments),
     publishStatusJob(deps),
+    renewReadinessJob(deps),
     publishClosingJob(deps),
     mailClosingJob(mails),
     mailNotOpenedJob(mails),

@@ -62,9 +62,9 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   mail: 631,
   accounts: 1005,
   webhooks: 2550,
-  'voting-events': 5239,
+  'voting-events': 5238,
   'ballot-definition': 4182,
-  voters: 5877,
+  voters: 5882,
   payments: 4557,
   credits: 762,
   ballots: 3366,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_425;
+const LINES_OF_ALL = 69_430;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

@@ -7,6 +7,7 @@ import { summariseFault } from '#src/platform/log.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 import { equalSecrets, HmacKey, type SealedPlace, type Secrets } from '#src/platform/secrets.ts';
 import { reportForged } from '#src/voting-events/forged-rows.ts';
+import { noteRollOfUnopened } from '#src/voting-events/publish-status.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { rollSums } from './tables.ts';
@@ -128,7 +129,11 @@ export async function noteRoll(
       SELECT e.id, ${id}, ${version}, ${sum}, ${mac} FROM (
         SELECT e.id FROM voting_events e WHERE e.id = ${eventId} AND e.roll_version = ${version} FOR KEY SHARE) AS e
       JOIN roll_sums s ON s.voting_event_id = e.id AND s.id = ${STATE} AND s.key = ${sealed}`);
-    if (rowCount === 1) return;
+    if (rowCount === 1) {
+      const movesGroups =
+        added.length !== removed.length || added.some((row, at) => row.groupId !== removed[at]?.groupId);
+      return movesGroups ? noteRollOfUnopened(tx, eventId) : undefined;
+    }
     kept.delete(eventId);
   }
   throw refuse('busy');

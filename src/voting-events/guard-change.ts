@@ -3,6 +3,7 @@ import type { Transaction } from '#src/database/client.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { type Issue, orNotFound } from '#src/platform/errors.ts';
 import { type LifeAction, requirePhase } from './life.ts';
+import { wasOpened } from './lifecycle.ts';
 import { type MissingPart, missingForOpening, type OpeningFacts } from './opening.ts';
 import { hasBallots, keepOpening, type LockedEvent, lockEvent, readOpening, updateEvent } from './repository.ts';
 import { votingEvents } from './tables.ts';
@@ -53,7 +54,7 @@ export async function renewBallotDefinition(tx: Transaction, eventId: string, no
 /** After a change outside of the event: what keeps it from opening, where that is not what is stored. */
 export async function renewMissing(tx: Transaction, eventId: string, found: Partial<OpeningFacts> = {}): Promise<void> {
   const event = await lockEvent(tx, eventId);
-  if (event === undefined || event.openedAt !== null || event.closedAt !== null) return;
+  if (event === undefined || event.closedAt !== null || wasOpened(event, event.lockedAt)) return;
   const missing = missingForOpening({ ...(await readOpening(tx, eventId)), ...found });
   if (!isSame(missing, event.missing)) await storeMissing(tx, eventId, event.lockedAt, missing);
 }

@@ -1,10 +1,11 @@
+import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
-import { renewBallotDefinition, renewMissing } from './guard-change.ts';
+import { renewMissing } from './guard-change.ts';
 import { finalTime, missedStart, publishedTime, shownStatusAt } from './lifecycle.ts';
 import { MAIL_NOT_OPENED } from './mail-owner.ts';
 import { endOverdueRehearsal, type RehearsalDeps } from './rehearsal.ts';
@@ -42,7 +43,6 @@ export function publishStatusJob(deps: PublishDeps): Job<z.output<typeof payload
 
 async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
   await endOverdueRehearsal(deps, eventId);
-  await renewReadiness(deps, eventId);
   await noteMissedStart(deps, eventId);
   await inTransaction(deps.db, async (tx) => {
     // Held as it is: a close that is under way is published by the one who closes.
@@ -54,19 +54,23 @@ async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
   });
 }
 
-/** Looks again whether a scheduled event is open to somebody: the roll says so, and its changes write nothing of the event. */
-async function renewReadiness({ db }: PublishDeps, eventId: string): Promise<void> {
-  const isInDoubt = (event: VotingEvent | undefined, nowMs: number): boolean =>
-    event?.startsAt != null &&
-    event.startsAt > nowMs &&
-    event.missing.some(({ reason }) => reason === 'no_open_position');
-  if (!isInDoubt(await findEventById(db, eventId), await readNow(db))) return;
-  await inTransaction(db, async (tx) => {
-    const event = await lockEvent(tx, eventId);
-    if (event !== undefined && isInDoubt(event, event.lockedAt))
-      await renewBallotDefinition(tx, eventId, event.lockedAt);
-  });
+const RENEW_READINESS = { name: 'renew_readiness', maxAttempts: 10, payload } as const;
+
+/**
+ * After a change of the roll, in its transaction: where every position asks for a group, the roll says whether the event can open. A job
+ * looks, which locks the event: who fills a roll shares it with others.
+ */
+export async function noteRollOfUnopened(tx: Transaction, eventId: string): Promise<void> {
+  const { name, maxAttempts } = RENEW_READINESS;
+  await tx.execute(sql`
+    SELECT add_job(${name}, ${JSON.stringify({ eventId })}::json, p_max_attempts => ${maxAttempts}, p_key => ${`${name}:${eventId}`})
+    FROM voting_events e WHERE e.id = ${eventId} AND e.type = 'election' AND e.opened_at IS NULL AND e.closed_at IS NULL
+      AND EXISTS (SELECT 1 FROM positions p WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL)
+      AND NOT EXISTS (SELECT 1 FROM positions p WHERE p.voting_event_id = ${eventId} AND p.deleted_at IS NULL AND p.group_id IS NULL)`);
 }
+
+export const renewReadinessJob = ({ db }: Pick<Deps, 'db'>): Job<z.output<typeof payload>> =>
+  defineJob({ ...RENEW_READINESS, work: ({ eventId }) => inTransaction(db, (tx) => renewMissing(tx, eventId)) });
 
 /** Looks for the keys of events that the clock opens soon: a file that is gone is named while somebody can still bring it back. */
 async function lookForKeys({ db, ballotKeys }: PublishDeps): Promise<void> {

@@ -172,33 +172,27 @@ export const markFinal = (tx: Transaction, secrets: Secrets, event: VotingEvent,
 
 const LIFE = sql.raw(lifeOf('voting_events'));
 
-/**
- * Events that the clock has opened or closed, or whose results it made public, without a message to their receivers; 1,000 at most. Events
- * that lack a position for their voters stay in this list until their start, so they come last and in random order: they hold up no other event.
- */
+/** Events that the clock has opened or closed, or whose results it made public, without a message to their receivers; 1,000 at most. */
 export const listTimedEvents = (executor: Executor): Promise<string[]> =>
   valuesOf(
     executor,
     sql`
     SELECT id FROM (
-      SELECT id, false AS stays FROM voting_events WHERE rehearsal_since IS NOT NULL AND starts_at <= now_ms() AND deleted_at IS NULL
+      SELECT id FROM voting_events WHERE rehearsal_since IS NOT NULL AND starts_at <= now_ms() AND deleted_at IS NULL
       UNION ALL
-      SELECT id, false FROM voting_events WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL) AND deleted_at IS NULL AND rehearsal_since IS NULL
+      SELECT id FROM voting_events WHERE (starts_at IS NOT NULL OR ends_at IS NOT NULL) AND deleted_at IS NULL AND rehearsal_since IS NULL
         AND event_status(${LIFE}, now_ms()) IN ('open', 'closed')
         AND announced_status IS DISTINCT FROM event_status(${LIFE}, now_ms())
       UNION ALL
-      SELECT id, false FROM voting_events WHERE starts_at <= now_ms() AND opened_at IS NULL AND closed_at IS NULL AND NOT ready
+      SELECT id FROM voting_events WHERE starts_at <= now_ms() AND opened_at IS NULL AND closed_at IS NULL AND NOT ready
         AND rehearsal_since IS NULL AND deleted_at IS NULL
       UNION ALL
-      SELECT id, true FROM voting_events WHERE starts_at > now_ms() AND opened_at IS NULL AND closed_at IS NULL AND NOT ready
-        AND missing @> '[{"reason": "no_open_position"}]' AND rehearsal_since IS NULL AND deleted_at IS NULL
-      UNION ALL
-      SELECT id, false FROM voting_events WHERE missed_start_at IS NOT NULL AND announced_status IS DISTINCT FROM 'not_opened'
+      SELECT id FROM voting_events WHERE missed_start_at IS NOT NULL AND announced_status IS DISTINCT FROM 'not_opened'
         AND deleted_at IS NULL
       UNION ALL
-      SELECT id, false FROM voting_events WHERE results_visibility = 'published' AND NOT results_announced AND deleted_at IS NULL
+      SELECT id FROM voting_events WHERE results_visibility = 'published' AND NOT results_announced AND deleted_at IS NULL
         AND is_final(${LIFE}, now_ms())
-    ) AS due GROUP BY id ORDER BY bool_and(stays), random() LIMIT 1000`,
+    ) AS due GROUP BY id LIMIT 1000`,
   );
 
 /** An event is looked after this long before its start. */
