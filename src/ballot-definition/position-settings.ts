@@ -90,20 +90,16 @@ function refuseBounds(settings: MethodSettings, isFaulty: IsFaulty): Issue[] {
   const issues: Issue[] = [];
   const { minSelections, maxSelections, votingMethod, scoreMin, scoreMax, seats } = settings;
   const isSound = (...names: (keyof MethodSettings)[]): boolean => !names.some((name) => isFaulty(name));
-  if (METHOD_RULES[votingMethod].single && maxSelections !== 1) {
+  if (METHOD_RULES[votingMethod].single && maxSelections !== 1)
     issues.push({ field: 'maxSelections', message: `is 1 for the method ${votingMethod}` });
-  }
-  if (isSound('minSelections', 'maxSelections') && maxSelections !== null && minSelections > maxSelections) {
+  if (isSound('minSelections', 'maxSelections') && maxSelections !== null && minSelections > maxSelections)
     issues.push({ field: 'minSelections', message: 'must not be greater than maxSelections' });
-  }
-  if (isSound('scoreMin', 'scoreMax') && scoreMin !== null && scoreMax !== null && scoreMin >= scoreMax) {
+  if (isSound('scoreMin', 'scoreMax') && scoreMin !== null && scoreMax !== null && scoreMin >= scoreMax)
     issues.push({ field: 'scoreMax', message: 'must be greater than scoreMin' });
-  }
   if (votingMethod === 'referendum' && seats !== 1) issues.push({ field: 'seats', message: 'is 1 for a referendum' });
   const topUp = settings.quadraticTopUp;
-  if (topUp?.pricingModel === 'ratio' && topUp.minCredits > topUp.maxCredits) {
+  if (topUp?.pricingModel === 'ratio' && topUp.minCredits > topUp.maxCredits)
     issues.push({ field: 'quadraticTopUp.minCredits', message: 'must not be greater than maxCredits' });
-  }
   return issues;
 }
 

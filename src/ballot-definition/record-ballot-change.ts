@@ -107,9 +107,8 @@ export function sentOnly<Body extends object>(body: Body): { [Key in keyof Body]
 
 /** Every price of a credit offer, with the field that sets it. */
 function topUpPrices(topUp: QuadraticTopUp): { field: string; amountMinor: number }[] {
-  if (topUp.pricingModel === 'tiered') {
+  if (topUp.pricingModel === 'tiered')
     return topUp.tiers.map(({ amountMinor }, index) => ({ field: `tiers[${index}].amountMinor`, amountMinor }));
-  }
   const { pricePerCreditMinor, minCredits, maxCredits } = topUp;
   return [
     { field: 'minCredits', amountMinor: pricePerCreditMinor * minCredits },

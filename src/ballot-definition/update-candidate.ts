@@ -60,12 +60,9 @@ export async function changeCandidate(
   const changed = changedFields(sentOnly(body), before);
   requireNoIssues(await candidateIssues(tx, eventId, changedLinks(before, body, NOTHING_FAULTY)));
   if (Object.keys(changed).length === 0) return before;
-  for (const name of Object.keys(changed) as (keyof Body)[]) {
-    await guardChange(tx, event, actionOf(name, before));
-  }
-  if (changed.status !== undefined && changed.status !== MOVES_WITH_BALLOTS[before.status]) {
+  for (const name of Object.keys(changed) as (keyof Body)[]) await guardChange(tx, event, actionOf(name, before));
+  if (changed.status !== undefined && changed.status !== MOVES_WITH_BALLOTS[before.status])
     await guardChange(tx, event, 'change_ballot_rules');
-  }
   if (changed.status !== undefined) {
     // A rejected registration gave its place up: approved after all, it takes one again.
     const takesPlace = before.status === 'rejected' && before.source === 'registration';

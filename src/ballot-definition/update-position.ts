@@ -42,9 +42,7 @@ export async function changePosition(
   requireNoIssues(await positionBodyIssues(tx, deps, event, before, changed, NOTHING_FAULTY));
   const settings = settle(changed.votingMethod ?? before.votingMethod, changed, before);
   if (Object.keys(changed).length === 0) return before;
-  for (const name of Object.keys(changed) as (keyof Body)[]) {
-    await guardChange(tx, event, actionOf(name));
-  }
+  for (const name of Object.keys(changed) as (keyof Body)[]) await guardChange(tx, event, actionOf(name));
   const nowMs = event.lockedAt;
   const after = await updatePosition(tx, eventId, id, { ...changed, ...settings, updatedAt: nowMs });
   await renewBallotDefinition(tx, eventId, nowMs);

@@ -90,9 +90,8 @@ function hashRange(range: Range, read: ReadHash): Uint8Array {
 /** The ranges whose hashes lead from a leaf to the root, the leaf's neighbour first. */
 function inclusionRanges(index: number, size: number): Range[] {
   requireSize(size);
-  if (!Number.isSafeInteger(index) || index < 0 || index >= size) {
+  if (!Number.isSafeInteger(index) || index < 0 || index >= size)
     throw new RangeError(`a tree of ${size} leaves has no leaf ${index}`);
-  }
   const fromRoot: Range[] = [];
   let [begin, end] = [0, size];
   while (end - begin > 1) {
@@ -111,9 +110,8 @@ function inclusionRanges(index: number, size: number): Range[] {
 /** The ranges whose hashes show that the tree of `from` leaves is the beginning of that of `to`. */
 function consistencyRanges(from: number, to: number): Range[] {
   requireSize(to);
-  if (!Number.isSafeInteger(from) || from < 1 || from > to) {
+  if (!Number.isSafeInteger(from) || from < 1 || from > to)
     throw new RangeError(`no proof leads from ${from} to ${to} leaves`);
-  }
   const fromRoot: Range[] = [];
   let [begin, end] = [0, to];
   while (end !== from) {
@@ -230,9 +228,8 @@ export class CompactRange {
     if (buffer.length !== SIZE_BYTES + subtrees * HASH_BYTES) throw new RangeError('these bytes are no frontier');
     const frontier = new CompactRange();
     frontier.#size = Number(size);
-    for (let at = SIZE_BYTES; at < buffer.length; at += HASH_BYTES) {
+    for (let at = SIZE_BYTES; at < buffer.length; at += HASH_BYTES)
       frontier.#subtrees.push(buffer.subarray(at, at + HASH_BYTES));
-    }
     return frontier;
   }
 }

@@ -32,9 +32,8 @@ export interface NoteSigner extends NoteVerifier {
 export class NoteRefused extends Error {}
 
 function requireName(name: string): void {
-  if (!/^[^\s+\p{Cc}]+$/u.test(name) || !name.isWellFormed()) {
+  if (!/^[^\s+\p{Cc}]+$/u.test(name) || !name.isWellFormed())
     throw new RangeError('a key name has at least one character, no space, plus or control character');
-  }
 }
 
 /** Texts that every reader of the format takes for the same bytes. */
@@ -77,9 +76,8 @@ function nameSigner(privateKey: KeyObject, name: string): NoteSigner {
 export function parseVerifierKey(text: string, algorithm = ED25519): NoteVerifier {
   const [, name = '', idText = '', keyText = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/u.exec(text) ?? [];
   const bytes = decodeBase64(keyText);
-  if (name === '' || bytes?.length !== 1 + KEY_BYTES || bytes[0] !== algorithm) {
+  if (name === '' || bytes?.length !== 1 + KEY_BYTES || bytes[0] !== algorithm)
     throw new NoteRefused('this is no verifier key of an Ed25519 signer');
-  }
   const raw = bytes.subarray(1);
   const keyId = keyIdOf(name, raw, algorithm);
   if (keyId.toString('hex') !== idText) throw new NoteRefused('the key ID of this verifier key is not its own');
@@ -114,9 +112,8 @@ export function openNote(note: string, verifier: NoteVerifier): string {
   const lines = note.slice(split + 2, -1).split('\n');
   const own = lines.flatMap((line) => signatureOf(line, verifier));
   if (own.length === 0) throw new NoteRefused(`the note is not signed by the key of ${verifier.name}`);
-  if (!own.every((signature) => verify(null, Buffer.from(text), verifier.publicKey, signature))) {
+  if (!own.every((signature) => verify(null, Buffer.from(text), verifier.publicKey, signature)))
     throw new NoteRefused(`the signature of ${verifier.name} is false`);
-  }
   return text;
 }
 
@@ -124,9 +121,8 @@ export function openNote(note: string, verifier: NoteVerifier): string {
 function signatureOf(line: string, verifier: NoteVerifier): Buffer[] {
   const [, name, encoded = ''] = SIGNATURE_LINE.exec(line) ?? [];
   const bytes = decodeBase64(encoded);
-  if (name === undefined || bytes === undefined || bytes.length <= KEY_ID_BYTES) {
+  if (name === undefined || bytes === undefined || bytes.length <= KEY_ID_BYTES)
     throw new NoteRefused('a signature line of the note is malformed');
-  }
   const known = name === verifier.name && Buffer.compare(bytes.subarray(0, KEY_ID_BYTES), verifier.keyId) === 0;
   if (!known) return [];
   if (bytes.length !== KEY_ID_BYTES + SIGNATURE_BYTES) throw new NoteRefused('an Ed25519 signature has 64 bytes');

@@ -88,9 +88,8 @@ export function readFromTiles(find: (level: number, index: number) => Uint8Array
   return (level, index) => {
     const place = placeOf({ level, index });
     const bytes = find(place.level, place.index);
-    if (bytes === undefined || bytes.length < (place.start + place.hashes) * HASH_BYTES) {
+    if (bytes === undefined || bytes.length < (place.start + place.hashes) * HASH_BYTES)
       throw new RangeError(`tile ${place.level}/${place.index} lacks node ${level}/${index}`);
-    }
     return hashSubtree(bytes, place.start, place.hashes);
   };
 }

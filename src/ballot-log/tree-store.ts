@@ -76,9 +76,7 @@ export async function appendToTree(tree: TreeStore, frontier: CompactRange, leav
   if (leaves.length === 0) return;
   const full: FullTile[] = [];
   await tree.insertLeaves(frontier.size, leaves);
-  for (const data of leaves) {
-    frontier.append(hashLeaf(data), (node, hash) => full.push(...tileBelow(node, hash)));
-  }
+  for (const data of leaves) frontier.append(hashLeaf(data), (node, hash) => full.push(...tileBelow(node, hash)));
   // From the leaves up, as they became full: a higher tile is made from the roots of those below.
   for (const tile of full) {
     const hashes = await hashesOf(tree, tile);

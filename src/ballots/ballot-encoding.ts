@@ -85,9 +85,8 @@ export class BallotReader {
 
   /** Begins a ballot, which is `bytes` from `start` to before `end`. @throws Error for bytes that no version of this program wrote */
   open(bytes: Uint8Array, start = 0, end = bytes.length): void {
-    if (start >= end || bytes[start] !== VERSION) {
+    if (start >= end || bytes[start] !== VERSION)
       throw new Error(`a ballot is packed in the unknown version ${bytes[start]}`);
-    }
     this.#bytes = bytes;
     this.#at = start + 1;
     this.#end = end;

@@ -69,16 +69,14 @@ export function judgeBallot(
         issues.push({ field: field('candidateId'), message: 'is not a candidate of this event' });
       return;
     }
-    if (!isOpenTo(position, voterGroup)) {
+    if (!isOpenTo(position, voterGroup))
       groupIssues.push({ field: field('positionId'), message: 'is not open to the group of this voter' });
-    }
     const candidate = known !== undefined && standsIn(position, known) ? known : undefined;
     if (candidate === undefined && entry.candidateId !== undefined)
       issues.push({ field: field('candidateId'), message: 'is not a candidate for this position' });
     const own = marks.get(position) ?? [];
-    if (candidate !== undefined && isSecondMark(marked, position, candidate)) {
+    if (candidate !== undefined && isSecondMark(marked, position, candidate))
       issues.push({ field: field('candidateId'), message: 'stands twice for the same position' });
-    }
     issues.push(...judgeEntry(position, entry, index));
     own.push({ index, entry, candidate });
     marks.set(position, own);

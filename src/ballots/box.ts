@@ -229,9 +229,8 @@ export async function insertBallots(
   first: number,
   ballots: readonly BallotToSeal[],
 ): Promise<void> {
-  for (let from = 0; from < ballots.length; from += BLOCK_BALLOTS) {
+  for (let from = 0; from < ballots.length; from += BLOCK_BALLOTS)
     await insertBlock(tx, eventId, first + from, ballots.slice(from, from + BLOCK_BALLOTS));
-  }
 }
 
 async function insertBlock(

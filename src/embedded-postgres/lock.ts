@@ -20,9 +20,8 @@ export interface HomeLock {
 }
 
 function inUseMessage(dataDir: string, owner: Owner | undefined): string {
-  if (owner?.purpose === 'command') {
+  if (owner?.purpose === 'command')
     return `a command (process ${owner.pid}) is using the database of ${dataDir}: start again when it has ended`;
-  }
   const port = owner?.port === undefined ? '' : `, database port ${owner.port}`;
   const who = owner === undefined ? '' : ` (process ${owner.pid}${port})`;
   return `the service already runs from ${dataDir}${who}: stop it first, or set DATA_DIR to another folder`;

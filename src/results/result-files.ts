@@ -142,9 +142,7 @@ function* positionRows(result: PositionResult): Generator<Row> {
   const names = new Map(result.candidates.map(({ id, name }) => [id, name]));
   const { votingMethod, seats, vacantSeats, totalVotes, ballots, abstentions, roundsOmitted } = result;
   const figures = { votingMethod, seats, vacantSeats, totalVotes, ballots, abstentions, roundsOmitted };
-  for (const [item, value] of Object.entries(figures)) {
-    yield { record: 'position', ...place, item, value };
-  }
+  for (const [item, value] of Object.entries(figures)) yield { record: 'position', ...place, item, value };
   yield* furtherRows(place, result, names);
   for (const { id, name, votesWon, weightWon, winner, tied } of result.candidates) {
     const value = [winner ? 'winner' : '', tied ? 'tied' : ''].filter((word) => word !== '').join(' ');
@@ -162,14 +160,12 @@ function* positionRows(result: PositionResult): Generator<Row> {
   const { referendum } = result;
   if (referendum !== null) {
     const { yes, no, abstain, electorate, outcome } = referendum;
-    for (const [item, value] of Object.entries({ yes, no, abstain, electorate, outcome })) {
+    for (const [item, value] of Object.entries({ yes, no, abstain, electorate, outcome }))
       yield { record: 'referendum', ...place, item, value };
-    }
     for (const rule of referendum.rules) {
       const { required, actual, met } = rule;
-      for (const [item, value] of Object.entries({ required, actual, met })) {
+      for (const [item, value] of Object.entries({ required, actual, met }))
         yield { record: 'rule', ...place, item: `${rule.name}.${item}`, value };
-      }
     }
   }
   for (const round of result.rounds ?? []) yield* roundRows(place, round, names);

@@ -75,33 +75,25 @@ class CandidateSums {
   /** Sum of the candidate's values. */
   heads(candidate: number): bigint {
     let sum = this.#wide?.heads[candidate] ?? 0n;
-    for (const row of this.#rows.values()) {
-      sum += BigInt(row.heads[candidate] ?? 0);
-    }
+    for (const row of this.#rows.values()) sum += BigInt(row.heads[candidate] ?? 0);
     return sum;
   }
 
   /** Sum of the candidate's values × weight, in millionths. */
   weightMicro(candidate: number): bigint {
     let sum = this.#wide?.weightMicro[candidate] ?? 0n;
-    for (const row of this.#rows.values()) {
-      sum += BigInt(row.heads[candidate] ?? 0) * row.weightMicro;
-    }
+    for (const row of this.#rows.values()) sum += BigInt(row.heads[candidate] ?? 0) * row.weightMicro;
     return sum;
   }
 
   #rowOf(weightMicro: bigint): WeightRow | undefined {
-    if (this.#lastRow?.weightMicro === weightMicro) {
-      return this.#lastRow;
-    }
+    if (this.#lastRow?.weightMicro === weightMicro) return this.#lastRow;
     let row = this.#rows.get(weightMicro);
     if (row === undefined && this.#rows.size < MAX_WEIGHT_ROWS) {
       row = { weightMicro, heads: new Float64Array(this.#candidates), bound: 0 };
       this.#rows.set(weightMicro, row);
     }
-    if (row !== undefined) {
-      this.#lastRow = row;
-    }
+    if (row !== undefined) this.#lastRow = row;
     return row;
   }
 

@@ -33,9 +33,8 @@ export class BitCounts {
   count(row: number, bit: number): number {
     if (this.#columns > 0) this.#addWaiting();
     let count = 0;
-    for (let plane = PLANES - 1; plane >= 0; plane -= 1) {
+    for (let plane = PLANES - 1; plane >= 0; plane -= 1)
       count = count * 2 + (((this.#planes[row * PLANES + plane] as number) >>> bit) & 1);
-    }
     return count;
   }
 

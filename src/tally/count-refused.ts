@@ -11,9 +11,7 @@ export class CountRefused extends Error {
 
 /** Throws `CountRefused` unless the condition holds. The reason names the rule, never a ballot's content. */
 export function requireThat(condition: boolean, reason: string): asserts condition {
-  if (!condition) {
-    throw new CountRefused(reason);
-  }
+  if (!condition) throw new CountRefused(reason);
 }
 
 /** For hot loops, where even a call that finds everything right would cost. @throws CountRefused */

@@ -17,17 +17,13 @@ export function cutToWholeNumber(value: bigint, decimals: number): number {
 export function largestOf(values: readonly bigint[]): bigint {
   let largest = 0n;
   for (const value of values) {
-    if (value > largest) {
-      largest = value;
-    }
+    if (value > largest) largest = value;
   }
   return largest;
 }
 
 export function greatestCommonDivisor(a: bigint, b: bigint): bigint {
   let [larger, smaller] = [a, b];
-  while (smaller !== 0n) {
-    [larger, smaller] = [smaller, larger % smaller];
-  }
+  while (smaller !== 0n) [larger, smaller] = [smaller, larger % smaller];
   return larger;
 }

@@ -115,9 +115,8 @@ class SeatsBySum {
   #fillSeats(ranked: readonly number[]): Seats {
     const { seats } = this.#position;
     const [lastSeat, firstLoser] = [ranked[seats - 1], ranked[seats]];
-    if (lastSeat === undefined || firstLoser === undefined || this.#figure(lastSeat) > this.#figure(firstLoser)) {
+    if (lastSeat === undefined || firstLoser === undefined || this.#figure(lastSeat) > this.#figure(firstLoser))
       return { winners: ranked.slice(0, seats), tied: [], tie: null };
-    }
     const above = ranked.filter((candidate) => this.#figure(candidate) > this.#figure(lastSeat));
     const tied = ranked.filter((candidate) => this.#figure(candidate) === this.#figure(lastSeat));
     const tie = this.#ties.forSeat(tied, seats - above.length);

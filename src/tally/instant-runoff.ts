@@ -25,9 +25,7 @@ function runRounds(count: RankedCount): Ended {
   for (;;) {
     const continuing = count.continuing();
     const active = count.activeWeight();
-    if (active === 0n) {
-      return { winners: [], tied: [], seatTie: null };
-    }
+    if (active === 0n) return { winners: [], tied: [], seatTie: null };
     log.open(continuing, majority(active, count.wholeWeights));
     const elected = continuing.filter((candidate) => count.tally(candidate) * 2n > active);
     if (elected.length > 0) {

@@ -203,9 +203,7 @@ export class Piles {
     const { count, ofWeight } = this.#limbs;
     const [cursor, receives, values, sums] = [this.#cursor, this.#receives, this.#values, this.#sums];
     let cell = cursor[group] as number;
-    while (receives[cells[cell] as number] === 0) {
-      cell += 1;
-    }
+    while (receives[cells[cell] as number] === 0) cell += 1;
     const receiver = cells[cell] as number;
     cursor[group] = cell;
     this.#holder[group] = receiver;
@@ -274,15 +272,12 @@ function cutIntoLimbs(rankings: Rankings): Limbs {
   const width = BigInt(bits);
   const ofWeight = new Float64Array(weights.length * count);
   for (const [index, weight] of weights.entries()) {
-    for (let limb = 0; limb < count; limb += 1) {
+    for (let limb = 0; limb < count; limb += 1)
       ofWeight[index * count + limb] = Number(BigInt.asUintN(bits, (weight / unit) >> (BigInt(limb) * width)));
-    }
   }
   const join = (sums: Float64Array, at: number): bigint => {
     let joined = 0n;
-    for (let limb = count - 1; limb >= 0; limb -= 1) {
-      joined = (joined << width) + BigInt(sums[at * count + limb] ?? 0);
-    }
+    for (let limb = count - 1; limb >= 0; limb -= 1) joined = (joined << width) + BigInt(sums[at * count + limb] ?? 0);
     return joined * unit;
   };
   return { count, ofWeight, join };
@@ -296,8 +291,6 @@ function areSingles({ size, heads, weightIndexOf }: Rankings): boolean {
 /** Heads of all groups, those taken out counted too: no sum of heads is larger. */
 function headsMoved(rankings: Rankings): number {
   let heads = 0;
-  for (let group = 0; group < rankings.size; group += 1) {
-    heads += Math.abs(rankings.heads[group] as number);
-  }
+  for (let group = 0; group < rankings.size; group += 1) heads += Math.abs(rankings.heads[group] as number);
   return heads;
 }

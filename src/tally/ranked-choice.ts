@@ -108,9 +108,7 @@ export function countRankedChoice(position: TallyPosition): PositionCount {
       check.require(ballot, weightMicro, times);
       reader.read(ballot);
       participation.add(ballot.length > 0, times);
-      if (ballot.length > 0) {
-        rankings.add(reader.places, ballot.length, weightMicro, times);
-      }
+      if (ballot.length > 0) rankings.add(reader.places, ballot.length, weightMicro, times);
     },
     rankingSink: {
       get cells() {

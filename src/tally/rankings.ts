@@ -79,9 +79,7 @@ export class Rankings implements RankingSink {
   /** Whether the weight of every ballot that is still in is a whole number. */
   areWeightsWhole(): boolean {
     const fractional = this.weights.map((weight) => weight % MICRO !== 0n);
-    if (!fractional.includes(true)) {
-      return true;
-    }
+    if (!fractional.includes(true)) return true;
     const headsOf = new Float64Array(this.weights.length);
     for (let group = 0; group < this.size; group += 1) {
       const weight = this.weightIndexOf[group] as number;
@@ -91,9 +89,7 @@ export class Rankings implements RankingSink {
   }
 
   #weightIndex(weightMicro: bigint): number {
-    if (weightMicro === this.#lastWeight) {
-      return this.#lastWeightIndex;
-    }
+    if (weightMicro === this.#lastWeight) return this.#lastWeightIndex;
     let index = this.#indexOfWeight.get(weightMicro);
     if (index === undefined) {
       index = this.weights.length;
@@ -115,23 +111,17 @@ export class Rankings implements RankingSink {
         table[slot] = this.size + 1;
         return undefined;
       }
-      if (this.#isGroup(found - 1, length, weightIndex)) {
-        return found - 1;
-      }
+      if (this.#isGroup(found - 1, length, weightIndex)) return found - 1;
       slot = (slot + 1) & mask;
     }
   }
 
   #isGroup(group: number, length: number, weightIndex: number): boolean {
-    if (this.weightIndexOf[group] !== weightIndex) {
-      return false;
-    }
+    if (this.weightIndexOf[group] !== weightIndex) return false;
     const { cells } = this;
     const [start, own] = [this.starts[group] as number, this.#usedCells];
     for (let place = 0; place < length; place += 1) {
-      if (cells[start + place] !== cells[own + place]) {
-        return false;
-      }
+      if (cells[start + place] !== cells[own + place]) return false;
     }
     return this.cells[start + length] === this.candidates;
   }
@@ -177,9 +167,7 @@ export class Rankings implements RankingSink {
   }
 
   #reviewGrouping(): void {
-    if (this.#table === undefined) {
-      return;
-    }
+    if (this.#table === undefined) return;
     if (this.size >= this.#groupingReview) {
       this.#groupingReview *= 2;
       if (this.#added < this.size * 2) {
@@ -187,9 +175,7 @@ export class Rankings implements RankingSink {
         return;
       }
     }
-    if (this.size * 2 > this.#table.length) {
-      this.#table = this.#rebuiltTable(this.#table.length * 2);
-    }
+    if (this.size * 2 > this.#table.length) this.#table = this.#rebuiltTable(this.#table.length * 2);
   }
 
   #rebuiltTable(slots: number): Int32Array {
@@ -199,9 +185,7 @@ export class Rankings implements RankingSink {
       const start = this.starts[group] as number;
       const end = group + 1 < this.size ? (this.starts[group + 1] as number) : this.#usedCells;
       let slot = hashOf(this.cells, start, end - 1, this.weightIndexOf[group] as number) & mask;
-      while (table[slot] !== 0) {
-        slot = (slot + 1) & mask;
-      }
+      while (table[slot] !== 0) slot = (slot + 1) & mask;
       table[slot] = group + 1;
     }
     return table;

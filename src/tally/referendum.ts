@@ -82,12 +82,10 @@ function report(
 function decide(rules: ReferendumRules, votes: Votes, electorateMicro: bigint | null): ReferendumResult {
   const threshold = applyRule('threshold', rules.threshold, votes.yes, baseOf(rules, votes));
   const quorums: ReferendumRuleResult[] = [];
-  if (rules.turnoutQuorum !== null) {
+  if (rules.turnoutQuorum !== null)
     quorums.push(applyRule('turnout_quorum', rules.turnoutQuorum, votes.turnout, votes.electorate));
-  }
-  if (rules.approvalQuorum !== null) {
+  if (rules.approvalQuorum !== null)
     quorums.push(applyRule('approval_quorum', rules.approvalQuorum, votes.yes, votes.electorate));
-  }
   const quorate = quorums.every((quorum) => quorum.met);
   return {
     yes: weight(votes.yes),
@@ -164,9 +162,7 @@ function sumOfRole(position: TallyPosition, weightsMicro: readonly bigint[], rol
 }
 
 function winnersOf(position: TallyPosition, outcome: ReferendumResult['outcome']): number[] {
-  if (outcome === 'no_quorum') {
-    return [];
-  }
+  if (outcome === 'no_quorum') return [];
   const role = outcome === 'passed' ? 'yes' : 'no';
   const carried = [...position.candidates.keys()].filter((index) => {
     const candidate = position.candidates[index];

@@ -160,9 +160,7 @@ export class RoundLog {
   }
 
   #transfers(transfer: RoundDecision['transfer']): RoundTransfer[] {
-    if (transfer === null) {
-      return [];
-    }
+    if (transfer === null) return [];
     return transfer.passed
       .filter(({ weight }) => weight !== 0n)
       .map(({ to, weight }) => ({

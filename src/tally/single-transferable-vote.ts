@@ -10,9 +10,7 @@ const WHOLE = 10n ** BigInt(TALLY_DECIMALS);
  */
 export function runSingleTransferableVote(count: RankedCount): RankedOutcome {
   const valid = count.activeWeight();
-  if (valid === 0n) {
-    return { winners: [], tied: [], seatTie: null, runnerUp: null, finalTwo: null };
-  }
+  if (valid === 0n) return { winners: [], tied: [], seatTie: null, runnerUp: null, finalTwo: null };
   return new TransferableVote(count, quotaOf(valid, count.position.seats, count.unitWeights)).run();
 }
 
@@ -54,9 +52,7 @@ class TransferableVote {
   run(): RankedOutcome {
     // Every round elects, empties a surplus or eliminates, so there are at most two for each candidate.
     let ended = false;
-    while (!ended) {
-      ended = this.#round();
-    }
+    while (!ended) ended = this.#round();
     return {
       winners: this.#winners,
       tied: this.#tied,
@@ -77,19 +73,14 @@ class TransferableVote {
     );
     const elected = this.#elect(continuing.filter((candidate) => this.#hasQuota(candidate)));
     const left = count.continuing();
-    if (left.length <= this.#openSeats()) {
-      elected.push(...this.#elect(left));
-    }
+    if (left.length <= this.#openSeats()) elected.push(...this.#elect(left));
     if (this.#openSeats() === 0 || count.continuing().length === 0) {
       count.log.close({ elected, eliminated: [], transfer: null, tie: null });
       return true;
     }
-    if (this.#transferSurplus(elected)) {
-      return false;
-    }
-    if (left.length === this.#openSeats() + 1 && count.lowest(left).length > 1) {
+    if (this.#transferSurplus(elected)) return false;
+    if (left.length === this.#openSeats() + 1 && count.lowest(left).length > 1)
       return this.#decideLastSeat(left, elected);
-    }
     count.eliminateLowest(left, elected, this.#openSeats() + 1);
     this.#lastEliminated = left.find((candidate) => !count.piles.continues(candidate));
     return false;
@@ -124,9 +115,7 @@ class TransferableVote {
     const { piles, ties, log } = this.#count;
     const surpluses = this.#winners.map((candidate) => this.#scaledSurplus(candidate));
     const surplus = surpluses.reduce((most, one) => (one > most ? one : most), 0n);
-    if (surplus === 0n) {
-      return false;
-    }
+    if (surplus === 0n) return false;
     const largest = this.#winners.filter((candidate) => this.#scaledSurplus(candidate) === surplus);
     const { picked: from, decision, provisional } = ties.forSurplus(largest, log.earlier);
     const tally = this.#count.tally(from);

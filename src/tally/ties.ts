@@ -65,12 +65,9 @@ export class Ties {
     requireThat(openSeats > 0 && openSeats < tied.length, 'a tie for a seat needs more candidates than seats');
     const policy = this.#position.tieBreak;
     const decision = this.#decision(tied, policy);
-    if (policy === 'joint') {
+    if (policy === 'joint')
       return { winners: this.inCandidateOrder(tied), decision, separated: false, undecided: false };
-    }
-    if (policy === 'lot' && this.#lot === null) {
-      return { winners: [], decision, separated: false, undecided: true };
-    }
+    if (policy === 'lot' && this.#lot === null) return { winners: [], decision, separated: false, undecided: true };
     const order = policy === 'lot' ? this.#luckiestFirst(tied) : this.inCandidateOrder(tied);
     return { winners: order.slice(0, openSeats), decision, separated: true, undecided: false };
   }
@@ -150,9 +147,7 @@ function lotNumber({ seed, root }: Lot, candidateId: string): string {
 function placesBy(candidates: number, compareTwo: (a: number, b: number) => number): number[] {
   const sorted = Array.from({ length: candidates }, (_, candidate) => candidate).sort(compareTwo);
   const places = new Array<number>(candidates).fill(0);
-  for (const [place, candidate] of sorted.entries()) {
-    places[candidate] = place;
-  }
+  for (const [place, candidate] of sorted.entries()) places[candidate] = place;
   return places;
 }
 

@@ -241,7 +241,6 @@ export function drawFlow(sheet: Sheet, result: PositionResult): void {
     { alt },
   );
   sheet.y = top + HEIGHT + 8;
-  if (rounds.length < all.length) {
+  if (rounds.length < all.length)
     sheet.paragraph(words.charts.drawn(first.round, last, all.length), { size: 7.5, color: MUTED });
-  }
 }
