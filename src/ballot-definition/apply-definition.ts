@@ -1,10 +1,11 @@
-import { and, eq, isNull, notInArray, sql } from 'drizzle-orm';
+import { and, eq, getTableColumns, isNull, notInArray, sql } from 'drizzle-orm';
 import { planLimit } from '#src/accounts/plans.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { enqueue } from '#src/jobs/queue.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { IdPrefix } from '#src/platform/ids.ts';
+import { namesOf } from '#src/platform/pick.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { updateEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -18,6 +19,7 @@ import { isAnyCandidatePaidFor, listCandidates, listGroups, listPositions, listS
 import { candidates, groups, positions, sponsors } from './tables.ts';
 
 type Kind = keyof typeof CAPS;
+const KINDS = namesOf(CAPS);
 const PREFIXES = { groups: 'grp', positions: 'pos', candidates: 'cnd', sponsors: 'spn' } as const satisfies Record<
   Kind,
   IdPrefix
@@ -46,8 +48,7 @@ export async function applyDefinition(
   event: VotingEvent,
   definition: EventDefinition,
 ): Promise<void> {
-  for (const kind of Object.keys(CAPS) as Kind[])
-    if (definition[kind].length > CAPS[kind]) throw planLimit(`${kind}_per_event`, CAPS[kind]);
+  for (const kind of KINDS) if (definition[kind].length > CAPS[kind]) throw planLimit(`${kind}_per_event`, CAPS[kind]);
   const issues = rowIssues(definition);
   for (const [index, position] of definition.positions.entries()) {
     requireTopUp(deps, organizer, position.quadraticTopUp);
@@ -75,15 +76,10 @@ async function writeRows(
     const stored = new Set(before[kind].map(({ id }) => id));
     return new Map(definition[kind].map(({ id }) => [id, stored.has(id) ? id : deps.ids.sortable(PREFIXES[kind])]));
   };
-  const ids = {
-    groups: idsOf('groups'),
-    positions: idsOf('positions'),
-    candidates: idsOf('candidates'),
-    sponsors: idsOf('sponsors'),
-  };
-  const idOf = (kind: Kind, id: string): string => ids[kind].get(id) ?? id;
+  const ids = new Map(KINDS.map((kind) => [kind, idsOf(kind)]));
+  const idOf = (kind: Kind, id: string): string => ids.get(kind)?.get(id) ?? id;
   const groupOf = (id: string | null | undefined): string | null => (id == null ? null : idOf('groups', id));
-  const kept = new Set(ids.candidates.values());
+  const kept = new Set(ids.get('candidates')?.values());
   const gone = before.candidates.filter(({ id }) => !kept.has(id)).map(({ id }) => id);
   if (gone.length > 0 && (await isAnyCandidatePaidFor(tx, eventId, gone))) throw refuse('paid_registrations');
   const last = await readNumbers(tx, eventId);
@@ -154,26 +150,10 @@ async function writeRows(
     .where(and(eq(groups.votingEventId, eventId), notInArray(groups.id, keptGroups), isNull(groups.deletedAt)));
   // Their voters leave them by that job, with new tags.
   await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'groups', eventId });
-  await replace(tx, eventId, groups, rows.groups, ['name', 'name_key', 'description']);
-  await replace(tx, eventId, positions, rows.positions, [
-    ...['title', 'description', 'voting_method', 'group_id', 'sort_order', 'seats', 'min_selections', 'max_selections'],
-    ...['score_min', 'score_max', 'cumulative_point_budget', 'quadratic_base_credit_budget', 'quadratic_top_up'],
-    ...['tie_break', 'rules', 'majority_required'],
-  ]);
-  await replace(tx, eventId, candidates, rows.candidates, [
-    ...[
-      'name',
-      'description',
-      'email',
-      'position_ids',
-      'group_id',
-      'referendum_role',
-      'avatar_url',
-      'status',
-      'sort_order',
-    ],
-  ]);
-  await replace(tx, eventId, sponsors, rows.sponsors, ['name', 'logo_url', 'website_url', 'tier', 'sort_order']);
+  await replace(tx, eventId, groups, rows.groups);
+  await replace(tx, eventId, positions, rows.positions);
+  await replace(tx, eventId, candidates, rows.candidates);
+  await replace(tx, eventId, sponsors, rows.sponsors);
   await updateEvent(tx, eventId, { lastPositionNumber: last.positions, lastCandidateNumber: last.candidates });
 }
 
@@ -190,26 +170,25 @@ type Table = typeof groups | typeof positions | typeof candidates | typeof spons
 /** Rows of one statement: a thousand candidates have twenty megabytes, and writing those would hold up every request. */
 const WRITTEN_TOGETHER = 100;
 
-/** Writes rows over those of the same IDs, and removes all others of the event. */
+/** What a row has from its creation on. */
+const LASTING = new Set(['votingEventId', 'id', 'number', 'source', 'createdAt']);
+
+/** Writes rows over those of the same IDs, and removes all others of the event; groups are marked as deleted instead. */
 async function replace<Rows extends Table>(
   tx: Transaction,
   eventId: string,
   table: Rows,
   rows: readonly Rows['$inferInsert'][],
-  columns: readonly string[],
 ): Promise<void> {
   const kept = rows.map(({ id }) => id);
   const own = eq(table.votingEventId, eventId);
   if (table !== groups) await tx.delete(table).where(and(own, notInArray(table.id, kept)));
-  const written = Object.entries(table)
-    .filter(([, column]) => columns.includes(String(Reflect.get(Object(column), 'name'))))
-    .map(([name, column]) => [name, sql.raw(`excluded.${String(Reflect.get(Object(column), 'name'))}`)]);
+  const written = new Set(Object.keys(rows[0] ?? {})).difference(LASTING);
+  const columns = Object.entries(getTableColumns(table)).filter(([name]) => written.has(name));
+  const set = Object.fromEntries(columns.map(([name, column]) => [name, sql.raw(`excluded.${column.name}`)]));
   for (let from = 0; from < rows.length; from += WRITTEN_TOGETHER)
     await tx
       .insert(table)
       .values(rows.slice(from, from + WRITTEN_TOGETHER) as never)
-      .onConflictDoUpdate({
-        target: [table.votingEventId, table.id],
-        set: { ...Object.fromEntries(written), updatedAt: sql`excluded.updated_at` } as never,
-      });
+      .onConflictDoUpdate({ target: [table.votingEventId, table.id], set: set as never });
 }

@@ -1,7 +1,7 @@
-import { Hono } from 'hono';
+import type { Hono } from 'hono';
 import { atOneMoment } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
-import { created, list, ok } from '#src/http/answer.ts';
+import { ok } from '#src/http/answer.ts';
 import { change } from '#src/http/answer-once.ts';
 import { answersBulkChange } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
@@ -10,8 +10,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { noOtherMethod } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { answer, costly } from '#src/http/send.ts';
-import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
+import type { loadEvent, Organizer } from '#src/voting-events/access.ts';
 import { strangerIssues } from '#src/voting-events/guard-change.ts';
 import {
   candidateView,
@@ -24,54 +23,45 @@ import {
 import { candidateIssues, changedLinks, judgeCandidateParts } from './candidate-issues.ts';
 import { deleteCandidates, rejectCandidates } from './change-candidates.ts';
 import { createCandidate } from './create-candidate.ts';
-import { queueDeletion } from './delete-rows.ts';
-import { changing, creating, deleting, listing, reading } from './part-operations.ts';
+import { partRouter } from './part-operations.ts';
 import { findCandidate, listCandidates, listCandidatesByIds } from './repository.ts';
 import type { Candidate } from './types.ts';
 import { changeCandidate } from './update-candidate.ts';
 
-export function candidateRouter(deps: Deps): Hono<Env> {
-  const event = loadEvent(deps);
-  const candidate = loadRow(deps, findCandidate);
-  const creationBody = body(createCandidateBody, ({ event: of }: Organizer, sent, isFaulty) =>
-    judgeCandidateParts(deps.db, of.id, sent, isFaulty),
-  );
-  const changeBody = body(
-    updateCandidateBody,
-    ({ event: of, row }: Organizer & { readonly row: Candidate }, sent, isFaulty) =>
-      candidateIssues(deps.db, of.id, changedLinks(row, sent, isFaulty)),
-    ({ row }) => viewCandidate(row),
-  );
-  const bulkBody = body(changeCandidatesBody, async ({ event: of }: Organizer, { candidateIds: ids = [] }) =>
-    strangerIssues(
-      'candidate',
-      ids,
-      await listCandidatesByIds(
-        deps.db,
-        of.id,
-        ids.filter((id) => id !== undefined),
+export const candidateRouter = (deps: Deps) =>
+  partRouter(deps, {
+    ...{ name: 'Candidate', view: candidateView, find: findCandidate, show: viewCandidate, query: listCandidatesQuery },
+    list: async (reads, eventId, query) =>
+      (await atOneMoment(reads, (tx) => listCandidates(tx, eventId, query))).map(viewCandidate),
+    creation: {
+      words: {
+        refusals: ['results_final', 'plan_limit'],
+        example: { name: 'Greta Lind', positionIds: [EXAMPLE.position] },
+      },
+      body: body(createCandidateBody, ({ event }: Organizer, sent, isFaulty) =>
+        judgeCandidateParts(deps.db, event.id, sent, isFaulty),
       ),
-    ),
-  );
-  const router = new Hono<Env>();
-  router.on(...listing('Candidate', candidateView, listCandidatesQuery), event, async (c) => {
-    const { id } = c.get('target').event;
-    // A thousand of them have megabytes.
-    return costly(c, c.get('caller').accountId, async () =>
-      list((await atOneMoment(deps.reads, (tx) => listCandidates(tx, id, c.get('query')))).map(viewCandidate)),
-    );
+      work: createCandidate,
+    },
+    change: {
+      words: {
+        refusals: ['event_has_ballots', 'results_final', 'plan_limit'],
+        example: { description: 'Reads two books a week.' },
+        summary: 'Change a candidate, or approve, reject or withdraw it',
+      },
+      body: body(
+        updateCandidateBody,
+        ({ event, row }: Organizer & { readonly row: Candidate }, sent, isFaulty) =>
+          candidateIssues(deps.db, event.id, changedLinks(row, sent, isFaulty)),
+        ({ row }) => viewCandidate(row),
+      ),
+      work: changeCandidate,
+    },
+    deletion: { kind: 'candidates', refusals: ['event_has_ballots', 'results_final'] },
+    others: (router, event) => addBulkChange(router, deps, event),
   });
-  router.on(
-    ...creating('Candidate', candidateView, {
-      refusals: ['results_final', 'plan_limit'],
-      example: { name: 'Greta Lind', positionIds: [EXAMPLE.position] },
-    }),
-    event,
-    takeIdempotencyKey(),
-    creationBody,
-    (c) =>
-      change(c, async (tx) => created(viewCandidate(await createCandidate(tx, deps, c.get('target'), c.get('body'))))),
-  );
+
+function addBulkChange(router: Hono<Env>, deps: Deps, event: ReturnType<typeof loadEvent>): void {
   router.on(
     ...operation({
       operationId: 'changeCandidates',
@@ -87,7 +77,10 @@ export function candidateRouter(deps: Deps): Hono<Env> {
     }),
     event,
     takeIdempotencyKey(),
-    bulkBody,
+    body(changeCandidatesBody, async ({ event: { id } }: Organizer, { candidateIds = [] }) => {
+      const ids = candidateIds.filter((one) => one !== undefined);
+      return strangerIssues('candidate', candidateIds, await listCandidatesByIds(deps.db, id, ids));
+    }),
     (c) =>
       change(c, async (tx) => {
         const { action, candidateIds } = c.get('body');
@@ -96,24 +89,4 @@ export function candidateRouter(deps: Deps): Hono<Env> {
       }),
   );
   router.all('/bulk', noOtherMethod);
-  router.on(...reading('Candidate', candidateView), candidate, async (c) =>
-    answer(c, ok(viewCandidate(c.get('target').row))),
-  );
-  router.on(
-    ...changing('Candidate', candidateView, {
-      refusals: ['event_has_ballots', 'results_final', 'plan_limit'],
-      example: { description: 'Reads two books a week.' },
-      summary: 'Change a candidate, or approve, reject or withdraw it',
-    }),
-    candidate,
-    changeBody,
-    (c) =>
-      change(c, async (tx) =>
-        ok(viewCandidate(await changeCandidate(tx, deps, c.get('target'), c.get('target').row.id, c.get('body')))),
-      ),
-  );
-  router.on(...deleting('Candidate', ['event_has_ballots', 'results_final']), candidate, (c) =>
-    change(c, (tx) => queueDeletion(tx, deps, c.get('target'), 'candidates', c.get('target').row.id)),
-  );
-  return router;
 }

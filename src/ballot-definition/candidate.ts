@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { listShape, timeShape, viewer } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import {
   BESIDE_FAULTY_ENTRIES,
@@ -16,14 +16,15 @@ import {
   uniqueIdsField,
 } from '#src/http/fields.ts';
 import type { PayerNeed } from '#src/payment-providers/provider.ts';
-import { pick } from '#src/platform/pick.ts';
-import type { Candidate } from './types.ts';
+import { CANDIDATE_STATUSES, REFERENDUM_ROLES } from './types.ts';
 
 /** A change of many candidates at once. */
 export const changeCandidatesBody = z.strictObject({
   action: z.enum(['reject', 'delete']),
   candidateIds: uniqueIdsField('candidate').describe('1 to 1,000, each once.'),
 });
+
+const candidateStatus = z.enum(CANDIDATE_STATUSES);
 
 const positionIds = z
   .array(idField())
@@ -37,9 +38,9 @@ const candidateFields = z.object({
   email: emailField().nullable(),
   positionIds,
   groupId: idField().nullable(),
-  referendumRole: z.enum(['yes', 'no', 'abstain']).nullable().describe('What choosing it means in a referendum.'),
+  referendumRole: z.enum(REFERENDUM_ROLES).nullable().describe('What choosing it means in a referendum.'),
   avatarUrl: httpsUrlField().nullable(),
-  status: z.enum(['pending', 'approved', 'rejected', 'withdrawn']),
+  status: candidateStatus,
   sortOrder: sortOrderField(),
 });
 
@@ -55,7 +56,7 @@ export const listCandidatesQuery = z.strictObject({
   search: searchField().optional(),
   positionId: idField().optional(),
   groupId: idField().optional(),
-  status: candidateFields.shape.status.optional(),
+  status: candidateStatus.optional(),
 });
 
 /** The addresses of a checkout are taken, and of no use, where the event asks for no payment. */
@@ -78,34 +79,9 @@ export const paidRegistrationBody = (embedded: boolean, needs: readonly PayerNee
     ...(needs.includes('returnUrl') ? { returnUrl: returnUrlField(embedded) } : {}),
   });
 
-const CANDIDATE_FIELDS = [
-  'id',
-  'votingEventId',
-  'name',
-  'description',
-  'email',
-  'positionIds',
-  'groupId',
-  'referendumRole',
-  'avatarUrl',
-  'status',
-  'source',
-  'sortOrder',
-  'createdAt',
-  'updatedAt',
-] as const;
-
-export const viewCandidate = (candidate: Candidate): CandidateView => pick(candidate, CANDIDATE_FIELDS);
-
-/** What a registered candidate's own server gets back (contract, "Registered candidate"). */
-export const viewRegisteredCandidate = (candidate: Candidate): RegisteredCandidateView =>
-  pick(candidate, ['id', 'name', 'positionIds', 'avatarUrl', 'status']);
-
-export const referendumRoleShape = z.enum(['yes', 'no', 'abstain']).nullable().meta({
+export const referendumRoleShape = z.enum(REFERENDUM_ROLES).nullable().meta({
   description: 'What a choice of this candidate means in a referendum.',
 });
-
-const candidateStatus = z.enum(['pending', 'approved', 'rejected', 'withdrawn']);
 
 /** The organizer's shape of a candidate (completions 3). */
 export const candidateView = z
@@ -148,7 +124,7 @@ export const candidateView = z
     ],
   });
 
-type CandidateView = z.output<typeof candidateView>;
+export const viewCandidate = viewer(candidateView);
 
 /** What a registered candidate's own server gets back (contract, "Registered candidate"). */
 export const registeredCandidateView = z
@@ -172,4 +148,4 @@ export const registeredCandidateView = z
     ],
   });
 
-type RegisteredCandidateView = z.output<typeof registeredCandidateView>;
+export const viewRegisteredCandidate = viewer(registeredCandidateView);

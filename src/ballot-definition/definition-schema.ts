@@ -36,7 +36,7 @@ export const replaceDefinitionQuery = z.strictObject({
 
 const row = z.looseObject({ id: z.string() });
 
-const EXAMPLE_DEFINITION = {
+export const DEFINITION_EXAMPLE = {
   version: 1,
   event: { title: 'Board of the reading club', type: 'election', timeZone: 'Europe/Berlin', language: 'en' },
   groups: [{ id: 'south', name: 'South' }],
@@ -47,7 +47,6 @@ const EXAMPLE_DEFINITION = {
   ],
   sponsors: [],
 } as const;
-export const DEFINITION_EXAMPLE = EXAMPLE_DEFINITION;
 
 export const definitionView = z
   .object({
@@ -58,7 +57,7 @@ export const definitionView = z
     candidates: z.array(row),
     sponsors: z.array(row),
   })
-  .meta({ id: 'Definition', description: 'An election as a file.', examples: [EXAMPLE_DEFINITION] });
+  .meta({ id: 'Definition', description: 'An election as a file.', examples: [DEFINITION_EXAMPLE] });
 
 /** One difference between two definitions. */
 export const differenceView = z

@@ -3,7 +3,7 @@ import type { Database, Transaction } from '#src/database/client.ts';
 import { queued } from '#src/http/answer.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { publish } from '#src/webhooks/record-event.ts';
@@ -13,8 +13,9 @@ import {
   findCandidate,
   findGroup,
   findPosition,
+  isAnyCandidatePaidFor,
   isGroupOfSomebody,
-  isPaidFor,
+  isPositionPaidFor,
   leaveGroup,
   listPositions,
   removeDeleted,
@@ -27,6 +28,7 @@ import type { Candidate } from './types.ts';
 
 const payload = z.strictObject({ kind: z.enum(['positions', 'candidates', 'groups']), eventId: z.string() });
 type RemoveDeletedRows = z.output<typeof payload>;
+export type DeletedPart = RemoveDeletedRows['kind'];
 
 export const REMOVE_DELETED_ROWS = {
   name: 'remove_deleted_rows',
@@ -62,7 +64,7 @@ export async function queueDeletion(
   tx: Transaction,
   deps: BallotChangeDeps,
   organizer: Organizer,
-  kind: 'positions' | 'candidates' | 'groups',
+  kind: DeletedPart,
   id: string,
 ): Promise<ReturnType<typeof queued>> {
   const eventId = organizer.event.id;
@@ -70,8 +72,7 @@ export async function queueDeletion(
   const event = await lockForChange(tx, eventId);
   const deletedAt = event.lockedAt;
   const find = { positions: findPosition, candidates: findCandidate, groups: findGroup }[kind];
-  const row = await find(tx, eventId, id);
-  if (row === undefined) throw notFound();
+  const row = orNotFound(await find(tx, eventId, id));
   await requireUnused(tx, eventId, kind, id);
   const depends =
     'status' in row ? isStanding(row.status) : kind === 'positions' || (await isGroupOfSomebody(tx, eventId, id));
@@ -101,18 +102,13 @@ export async function queueDeletion(
 }
 
 /** What a position asks for, or a registration was paid for, cannot go. @throws ApiError 409 */
-async function requireUnused(
-  tx: Transaction,
-  eventId: string,
-  kind: 'positions' | 'candidates' | 'groups',
-  id: string,
-): Promise<void> {
+async function requireUnused(tx: Transaction, eventId: string, kind: DeletedPart, id: string): Promise<void> {
   if (kind === 'groups') {
-    const asking = await listPositions(tx, eventId, { groupId: id });
-    if (asking.length === 0) return;
-    const positionIds = asking.map((position) => position.id);
-    throw refuse('group_in_use', { positionIds });
+    const positionIds = (await listPositions(tx, eventId, { groupId: id })).map((position) => position.id);
+    if (positionIds.length > 0) throw refuse('group_in_use', { positionIds });
+    return;
   }
-  if (!(await isPaidFor(tx, eventId, kind, id))) return;
-  throw refuse('paid_registration');
+  const isPaidFor =
+    kind === 'positions' ? isPositionPaidFor(tx, eventId, id) : isAnyCandidatePaidFor(tx, eventId, [id]);
+  if (await isPaidFor) throw refuse('paid_registration');
 }

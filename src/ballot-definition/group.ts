@@ -1,14 +1,10 @@
 import { z } from 'zod';
-import { timeShape } from '#src/http/answer-shapes.ts';
+import { timeShape, viewer } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { changesSomething, descriptionField, nameField, searchField } from '#src/http/fields.ts';
-import { pick } from '#src/platform/pick.ts';
-import type { Group } from './types.ts';
 
 /** Two names that people cannot distinguish are one. */
-export function nameKeyOf(name: string): string {
-  return name.normalize('NFKC').toLowerCase();
-}
+export const nameKeyOf = (name: string): string => name.normalize('NFKC').toLowerCase();
 
 const groupFields = z.object({ name: nameField(), description: descriptionField() });
 
@@ -17,9 +13,6 @@ export const createGroupBody = z.strictObject({ ...groupFields.partial().shape, 
 export const updateGroupBody = z.strictObject(groupFields.partial().shape).refine(...changesSomething);
 
 export const searchQuery = z.strictObject({ search: searchField().optional() });
-
-export const viewGroup = (group: Group): GroupView =>
-  pick(group, ['id', 'votingEventId', 'name', 'description', 'createdAt', 'updatedAt']);
 
 export const groupView = z
   .object({
@@ -45,4 +38,4 @@ export const groupView = z
     ],
   });
 
-type GroupView = z.output<typeof groupView>;
+export const viewGroup = viewer(groupView);

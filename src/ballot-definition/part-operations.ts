@@ -1,56 +1,121 @@
+import { Hono, type MiddlewareHandler } from 'hono';
 import type { z } from 'zod';
+import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
+import { created, list, ok } from '#src/http/answer.ts';
+import { change } from '#src/http/answer-once.ts';
 import { answersCreated, answersList, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
+import type { BodyStep } from '#src/http/body.ts';
+import type { Env } from '#src/http/env.ts';
 import { operation } from '#src/http/operation.ts';
 import type { RefusalCase } from '#src/http/refusals.ts';
+import { takeIdempotencyKey } from '#src/http/replay.ts';
+import { answer, costly } from '#src/http/send.ts';
+import { loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
+import { type DeletedPart, queueDeletion } from './delete-rows.ts';
 
-// The verbs that the parts of a ballot have in common, as the API document describes them.
-
-type Part = 'Candidate' | 'Group' | 'Position' | 'Sponsor';
-
+/** How the API document describes a change. */
 interface Words {
   readonly refusals?: readonly RefusalCase[];
   readonly example: object;
   readonly summary?: string;
 }
 
-/** `GET /`: every one of the parts that a ballot has of a kind. */
-export const listing = <Query extends z.ZodType>(part: Part, view: z.ZodType, query: Query) =>
-  operation({
-    ...{ operationId: `list${part}s`, summary: `List ${part.toLowerCase()}s` },
-    ...{ method: 'GET', path: '/', scope: 'read', query },
-    answers: answersList(view, `Every ${part.toLowerCase()} of the event.`),
-  });
+type Target<Row> = Organizer & { readonly row: Row };
 
-/** `POST /`: one more. */
-export const creating = (part: Part, view: z.ZodType, words: Words) =>
-  operation({
-    ...{ operationId: `create${part}`, summary: `Create a ${part.toLowerCase()}` },
-    ...{ method: 'POST', path: '/', scope: 'write' },
-    answers: answersCreated(view, `The new ${part.toLowerCase()}.`),
-    ...words,
-  });
+/** What one kind of the parts of a ballot has of its own. */
+interface PartKind<Row extends { readonly id: string }, Query extends z.ZodType, Creation, Change> {
+  readonly name: 'Candidate' | 'Group' | 'Position' | 'Sponsor';
+  readonly view: z.ZodType;
+  readonly find: (executor: Executor, eventId: string, id: string) => Promise<Row | undefined>;
+  readonly show: (row: Row, executor: Executor) => object | Promise<object>;
+  readonly query: Query;
+  /** As they are shown. */
+  readonly list: (reads: Database, eventId: string, query: z.output<Query>) => Promise<readonly object[]>;
+  readonly creation: {
+    readonly words: Words;
+    readonly body: BodyStep<Organizer, Creation>;
+    readonly work: (tx: Transaction, deps: Deps, organizer: Organizer, body: Creation) => Promise<Row>;
+  };
+  readonly change: {
+    readonly words: Words;
+    readonly body: BodyStep<Target<Row>, Change>;
+    readonly work: (tx: Transaction, deps: Deps, organizer: Organizer, id: string, body: Change) => Promise<Row>;
+  };
+  /** Left out where the deletion takes effect at once. */
+  readonly deletion?: { readonly kind: DeletedPart; readonly refusals: readonly RefusalCase[] };
+  /** Operations of its own that stand before those of a single row. */
+  readonly others?: (router: Hono<Env>, event: MiddlewareHandler<Env & { Variables: { target: Organizer } }>) => void;
+}
 
-/** `GET /:id`: one of them. */
-export const reading = (part: Part, view: z.ZodType) =>
-  operation({
-    ...{ operationId: `get${part}`, summary: `Read a ${part.toLowerCase()}` },
-    ...{ method: 'GET', path: '/:id', scope: 'read' },
-    answers: answersOne(view, `The ${part.toLowerCase()}.`),
-  });
-
-/** `PATCH /:id`: what of it is sent. */
-export const changing = (part: Part, view: z.ZodType, words: Words) =>
-  operation({
-    ...{ operationId: `update${part}`, summary: `Change a ${part.toLowerCase()}` },
-    ...{ method: 'PATCH', path: '/:id', scope: 'write' },
-    answers: answersOne(view, `The ${part.toLowerCase()} as it is now.`),
-    ...words,
-  });
-
-/** `DELETE /:id` of parts that disappear in the background. */
-export const deleting = (part: Exclude<Part, 'Sponsor'>, refusals: readonly RefusalCase[]) =>
-  operation({
-    ...{ operationId: `delete${part}`, summary: `Queue the deletion of a ${part.toLowerCase()}` },
-    ...{ method: 'DELETE', path: '/:id', scope: 'write', refusals },
-    answers: answersQueued(`The ${part.toLowerCase()} disappears within seconds.`),
-  });
+/** The five verbs of a kind of the parts of a ballot. */
+export function partRouter<Row extends { readonly id: string }, Query extends z.ZodType, Creation, Change>(
+  deps: Deps,
+  kind: PartKind<Row, Query, Creation, Change>,
+): Hono<Env> {
+  const { name, view, creation, deletion } = kind;
+  const word = name.toLowerCase();
+  const event = loadEvent(deps);
+  const row = loadRow(deps, kind.find);
+  const router = new Hono<Env>();
+  router.on(
+    ...operation({
+      ...{ operationId: `list${name}s`, summary: `List ${word}s` },
+      ...{ method: 'GET', path: '/', scope: 'read', query: kind.query },
+      answers: answersList(view, `Every ${word} of the event.`),
+    }),
+    event,
+    (c) =>
+      costly(c, c.get('caller').accountId, async () =>
+        list(await kind.list(deps.reads, c.get('target').event.id, c.get('query'))),
+      ),
+  );
+  router.on(
+    ...operation({
+      ...{ operationId: `create${name}`, summary: `Create a ${word}`, method: 'POST', path: '/', scope: 'write' },
+      answers: answersCreated(view, `The new ${word}.`),
+      ...creation.words,
+    }),
+    event,
+    takeIdempotencyKey(),
+    creation.body,
+    (c) =>
+      change(c, async (tx) =>
+        created(await kind.show(await creation.work(tx, deps, c.get('target'), c.get('body')), tx)),
+      ),
+  );
+  kind.others?.(router, event);
+  router.on(
+    ...operation({
+      ...{ operationId: `get${name}`, summary: `Read a ${word}`, method: 'GET', path: '/:id', scope: 'read' },
+      answers: answersOne(view, `The ${word}.`),
+    }),
+    row,
+    async (c) => answer(c, ok(await kind.show(c.get('target').row, deps.db))),
+  );
+  router.on(
+    ...operation({
+      ...{ operationId: `update${name}`, summary: `Change a ${word}`, method: 'PATCH', path: '/:id', scope: 'write' },
+      answers: answersOne(view, `The ${word} as it is now.`),
+      ...kind.change.words,
+    }),
+    row,
+    kind.change.body,
+    (c) =>
+      change(c, async (tx) => {
+        const { row: before, ...organizer } = c.get('target');
+        return ok(await kind.show(await kind.change.work(tx, deps, organizer, before.id, c.get('body')), tx));
+      }),
+  );
+  if (deletion === undefined) return router;
+  router.on(
+    ...operation({
+      ...{ operationId: `delete${name}`, summary: `Queue the deletion of a ${word}` },
+      ...{ method: 'DELETE', path: '/:id', scope: 'write', refusals: deletion.refusals },
+      answers: answersQueued(`The ${word} disappears within seconds.`),
+    }),
+    row,
+    (c) => change(c, (tx) => queueDeletion(tx, deps, c.get('target'), deletion.kind, c.get('target').row.id)),
+  );
+  return router;
+}

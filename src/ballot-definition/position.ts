@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { listShape, timeShape, viewer } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import {
   amountMinorField,
@@ -13,11 +13,12 @@ import {
   searchField,
   sortOrderField,
 } from '#src/http/fields.ts';
-import { pick } from '#src/platform/pick.ts';
 import { METHOD_RULES, MORE_THAN_HALF } from './position-settings.ts';
-import { type Position, TIE_BREAKS, VOTING_METHODS } from './types.ts';
+import { type Position, THRESHOLD_BASES, TIE_BREAKS, VOTING_METHODS } from './types.ts';
 
 const { score, cumulative, quadratic } = METHOD_RULES;
+
+export const votingMethodShape = z.enum(VOTING_METHODS);
 
 const currency = currencyField();
 const credits = z.int().min(1).max(1_000_000);
@@ -40,7 +41,7 @@ const threshold = z
     ...share,
     inclusive,
     base: z
-      .enum(['yes_no', 'answers', 'electorate'])
+      .enum(THRESHOLD_BASES)
       .default('yes_no')
       .describe('What the share of yes is taken of: yes and no, those with abstentions, or the electorate.'),
   })
@@ -82,7 +83,7 @@ const rules = z.strictObject({
 const positionFields = z.object({
   title: nameField(),
   description: descriptionField(),
-  votingMethod: z.enum(VOTING_METHODS),
+  votingMethod: votingMethodShape,
   groupId: idField().nullable().describe('Opens the position to the voters of one group alone.'),
   sortOrder: sortOrderField(),
   seats: z.int().min(1).max(50).describe('How many candidates win.'),
@@ -134,12 +135,11 @@ export const createPositionBody = z.strictObject({
 export const updatePositionBody = z.strictObject(positionFields.partial().shape).refine(...changesSomething);
 export const listPositionsQuery = z.strictObject({
   search: searchField().optional(),
-  votingMethod: z.enum(VOTING_METHODS).optional(),
+  votingMethod: votingMethodShape.optional(),
   groupId: idField().optional(),
 });
 
-export const votingMethodShape = z.enum(VOTING_METHODS);
-const fractionShape = z
+export const fractionShape = z
   .object({
     numerator: z.int(),
     denominator: z.int(),
@@ -150,13 +150,20 @@ const fractionShape = z
 const thresholdShape = z
   .object({
     ...fractionShape.shape,
-    base: z.enum(['yes_no', 'answers', 'electorate']).meta({
+    base: z.enum(THRESHOLD_BASES).meta({
       description: 'What the share of yes is taken of: yes and no, those with abstentions, or the electorate.',
     }),
   })
   .meta({ id: 'Threshold', examples: [{ numerator: 1, denominator: 2, inclusive: false, base: 'yes_no' }] });
 
-const majorityShape = z
+export const rulesShape = z.object({
+  threshold: thresholdShape,
+  turnoutQuorum: fractionShape.nullable(),
+  approvalQuorum: fractionShape.nullable(),
+});
+
+/** A share that must be exceeded. */
+export const majorityShape = z
   .object({ numerator: z.int(), denominator: z.int() })
   .meta({ id: 'Majority', examples: [{ numerator: 1, denominator: 2 }] });
 
@@ -164,7 +171,7 @@ const creditTier = z
   .object({ id: z.string(), label: z.string(), credits: z.int(), amountMinor: z.int() })
   .meta({ id: 'CreditTier', examples: [{ id: 'small', label: '50 credits', credits: 50, amountMinor: 500 }] });
 
-const quadraticTopUp = z
+export const topUpShape = z
   .discriminatedUnion('pricingModel', [
     z.object({
       pricingModel: z.literal('ratio'),
@@ -194,16 +201,9 @@ export const positionView = z
     scoreMax: z.int().nullable(),
     cumulativePointBudget: z.int().nullable(),
     quadraticBaseCreditBudget: z.int().nullable(),
-    quadraticTopUp: quadraticTopUp.nullable(),
+    quadraticTopUp: topUpShape.nullable(),
     tieBreak: z.enum(TIE_BREAKS),
-    rules: z
-      .object({
-        threshold: thresholdShape,
-        turnoutQuorum: fractionShape.nullable(),
-        approvalQuorum: fractionShape.nullable(),
-      })
-      .nullable()
-      .meta({ description: 'Of a referendum; null for every other method.' }),
+    rules: rulesShape.nullable().meta({ description: 'Of a referendum; null for every other method.' }),
     majorityRequired: majorityShape.nullable().meta({
       description: 'For plurality and approval: the share of the answering weight that a winner must exceed.',
     }),
@@ -244,31 +244,9 @@ type PositionView = z.output<typeof positionView>;
 export const limitOf = (position: Position, standing: ReadonlyMap<string, number>): number =>
   position.maxSelections ?? Math.max(1, standing.get(position.id) ?? 0);
 
-/** The organizer's shape of a position. @param standing how many candidates stand for each position */
-export function viewPosition(position: Position, standing: ReadonlyMap<string, number>): PositionView {
-  const { number: _, ...rest } = position;
-  return { ...pick(rest, POSITION_FIELDS), maxSelections: limitOf(position, standing) };
-}
+const viewFields = viewer(positionView);
 
-const POSITION_FIELDS = [
-  'id',
-  'votingEventId',
-  'title',
-  'description',
-  'votingMethod',
-  'groupId',
-  'sortOrder',
-  'seats',
-  'minSelections',
-  'maxSelections',
-  'scoreMin',
-  'scoreMax',
-  'cumulativePointBudget',
-  'quadraticBaseCreditBudget',
-  'quadraticTopUp',
-  'tieBreak',
-  'rules',
-  'majorityRequired',
-  'createdAt',
-  'updatedAt',
-] as const;
+/** @param standing how many candidates stand for each position */
+export function viewPosition(position: Position, standing: ReadonlyMap<string, number>): PositionView {
+  return viewFields({ ...position, maxSelections: limitOf(position, standing) });
+}

@@ -1,27 +1,18 @@
-import { recordChange } from '#src/accounts/changes.ts';
-import { type Plans, planLimit, requireFeature } from '#src/accounts/plans.ts';
+import { type Change, changeBy, recordChange } from '#src/accounts/changes.ts';
+import { planLimit, requireFeature } from '#src/accounts/plans.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
-import type { Clock } from '#src/platform/clock.ts';
+import type { Deps } from '#src/deps.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';
-import type { Ids } from '#src/platform/ids.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import type { Pricing } from '#src/voting-events/pricing.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { EventType } from '#src/webhooks/event-catalogue.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { countCandidates, countRows, findGroup } from './repository.ts';
 import type { CandidateSource, CandidateStatus, QuadraticTopUp } from './types.ts';
 
+export type BallotChangeDeps = Pick<Deps, 'ids' | 'clock'>;
 /** What a change needs that may set a price. */
-export interface TopUpDeps extends BallotChangeDeps {
-  readonly plans: Plans;
-  readonly pricing: Pricing;
-}
-
-export interface BallotChangeDeps {
-  readonly ids: Ids;
-  readonly clock: Clock;
-}
+export type TopUpDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing'>;
 
 /** Rows of each kind that one event may have (contract, "Limits"). */
 export const CAPS = { positions: 100, candidates: 1_000, groups: 200, sponsors: 1_000 } as const;
@@ -83,17 +74,10 @@ export async function recordBallotChange(
   organizer: Organizer,
   action: string,
   resource: string,
-  change: { readonly before?: Record<string, unknown>; readonly after?: Record<string, unknown> },
+  change: Pick<Change, 'before' | 'after'>,
   told?: { readonly type: EventType; readonly data: unknown },
 ): Promise<void> {
-  const entry = {
-    accountId: organizer.event.accountId,
-    votingEventId: organizer.event.id,
-    keyId: organizer.caller.keyId,
-    action,
-    resource,
-    ...change,
-  };
+  const entry = changeBy(organizer, action, resource, change);
   if (told === undefined) await recordChange(tx, deps, entry);
   else await recordEvent(tx, deps, { ...told, change: entry });
 }
@@ -117,12 +101,8 @@ function topUpPrices(topUp: QuadraticTopUp): { field: string; amountMinor: numbe
 }
 
 /** @throws ApiError 403 `plan_feature` when credits would be sold, and the plan has no paid features */
-export function requireTopUp(
-  deps: TopUpDeps,
-  { ownerPlan }: Organizer,
-  topUp: QuadraticTopUp | null | undefined,
-): void {
-  if (topUp != null) requireFeature(deps.plans[ownerPlan], 'paid_features');
+export function requireTopUp({ plans }: TopUpDeps, { ownerPlan }: Organizer, topUp: object | null | undefined): void {
+  if (topUp != null) requireFeature(plans[ownerPlan], 'paid_features');
 }
 
 /** What keeps a credit offer from being paid for: it takes a poll, and prices that the linked business takes. */

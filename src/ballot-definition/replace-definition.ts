@@ -1,4 +1,4 @@
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { type Database, inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
@@ -130,20 +130,14 @@ export async function compareDefinition(
 async function recordDefinition(
   tx: Transaction,
   deps: EventDeps,
-  { event, caller }: Organizer,
+  organizer: Organizer,
   { groups, positions, candidates, sponsors }: EventDefinition,
 ): Promise<void> {
-  await recordChange(tx, deps, {
-    accountId: event.accountId,
-    votingEventId: event.id,
-    keyId: caller.keyId,
-    action: 'voting_event.defined',
-    resource: event.id,
-    after: {
-      groups: groups.length,
-      positions: positions.length,
-      candidates: candidates.length,
-      sponsors: sponsors.length,
-    },
-  });
+  const after = {
+    groups: groups.length,
+    positions: positions.length,
+    candidates: candidates.length,
+    sponsors: sponsors.length,
+  };
+  await recordChange(tx, deps, changeBy(organizer, 'voting_event.defined', organizer.event.id, { after }));
 }

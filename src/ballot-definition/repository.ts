@@ -140,7 +140,6 @@ export async function countStanding(executor: Executor, eventId: string): Promis
   return new Map(rows.map(({ position, standing }) => [position, standing]));
 }
 
-/** The candidates of these IDs that the event has. */
 /** Referendums without a candidate on the ballot. */
 export async function listBareReferendums(tx: Transaction, eventId: string): Promise<string[]> {
   const { rows } = await tx.execute<{ id: string }>(sql`
@@ -150,6 +149,7 @@ export async function listBareReferendums(tx: Transaction, eventId: string): Pro
   return rows.map(({ id }) => id);
 }
 
+/** The candidates of these IDs that the event has. */
 export async function listCandidatesByIds(
   executor: Executor,
   eventId: string,
@@ -240,21 +240,12 @@ export async function deleteSponsor(tx: Transaction, eventId: string, id: string
   await tx.delete(sponsors).where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
 }
 
-/** Whether a paid registration, or one that is being paid, stands for the position, or is this candidate. */
-export async function isPaidFor(
-  tx: Transaction,
-  eventId: string,
-  kind: 'positions' | 'candidates',
-  id: string,
-): Promise<boolean> {
-  const named =
-    kind === 'positions'
-      ? sql`a.request -> 'positionIds' ? ${id} AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled')`
-      : sql`a.status = 'fulfilled' AND a.id = (
-          SELECT c.payment_attempt_id FROM candidates c WHERE c.voting_event_id = ${eventId} AND c.id = ${id})`;
+/** Whether a paid registration, or one that is being paid, stands for the position. */
+export async function isPositionPaidFor(tx: Transaction, eventId: string, id: string): Promise<boolean> {
   const { rows } = await tx.execute<{ found: boolean }>(sql`
     SELECT EXISTS (SELECT 1 FROM payment_attempts a
-      WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND ${named}) AS found`);
+      WHERE a.voting_event_id = ${eventId} AND a.purpose = 'candidate_registration' AND a.request -> 'positionIds' ? ${id}
+        AND a.status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`);
   return rows[0]?.found === true;
 }
 

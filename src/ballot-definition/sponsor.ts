@@ -1,9 +1,7 @@
 import { z } from 'zod';
-import { timeShape } from '#src/http/answer-shapes.ts';
+import { timeShape, viewer } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { changesSomething, httpsUrlField, nameField, sortOrderField } from '#src/http/fields.ts';
-import { pick } from '#src/platform/pick.ts';
-import type { Sponsor } from './types.ts';
 
 const sponsorFields = z.object({
   name: nameField(),
@@ -16,19 +14,6 @@ const sponsorFields = z.object({
 export const createSponsorBody = z.strictObject({ ...sponsorFields.partial().shape, name: sponsorFields.shape.name });
 
 export const updateSponsorBody = z.strictObject(sponsorFields.partial().shape).refine(...changesSomething);
-
-export const viewSponsor = (sponsor: Sponsor): SponsorView =>
-  pick(sponsor, [
-    'id',
-    'votingEventId',
-    'name',
-    'logoUrl',
-    'websiteUrl',
-    'tier',
-    'sortOrder',
-    'createdAt',
-    'updatedAt',
-  ]);
 
 export const sponsorView = z
   .object({
@@ -60,4 +45,4 @@ export const sponsorView = z
     ],
   });
 
-type SponsorView = z.output<typeof sponsorView>;
+export const viewSponsor = viewer(sponsorView);

@@ -1,6 +1,6 @@
 import { boolean, index, integer, jsonb, pgTable, primaryKey, smallint, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { timeMs } from '#src/database/columns.ts';
-import { votingEvents } from '#src/voting-events/tables.ts';
+import { eventId } from '#src/voting-events/tables.ts';
 import type {
   CandidateSource,
   CandidateStatus,
@@ -12,12 +12,12 @@ import type {
   VotingMethod,
 } from './types.ts';
 
+const times = () => ({ createdAt: timeMs('created_at').notNull(), updatedAt: timeMs('updated_at').notNull() });
+
 export const positions = pgTable(
   'positions',
   {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    votingEventId: eventId(),
     id: text().notNull(),
     /** Stands for the position in stored ballots. */
     number: integer().notNull(),
@@ -40,8 +40,7 @@ export const positions = pgTable(
     majorityRequired: jsonb('majority_required').$type<Majority>(),
     /** Set when its deletion is queued: it is gone for every reader at once. */
     deletedAt: timeMs('deleted_at'),
-    createdAt: timeMs('created_at').notNull(),
-    updatedAt: timeMs('updated_at').notNull(),
+    ...times(),
   },
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.id] }),
@@ -52,9 +51,7 @@ export const positions = pgTable(
 export const candidates = pgTable(
   'candidates',
   {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    votingEventId: eventId(),
     id: text().notNull(),
     /** Stands for the candidate in stored ballots. */
     number: integer().notNull(),
@@ -73,8 +70,7 @@ export const candidates = pgTable(
     /** Registered itself in a rehearsal, and wiped with it. */
     rehearsal: boolean().notNull().default(false),
     deletedAt: timeMs('deleted_at'),
-    createdAt: timeMs('created_at').notNull(),
-    updatedAt: timeMs('updated_at').notNull(),
+    ...times(),
   },
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.id] }),
@@ -86,17 +82,14 @@ export const candidates = pgTable(
 export const groups = pgTable(
   'groups',
   {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    votingEventId: eventId(),
     id: text().notNull(),
     name: text().notNull(),
     /** Null once its deletion is queued, so that the name is free again. */
     nameKey: text('name_key'),
     description: text(),
     deletedAt: timeMs('deleted_at'),
-    createdAt: timeMs('created_at').notNull(),
-    updatedAt: timeMs('updated_at').notNull(),
+    ...times(),
   },
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.id] }),
@@ -107,17 +100,14 @@ export const groups = pgTable(
 export const sponsors = pgTable(
   'sponsors',
   {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    votingEventId: eventId(),
     id: text().notNull(),
     name: text().notNull(),
     logoUrl: text('logo_url'),
     websiteUrl: text('website_url'),
     tier: text(),
     sortOrder: integer('sort_order').notNull(),
-    createdAt: timeMs('created_at').notNull(),
-    updatedAt: timeMs('updated_at').notNull(),
+    ...times(),
   },
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.id] }),

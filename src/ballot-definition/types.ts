@@ -1,3 +1,5 @@
+import type { z } from 'zod';
+import type { fractionShape, majorityShape, rulesShape, topUpShape } from './position.ts';
 import type { candidates, groups, positions, sponsors } from './tables.ts';
 
 export const VOTING_METHODS = [
@@ -25,52 +27,18 @@ export const ENTRY_KINDS = {
 /** What decides a tie: all share it, the lot, or the order on the ballot. */
 export const TIE_BREAKS = ['joint', 'lot', 'candidate_order'] as const;
 export type TieBreak = (typeof TIE_BREAKS)[number];
-export type ReferendumRole = 'yes' | 'no' | 'abstain';
-export type CandidateStatus = 'pending' | 'approved' | 'rejected' | 'withdrawn';
+export const REFERENDUM_ROLES = ['yes', 'no', 'abstain'] as const;
+export type ReferendumRole = (typeof REFERENDUM_ROLES)[number];
+export const CANDIDATE_STATUSES = ['pending', 'approved', 'rejected', 'withdrawn'] as const;
+export type CandidateStatus = (typeof CANDIDATE_STATUSES)[number];
 export type CandidateSource = 'organizer' | 'registration';
-
-/** A share such as 2/3; `inclusive` means that reaching it exactly is enough. */
-export interface Fraction {
-  readonly numerator: number;
-  readonly denominator: number;
-  readonly inclusive: boolean;
-}
-
 /** What the share of yes is taken of. */
-type ThresholdBase = 'yes_no' | 'answers' | 'electorate';
+export const THRESHOLD_BASES = ['yes_no', 'answers', 'electorate'] as const;
 
-interface Threshold extends Fraction {
-  readonly base: ThresholdBase;
-}
-
-/** A share that must be exceeded. */
-export interface Majority {
-  readonly numerator: number;
-  readonly denominator: number;
-}
-
-export interface ReferendumRules {
-  readonly threshold: Threshold;
-  readonly turnoutQuorum: Fraction | null;
-  readonly approvalQuorum: Fraction | null;
-}
-
-interface CreditTier {
-  readonly id: string;
-  readonly label: string;
-  readonly credits: number;
-  readonly amountMinor: number;
-}
-
-export type QuadraticTopUp =
-  | {
-      readonly pricingModel: 'ratio';
-      readonly currency: string;
-      readonly pricePerCreditMinor: number;
-      readonly minCredits: number;
-      readonly maxCredits: number;
-    }
-  | { readonly pricingModel: 'tiered'; readonly currency: string; readonly tiers: readonly CreditTier[] };
+export type Fraction = Readonly<z.output<typeof fractionShape>>;
+export type Majority = Readonly<z.output<typeof majorityShape>>;
+export type ReferendumRules = Readonly<z.output<typeof rulesShape>>;
+export type QuadraticTopUp = Readonly<z.output<typeof topUpShape>>;
 
 export type Position = Readonly<Omit<typeof positions.$inferSelect, 'deletedAt'>>;
 

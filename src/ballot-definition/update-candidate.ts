@@ -3,7 +3,7 @@ import { differenceOf } from '#src/accounts/changes.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { NOTHING_FAULTY } from '#src/http/sound-parts.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { changedFields, guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/life.ts';
@@ -55,8 +55,7 @@ export async function changeCandidate(
 ): Promise<Candidate> {
   const eventId = organizer.event.id;
   const event = await lockForChange(tx, eventId);
-  const before = await findCandidate(tx, eventId, id);
-  if (before === undefined) throw notFound();
+  const before = orNotFound(await findCandidate(tx, eventId, id));
   const changed = changedFields(sentOnly(body), before);
   requireNoIssues(await candidateIssues(tx, eventId, changedLinks(before, body, NOTHING_FAULTY)));
   if (Object.keys(changed).length === 0) return before;

@@ -2,7 +2,7 @@ import type { z } from 'zod';
 import { differenceOf } from '#src/accounts/changes.ts';
 import type { Database, Executor, Transaction } from '#src/database/client.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
-import { type Issue, notFound } from '#src/platform/errors.ts';
+import { type Issue, orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { changedFields, guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import type { LifeAction } from '#src/voting-events/life.ts';
@@ -35,8 +35,7 @@ export async function changePosition(
 ): Promise<Position> {
   const eventId = organizer.event.id;
   const event = await lockForChange(tx, eventId);
-  const before = await findPosition(tx, eventId, id);
-  if (before === undefined) throw notFound();
+  const before = orNotFound(await findPosition(tx, eventId, id));
   const changed = await changedOf(tx, before, sentOnly(body));
   requireTopUp(deps, organizer, changed.quadraticTopUp);
   requireNoIssues(await positionBodyIssues(tx, deps, event, before, changed, NOTHING_FAULTY));

@@ -1,11 +1,7 @@
 import { bigint, index, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { bytes, timeMs } from '#src/database/columns.ts';
-import { votingEvents } from '#src/voting-events/tables.ts';
+import { eventId } from '#src/voting-events/tables.ts';
 
-const eventId = () =>
-  text('voting_event_id')
-    .notNull()
-    .references(() => votingEvents.id, { onDelete: 'cascade' });
 const count = (name: string) => bigint(name, { mode: 'number' });
 
 /** The head of an event's log: all that appending needs, however long the log is. */

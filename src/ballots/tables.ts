@@ -1,6 +1,6 @@
 import { index, jsonb, pgTable, primaryKey, text, uniqueIndex } from 'drizzle-orm/pg-core';
 import { bytes, micro, timeMs } from '#src/database/columns.ts';
-import { votingEvents } from '#src/voting-events/tables.ts';
+import { eventId } from '#src/voting-events/tables.ts';
 
 /**
  * A ballot that was cast and not confirmed: the only place where voter and ballot stand together.
@@ -9,9 +9,7 @@ import { votingEvents } from '#src/voting-events/tables.ts';
 export const pendingBallots = pgTable(
   'pending_ballots',
   {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    votingEventId: eventId(),
     /** The voter's ID, or `v:` and the visitor ID; a paid ballot adds its attempt, so that repeat votes stand side by side. */
     participant: text().notNull(),
     /** Everything that identifies the participant; each may vote once. */

@@ -1,14 +1,12 @@
 import { sql } from 'drizzle-orm';
 import { check, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
-import { votingEvents } from '#src/voting-events/tables.ts';
+import { eventId } from '#src/voting-events/tables.ts';
 
 /** What a visitor may spend on one quadratic position. Every change of it stands in the ledger. */
 export const creditBalances = pgTable(
   'credit_balances',
   {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    votingEventId: eventId(),
     positionId: text('position_id').notNull(),
     visitorId: text('visitor_id').notNull(),
     base: integer().notNull(),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { namesOf, pick } from '#src/platform/pick.ts';
 import type { Answer } from './answer.ts';
 import { EXAMPLE } from './example-values.ts';
 
@@ -90,6 +91,12 @@ export const answersBytes = (description: string): AnswerShapes => ({
 export const answersFile = (contentType: readonly string[], description: string, example: unknown): AnswerShapes => ({
   200: { description, contentType, example, headers: { 'Content-Disposition': 'The name to save it under.' } },
 });
+
+/** Shows of a row what a view names, and nothing else. */
+export function viewer<View extends z.ZodObject>(view: View): (row: z.output<View>) => z.output<View> {
+  const names = namesOf(view.shape) as (keyof z.output<View>)[];
+  return (row) => pick(row, names) as z.output<View>;
+}
 
 /** An instant of an answer: Unix milliseconds. */
 export const timeShape = () => z.int().meta({ description: 'Unix time in milliseconds.' });

@@ -10,7 +10,8 @@ import { readJsonBody } from './read-body.ts';
 import { replayOf } from './replay.ts';
 import { faultyFields, type Judge, judgeShape, type SoundParts, soundParts } from './sound-parts.ts';
 
-type BodyStep<Target, Body> = MiddlewareHandler<Env & { Variables: { target: Target; body: Body } }>;
+/** Puts the body that was sent beside what the path names. */
+export type BodyStep<Target, Body> = MiddlewareHandler<Env & { Variables: { target: Target; body: Body } }>;
 
 /**
  * A body that is refused may be the repeat of one that was taken: what its Idempotency-Key was used for comes first. A body

@@ -2,15 +2,13 @@ import { boolean, foreignKey, integer, jsonb, pgTable, primaryKey, text } from '
 import { bytes, timeMs } from '#src/database/columns.ts';
 import type { PaperSize } from '#src/results/download-link.ts';
 import type { LetterAudience } from '#src/voters/print-keys.ts';
-import { votingEvents } from '#src/voting-events/tables.ts';
+import { eventId } from '#src/voting-events/tables.ts';
 
 /** Letters with voter keys that an organizer had printed, and how far that is. */
 export const letterRuns = pgTable(
   'letter_runs',
   {
-    votingEventId: text('voting_event_id')
-      .notNull()
-      .references(() => votingEvents.id, { onDelete: 'cascade' }),
+    votingEventId: eventId(),
     id: text().notNull(),
     audience: text().$type<LetterAudience>().notNull(),
     paper: text().$type<PaperSize>().notNull(),

@@ -135,6 +135,12 @@ export const votingEvents = pgTable(
   ],
 );
 
+/** The event that a row belongs to, and goes with. */
+export const eventId = () =>
+  text('voting_event_id')
+    .notNull()
+    .references(() => votingEvents.id, { onDelete: 'cascade' });
+
 /**
  * The keys of events whose ballots wait, or waited until lately (docs/security.md, "Keys"): a row stands from before the event
  * opens until every copy of its key is destroyed. It outlives an event that is deleted.
