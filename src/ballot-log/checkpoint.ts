@@ -6,7 +6,7 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish, type RecordDeps } from '#src/webhooks/record-event.ts';
 import { type CompactRange, HASH_BYTES } from './merkle-tree.ts';
-import type { StoredCheckpoint } from './repository.ts';
+import { countQueue, type LogHead, type StoredCheckpoint } from './repository.ts';
 import {
   createNoteSigner,
   NoteRefused,
@@ -157,6 +157,14 @@ export async function recordCheckpoint(
   await publish(tx, deps, about, 'log.checkpoint', [fact]);
   return note;
 }
+
+/** Signs a log that something was appended to, with all ballots that wait for it. Call with its head locked. */
+export const recordGrown = async (
+  tx: Transaction,
+  deps: RecordDeps & { readonly logKey: NoteSigner },
+  event: VotingEvent,
+  { frontier, ballots }: Pick<LogHead, 'frontier' | 'ballots'>,
+): Promise<string> => recordCheckpoint(tx, deps, event, frontier, ballots + (await countQueue(tx, event.id)));
 
 /** Signs the head as it stands with the number of ballots confirmed so far, for readers of the log; its size is one that was signed. */
 export async function renewNote(

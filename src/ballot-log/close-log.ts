@@ -23,7 +23,7 @@ import {
   takeSequencer,
   updateHead,
 } from './repository.ts';
-import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
+import { logChanged, requireUndisputed } from './require-undisputed.ts';
 import type { FinalCount, SealDeps } from './seal-ballots.ts';
 import type { NoteSigner } from './signed-note.ts';
 import { appendLeaves } from './tree-store.ts';
@@ -43,7 +43,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
   const fault = await checkLog(deps, event.id, (checked) => {
     roll = checked;
   });
-  if (fault !== undefined) throw new LogSetBack('ballot_log_changed', head.frontier.size, undefined, fault);
+  if (fault !== undefined) throw logChanged(head, fault);
   // Whatever raised an alarm before was mended.
   await clearDispute(deps.db, event.id);
   const count = await deps.countFinally(definition, roll);
@@ -101,13 +101,13 @@ async function isReadyToClose(
 async function describeClose(
   tx: Transaction,
   event: VotingEvent,
-  { configHash, dropped, frontier }: LogHead,
+  head: LogHead,
   { abstentions, result }: FinalCount,
   electorate: CheckedRoll | undefined,
 ): Promise<CloseContent> {
+  const { configHash, dropped } = head;
   const { ballots, weightMicro } = await sumCountingBallots(tx, event.id);
-  if (event.type === 'election' && electorate === undefined)
-    throw new LogSetBack('ballot_log_changed', frontier.size, undefined, 'the roll was not checked');
+  if (event.type === 'election' && electorate === undefined) throw logChanged(head, 'the roll was not checked');
   const participants = event.type === 'poll' ? null : await countParticipants(tx, event.id);
   // Otherwise the database was written to by hand.
   const isPlausible =
@@ -118,7 +118,7 @@ async function describeClose(
         participants <= ballots + dropped &&
         ballots <= electorate.heads &&
         weightMicro <= electorate.weightMicro));
-  if (!isPlausible) throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
+  if (!isPlausible) throw logChanged(head);
   return {
     title: event.title,
     config: configHash,

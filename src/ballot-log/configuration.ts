@@ -4,7 +4,7 @@ import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.
 import { candidateView } from '#src/ballot-definition/candidate.ts';
 import { groupView } from '#src/ballot-definition/group.ts';
 import { positionView } from '#src/ballot-definition/position.ts';
-import { listShape } from '#src/http/answer-shapes.ts';
+import { listShape, viewer } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { Pauses } from '#src/platform/pauses.ts';
@@ -15,6 +15,14 @@ const { title, description, language, type, startsAt, endsAt } = votingEventView
 
 const number = z.int().meta({ description: 'What ballots that wait name it by; it never changes.' });
 
+const RECORD = { votingEventId: true, createdAt: true, updatedAt: true } as const;
+const positionPart = positionView.omit(RECORD).extend({
+  number,
+  maxSelections: z.int().nullable().meta({ description: 'Null: as many as there are candidates.' }),
+});
+const candidatePart = candidateView.omit({ ...RECORD, email: true, source: true }).extend({ number });
+const groupPart = groupView.omit(RECORD);
+
 /** Everything that a ballot and its count depend on, and what a ballot shows, as the `open` and `config` leaves bind it. */
 export const configurationView = z
   .object({
@@ -23,18 +31,9 @@ export const configurationView = z
     voter: votingEventView.shape.voter.omit({ pollIdentity: true }),
     ballot: votingEventView.shape.ballot.omit({ candidateOrder: true }),
     repeatVotes: z.boolean(),
-    positions: listShape(
-      positionView.omit({ votingEventId: true, createdAt: true, updatedAt: true }).extend({
-        number,
-        maxSelections: z.int().nullable().meta({ description: 'Null: as many as there are candidates.' }),
-      }),
-    ),
-    candidates: listShape(
-      candidateView
-        .omit({ votingEventId: true, email: true, source: true, createdAt: true, updatedAt: true })
-        .extend({ number }),
-    ),
-    groups: listShape(groupView.omit({ votingEventId: true, createdAt: true, updatedAt: true })),
+    positions: listShape(positionPart),
+    candidates: listShape(candidatePart),
+    groups: listShape(groupPart),
   })
   .meta({
     id: 'LogConfiguration',
@@ -97,25 +96,9 @@ type LogConfiguration = z.output<typeof configurationView>;
 export const byId = (one: { readonly id: string }, other: { readonly id: string }): number =>
   one.id < other.id ? -1 : 1;
 
-const POSITION_FIELDS = [
-  ...([
-    'id',
-    'number',
-    'title',
-    'description',
-    'votingMethod',
-    'groupId',
-    'sortOrder',
-    'seats',
-    'minSelections',
-  ] as const),
-  ...(['maxSelections', 'scoreMin', 'scoreMax', 'cumulativePointBudget', 'quadraticBaseCreditBudget'] as const),
-  ...(['quadraticTopUp', 'tieBreak', 'majorityRequired'] as const),
-] as const;
-const CANDIDATE_FIELDS = [
-  ...(['id', 'number', 'name', 'description', 'positionIds', 'groupId', 'referendumRole', 'avatarUrl'] as const),
-  ...(['status', 'sortOrder'] as const),
-] as const;
+const viewPosition = viewer(positionPart);
+const viewCandidate = viewer(candidatePart);
+const viewGroup = viewer(groupPart);
 
 /** The configuration of a definition: a withdrawn candidate stays in it, a pending or rejected one is not in it. */
 export function configurationOf(definition: BallotDefinition): LogConfiguration {
@@ -130,15 +113,12 @@ export function configurationOf(definition: BallotDefinition): LogConfiguration 
       saveVoterInfo: event.saveVoterInfo,
     },
     ballot: { opening: event.ballotOpening, receipt: event.ballotReceipt },
-    positions: definition.positions.toSorted(byId).map((position) => ({
-      ...pick(position, POSITION_FIELDS),
-      rules: position.rules === null ? null : { ...position.rules },
-    })),
+    positions: definition.positions.toSorted(byId).map(viewPosition),
     candidates: definition.candidates
       .filter(({ status }) => status === 'approved' || status === 'withdrawn')
       .toSorted(byId)
-      .map((candidate) => pick(candidate, CANDIDATE_FIELDS)),
-    groups: definition.groups.toSorted(byId).map((group) => pick(group, ['id', 'name', 'description'])),
+      .map(viewCandidate),
+    groups: definition.groups.toSorted(byId).map(viewGroup),
   };
 }
 

@@ -8,6 +8,7 @@ import { equalHashes, hashLeaf, leadsToRoot, nodesOfInclusion } from './merkle-t
 import { loadNodes } from './read-log.ts';
 import { findCheckpointAt, findHead, findLastClose, type LogHead, readLeaves } from './repository.ts';
 import { NoteRefused, type NoteVerifier } from './signed-note.ts';
+import { eventTree } from './tree-store.ts';
 
 // Whether a log is closed is what its signed head says. Columns beside it, and leaves that no signed head holds, are written by anybody
 // who writes to the database: they close nothing, and nothing is final by them.
@@ -99,7 +100,7 @@ async function readSigned(db: Executor, eventId: string, index: number, { fronti
   const [data] = await readLeaves(db, eventId, index, index + 1);
   if (data === undefined) return undefined;
   try {
-    const read = await loadNodes(db, eventId, nodesOfInclusion(index, size), size);
+    const read = await loadNodes(eventTree(db, eventId), nodesOfInclusion(index, size), size);
     return leadsToRoot(hashLeaf(data), index, size, read, frontier.root())
       ? JSON.parse(data.toString('utf8'))
       : undefined;

@@ -3,6 +3,12 @@ import { microToDecimal } from '#src/platform/decimal.ts';
 import { sha256 } from '#src/platform/secrets.ts';
 import type { CloseOpening } from './close-opening.ts';
 
+interface LeafOf<Kind extends string> {
+  readonly v: 2;
+  readonly t: Kind;
+  readonly e: string;
+}
+
 /**
  * What the log records (completions 6.3). A leaf's data is the canonical JSON (RFC 8785) of one of these, in UTF-8; all
  * hashes in it are SHA-256 in lowercase hex, `e` is the voting event's ID, `at` is Unix ms.
@@ -11,19 +17,13 @@ import type { CloseOpening } from './close-opening.ts';
  * SHA-256("ballot" ‖ salt ‖ canonical JSON of { votes, weight }), and `h` is SHA-256("code" ‖ confirmation code), the code
  * as 26 upper-case ASCII characters. It bears no time, so that no leaf can be joined with the moment somebody voted.
  */
-interface BallotLeaf {
-  readonly v: 2;
-  readonly t: 'ballot';
-  readonly e: string;
+interface BallotLeaf extends LeafOf<'ballot'> {
   readonly c: string;
   readonly h: string;
 }
 
 /** The first leaf. */
-interface OpenLeaf {
-  readonly v: 2;
-  readonly t: 'open';
-  readonly e: string;
+interface OpenLeaf extends LeafOf<'open'> {
   readonly at: number;
   /** Hash of the configuration's canonical JSON: settings, positions, candidates. */
   readonly config: string;
@@ -44,10 +44,7 @@ interface OpenLeaf {
  * The roll of an election as it is from here on: no more ballots than `heads` and no more weight than `weight` may stand before
  * the next one. It names no voter. `seq` counts them from 1.
  */
-interface RollLeaf {
-  readonly v: 2;
-  readonly t: 'roll';
-  readonly e: string;
+interface RollLeaf extends LeafOf<'roll'> {
   readonly at: number;
   /** Null, as the weight is: the event has no roll any more, because it became a poll before any ballot. */
   readonly heads: number | null;
@@ -60,19 +57,13 @@ interface RollLeaf {
 }
 
 /** Letters with voter keys were printed while the event was open: who prints them could vote in their voters' place. */
-interface LettersLeaf {
-  readonly v: 2;
-  readonly t: 'letters';
-  readonly e: string;
+interface LettersLeaf extends LeafOf<'letters'> {
   /** Letters so far, those before the opening included. */
   readonly n: number;
 }
 
 /** A change of the configuration or of the end after the opening; `seq` counts them from 1. */
-interface ConfigLeaf {
-  readonly v: 2;
-  readonly t: 'config';
-  readonly e: string;
+interface ConfigLeaf extends LeafOf<'config'> {
   readonly at: number;
   readonly config: string;
   readonly end: number | null;
@@ -88,10 +79,7 @@ interface ConfigLeaf {
  * The close: the last leaf but for `void` leaves, written once. It commits to the result and says nothing of it: `c` is
  * SHA-256("close" ‖ salt ‖ canonical JSON of what is closed), so that a hidden result cannot be found by trying counts out.
  */
-interface CloseLeaf {
-  readonly v: 2;
-  readonly t: 'close';
-  readonly e: string;
+interface CloseLeaf extends LeafOf<'close'> {
   readonly at: number;
   readonly c: string;
 }
@@ -100,10 +88,7 @@ interface CloseLeaf {
 export type CloseContent = Omit<CloseOpening, 'salt'>;
 
 /** Takes back the ballot at `index`, whose `h` it repeats: its payment was reversed. The ballot's leaf stays. */
-interface VoidLeaf {
-  readonly v: 2;
-  readonly t: 'void';
-  readonly e: string;
+interface VoidLeaf extends LeafOf<'void'> {
   readonly h: string;
   readonly index: number;
 }
@@ -128,10 +113,7 @@ export interface BallotOpening {
 const HASH_BYTES = 32;
 export const SALT_BYTES = 32;
 
-/** The data of a leaf. */
-export function encodeLeaf(leaf: Leaf): Buffer {
-  return Buffer.from(canonicalJson(leaf));
-}
+export const encodeLeaf = (leaf: Leaf): Buffer => Buffer.from(canonicalJson(leaf));
 
 function requireHash(bytes: Uint8Array, name: string): string {
   if (bytes.length !== HASH_BYTES) throw new RangeError(`${name} has ${HASH_BYTES} bytes`);
@@ -169,20 +151,17 @@ export function ballotOpening(votes: readonly CommittedVote[], weightMicro: bigi
   };
 }
 
-/** Binds a ballot without showing it. @param salt 32 random bytes: without them a short list of choices could be tried out */
-export function ballotCommitment(salt: Uint8Array, opening: BallotOpening): Buffer {
+/** Binds a content without showing it. @param salt 32 random bytes: without them a short list of choices could be tried out */
+function commitmentTo(kind: 'ballot' | 'close', salt: Uint8Array, content: object): Buffer {
   if (salt.length !== SALT_BYTES) throw new RangeError(`a salt has ${SALT_BYTES} bytes`);
-  const { votes, weight } = opening;
-  return sha256(Buffer.concat([Buffer.from('ballot'), salt, Buffer.from(canonicalJson({ votes, weight }))]));
+  return sha256(Buffer.concat([Buffer.from(kind), salt, Buffer.from(canonicalJson(content))]));
 }
 
-/** Binds a close without showing it. @param salt 32 random bytes */
-export function closeCommitment(salt: Uint8Array, content: CloseContent): Buffer {
-  if (salt.length !== SALT_BYTES) throw new RangeError(`a salt has ${SALT_BYTES} bytes`);
-  return sha256(Buffer.concat([Buffer.from('close'), salt, Buffer.from(canonicalJson(content))]));
-}
+export const ballotCommitment = (salt: Uint8Array, { votes, weight }: BallotOpening): Buffer =>
+  commitmentTo('ballot', salt, { votes, weight });
+
+export const closeCommitment = (salt: Uint8Array, content: CloseContent): Buffer =>
+  commitmentTo('close', salt, content);
 
 /** The hash by which `open` and `config` leaves and closes name a configuration or the positions of a result: lowercase hex. */
-export function hashOfJson(value: unknown): string {
-  return sha256(canonicalJson(value)).toString('hex');
-}
+export const hashOfJson = (value: unknown): string => sha256(canonicalJson(value)).toString('hex');

@@ -26,9 +26,7 @@ interface Range {
   readonly end: number;
 }
 
-function sha256(bytes: Uint8Array): Buffer {
-  return hash('sha256', bytes, 'buffer');
-}
+const sha256 = (bytes: Uint8Array): Buffer => hash('sha256', bytes, 'buffer');
 
 export const EMPTY_ROOT: Uint8Array = sha256(new Uint8Array());
 
@@ -47,9 +45,7 @@ export function hashChildren(left: Uint8Array, right: Uint8Array): Buffer {
   return sha256(bytes);
 }
 
-export function equalHashes(left: Uint8Array, right: Uint8Array): boolean {
-  return Buffer.compare(left, right) === 0;
-}
+export const equalHashes = (left: Uint8Array, right: Uint8Array): boolean => Buffer.compare(left, right) === 0;
 
 function requireSize(size: number): void {
   if (!Number.isSafeInteger(size) || size < 0) throw new RangeError(`a tree cannot have ${size} leaves`);
@@ -87,24 +83,28 @@ function hashRange(range: Range, read: ReadHash): Uint8Array {
   return foldFromRight(nodesOfRange(range).map(({ level, index }) => read(level, index)));
 }
 
+/** Goes from the root of `size` leaves towards a leaf until `isLast`: that range, and those beside the way, the nearest first. */
+function rangesBeside(size: number, isLast: (range: Range) => boolean, leaf: number): { beside: Range[]; last: Range } {
+  const fromRoot: Range[] = [];
+  let last: Range = { begin: 0, end: size };
+  while (!isLast(last)) {
+    const middle = last.begin + splitOf(last.end - last.begin);
+    const [left, right] = [
+      { begin: last.begin, end: middle },
+      { begin: middle, end: last.end },
+    ];
+    fromRoot.push(leaf < middle ? right : left);
+    last = leaf < middle ? left : right;
+  }
+  return { beside: fromRoot.reverse(), last };
+}
+
 /** The ranges whose hashes lead from a leaf to the root, the leaf's neighbour first. */
 function inclusionRanges(index: number, size: number): Range[] {
   requireSize(size);
   if (!Number.isSafeInteger(index) || index < 0 || index >= size)
     throw new RangeError(`a tree of ${size} leaves has no leaf ${index}`);
-  const fromRoot: Range[] = [];
-  let [begin, end] = [0, size];
-  while (end - begin > 1) {
-    const middle = begin + splitOf(end - begin);
-    if (index < middle) {
-      fromRoot.push({ begin: middle, end });
-      end = middle;
-    } else {
-      fromRoot.push({ begin, end: middle });
-      begin = middle;
-    }
-  }
-  return fromRoot.reverse();
+  return rangesBeside(size, ({ begin, end }) => end - begin === 1, index).beside;
 }
 
 /** The ranges whose hashes show that the tree of `from` leaves is the beginning of that of `to`. */
@@ -112,21 +112,9 @@ function consistencyRanges(from: number, to: number): Range[] {
   requireSize(to);
   if (!Number.isSafeInteger(from) || from < 1 || from > to)
     throw new RangeError(`no proof leads from ${from} to ${to} leaves`);
-  const fromRoot: Range[] = [];
-  let [begin, end] = [0, to];
-  while (end !== from) {
-    const middle = begin + splitOf(end - begin);
-    if (from <= middle) {
-      fromRoot.push({ begin: middle, end });
-      end = middle;
-    } else {
-      fromRoot.push({ begin, end: middle });
-      begin = middle;
-    }
-  }
+  const { beside, last } = rangesBeside(to, ({ end }) => end === from, from - 1);
   // The checker holds the root of the smaller tree already when that tree is one complete node.
-  if (begin > 0) fromRoot.push({ begin, end });
-  return fromRoot.reverse();
+  return last.begin === 0 ? beside : [last, ...beside];
 }
 
 /** The complete nodes that an inclusion proof is made of. @throws RangeError for a leaf outside of the tree */
@@ -207,9 +195,7 @@ export class CompactRange {
 
   /** The root of all leaves so far, 32 bytes. */
   root(): Uint8Array {
-    return this.#subtrees.length === 0
-      ? EMPTY_ROOT
-      : this.#subtrees.reduceRight((right, left) => hashChildren(left, right));
+    return foldFromRight(this.#subtrees);
   }
 
   /** The size as 8 bytes, big-endian, then the hashes. */

@@ -9,6 +9,7 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { consistencyProof, inclusionProof, nodesOfConsistency, nodesOfInclusion } from './merkle-tree.ts';
 import { loadNodes } from './read-log.ts';
 import { findBallotLeaf, findHead, findLastCheckpoint } from './repository.ts';
+import { eventTree } from './tree-store.ts';
 
 const hash = () => z.string().meta({ description: 'A hash in base64.' });
 const HASH_EXAMPLE = 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=';
@@ -52,7 +53,7 @@ export async function proveBallot(
     return { status: 'queued', index: null, hashes: [], checkpoint: null };
   const { leafIndex: index } = ballot;
   const { size, note } = checkpoint;
-  const read = await loadNodes(db, eventId, nodesOfInclusion(index, size), size);
+  const read = await loadNodes(eventTree(db, eventId), nodesOfInclusion(index, size), size);
   return { status: 'logged', index, hashes: inclusionProof(index, size, read).map(base64), checkpoint: note };
 }
 
@@ -64,6 +65,6 @@ export async function proveConsistency(db: Database, eventId: string, from: numb
   const size = (await findHead(db, eventId))?.frontier.size ?? 0;
   if (to > size) throw badRequest(`The log has ${size} leaves.`, { field: 'to' });
   if (from < 1 || from > to) throw badRequest('The smaller size must be from 1 to the larger one.', { field: 'from' });
-  const read = await loadNodes(db, eventId, nodesOfConsistency(from, to), to);
+  const read = await loadNodes(eventTree(db, eventId), nodesOfConsistency(from, to), to);
   return consistencyProof(from, to, read).map(base64);
 }

@@ -1,8 +1,7 @@
-import type { Executor } from '#src/database/client.ts';
 import type { Answer } from '#src/http/answer.ts';
 import { hashLeaf, type ReadHash, type TreeNode } from './merkle-tree.ts';
 import { encodeBundle, parseTilePath, readFromTiles, TILE_WIDTH, type Tile, tilesHolding, tileWidth } from './tiles.ts';
-import { eventTree, type TreeReader } from './tree-store.ts';
+import type { TreeReader } from './tree-store.ts';
 
 /**
  * The caches that may keep a tile. A tile never changes: the address of one that is not full names its width. Where the log takes a
@@ -47,27 +46,23 @@ export async function readTileBytes(tree: TreeReader, path: string): Promise<Uin
   const tile = parseTilePath(path);
   if (tile === undefined) return undefined;
   const { level, index, width } = tile;
-  const entries = level === 'entries' ? await readEntriesOf(tree, tile) : undefined;
-  const hashes = level === 'entries' ? undefined : await readHashTileOf(tree, { level, index, width });
-  const content = entries === undefined ? hashes : encodeBundle(entries);
-  return content === undefined ? undefined : new Uint8Array(content);
+  if (level !== 'entries') {
+    const hashes = await readHashTileOf(tree, { level, index, width });
+    return hashes && new Uint8Array(hashes);
+  }
+  const entries = await readEntries(tree, tile);
+  return entries && new Uint8Array(encodeBundle(entries));
 }
 
-async function readEntriesOf(tree: TreeReader, tile: Pick<Tile, 'index' | 'width'>): Promise<Buffer[] | undefined> {
+/** The entries of a bundle, or undefined where the log has fewer. */
+async function readEntries(tree: TreeReader, tile: Tile): Promise<Buffer[] | undefined> {
   const from = tile.index * TILE_WIDTH;
   const entries = await tree.readLeaves(from, from + tile.width);
   return entries.length === tile.width ? entries : undefined;
 }
 
-/** The entries of a bundle of an event's log, or undefined where the log has fewer. */
-export const readEntries = (
-  executor: Executor,
-  eventId: string,
-  tile: Pick<Tile, 'index' | 'width'>,
-): Promise<Buffer[] | undefined> => readEntriesOf(eventTree(executor, eventId), tile);
-
 /** Loads the tiles that hold the nodes, two or three a level, and reads hashes from them. */
-export async function loadNodesOf(tree: TreeReader, nodes: readonly TreeNode[], size: number): Promise<ReadHash> {
+export async function loadNodes(tree: TreeReader, nodes: readonly TreeNode[], size: number): Promise<ReadHash> {
   const loaded = new Map<string, Buffer>();
   for (const { level, index } of tilesHolding(nodes, size)) {
     if (typeof level !== 'number') continue;
@@ -76,11 +71,3 @@ export async function loadNodesOf(tree: TreeReader, nodes: readonly TreeNode[], 
   }
   return readFromTiles((level, index) => loaded.get(`${level}/${index}`));
 }
-
-/** The same for the log of an event. */
-export const loadNodes = (
-  executor: Executor,
-  eventId: string,
-  nodes: readonly TreeNode[],
-  size: number,
-): Promise<ReadHash> => loadNodesOf(eventTree(executor, eventId), nodes, size);

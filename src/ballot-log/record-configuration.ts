@@ -11,7 +11,7 @@ import { CONFIRM_GRACE_MS, closeTime } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { lettersOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
-import { recordCheckpoint } from './checkpoint.ts';
+import { recordGrown } from './checkpoint.ts';
 import { encodeConfiguration } from './configuration.ts';
 import { readLoggedHash, recordParts } from './configuration-parts.ts';
 import { findClose } from './find-close.ts';
@@ -20,7 +20,7 @@ import { encodeLeaf, type Leaf } from './leaf.ts';
 import { drawSeed } from './lot.ts';
 import { readRoll } from './record-roll.ts';
 import { countQueue, type LogHead, lockHead, updateHead, waitForSequencer } from './repository.ts';
-import { LogSetBack, requireUndisputed } from './require-undisputed.ts';
+import { LogSetBack, logChanged, requireUndisputed } from './require-undisputed.ts';
 import { appendLeaves } from './tree-store.ts';
 
 /** A `close` leaf is due this long after the last ballot could be confirmed: an outage is no proof of fraud. */
@@ -51,8 +51,7 @@ export async function recordConfiguration(
   const isFirst = head.frontier.size === 0;
   if (!isFirst && head.definitionVersion === event.definitionVersion && head.end === end) return head;
   const forged = !isGenuineEvent(secrets, event) ? 'the event is' : definition.isForged ? 'a candidate is' : undefined;
-  if (forged !== undefined)
-    throw new LogSetBack('ballot_log_changed', head.frontier.size, undefined, `${forged} not as the service wrote it`);
+  if (forged !== undefined) throw logChanged(head, `${forged} not as the service wrote it`);
   const { hash: config, parts } = await encodeConfiguration(definition);
   const at = await readNow(tx);
   const { definitionVersion } = event;
@@ -63,7 +62,7 @@ export async function recordConfiguration(
   const logged = isFirst ? '' : await readLoggedHash(tx, event.id);
   if (logged !== config) {
     const fault = isFirst || confirmed === 0 ? undefined : await findFrozenChange(tx, event.id, logged, parts);
-    if (fault !== undefined) throw new LogSetBack('ballot_log_changed', head.frontier.size, undefined, fault);
+    if (fault !== undefined) throw logChanged(head, fault);
     await recordParts(tx, event.id, head.frontier.size, parts);
   }
   if (!isFirst && logged === config && head.end === end) return changed;
@@ -74,7 +73,7 @@ export async function recordConfiguration(
     return { ...changed, configSeq };
   }
   const { seed, sealed: lotSeed } = drawSeed(secrets, event);
-  const letters = await readLetters(tx, secrets, event.id);
+  const letters = await readLetters(tx, secrets, event.id, head);
   const roll = await readRoll(tx, event, 0);
   const { rollHeads: heads, rollWeight: weight } = roll;
   await append(tx, event, head, {
@@ -91,10 +90,10 @@ export async function recordConfiguration(
 }
 
 /** Letters that were printed so far, from the event as it is now: a kept ballot definition may have an earlier one. */
-async function readLetters(tx: Transaction, secrets: Secrets, eventId: string): Promise<number> {
+async function readLetters(tx: Transaction, secrets: Secrets, eventId: string, head: LogHead): Promise<number> {
   const event = await findEventById(tx, eventId);
   if (event === undefined || !isGenuineEvent(secrets, event))
-    throw new LogSetBack('ballot_log_changed', 0, undefined, 'the event is not as the service wrote it');
+    throw logChanged(head, 'the event is not as the service wrote it');
   return lettersOf(event);
 }
 
@@ -140,8 +139,7 @@ export function createLogRecorder(deps: RecorderDeps): LogRecorder {
         throw fault;
       }
       if (head.frontier.size === size) return true;
-      const confirmed = head.ballots + (await countQueue(tx, event.id));
-      await recordCheckpoint(tx, deps, event, head.frontier, confirmed);
+      await recordGrown(tx, deps, event, head);
       return true;
     },
   };

@@ -3,9 +3,9 @@ import type { Deps } from '#src/deps.ts';
 import { type LockedEvent, noteInEvent } from '#src/voting-events/repository.ts';
 import { lettersOf } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
-import { recordCheckpoint } from './checkpoint.ts';
+import { recordGrown } from './checkpoint.ts';
 import { encodeLeaf } from './leaf.ts';
-import { countQueue, lockHead, updateHead } from './repository.ts';
+import { lockHead, updateHead } from './repository.ts';
 import { requireUndisputed } from './require-undisputed.ts';
 import { appendLeaves } from './tree-store.ts';
 
@@ -30,6 +30,5 @@ export async function recordLetters(
   await requireUndisputed(deps, tx, event, head);
   await appendLeaves(tx, event.id, head.frontier, [encodeLeaf({ v: 2, t: 'letters', e: event.id, n })]);
   await updateHead(tx, event.id, head);
-  const confirmed = head.ballots + (await countQueue(tx, event.id));
-  await recordCheckpoint(tx, deps, event, head.frontier, confirmed);
+  await recordGrown(tx, deps, event, head);
 }

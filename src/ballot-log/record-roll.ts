@@ -6,21 +6,12 @@ import { encodeLeaf } from './leaf.ts';
 import type { LogHead } from './repository.ts';
 import { appendLeaves } from './tree-store.ts';
 
-interface VoterSum {
-  readonly heads: number;
-  readonly weightMicro: bigint;
-}
-
 /** @param source rows with `heads` and `weight_micro` */
-async function sumVoters(executor: Executor, source: SQL): Promise<VoterSum> {
+async function sumVoters(executor: Executor, source: SQL) {
   const { rows } = await executor.execute<{ heads: string; weight: string }>(sql`
     SELECT coalesce(sum(s.heads), 0)::text AS heads, coalesce(sum(s.weight_micro), 0)::text AS weight FROM ${source}`);
   return { heads: Number(rows[0]?.heads ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };
 }
-
-/** The approved voters of an election, and their weight in millionths. */
-export const readElectorate = (executor: Executor, eventId: string): Promise<VoterSum> =>
-  sumVoters(executor, sql`electorate(${eventId}) AS s`);
 
 /** Changes of the roll since the opening, made by hand. A kept ballot definition may have earlier ones. */
 export async function readRollChanges(
@@ -31,10 +22,6 @@ export async function readRollChanges(
     SELECT identity_changes AS "identityChanges", roll_changes AS "rollChanges" FROM voting_events WHERE id = ${eventId}`);
   return rows[0] ?? { identityChanges: 0, rollChanges: 0 };
 }
-
-/** Approved voters whose approval by their first key is kept back: to all readers they are not approved yet. */
-const readWithheldApprovals = (executor: Executor, eventId: string): Promise<VoterSum> =>
-  sumVoters(executor, sql`withheld_approvals(${eventId}) AS s`);
 
 /** How many voters of an election took part. */
 export async function countParticipants(executor: Executor, eventId: string): Promise<number> {
@@ -55,8 +42,8 @@ const NO_ROLL: RecordedRoll = { rollHeads: null, rollWeight: null, rollIdentityC
  */
 export async function readRoll(tx: Transaction, event: VotingEvent, ballots: number): Promise<RecordedRoll> {
   if (event.type === 'poll') return NO_ROLL;
-  const { heads, weightMicro } = await readElectorate(tx, event.id);
-  const withheld = await readWithheldApprovals(tx, event.id);
+  const { heads, weightMicro } = await sumVoters(tx, sql`electorate(${event.id}) AS s`);
+  const withheld = await sumVoters(tx, sql`withheld_approvals(${event.id}) AS s`);
   const { identityChanges, rollChanges } = await readRollChanges(tx, event.id);
   return {
     rollHeads: Math.max(heads - withheld.heads, ballots),

@@ -4,42 +4,12 @@ import type { Executor, Transaction } from '#src/database/client.ts';
 import { CompactRange } from './merkle-tree.ts';
 import { ballotLogs, logCheckpoints, logLeaves, logTiles } from './tables.ts';
 
-export interface LogHead {
-  readonly frontier: CompactRange;
-  /** Ballots in the log, void ones too. */
-  readonly ballots: number;
-  /** What the head's signature says last: ballots confirmed, those in the queue included. */
-  readonly confirmed: number;
-  /** The head as it was signed last. */
-  readonly note: string;
-  readonly configHash: string;
-  readonly configSeq: number;
-  /** Rows of the queue that operators dropped: ballots that were confirmed may be among them. */
-  readonly dropped: number;
-  readonly definitionVersion: number;
-  /** Ballots that were confirmed at the first change that is not recorded yet. */
-  readonly confirmedAtChange: number | null;
-  /** When the event ends, as the log says it; null without an end. */
-  readonly end: number | null;
-  /** The roll as it was recorded last; null before. */
-  readonly rollHeads: number | null;
-  readonly rollWeight: string | null;
-  readonly rollIdentityChanges: number | null;
-  readonly rollOtherChanges: number | null;
-  readonly rollSeq: number;
-  readonly rollMixedAt: number | null;
-  /** The size right after the `close` leaf. */
-  readonly closedSize: number | null;
-  readonly rollScatteredAt: number | null;
-  /** The sealed seed of the lot. */
-  readonly lotSeed: string;
-  /** The root before the `close` leaf. */
-  readonly lotRoot: Buffer | null;
-  readonly closeSalt: Buffer | null;
-  readonly closeContent: string | null;
-}
-
 type HeadRow = typeof ballotLogs.$inferSelect;
+
+/** The head of a log, as `ballotLogs` describes it. */
+export interface LogHead extends Readonly<Omit<HeadRow, 'votingEventId' | 'size' | 'frontier'>> {
+  readonly frontier: CompactRange;
+}
 
 const headOf = (row: HeadRow): LogHead => ({ ...row, frontier: CompactRange.fromBytes(row.frontier) });
 
@@ -80,18 +50,6 @@ export async function updateHead(tx: Transaction, eventId: string, head: LogHead
   await tx.update(ballotLogs).set(headColumns(head)).where(eq(ballotLogs.votingEventId, eventId));
 }
 
-export async function insertLeaves(
-  tx: Transaction,
-  eventId: string,
-  first: number,
-  leaves: readonly Buffer[],
-): Promise<void> {
-  await tx.execute(sql`
-    INSERT INTO log_leaves (voting_event_id, leaf_index, data)
-    SELECT ${eventId}, ${first}::bigint + place - 1, data
-    FROM unnest(${sql.param(leaves)}::bytea[]) WITH ORDINALITY AS leaf(data, place) ORDER BY place`);
-}
-
 /** The data of leaves `from` to before `to`, in order. */
 export async function readLeaves(executor: Executor, eventId: string, from: number, to: number): Promise<Buffer[]> {
   const rows = await executor
@@ -110,14 +68,6 @@ export async function findLastClose(executor: Executor, eventId: string, size: n
   return rows[0] === undefined ? undefined : Number(rows[0].index);
 }
 
-export async function insertTile(
-  tx: Transaction,
-  eventId: string,
-  tile: { readonly level: number; readonly tileIndex: number; readonly hashes: Buffer; readonly root: Buffer },
-): Promise<void> {
-  await tx.insert(logTiles).values({ votingEventId: eventId, ...tile });
-}
-
 /** A full tile with the root above it. */
 export async function findTile(
   executor: Executor,
@@ -130,29 +80,6 @@ export async function findTile(
     .from(logTiles)
     .where(and(eq(logTiles.votingEventId, eventId), eq(logTiles.level, level), eq(logTiles.tileIndex, index)));
   return row;
-}
-
-/** The root hashes of full tiles of a level, `from` to before `to`, in order. */
-export async function readTileRoots(
-  executor: Executor,
-  eventId: string,
-  level: number,
-  from: number,
-  to: number,
-): Promise<Buffer[]> {
-  const rows = await executor
-    .select({ root: logTiles.root })
-    .from(logTiles)
-    .where(
-      and(
-        eq(logTiles.votingEventId, eventId),
-        eq(logTiles.level, level),
-        gte(logTiles.tileIndex, from),
-        lt(logTiles.tileIndex, to),
-      ),
-    )
-    .orderBy(asc(logTiles.tileIndex));
-  return rows.map(({ root }) => root);
 }
 
 export interface StoredCheckpoint {

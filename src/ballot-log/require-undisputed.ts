@@ -5,6 +5,7 @@ import { type CompactRange, equalHashes, nodesOfPrefix, rootOfPrefix } from './m
 import { loadNodes } from './read-log.ts';
 import { countQueue, type LogHead } from './repository.ts';
 import type { NoteVerifier } from './signed-note.ts';
+import { eventTree } from './tree-store.ts';
 
 /** A log whose database does not hold what was signed before. Nothing is appended: it would be a second history. */
 export class LogSetBack extends Error {
@@ -24,6 +25,10 @@ export class LogSetBack extends Error {
   }
 }
 
+/** @param reason what disagrees, in words, where more is known than that */
+export const logChanged = ({ frontier }: Pick<LogHead, 'frontier'>, reason?: string): LogSetBack =>
+  new LogSetBack('ballot_log_changed', frontier.size, undefined, reason);
+
 interface SignDeps {
   readonly checkpoints: CheckpointMemory;
   readonly logKey: NoteVerifier;
@@ -38,7 +43,7 @@ export async function goesOnFrom(
 ): Promise<boolean> {
   if (frontier === undefined || frontier.size < size) return false;
   if (frontier.size === size) return equalHashes(frontier.root(), rootHash);
-  const read = await loadNodes(executor, eventId, nodesOfPrefix(size), frontier.size);
+  const read = await loadNodes(eventTree(executor, eventId), nodesOfPrefix(size), frontier.size);
   try {
     return equalHashes(rootOfPrefix(size, read), rootHash);
   } catch (fault) {

@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
-import { eq, sql } from 'drizzle-orm';
+import { eq, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Executor, inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { vacuumTables } from '#src/database/vacuum.ts';
+import type { Deps } from '#src/deps.ts';
 import { forgetClaims } from '#src/http/idempotency.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
-import type { Log } from '#src/platform/log.ts';
 import { closeTime } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { FINAL } from './due-repository.ts';
@@ -26,40 +26,8 @@ async function listRollsToMix(executor: Executor, maxVoters: number): Promise<st
   return rows.map(({ id }) => id);
 }
 
-/** What is rewritten of a roll, in this order. */
-const ROLL_TABLES = ['participation', 'voters', 'voter_keys'] as const;
-
-const SCATTER = {
-  participation: sql`scatter_participation`,
-  voters: sql`scatter_voters`,
-  voter_keys: sql`scatter_voter_keys`,
-};
-
-/** Rewrites a chunk of the roll, in the order of its IDs. @returns the last ID, or null when there was none left */
-async function rewriteChunk(
-  tx: Transaction,
-  what: (typeof ROLL_TABLES)[number],
-  eventId: string,
-  after: string,
-  limit: number,
-): Promise<string | null> {
-  const { rows } = await tx.execute<{ last: string | null }>(
-    sql`SELECT ${SCATTER[what]}(${eventId}, ${after}, ${limit}) AS last`,
-  );
-  return rows[0]?.last ?? null;
-}
-
-async function forgetVoterKeys(tx: Transaction, eventId: string): Promise<void> {
-  await tx.execute(sql`SELECT forget_voter_keys(${eventId})`);
-}
-
-async function noteRollMixed(executor: Executor, eventId: string, nowMs: number): Promise<void> {
-  await executor.update(ballotLogs).set({ rollMixedAt: nowMs }).where(eq(ballotLogs.votingEventId, eventId));
-}
-
-async function noteRollScattered(tx: Transaction, eventId: string, nowMs: number): Promise<void> {
-  await tx.update(ballotLogs).set({ rollScatteredAt: nowMs }).where(eq(ballotLogs.votingEventId, eventId));
-}
+/** Each rewrites a chunk of the roll, in the order of its IDs, and gives the last ID, or null when there was none left. */
+const SCATTER = [sql`scatter_participation`, sql`scatter_voters`, sql`scatter_voter_keys`];
 
 /** Rows rewritten in one transaction after the close: well within the time limit of a statement. */
 const CHUNK = 2_000;
@@ -68,16 +36,15 @@ const CHUNK_WHILE_OPEN = 250;
 /** Larger rolls are rewritten after the close alone: each mixing costs as much as there are voters. */
 const MOST_MIXED = 20_000;
 
-interface RewriteDeps {
-  readonly db: Database;
-}
+type RewriteDeps = Pick<Deps, 'db'>;
 
 async function writeAnew({ db }: RewriteDeps, eventId: string, chunk: number): Promise<void> {
-  for (const what of ROLL_TABLES) {
+  for (const scatter of SCATTER) {
     let after: string | null = '';
     while (after !== null) {
-      const from: string = after;
-      after = await inTransaction(db, (tx) => rewriteChunk(tx, what, eventId, from, chunk));
+      const statement: SQL = sql`SELECT ${scatter}(${eventId}, ${after}, ${chunk}) AS last`;
+      const { rows }: { rows: { last: string | null }[] } = await inTransaction(db, (tx) => tx.execute(statement));
+      after = rows[0]?.last ?? null;
       await setImmediate();
     }
   }
@@ -93,7 +60,7 @@ export async function mixRolls(deps: RewriteDeps): Promise<void> {
     // Noted with the time before it began: a voter who comes meanwhile is mixed the next time.
     const nowMs = await readNow(deps.db);
     await writeAnew(deps, eventId, CHUNK_WHILE_OPEN);
-    await noteRollMixed(deps.db, eventId, nowMs);
+    await deps.db.update(ballotLogs).set({ rollMixedAt: nowMs }).where(eq(ballotLogs.votingEventId, eventId));
   }
 }
 
@@ -110,9 +77,9 @@ export async function rewriteRoll(deps: RewriteDeps, event: VotingEvent): Promis
   await writeAnew(deps, event.id, CHUNK);
   await forgetClaims(deps.db, event.id);
   await inTransaction(deps.db, async (tx) => {
-    await forgetVoterKeys(tx, event.id);
+    await tx.execute(sql`SELECT forget_voter_keys(${event.id})`);
     const nowMs = await readNow(tx);
-    await noteRollScattered(tx, event.id, nowMs);
+    await tx.update(ballotLogs).set({ rollScatteredAt: nowMs }).where(eq(ballotLogs.votingEventId, event.id));
     // Outside of a transaction, and once every row is dead that will be.
     const { name } = REMOVE_DEAD_ROWS;
     await enqueue(tx, REMOVE_DEAD_ROWS, {}, { key: name, runAtMs: nowMs + REMOVED_AFTER_MS });
@@ -138,6 +105,6 @@ export const JOINING_TABLES = [
   'voter_keys',
 ] as const;
 
-export function removeDeadRowsJob(deps: { readonly db: Database; readonly log: Log }): Job<z.output<typeof payload>> {
+export function removeDeadRowsJob(deps: Pick<Deps, 'db' | 'log'>): Job<z.output<typeof payload>> {
   return defineJob({ ...REMOVE_DEAD_ROWS, work: () => vacuumTables(deps.db, deps.log, JOINING_TABLES) });
 }

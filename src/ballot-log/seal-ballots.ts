@@ -35,7 +35,7 @@ import {
   takeSequencer,
   updateHead,
 } from './repository.ts';
-import { LogSetBack, requireComplete, requireSigned } from './require-undisputed.ts';
+import { LogSetBack, logChanged, requireComplete, requireSigned } from './require-undisputed.ts';
 import { restoreEnd } from './restore-end.ts';
 import { mixRolls, rewriteRoll } from './rewrite-roll.ts';
 import { dueOf, judgeQueued, putBack, unmark } from './set-back.ts';
@@ -196,8 +196,7 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
     const remembered = await requireSigned(deps, tx, definition.event, found);
     // A change by SQL does not wait for the lock: the row may be another one now than the one that was read.
     const ends = [closeTime(definition.event), await readEnd(tx, eventId)];
-    if (found !== undefined && ends.some((end) => end !== found.end))
-      throw new LogSetBack('ballot_log_changed', found.frontier.size, undefined, END_MOVED);
+    if (found !== undefined && ends.some((end) => end !== found.end)) throw logChanged(found, END_MOVED);
     const final = isFinalAt(definition.event, nowMs);
     const closed = await requireCloseOf({ db: tx, logKey: deps.logKey }, definition.event, found, final);
     const head = found ?? { ...EMPTY_HEAD, frontier: new CompactRange() };
@@ -287,10 +286,8 @@ async function requireCloseOf(
   const { closedSize, closeSalt, closeContent, lotRoot } = head;
   const isMarked = [closedSize, closeSalt, closeContent, lotRoot].some((mark) => mark !== null);
   if (isClosed ? !final : isMarked)
-    throw new LogSetBack(
-      'ballot_log_changed',
-      head.frontier.size,
-      undefined,
+    throw logChanged(
+      head,
       isClosed ? 'the log is closed, and its event is not over' : 'the log is marked as closed, and no leaf closes it',
     );
   return isClosed;
@@ -360,7 +357,7 @@ async function appendVoids(
   frontier: CompactRange,
 ): Promise<number> {
   const voids = await listVoidsToLog(tx, eventId, MOST_TOGETHER);
-  if (voids.length > 0 && type === 'election') throw new LogSetBack('ballot_log_changed', frontier.size, undefined);
+  if (voids.length > 0 && type === 'election') throw logChanged({ frontier });
   for (const [place, { codeTag }] of voids.entries()) await noteVoidLeaf(tx, eventId, codeTag, frontier.size + place);
   const leaves = voids.map(({ codeTag, leafIndex }) => encodeLeaf(voidLeaf(eventId, codeTag, leafIndex)));
   await appendLeaves(tx, eventId, frontier, leaves);

@@ -12,10 +12,10 @@ import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
-import { recordCheckpoint } from './checkpoint.ts';
+import { recordGrown } from './checkpoint.ts';
 import { SALT_BYTES } from './leaf.ts';
 import { recordDrop } from './record-configuration.ts';
-import { countQueue, lockHead, type QueuedBallot, readQueue, updateHead, waitForSequencer } from './repository.ts';
+import { lockHead, type QueuedBallot, readQueue, updateHead, waitForSequencer } from './repository.ts';
 
 // A row of the queue that the service did not write is set back: it stays where it is and counts nowhere, the log goes on with the
 // others, and the event is disputed and not final until an operator drops it (completions 6.7).
@@ -164,8 +164,7 @@ export async function dropSetBack(deps: DropDeps, eventId: string): Promise<Drop
     if (forged.length === 0) return { dropped, note: undefined };
     const after = await recordDrop(tx, event, head, forged.length);
     await updateHead(tx, eventId, after);
-    const confirmed = after.ballots + (await countQueue(tx, eventId));
-    return { dropped, note: await recordCheckpoint(tx, deps, event, after.frontier, confirmed) };
+    return { dropped, note: await recordGrown(tx, deps, event, after) };
   });
   if (done?.note !== undefined) await deps.checkpoints.remember(eventId, done.note);
   return done?.dropped;

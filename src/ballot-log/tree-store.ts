@@ -1,6 +1,8 @@
+import { and, asc, eq, gte, lt, sql } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { type CompactRange, hashLeaf, type TreeNode } from './merkle-tree.ts';
-import { findTile, insertLeaves, insertTile, readLeaves, readTileRoots } from './repository.ts';
+import { findTile, readLeaves } from './repository.ts';
+import { logTiles } from './tables.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 
 /** Where a log's leaves and full tiles are read from. */
@@ -31,31 +33,39 @@ export interface TreeStore extends TreeReader {
 export const eventTree = (executor: Executor, eventId: string): TreeReader => ({
   readLeaves: (from, to) => readLeaves(executor, eventId, from, to),
   findTile: async (level, index) => (await findTile(executor, eventId, level, index))?.hashes,
-  readTileRoots: (level, from, to) => readTileRoots(executor, eventId, level, from, to),
+  async readTileRoots(level, from, to) {
+    const { votingEventId, tileIndex, root } = logTiles;
+    const own = and(eq(votingEventId, eventId), eq(logTiles.level, level), gte(tileIndex, from), lt(tileIndex, to));
+    const rows = await executor.select({ root }).from(logTiles).where(own).orderBy(asc(tileIndex));
+    return rows.map((row) => row.root);
+  },
 });
 
 /** The log of an event, to be appended to. */
 const eventTreeStore = (tx: Transaction, eventId: string): TreeStore => ({
   ...eventTree(tx, eventId),
-  insertLeaves: (first, leaves) => insertLeaves(tx, eventId, first, leaves),
-  insertTile: (tile) => insertTile(tx, eventId, tile),
+  async insertLeaves(first, leaves) {
+    await tx.execute(sql`
+      INSERT INTO log_leaves (voting_event_id, leaf_index, data)
+      SELECT ${eventId}, ${first}::bigint + place - 1, data
+      FROM unnest(${sql.param(leaves)}::bytea[]) WITH ORDINALITY AS leaf(data, place) ORDER BY place`);
+  },
+  async insertTile(tile) {
+    await tx.insert(logTiles).values({ votingEventId: eventId, ...tile });
+  },
 });
 
 /** A tile that the append has filled. */
-interface FullTile {
-  readonly level: number;
-  readonly index: number;
-  readonly root: Buffer;
-}
+type FullTile = Omit<NewTile, 'hashes'>;
 
 /** The tile that a node crowns: 256 hashes of a tile's level, eight levels of the tree below it. */
 function tileBelow({ level, index }: TreeNode, hash: Uint8Array): FullTile[] {
   if (level === 0 || level % TILE_HEIGHT !== 0) return [];
-  return [{ level: level / TILE_HEIGHT - 1, index, root: Buffer.from(hash) }];
+  return [{ level: level / TILE_HEIGHT - 1, tileIndex: index, root: Buffer.from(hash) }];
 }
 
-async function hashesOf(tree: TreeStore, { level, index }: FullTile): Promise<Buffer[]> {
-  const from = index * TILE_WIDTH;
+async function hashesOf(tree: TreeStore, { level, tileIndex }: FullTile): Promise<Buffer[]> {
+  const from = tileIndex * TILE_WIDTH;
   if (level > 0) return tree.readTileRoots(level - 1, from, from + TILE_WIDTH);
   return (await tree.readLeaves(from, from + TILE_WIDTH)).map(hashLeaf);
 }
@@ -80,8 +90,7 @@ export async function appendToTree(tree: TreeStore, frontier: CompactRange, leav
   // From the leaves up, as they became full: a higher tile is made from the roots of those below.
   for (const tile of full) {
     const hashes = await hashesOf(tree, tile);
-    if (hashes.length !== TILE_WIDTH) throw new Error(`tile ${tile.level}/${tile.index} of a log lacks hashes`);
-    const { level, index: tileIndex, root } = tile;
-    await tree.insertTile({ level, tileIndex, hashes: Buffer.concat(hashes), root });
+    if (hashes.length !== TILE_WIDTH) throw new Error(`tile ${tile.level}/${tile.tileIndex} of a log lacks hashes`);
+    await tree.insertTile({ ...tile, hashes: Buffer.concat(hashes) });
   }
 }

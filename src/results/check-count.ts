@@ -2,10 +2,8 @@ import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.
 import { type CheckDeps, checkLog } from '#src/ballot-log/check-log.ts';
 import type { CloseOpening } from '#src/ballot-log/close-opening.ts';
 import { closeCommitment, hashOfJson } from '#src/ballot-log/leaf.ts';
-import { readEntries } from '#src/ballot-log/read-log.ts';
 import { countParticipants } from '#src/ballot-log/record-roll.ts';
-import { findHead } from '#src/ballot-log/repository.ts';
-import { TILE_WIDTH } from '#src/ballot-log/tiles.ts';
+import { findHead, readLeaves } from '#src/ballot-log/repository.ts';
 import { microToDecimal } from '#src/platform/decimal.ts';
 import type { EventResults } from './event-results.ts';
 import { readElectorateTwice } from './repository.ts';
@@ -73,8 +71,7 @@ async function checkSignedLog(deps: CheckDeps, { event }: BallotDefinition): Pro
 async function checkClose({ db }: CheckDeps, results: EventResults): Promise<CountCheck> {
   // Behind the close leaf there may be void leaves of reversed payments.
   const last = ((await findHead(db, results.votingEventId))?.closedSize ?? results.log.size) - 1;
-  const place = { index: Math.floor(last / TILE_WIDTH), width: (last % TILE_WIDTH) + 1 };
-  const data = last < 0 ? undefined : (await readEntries(db, results.votingEventId, place))?.at(-1);
+  const [data] = last < 0 ? [] : await readLeaves(db, results.votingEventId, last, last + 1);
   const leaf: { t?: unknown; v?: unknown; c?: unknown; result?: unknown } =
     data === undefined ? {} : JSON.parse(data.toString('utf8'));
   if (leaf.t !== 'close')

@@ -1,6 +1,6 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, sql } from 'drizzle-orm';
 import { CompactRange, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
-import { loadNodesOf } from '#src/ballot-log/read-log.ts';
+import { loadNodes } from '#src/ballot-log/read-log.ts';
 import type { NewTile, TreeReader, TreeStore } from '#src/ballot-log/tree-store.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { serviceCheckpoints, serviceCosignatures, serviceLog, serviceLogLeaves, serviceLogTiles } from './tables.ts';
@@ -64,7 +64,7 @@ export const serviceTree = (executor: Executor): TreeReader => ({
 
 /** The inclusion proof of a leaf under the head of `size` leaves: hashes in base64. */
 export async function proveLeaf(executor: Executor, index: number, size: number): Promise<string[]> {
-  const read = await loadNodesOf(serviceTree(executor), nodesOfInclusion(index, size), size);
+  const read = await loadNodes(serviceTree(executor), nodesOfInclusion(index, size), size);
   return inclusionProof(index, size, read).map((hash) => Buffer.from(hash).toString('base64'));
 }
 

@@ -21,9 +21,3 @@ export function largestOf(values: readonly bigint[]): bigint {
   }
   return largest;
 }
-
-export function greatestCommonDivisor(a: bigint, b: bigint): bigint {
-  let [larger, smaller] = [a, b];
-  while (smaller !== 0n) [larger, smaller] = [smaller, larger % smaller];
-  return larger;
-}

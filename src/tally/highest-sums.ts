@@ -2,7 +2,7 @@ import { type BallotRule, BallotSums } from './ballot-sums.ts';
 import { leastChange, marginOf, NO_MARGIN } from './margin.ts';
 import type { Margin, PositionResult } from './position-result.ts';
 import { type SeatTie, Ties } from './ties.ts';
-import type { PositionCount, ReportOptions, TallyPosition } from './types.ts';
+import { headOf, NOT_RANKED, type PositionCount, type ReportOptions, type TallyPosition } from './types.ts';
 
 export interface HighestSumsRule extends BallotRule {
   /** Whether a sum of nothing, or below, can win a seat. */
@@ -60,10 +60,7 @@ class SeatsBySum {
     const others = standing.filter((candidate) => !seats.winners.includes(candidate));
     const open = decided ? Math.max(0, position.seats - seats.winners.length) : 0;
     return {
-      id: position.id,
-      title: position.title,
-      votingMethod: position.votingMethod,
-      seats: position.seats,
+      ...headOf(position),
       vacantSeats: open,
       ballots,
       abstentions,
@@ -73,11 +70,7 @@ class SeatsBySum {
       runoff: this.#majority === null || open === 0 ? null : this.#ids(this.#best(others, open + 1)),
       margin: ballots === 0 ? null : this.#margin(seats),
       tie: seats.tie?.decision ?? null,
-      rounds: null,
-      roundsOmitted: false,
-      firstChoices: null,
-      pairwise: null,
-      finalTwo: null,
+      ...NOT_RANKED,
       referendum: null,
     };
   }

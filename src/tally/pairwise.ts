@@ -1,6 +1,6 @@
-import { scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
+import { greatestCommonDivisor, scaledToDecimal, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { BitCounts } from './bit-counts.ts';
-import { greatestCommonDivisor, largestOf } from './exact.ts';
+import { largestOf } from './exact.ts';
 import type { Pairwise } from './position-result.ts';
 import type { Rankings } from './rankings.ts';
 import type { TallyPosition } from './types.ts';
@@ -40,7 +40,7 @@ function sumPairs(
   placeOf: Int16Array,
 ): { readonly named: readonly bigint[]; readonly above: readonly bigint[] } {
   const { weights } = rankings;
-  const unit = weights.reduce((a, b) => greatestCommonDivisor(a, b), 0n) || 1n;
+  const unit = weights.reduce(greatestCommonDivisor, 0n) || 1n;
   let heads = 0;
   for (let group = 0; group < rankings.size; group += 1) heads += Math.abs(rankings.heads[group] as number);
   const largest = largestOf(weights) / unit;

@@ -1,6 +1,6 @@
-import { WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
+import { greatestCommonDivisor, WEIGHT_DECIMALS } from '#src/platform/decimal.ts';
 import { requireThat } from './count-refused.ts';
-import { greatestCommonDivisor, largestOf } from './exact.ts';
+import { largestOf } from './exact.ts';
 import type { Rankings } from './rankings.ts';
 
 /** Ballots are worth a whole number of hundred-thousandths of themselves. */
@@ -264,7 +264,7 @@ interface Limbs {
 /** Cuts the weights, in units of their greatest common divisor, into digits that all heads at full value cannot overflow. */
 function cutIntoLimbs(rankings: Rankings): Limbs {
   const { weights } = rankings;
-  const unit = weights.reduce((a, b) => greatestCommonDivisor(a, b), 0n) || 1n;
+  const unit = weights.reduce(greatestCommonDivisor, 0n) || 1n;
   const largest = largestOf(weights) / unit;
   const bits = 53 - Math.ceil(Math.log2(headsMoved(rankings) * FULL_VALUE + 1));
   requireThat(bits > 0, 'there are more ballots than the count can hold');

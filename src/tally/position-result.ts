@@ -2,8 +2,9 @@ import { z } from 'zod';
 import { VOTING_METHODS } from '#src/ballot-definition/types.ts';
 import { listShape } from '#src/http/answer-shapes.ts';
 
-const votingMethod = z.enum(VOTING_METHODS);
 const weight = () => z.string().meta({ description: 'An exact decimal.' });
+
+const tallyView = z.object({ candidateId: z.string(), votesWon: z.int(), weightWon: weight() });
 
 const tieView = z
   .object({
@@ -19,7 +20,7 @@ export const roundView = z
     round: z.int(),
     // What is needed to be elected; docs/counting.md says when it must be exceeded.
     threshold: weight(),
-    tallies: listShape(z.object({ candidateId: z.string(), votesWon: z.int(), weightWon: weight() })),
+    tallies: listShape(tallyView),
     others: z
       .object({ candidates: z.int(), votesWon: z.int(), weightWon: weight() })
       .nullable()
@@ -56,8 +57,6 @@ const referendumView = z
   })
   .meta({ id: 'ReferendumResult' });
 
-const tallyView = z.object({ candidateId: z.string(), votesWon: z.int(), weightWon: weight() });
-
 const marginView = z
   .object({
     votes: weight(),
@@ -83,7 +82,7 @@ export const positionResultView = z
   .object({
     id: z.string(),
     title: z.string(),
-    votingMethod,
+    votingMethod: z.enum(VOTING_METHODS),
     seats: z.int(),
     vacantSeats: z.int().meta({ description: 'Seats that nobody won.' }),
     totalVotes: z.int(),

@@ -11,7 +11,7 @@ import type { Margin, PositionResult, RoundTally } from './position-result.ts';
 import { RankedCount, type RankedOutcome } from './ranked-count.ts';
 import { Rankings } from './rankings.ts';
 import { runSingleTransferableVote } from './single-transferable-vote.ts';
-import type { PositionBallot, PositionCount, ReportOptions, TallyPosition } from './types.ts';
+import { headOf, type PositionBallot, type PositionCount, type ReportOptions, type TallyPosition } from './types.ts';
 
 /** Ranks end at the number of candidates, and there are fewer of those than this. */
 const MAX_RANK = 2 ** 16;
@@ -162,10 +162,7 @@ function report(
     ...log.figures(weight, heads),
   });
   return {
-    id: position.id,
-    title: position.title,
-    votingMethod: position.votingMethod,
-    seats: position.seats,
+    ...headOf(position),
     vacantSeats: undecided ? 0 : Math.max(0, position.seats - outcome.winners.length),
     totalVotes: options.wholeWeights
       ? cutToWholeNumber(rankedWeight, TALLY_DECIMALS)

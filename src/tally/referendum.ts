@@ -6,7 +6,7 @@ import { marginOf, stepOf } from './margin.ts';
 import { MARK } from './mark-check.ts';
 import type { Margin, PositionResult, ReferendumResult, ReferendumRuleResult } from './position-result.ts';
 import { Ties } from './ties.ts';
-import type { PositionCount, ReportOptions, TallyPosition } from './types.ts';
+import { headOf, NOT_RANKED, type PositionCount, type ReportOptions, type TallyPosition } from './types.ts';
 
 /** Weights in millionths that the rules compare. */
 interface Votes {
@@ -57,10 +57,7 @@ function report(
   const referendum = decide(rules, votes, options.electorateMicro);
   const winners = ballots === 0 ? [] : winnersOf(position, referendum.outcome);
   return {
-    id: position.id,
-    title: position.title,
-    votingMethod: position.votingMethod,
-    seats: position.seats,
+    ...headOf(position),
     ballots,
     abstentions,
     vacantSeats: 0,
@@ -70,11 +67,7 @@ function report(
     runoff: null,
     margin: ballots === 0 ? null : marginOfReferendum(rules, votes, options),
     tie: null,
-    rounds: null,
-    roundsOmitted: false,
-    firstChoices: null,
-    pairwise: null,
-    finalTwo: null,
+    ...NOT_RANKED,
     referendum,
   };
 }

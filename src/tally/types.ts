@@ -112,3 +112,8 @@ export interface PositionCount {
   /** The rounds from a number on, as many as one answer may hold; empty where the method has none. */
   rounds(options: ReportOptions, fromRound: number): RoundPage;
 }
+
+/** What a result begins with. */
+export const headOf = ({ id, title, votingMethod, seats }: TallyPosition) => ({ id, title, votingMethod, seats });
+/** What is said of ranked counts alone. */
+export const NOT_RANKED = { rounds: null, roundsOmitted: false, firstChoices: null, pairwise: null, finalTwo: null };

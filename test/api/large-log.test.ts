@@ -6,7 +6,7 @@ import { CompactRange, hashLeaf, inclusionProof, nodesOfInclusion } from '#src/b
 import { loadNodes } from '#src/ballot-log/read-log.ts';
 import { insertHead } from '#src/ballot-log/repository.ts';
 import { TILE_WIDTH } from '#src/ballot-log/tiles.ts';
-import { appendLeaves } from '#src/ballot-log/tree-store.ts';
+import { appendLeaves, eventTree } from '#src/ballot-log/tree-store.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { sha256 } from '#src/platform/secrets.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -85,7 +85,7 @@ describe(`a log of ${SIZE} leaves`, () => {
   test('proves leaves of every part of it from a few stored tiles', async () => {
     const root = rootAt.get(SIZE) ?? Buffer.alloc(0);
     for (const index of [0, 1, 255, 256, 40_000, EARLIER - 1, EARLIER, TILE_WIDTH ** 2, SIZE - 8, SIZE - 1]) {
-      const read = await loadNodes(service.deps.db, eventId, nodesOfInclusion(index, SIZE), SIZE);
+      const read = await loadNodes(eventTree(service.deps.db, eventId), nodesOfInclusion(index, SIZE), SIZE);
       const hashes = inclusionProof(index, SIZE, read);
       expect(hashes.length).toBeLessThanOrEqual(17);
       expect(verifyInclusion({ index, size: SIZE, root, hashes, leafHash: hashLeaf(leafOf(index)) })).toBe(true);

@@ -142,8 +142,8 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
     ],
     [
       'rankings of different weights share a group',
-      'if (this.weightIndexOf[group] !== weightIndex) {',
-      'if (this.weightIndexOf[group] === undefined) {',
+      'if (this.weightIndexOf[group] !== weightIndex) return',
+      'if (this.weightIndexOf[group] === undefined) return',
     ],
   ],
   'round-log.ts': [
@@ -178,7 +178,7 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       '|| this.#figure(lastSeat) >= this.#figure(firstLoser)',
     ],
   ],
-  'sum-methods.ts': [
+  'start-count.ts': [
     ['a score that is left out is always 0', 'lowest > 0 || highest < 0 ? lowest : 0', 'lowest > 1000 ? lowest : 0'],
   ],
   'ballot-sums.ts': [
