@@ -1,7 +1,9 @@
 import { desc, isNull } from 'drizzle-orm';
 import type { Deps } from '#src/deps.ts';
 import { ApiError } from '#src/platform/errors.ts';
+import { pick } from '#src/platform/pick.ts';
 import type { EventResults } from '#src/results/event-results.ts';
+import type { CandidateResult, PositionResult } from '#src/tally/position-result.ts';
 import { shownStatusAt } from '#src/voting-events/lifecycle.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
@@ -14,45 +16,24 @@ const MOST_CANDIDATES = 30;
 type ResultDeps = Pick<Deps, 'reads' | 'clock' | 'definitions' | 'counting'>;
 
 /** The results of an event as its organizer sees them now, cut short. */
-export interface LiveResults {
-  readonly id: string;
-  readonly code: string;
-  readonly title: string;
-  readonly type: string;
+export interface LiveResults extends Pick<VotingEvent, 'id' | 'code' | 'title' | 'type'> {
   readonly status: string;
   /** Why there are no results here; null where there are. */
   readonly missing: string | null;
   readonly ballots: number;
   /** From 0 to 1; null in polls. */
   readonly turnout: number | null;
-  readonly positions: readonly {
-    readonly id: string;
-    readonly title: string;
-    readonly votingMethod: string;
-    readonly ballots: number;
-    readonly candidates: readonly {
-      readonly id: string;
-      readonly name: string;
-      readonly votesWon: number;
-      readonly weightWon: string;
-      readonly winner: boolean;
-    }[];
-  }[];
+  readonly positions: readonly (Pick<PositionResult, 'id' | 'title' | 'votingMethod' | 'ballots'> & {
+    readonly candidates: readonly Pick<CandidateResult, (typeof CANDIDATE_FIELDS)[number]>[];
+  })[];
 }
 
+const CANDIDATE_FIELDS = ['id', 'name', 'votesWon', 'weightWon', 'winner'] as const;
+
 const shortPositions = (positions: EventResults['positions']): LiveResults['positions'] =>
-  positions.slice(0, MOST_POSITIONS).map(({ id, title, votingMethod, ballots, candidates }) => ({
-    id,
-    title,
-    votingMethod,
-    ballots,
-    candidates: candidates.slice(0, MOST_CANDIDATES).map(({ id: candidate, name, votesWon, weightWon, winner }) => ({
-      id: candidate,
-      name,
-      votesWon,
-      weightWon,
-      winner,
-    })),
+  positions.slice(0, MOST_POSITIONS).map((position) => ({
+    ...pick(position, ['id', 'title', 'votingMethod', 'ballots']),
+    candidates: position.candidates.slice(0, MOST_CANDIDATES).map((candidate) => pick(candidate, CANDIDATE_FIELDS)),
   }));
 
 /** @throws ApiError where the event cannot be counted now */
@@ -68,8 +49,8 @@ async function countNow(
 }
 
 async function readOne(deps: ResultDeps, event: VotingEvent): Promise<LiveResults> {
-  const { id, code, title, type } = event;
-  const head = { id, code, title, type, status: shownStatusAt(event, deps.clock.now()) };
+  const status = shownStatusAt(event, deps.clock.now());
+  const head = { ...pick(event, ['id', 'code', 'title', 'type']), status };
   const none = (missing: string): LiveResults => ({ ...head, missing, ballots: 0, turnout: null, positions: [] });
   try {
     const results = await countNow(deps, event);

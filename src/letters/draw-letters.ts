@@ -96,8 +96,7 @@ function drawAddress(sheet: Sheet, order: LetterOrder, { name, identity }: Lette
 
 function drawFolds(sheet: Sheet, order: LetterOrder): void {
   sheet.artifact(() => {
-    for (const y of FORMATS[order.paper].folds)
-      sheet.doc.lineWidth(0.5).strokeColor(RULE).moveTo(FOLD_MARK.from, y).lineTo(FOLD_MARK.to, y).stroke();
+    for (const y of FORMATS[order.paper].folds) sheet.stroke(0.5, RULE, [FOLD_MARK.from, y], [FOLD_MARK.to, y]);
   });
 }
 

@@ -5,7 +5,7 @@ import { isKeyGood } from '#src/accounts/repository.ts';
 import { type BallotDefinition, requireBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, redirect } from '#src/http/answer.ts';
-import { answersFile, answersRedirect } from '#src/http/answer-shapes.ts';
+import { type AnswerShapes, answersFile, answersRedirect } from '#src/http/answer-shapes.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { idField } from '#src/http/fields.ts';
@@ -13,7 +13,7 @@ import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
 import { type RefusalCase, refuse } from '#src/http/refusals.ts';
 import { answer, costly } from '#src/http/send.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { streamText } from '#src/platform/stream-text.ts';
 import { findAccess, loadEventWith, type Organizer } from '#src/voting-events/access.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
@@ -33,17 +33,23 @@ import { requireContests, writeCastVoteRecords } from './write-cast-vote-records
 const DESCRIPTION =
   'Redirects to an address that serves the file, and needs no key. The file is made when it is fetched, and shows that moment.';
 
-/** An export that has no query of its own. */
-const exportOf = (kind: DownloadKind, operationId: string, summary: string, refusals: readonly RefusalCase[]) =>
+const exportOf = <Query extends z.ZodType>(
+  kind: DownloadKind,
+  operationId: string,
+  summary: string,
+  more: {
+    readonly description?: string;
+    readonly answers?: AnswerShapes;
+    readonly refusals?: readonly RefusalCase[];
+    readonly query?: Query;
+  } = {},
+) =>
   operation({
-    operationId,
-    summary,
-    method: 'GET',
-    path: `/voting-events/:idOrCode/results/${kind}`,
-    scope: 'read',
+    ...{ operationId, summary, method: 'GET', path: `/voting-events/:idOrCode/results/${kind}`, scope: 'read' },
     description: DESCRIPTION,
     answers: answersRedirect('The address of the file, good for five minutes.'),
-    refusals,
+    refusals: ['plan_feature'],
+    ...more,
   });
 
 /** Exports: each redirects to a signed address that needs no key for five minutes, and makes the file when it is fetched. */
@@ -55,8 +61,7 @@ export function exportRouter(deps: Deps): Hono<Env> {
     const download = openDownload(deps.secrets, c.req.param('token') ?? '', deps.clock.now());
     // The key, the sharing and the plan must still allow the file.
     if (!(await isKeyGood(deps.db, download.keyId, deps.clock.now()))) throw refuse('download_key_ended');
-    const access = await findAccess(deps, download.accountId, download.eventId);
-    if (access === undefined) throw notFound();
+    const access = orNotFound(await findAccess(deps, download.accountId, download.eventId));
     requireFeature(deps.plans[access.ownerPlan], 'data_export');
     return { download, event: access.event };
   });
@@ -70,45 +75,25 @@ export function exportRouter(deps: Deps): Hono<Env> {
   };
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getResultsPdf',
-      summary: 'Redirect to the result report (PDF)',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/results/pdf',
-      scope: 'read',
-      description: DESCRIPTION,
+    ...exportOf('pdf', 'getResultsPdf', 'Redirect to the result report (PDF)', {
       answers: answersRedirect('The address of the report, good for five minutes.'),
-      refusals: ['plan_feature'],
       query: z.strictObject({ paper: z.enum(PAPER_SIZES).default('a4') }),
     }),
     event,
     async (c) => answer(c, linkTo(c.get('target'), 'pdf', { paper: c.get('query').paper })),
   );
   router.on(
-    ...operation({
-      operationId: 'getResultsCsv',
-      summary: 'Redirect to the results as a table (CSV)',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/results/csv',
-      scope: 'read',
+    ...exportOf('csv', 'getResultsCsv', 'Redirect to the results as a table (CSV)', {
       description: `${DESCRIPTION} \`layout=figures\` has one figure a row, rounds and ties included; \`layout=table\` one candidate a row, the most votes first.`,
-      answers: answersRedirect('The address of the file, good for five minutes.'),
-      refusals: ['plan_feature'],
       query: z.strictObject({ layout: z.enum(['figures', 'table']).default('figures') }),
     }),
     event,
     async (c) => answer(c, linkTo(c.get('target'), c.get('query').layout === 'table' ? 'table' : 'csv')),
   );
   router.on(
-    ...operation({
-      operationId: 'getResultsBlt',
-      summary: 'Redirect to the ballots of a ranked position (BLT)',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/results/blt',
-      scope: 'read',
+    ...exportOf('blt', 'getResultsBlt', 'Redirect to the ballots of a ranked position (BLT)', {
       description:
         'For counting elsewhere, once the result is final. Weights are whole numbers in a unit of their own. In a secret event there is no file where a ballot’s weight would show whose it is.',
-      answers: answersRedirect('The address of the file, good for five minutes.'),
       refusals: ['plan_feature', 'openings_not_available', 'weights_kept_back'],
       query: z.strictObject({
         positionId: idField().meta({ description: 'A position of the method `ranked_choice`.' }),
@@ -124,16 +109,13 @@ export function exportRouter(deps: Deps): Hono<Env> {
       return answer(c, linkTo(c.get('target'), 'blt', { positionId }));
     },
   );
-  router.on(
-    ...exportOf('json', 'getResultsJson', 'Redirect to the results as a JSON file', ['plan_feature']),
-    event,
-    async (c) => answer(c, linkTo(c.get('target'), 'json')),
+  router.on(...exportOf('json', 'getResultsJson', 'Redirect to the results as a JSON file'), event, async (c) =>
+    answer(c, linkTo(c.get('target'), 'json')),
   );
   router.on(
-    ...exportOf('cvr', 'getCastVoteRecords', 'Redirect to the cast vote records (NIST SP 1500-103)', [
-      'plan_feature',
-      'not_ready',
-    ]),
+    ...exportOf('cvr', 'getCastVoteRecords', 'Redirect to the cast vote records (NIST SP 1500-103)', {
+      refusals: ['plan_feature', 'not_ready'],
+    }),
     event,
     async (c) => {
       requireContests(await definitionOf(c.get('target').event));
@@ -184,20 +166,14 @@ async function fileOf(
 ): Promise<Answer> {
   const nowMs = deps.clock.now();
   if (kind === 'pdf') {
-    return {
-      status: 200,
-      bytes: { content: await press.print(definition, size, nowMs, accountId, gone), type: 'application/pdf' },
-    };
+    const content = await press.print(definition, size, nowMs, accountId, gone);
+    return { status: 200, bytes: { content, type: 'application/pdf' } };
   }
   if (kind === 'cvr') {
     requireContests(definition);
     const { id } = definition.event;
-    const newestDefinition = async (): Promise<BallotDefinition> => {
-      const event = await findEventById(deps.db, id);
-      const newest = event === undefined ? undefined : await deps.definitions.get(event);
-      if (newest === undefined) throw notFound();
-      return newest;
-    };
+    const newestDefinition = async (): Promise<BallotDefinition> =>
+      requireBallotDefinition(deps.definitions, orNotFound(await findEventById(deps.db, id)));
     const { companyName: manufacturer } = deps.config;
     const source = { db: deps.copy, secrets: deps.secrets, manufacturer, version: deps.version, newestDefinition };
     const open = () => streamText(writeCastVoteRecords(source, id, nowMs));

@@ -1,6 +1,7 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { MICRO } from '#src/platform/decimal.ts';
+import { pick } from '#src/platform/pick.ts';
 import { closeTime, paperOf, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import type { PaperSize } from './download-link.ts';
 import type { PrintOrder } from './print-order.ts';
@@ -105,14 +106,9 @@ export class ReportPress {
     const groups = new Map(definition.groups.map(({ id, name }) => [id, name]));
     const frame: PrintOrder['frame'] = {
       event: {
-        id: event.id,
-        code: event.code,
-        title: event.title,
-        type: event.type,
+        ...pick(event, ['id', 'code', 'title', 'type', 'timeZone', 'language']),
         status: statusAt(event, nowMs),
         secrecy: secrecyOf(event),
-        timeZone: event.timeZone,
-        language: event.language,
         rehearsal: event.rehearsalSince !== null,
         openedAt: event.openedAt ?? event.startsAt,
         closesAt: closeTime(event),

@@ -1,7 +1,9 @@
 import { sql } from 'drizzle-orm';
 import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import type { CandidateStatus } from '#src/ballot-definition/types.ts';
 import type { Database } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { readPaymentFigures } from '#src/payments/attempt-repository.ts';
@@ -85,14 +87,14 @@ export const statsView = z
       },
     ],
   });
-type StatsView = z.output<typeof statsView>;
+export type StatsView = z.output<typeof statsView>;
 
 /**
  * The figures of an event (completions 3, rule 6). What is counted moves as the results of the same audience do (completions 5.6).
  * Turnout is of the approved voters, in heads and in weight.
  */
 export async function readStats(
-  deps: { readonly db: Database; readonly reads: Database },
+  deps: Pick<Deps, 'db' | 'reads'>,
   counting: Counting,
   definition: BallotDefinition,
   audience: ResultsAudience,
@@ -115,7 +117,7 @@ export async function readStats(
   }
   await foldRollFigures(deps.db, event.id, figures.changes);
   const { weight, votedWeight, approvedWeight, ...heads } = figures.voters;
-  const standing = (status: string): number =>
+  const standing = (status: CandidateStatus): number =>
     definition.candidates.filter((candidate) => candidate.status === status).length;
   return {
     votingEventId: event.id,
@@ -137,7 +139,7 @@ export async function readStats(
     groups: definition.groups.length,
     sponsors: definition.sponsors.length,
     payments,
-    byPosition: [...count.byPosition],
+    byPosition: count.byPosition,
     byGroup: figures.byGroup,
     identityChanges: changes?.identityChanges ?? event.identityChanges,
     rollChanges: changes?.rollChanges ?? event.rollChanges,

@@ -7,6 +7,7 @@ import { atOneMoment, type Database, type Executor } from '#src/database/client.
 import { MAY_VOTE } from '#src/voters/notification.ts';
 import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import type { WaitingBallot } from './read-count-inputs.ts';
+import type { StatsView } from './read-stats.ts';
 
 /** True for a ballot `b` that does not count. Lists and records hold the ballots that the result is made of. */
 const isVoid = sql.raw(NOT_COUNTED);
@@ -24,28 +25,18 @@ export async function readElectorateTwice(
 }
 
 interface VoterFigures extends Record<string, unknown> {
-  readonly voters: {
-    readonly total: number;
-    readonly pending: number;
-    readonly approved: number;
-    readonly rejected: number;
-    readonly voted: number;
+  /** Weights in millionths. */
+  readonly voters: Omit<StatsView['voters'], 'weight' | 'votedWeight'> & {
     readonly weight: string;
     readonly approvedWeight: string;
     readonly votedWeight: string;
-    readonly unreachable: number;
   };
   /** Whether somebody voted who is not disclosed yet. */
   readonly waiting: boolean;
   /** Changes that the figures are the sum of. */
   readonly changes: number;
   readonly pendingBallots: number;
-  readonly byGroup: readonly {
-    readonly groupId: string;
-    readonly name: string;
-    readonly voters: number;
-    readonly voted: number;
-  }[];
+  readonly byGroup: StatsView['byGroup'];
 }
 
 /**

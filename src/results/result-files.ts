@@ -1,57 +1,26 @@
 import { csvCell } from '#src/platform/csv.ts';
+import { pick } from '#src/platform/pick.ts';
 import type { PositionResult, Round, TieDecision } from '#src/tally/position-result.ts';
 import type { EventResults } from './event-results.ts';
 
-/** One row of the table. What a kind of row has no use for stays empty. */
-interface Row {
-  readonly record: string;
-  readonly positionId?: string;
-  readonly position?: string;
-  readonly round?: number;
-  readonly item?: string;
-  readonly candidateId?: string;
-  readonly candidate?: string;
-  readonly toCandidateId?: string;
-  readonly toCandidate?: string;
-  readonly votes?: number;
-  readonly weight?: string;
-  readonly value?: string | number | boolean | null;
-}
-
 const COLUMNS = [
-  'record',
-  'positionId',
-  'position',
-  'round',
-  'item',
-  'candidateId',
-  'candidate',
-  'toCandidateId',
-  'toCandidate',
-  'votes',
-  'weight',
-  'value',
-] as const satisfies readonly (keyof Row)[];
+  ...(['record', 'positionId', 'position', 'round', 'item', 'candidateId', 'candidate'] as const),
+  ...(['toCandidateId', 'toCandidate', 'votes', 'weight', 'value'] as const),
+];
+type Cell = string | number | boolean | null;
+/** One row of the table. What a kind of row has no use for stays empty. */
+type Row = { readonly record: string } & { readonly [Column in (typeof COLUMNS)[number]]?: Cell };
 
 const line = (row: Row): string =>
   `${COLUMNS.map((column) => csvCell(row[column], column === 'weight' || column === 'value')).join(',')}\r\n`;
 
 function* eventRows(results: EventResults): Generator<Row> {
   const { stats, log, lot } = results;
-  const figures: Readonly<Record<string, string | number | boolean | null>> = {
+  const figures = {
     ...(results.rehearsal === undefined ? {} : { rehearsal: results.rehearsal }),
-    votingEventId: results.votingEventId,
-    title: results.title,
-    final: results.final,
-    asOf: results.asOf,
-    ballots: stats.ballots,
-    totalVotes: stats.totalVotes,
-    abstentions: stats.abstentions,
-    electorate: stats.electorate,
-    turnout: stats.turnout,
-    identityChanges: stats.identityChanges,
-    rollChanges: stats.rollChanges,
-    lettersPrinted: stats.lettersPrinted,
+    ...pick(results, ['votingEventId', 'title', 'final', 'asOf']),
+    ...pick(stats, ['ballots', 'totalVotes', 'abstentions', 'electorate', 'turnout']),
+    ...pick(stats, ['identityChanges', 'rollChanges', 'lettersPrinted']),
     logSize: log.size,
     logRootHash: log.rootHash,
     lotSeedHash: lot.seedHash,
@@ -65,15 +34,9 @@ type Place = Pick<Row, 'positionId' | 'position'>;
 
 function* tieRows(place: Place, tie: TieDecision | null, names: ReadonlyMap<string, string>, round?: number) {
   for (const candidateId of tie?.candidateIds ?? []) {
-    yield {
-      record: 'tie',
-      ...place,
-      ...(round === undefined ? {} : { round }),
-      item: 'policy',
-      candidateId,
-      candidate: names.get(candidateId) ?? '',
-      value: tie?.policy ?? null,
-    };
+    const candidate = names.get(candidateId) ?? '';
+    const at = round === undefined ? place : { ...place, round };
+    yield { record: 'tie', ...at, item: 'policy', candidateId, candidate, value: tie?.policy ?? null };
   }
 }
 
@@ -126,13 +89,8 @@ function* furtherRows(place: Place, result: PositionResult, names: ReadonlyMap<s
     for (const [column, toCandidateId] of pairwise?.candidateIds.entries() ?? []) {
       if (row === column) continue;
       const weight = pairwise?.table[row]?.[column] ?? '0';
-      yield {
-        ...one(candidateId),
-        item: 'preferred',
-        toCandidateId,
-        toCandidate: names.get(toCandidateId) ?? '',
-        weight,
-      };
+      const toCandidate = names.get(toCandidateId) ?? '';
+      yield { ...one(candidateId), item: 'preferred', toCandidateId, toCandidate, weight };
     }
   }
 }
@@ -141,20 +99,13 @@ function* positionRows(result: PositionResult): Generator<Row> {
   const place = { positionId: result.id, position: result.title };
   const names = new Map(result.candidates.map(({ id, name }) => [id, name]));
   const { votingMethod, seats, vacantSeats, totalVotes, ballots, abstentions, roundsOmitted } = result;
-  const figures = { votingMethod, seats, vacantSeats, totalVotes, ballots, abstentions, roundsOmitted };
-  for (const [item, value] of Object.entries(figures)) yield { record: 'position', ...place, item, value };
+  const all = { votingMethod, seats, vacantSeats, totalVotes, ballots, abstentions, roundsOmitted };
+  for (const [item, value] of Object.entries(all)) yield { record: 'position', ...place, item, value };
   yield* furtherRows(place, result, names);
   for (const { id, name, votesWon, weightWon, winner, tied } of result.candidates) {
     const value = [winner ? 'winner' : '', tied ? 'tied' : ''].filter((word) => word !== '').join(' ');
-    yield {
-      record: 'candidate',
-      ...place,
-      candidateId: id,
-      candidate: name,
-      votes: votesWon,
-      weight: weightWon,
-      value,
-    };
+    const figures = { votes: votesWon, weight: weightWon, value };
+    yield { record: 'candidate', ...place, candidateId: id, candidate: name, ...figures };
   }
   yield* tieRows(place, result.tie, names);
   const { referendum } = result;

@@ -1,6 +1,6 @@
-import { Hono } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import { z } from 'zod';
-import { type BallotDefinition, requireBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { requireBallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
 import { list, ok } from '#src/http/answer.ts';
 import { answersOne, answersPage } from '#src/http/answer-shapes.ts';
@@ -10,20 +10,24 @@ import type { Env } from '#src/http/env.ts';
 import { idField } from '#src/http/fields.ts';
 import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
-import { refuse } from '#src/http/refusals.ts';
+import { type RefusalCase, refuse } from '#src/http/refusals.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { notFound } from '#src/platform/errors.ts';
-import { loadEvent, loadEventWith, loadShownEvent, requireObserver } from '#src/voting-events/access.ts';
+import { orNotFound } from '#src/platform/errors.ts';
+import {
+  loadEvent,
+  loadEventWith,
+  loadShownEvent,
+  type Organizer,
+  requireObserver,
+  type VoteCaller,
+} from '#src/voting-events/access.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import { publicResultsAvailable, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { ResultsAudience } from './count-event.ts';
 import { resultsView, roundsView } from './event-results.ts';
 import { listVotes, listVotesQuery, voteView } from './list-votes.ts';
 import { readStats, statsView } from './read-stats.ts';
-
-const ROUNDS_DESCRIPTION =
-  'At most 2,000 tallies an answer: go on with `fromRound` of `nextRound` until that is null. Other methods have no rounds.';
 
 const roundsQuery = z.strictObject({
   positionId: idField(),
@@ -39,53 +43,68 @@ function requireAvailable({ scopes }: Pick<Caller, 'scopes'>, event: VotingEvent
   if (!publicResultsAvailable(event, nowMs)) throw refuse('results_not_available');
 }
 
+type Words = { readonly operationId: string; readonly summary: string; readonly description?: string };
+
+/** How somebody reads the results of an event. */
+interface ResultsAddress<Target> {
+  readonly path: string;
+  readonly scope: 'read' | readonly ['vote', 'observe'];
+  readonly audience: ResultsAudience;
+  readonly event: MiddlewareHandler<Env & { Variables: { target: Target } }>;
+  readonly results: Words;
+  readonly answered: string;
+  readonly rounds: Words;
+  readonly refusals: readonly RefusalCase[];
+}
+
+/** Results, and the rounds of a ranked count in pages. */
+function addResults<Target extends Organizer | VoteCaller>(
+  router: Hono<Env>,
+  deps: Deps,
+  address: ResultsAddress<Target>,
+): void {
+  const { path, scope, audience, event, refusals } = address;
+  /** @throws ApiError 403 `results_not_available` */
+  const readable = ({ caller, event: row }: Target, nowMs: number) => {
+    if (audience === 'public') requireAvailable(caller, row, nowMs);
+    return requireBallotDefinition(deps.definitions, row);
+  };
+  router.on(
+    ...operation({
+      ...{ method: 'GET', path, scope, refusals, ...address.results },
+      answers: answersOne(resultsView, address.answered),
+    }),
+    event,
+    async (c) => {
+      const nowMs = deps.clock.now();
+      return answer(c, await deps.counting.answer(await readable(c.get('target'), nowMs), audience, nowMs));
+    },
+  );
+  router.on(
+    ...operation({
+      ...{ method: 'GET', path: `${path}/rounds`, scope, refusals, query: roundsQuery, ...address.rounds },
+      description:
+        'At most 2,000 tallies an answer: go on with `fromRound` of `nextRound` until that is null. Other methods have no rounds.',
+      answers: answersOne(roundsView, 'Rounds from `fromRound` on.'),
+    }),
+    event,
+    async (c) => {
+      const nowMs = deps.clock.now();
+      const definition = await readable(c.get('target'), nowMs);
+      const question = c.get('query');
+      const page = orNotFound(await deps.counting.rounds(definition, audience, nowMs, question));
+      const mark = definition.event.rehearsalSince === null ? {} : { rehearsal: true as const };
+      return answer(c, ok({ ...mark, positionId: question.positionId, ...page }));
+    },
+  );
+}
+
 export function resultRouter(deps: Deps): Hono<Env> {
   const { counting } = deps;
-  const event = loadEvent(deps);
   const observedEvent = findTarget((c) => requireObserver(deps, c));
   const exportedEvent = loadEventWith('data_export', deps);
-  const publicEvent = loadShownEvent(deps);
   const definitionOf = (row: VotingEvent) => requireBallotDefinition(deps.definitions, row);
-  const roundsOf = async (
-    definition: BallotDefinition,
-    audience: ResultsAudience,
-    question: { positionId: string; fromRound: number },
-  ) => {
-    const page = await counting.rounds(definition, audience, deps.clock.now(), question);
-    if (page === undefined) throw notFound();
-    const mark = definition.event.rehearsalSince === null ? {} : { rehearsal: true as const };
-    return { ...mark, positionId: question.positionId, ...page };
-  };
   const router = new Hono<Env>();
-  router.on(
-    ...operation({
-      operationId: 'getResults',
-      summary: 'Read the results, at any time',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/results',
-      scope: 'read',
-      answers: answersOne(resultsView, 'The results so far; `final` tells whether anything can still change.'),
-      refusals: ['ballot_key_unavailable'],
-    }),
-    event,
-    async (c) =>
-      answer(c, await counting.answer(await definitionOf(c.get('target').event), 'organizer', deps.clock.now())),
-  );
-  router.on(
-    ...operation({
-      operationId: 'getResultRounds',
-      summary: 'Read the rounds of a ranked count, in pages',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/results/rounds',
-      scope: 'read',
-      description: ROUNDS_DESCRIPTION,
-      answers: answersOne(roundsView, 'Rounds from `fromRound` on.'),
-      refusals: ['ballot_key_unavailable'],
-      query: roundsQuery,
-    }),
-    event,
-    async (c) => answer(c, ok(await roundsOf(await definitionOf(c.get('target').event), 'organizer', c.get('query')))),
-  );
   router.on(
     ...operation({
       operationId: 'listVotes',
@@ -135,42 +154,28 @@ export function resultRouter(deps: Deps): Hono<Env> {
         ),
       ),
   );
-  router.on(
-    ...operation({
+  addResults(router, deps, {
+    ...{ path: '/voting-events/:idOrCode/results', scope: 'read', audience: 'organizer', event: loadEvent(deps) },
+    results: { operationId: 'getResults', summary: 'Read the results, at any time' },
+    answered: 'The results so far; `final` tells whether anything can still change.',
+    rounds: { operationId: 'getResultRounds', summary: 'Read the rounds of a ranked count, in pages' },
+    refusals: ['ballot_key_unavailable'],
+  });
+  addResults(router, deps, {
+    ...{ path: '/public/voting-events/:idOrCode/results', scope: ['vote', 'observe'], audience: 'public' },
+    event: loadShownEvent(deps),
+    results: {
       operationId: 'getPublicResults',
       summary: 'Read live or published results',
-      method: 'GET',
-      path: '/public/voting-events/:idOrCode/results',
-      scope: ['vote', 'observe'],
       description:
         'While a secret event is open, its public count moves when at least five ballots are new, by all of them. An `observe` key reads final results whatever their visibility.',
-      answers: answersOne(resultsView, 'The results.'),
-      refusals: ['results_not_available', 'ballot_key_unavailable'],
-    }),
-    publicEvent,
-    async (c) => {
-      const nowMs = deps.clock.now();
-      requireAvailable(c.get('caller'), c.get('target').event, nowMs);
-      return answer(c, await counting.answer(await definitionOf(c.get('target').event), 'public', nowMs));
     },
-  );
-  router.on(
-    ...operation({
+    answered: 'The results.',
+    rounds: {
       operationId: 'getPublicResultRounds',
       summary: 'Read the rounds of live or published results, in pages',
-      method: 'GET',
-      path: '/public/voting-events/:idOrCode/results/rounds',
-      scope: ['vote', 'observe'],
-      description: ROUNDS_DESCRIPTION,
-      answers: answersOne(roundsView, 'Rounds from `fromRound` on.'),
-      refusals: ['results_not_available', 'ballot_key_unavailable'],
-      query: roundsQuery,
-    }),
-    publicEvent,
-    async (c) => {
-      requireAvailable(c.get('caller'), c.get('target').event, deps.clock.now());
-      return answer(c, ok(await roundsOf(await definitionOf(c.get('target').event), 'public', c.get('query'))));
     },
-  );
+    refusals: ['results_not_available', 'ballot_key_unavailable'],
+  });
   return router;
 }

@@ -6,6 +6,7 @@ import type { EventCounter, ResultsAudience } from './count-event.ts';
 import type { PublicSnapshot } from './disclosure.ts';
 import type { EventResults } from './event-results.ts';
 import type { CountInputs } from './read-count-inputs.ts';
+import type { StatsView } from './read-stats.ts';
 import type { EventReportOptions, RunningCount } from './running-count.ts';
 
 /** What of the results needs a count; the rest is of the event and the clock. */
@@ -88,11 +89,7 @@ export interface CountSummary {
   /** Votes of the ballots that the audience is shown. */
   readonly entries: number;
   /** They move with the same ballots: beside the roll of a small group, one ballot would show who voted, or left a position out. */
-  readonly byPosition: readonly {
-    readonly positionId: string;
-    readonly ballots: number;
-    readonly abstentions: number;
-  }[];
+  readonly byPosition: StatsView['byPosition'];
 }
 
 export async function summarise(

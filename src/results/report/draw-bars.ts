@@ -79,12 +79,7 @@ export function drawBars(sheet: Sheet, bars: readonly Bar[], unit: string): void
       'Figure',
       () => {
         for (const [index, bar] of part.entries()) drawBar(sheet, bar, top + index * BAR_STEP, measure);
-        sheet.doc
-          .lineWidth(0.8)
-          .strokeColor(RULE)
-          .moveTo(measure.zero, top)
-          .lineTo(measure.zero, top + part.length * BAR_STEP - 2)
-          .stroke();
+        sheet.stroke(0.8, RULE, [measure.zero, top], [measure.zero, top + part.length * BAR_STEP - 2]);
         if (isLast && note !== undefined)
           sheet.text.draw(note, measure.zero, top + part.length * BAR_STEP, { size: 7.5, color: MUTED });
       },
@@ -134,12 +129,7 @@ export function drawShares(
         x += length;
       });
       const markX = sheet.left + sheet.width * mark.at;
-      sheet.doc
-        .lineWidth(1.2)
-        .strokeColor(INK)
-        .moveTo(markX, top - 5)
-        .lineTo(markX, top + 25)
-        .stroke();
+      sheet.stroke(1.2, INK, [markX, top - 5], [markX, top + 25]);
       const width = sheet.text.width(mark.label, small);
       const left = Math.min(Math.max(markX - width / 2, sheet.left), sheet.left + sheet.width - width);
       sheet.text.draw(mark.label, left, top - 17, small);

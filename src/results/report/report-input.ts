@@ -1,7 +1,8 @@
 import type { BallotPosition } from '#src/ballot-definition/ballot-definition.ts';
 import type { CandidateResult, PositionResult } from '#src/tally/position-result.ts';
-import type { EventStatus, EventType, Secrecy } from '#src/voting-events/voting-event.ts';
-import { decimalToScaled, type Language } from './exact-figures.ts';
+import type { EventStatus, Secrecy, VotingEvent } from '#src/voting-events/voting-event.ts';
+import type { EventResults } from '../event-results.ts';
+import { decimalToScaled } from './exact-figures.ts';
 import type { ReportWords } from './report-words.ts';
 
 /** Voters by head and by weight (in millionths), as of the report. */
@@ -28,16 +29,9 @@ export interface ReportPosition {
 
 /** Everything that a report says, as of one moment. Times are Unix milliseconds. */
 export interface ReportInput {
-  readonly event: {
-    readonly id: string;
-    readonly code: string;
-    readonly title: string;
-    readonly type: EventType;
+  readonly event: Pick<VotingEvent, 'id' | 'code' | 'title' | 'type' | 'timeZone' | 'language'> & {
     readonly status: EventStatus;
     readonly secrecy: Secrecy;
-    readonly timeZone: string;
-    /** Everything but the organizer's own texts is written in it. */
-    readonly language: Language;
     /** Whether the votes are those of a rehearsal, which each page says. */
     readonly rehearsal: boolean;
     readonly openedAt: number | null;
@@ -57,16 +51,13 @@ export interface ReportInput {
   /** Whether every ballot weighs 1: then figures are ballots, and shares of ballots can be given. */
   readonly unitWeights: boolean;
   readonly positions: readonly ReportPosition[];
-  readonly log: { readonly size: number; readonly rootHash: string };
-  readonly lot: { readonly seedHash: string | null; readonly seed: string | null; readonly root: string | null };
+  readonly log: Pick<EventResults['log'], 'size' | 'rootHash'>;
+  readonly lot: EventResults['lot'];
   readonly issuer: { readonly company: string; readonly baseUrl: string };
 }
 
 /** Disputed figures are not to be relied on, final or not. */
-export function standingOf({
-  final,
-  disputed,
-}: Pick<ReportInput, 'final' | 'disputed'>): 'final' | 'provisional' | 'disputed' {
+export function standingOf({ final, disputed }: ReportInput): 'final' | 'provisional' | 'disputed' {
   if (disputed) return 'disputed';
   return final ? 'final' : 'provisional';
 }

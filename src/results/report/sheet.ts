@@ -114,9 +114,7 @@ export class Sheet {
   /** Everything drawn within `work` becomes a part of an element of the document's structure. */
   group(type: string, work: () => void): void {
     const element = this.doc.struct(type);
-    const parent = this.#parents.at(-1);
-    if (parent === undefined) this.doc.addStructure(element);
-    else parent.add(element);
+    this.#add(element);
     this.#parents.push(element);
     work();
     this.#parents.pop();
@@ -129,7 +127,10 @@ export class Sheet {
     draw: () => void,
     options: { readonly alt?: string; readonly scope?: 'Column' | 'Row' } = {},
   ): void {
-    const element = this.doc.struct(type, options as Parameters<typeof this.doc.struct>[1], draw);
+    this.#add(this.doc.struct(type, options as Parameters<typeof this.doc.struct>[1], draw));
+  }
+
+  #add(element: Structure): void {
     const parent = this.#parents.at(-1);
     if (parent === undefined) this.doc.addStructure(element);
     else parent.add(element);
@@ -143,14 +144,17 @@ export class Sheet {
   }
 
   rule(y = this.y, color = RULE, x = this.left, width = this.width): void {
-    this.artifact(() =>
-      this.doc
-        .lineWidth(0.6)
-        .strokeColor(color)
-        .moveTo(x, y)
-        .lineTo(x + width, y)
-        .stroke(),
-    );
+    this.artifact(() => this.stroke(0.6, color, [x, y], [x + width, y]));
+  }
+
+  /** A straight line, within `content` or `artifact`. */
+  stroke(thickness: number, color: string, from: readonly [number, number], to: readonly [number, number]): void {
+    this.doc
+      .lineWidth(thickness)
+      .strokeColor(color)
+      .moveTo(...from)
+      .lineTo(...to)
+      .stroke();
   }
 
   /** Draws lines in a box of a width, without breaking pages; gives the height. */

@@ -97,12 +97,7 @@ function writeFooter(sheet: Sheet, input: ReportInput, page: number, pages: numb
   const middleX = right - 16 - middleWidth;
   const title = sheet.text.cut(`${input.event.title} (${input.event.code})`, style, middleX - sheet.left - 16);
   sheet.artifact(() => {
-    sheet.doc
-      .lineWidth(0.6)
-      .strokeColor(RULE)
-      .moveTo(sheet.left, y - 5)
-      .lineTo(sheet.left + sheet.width, y - 5)
-      .stroke();
+    sheet.stroke(0.6, RULE, [sheet.left, y - 5], [sheet.left + sheet.width, y - 5]);
     sheet.text.draw(title, sheet.left, y, style);
     sheet.text.draw(middle, middleX, y, standing === 'final' ? style : { ...style, color: WARNING });
     sheet.text.draw(number, right, y, style);
