@@ -30,7 +30,7 @@ export const changeBy = (
     caller,
   }: {
     readonly event: { readonly id: string; readonly accountId: string };
-    readonly caller: { readonly keyId: string };
+    readonly caller: { readonly keyId: string | null };
   },
   action: string,
   resource: string,

@@ -1,7 +1,7 @@
 import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { findTarget } from '#src/http/middleware.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { endsOf } from '#src/voting-events/lifecycle.ts';
@@ -174,8 +174,7 @@ export async function requireBallotDefinition(
   definitions: BallotDefinitionCache,
   event: VotingEvent,
 ): Promise<BallotDefinition> {
-  const definition = await definitions.get(event);
-  if (definition === undefined) throw notFound();
+  const definition = orNotFound(await definitions.get(event));
   return definition;
 }
 

@@ -1,7 +1,8 @@
 import { differenceOf } from '#src/accounts/changes.ts';
 import type { Executor } from '#src/database/client.ts';
 import { Pauses } from '#src/platform/pauses.ts';
-import type { VotingEvent } from '#src/voting-events/voting-event.ts';
+import { pick } from '#src/platform/pick.ts';
+import { settingsOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { createCandidateBody } from './candidate.ts';
 import type { Difference } from './definition-schema.ts';
 import { createGroupBody } from './group.ts';
@@ -23,6 +24,7 @@ function fieldsOf(
 
 /** The fields that organizers set, as a document. */
 export async function readDefinition(executor: Executor, event: VotingEvent) {
+  const { voter, candidate, ballot, log, payments } = settingsOf(event);
   const [groups, positions, candidates, sponsors] = [
     await listGroups(executor, event.id),
     await listPositions(executor, event.id),
@@ -32,32 +34,9 @@ export async function readDefinition(executor: Executor, event: VotingEvent) {
   return {
     version: 1 as const,
     event: {
-      code: event.code,
-      title: event.title,
-      description: event.description,
-      type: event.type,
-      startsAt: event.startsAt,
-      endsAt: event.endsAt,
-      timeZone: event.timeZone,
-      voter: {
-        requireVoterId: event.requireVoterId,
-        selfRegistration: event.voterSelfRegistration,
-        approval: event.voterApproval,
-        saveVoterInfo: event.saveVoterInfo,
-      },
-      candidate: { selfRegistration: event.candidateSelfRegistration },
-      ballot: { candidateOrder: event.candidateOrder, opening: event.ballotOpening, receipt: event.ballotReceipt },
-      results: { visibility: event.resultsVisibility },
-      log: { open: event.logOpen },
-      payments: {
-        payToVote: event.payToVote,
-        payToRegisterCandidate: event.payToRegisterCandidate,
-        repeatVotes: event.repeatVotes,
-      },
-      votingPageUrl: event.votingPageUrl,
-      contactEmail: event.contactEmail,
-      language: event.language,
-      logoUrl: event.logoUrl,
+      ...pick(event, ['code', 'title', 'description', 'type', 'startsAt', 'endsAt', 'timeZone']),
+      ...{ voter, candidate, ballot, results: { visibility: event.resultsVisibility }, log, payments },
+      ...pick(event, ['votingPageUrl', 'contactEmail', 'language', 'logoUrl']),
     },
     groups: fieldsOf(groups, createGroupBody),
     positions: fieldsOf(positions, createPositionBody),

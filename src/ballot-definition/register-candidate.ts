@@ -1,11 +1,13 @@
 import { z } from 'zod';
+import { changeBy } from '#src/accounts/changes.ts';
 import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { AnswerShapes } from '#src/http/answer-shapes.ts';
 import type { Claim } from '#src/http/claim.ts';
 import { type RefusalCase, refuse } from '#src/http/refusals.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
+import { pick } from '#src/platform/pick.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { lockForChange, renewBallotDefinition, takeNumber } from '#src/voting-events/guard-change.ts';
 import { isFinalAt, notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
@@ -31,8 +33,7 @@ export async function checkRegistration(
   body: Registration,
   rehearsal?: boolean,
 ): Promise<void> {
-  const event = await holdEvent(tx, votingEventId);
-  if (event === undefined) throw notFound();
+  const event = orNotFound(await holdEvent(tx, votingEventId));
   await requireRegistration(tx, event, body, await readNow(tx), rehearsal);
 }
 
@@ -96,18 +97,12 @@ export async function registerCandidate(
     updatedAt: nowMs,
   });
   await renewBallotDefinition(tx, event.id, nowMs);
-  const { name, positionIds, groupId } = candidate;
   await recordEvent(tx, deps, {
     type: 'candidate.created',
     data: viewCandidate(candidate),
-    change: {
-      accountId: event.accountId,
-      votingEventId: event.id,
-      keyId: keyId ?? null,
-      action: 'candidate.registered',
-      resource: candidate.id,
-      after: { name, positionIds, groupId },
-    },
+    change: changeBy({ event, caller: { keyId: keyId ?? null } }, 'candidate.registered', candidate.id, {
+      after: pick(candidate, ['name', 'positionIds', 'groupId']),
+    }),
   });
   return candidate;
 }
@@ -129,12 +124,10 @@ export interface RegistrationCheckout {
   finish(caller: VoteCaller, attemptId: string, claim: Claim | undefined): Promise<Answer>;
 }
 
+const text = z.string().optional();
 const storedRegistration = z.object({
-  name: z.string(),
-  positionIds: z.array(z.string()),
-  email: z.string().optional(),
-  groupId: z.string().optional(),
-  avatarUrl: z.string().optional(),
+  ...{ name: z.string(), positionIds: z.array(z.string()) },
+  ...{ email: text, groupId: text, avatarUrl: text },
 });
 
 interface PaidRegistration {
@@ -176,9 +169,7 @@ export async function withdrawPaidCandidate(
   const status = before.status === 'pending' ? 'rejected' : 'withdrawn';
   const after = await updateCandidate(tx, event.id, before.id, { status, updatedAt: event.lockedAt });
   await renewBallotDefinition(tx, event.id, event.lockedAt);
-  const change = {
-    ...{ accountId: event.accountId, votingEventId: event.id, keyId: null, action: 'candidate.updated' },
-    ...{ resource: before.id, before: { status: before.status }, after: { status } },
-  };
+  const sides = { before: { status: before.status }, after: { status } };
+  const change = changeBy({ event, caller: { keyId: null } }, 'candidate.updated', before.id, sides);
   await recordEvent(tx, deps, { type: 'candidate.updated', data: viewCandidate(after), change });
 }

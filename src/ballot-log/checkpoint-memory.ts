@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { mkdir, readFile, rename, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { unless } from '#src/platform/files.ts';
 import { checkpointFolder } from '#src/voting-events/key-places.ts';
 
 /** What was signed last, remembered outside of the database. */
@@ -35,20 +36,15 @@ export class CheckpointMemory {
 
   /** Undefined where nothing is remembered, or what is was signed by a key that is not the service's any more. */
   async recall(eventId: string): Promise<Remembered | undefined> {
-    let note: string;
-    try {
-      note = await readFile(this.#file(eventId), 'utf8');
-    } catch (fault) {
-      if (fault instanceof Error && Reflect.get(fault, 'code') === 'ENOENT') return this.#kept.get(eventId);
-      throw fault;
-    }
+    const note = await unless(readFile(this.#file(eventId), 'utf8'), 'ENOENT');
+    const kept = this.#kept.get(eventId);
+    if (note === undefined) return kept;
     let written: Remembered | undefined;
     try {
       written = this.#open(note);
     } catch {
       written = undefined;
     }
-    const kept = this.#kept.get(eventId);
     return kept !== undefined && isLater(kept, written) ? kept : written;
   }
 

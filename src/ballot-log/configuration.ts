@@ -9,7 +9,7 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { Pauses } from '#src/platform/pauses.ts';
 import { pick } from '#src/platform/pick.ts';
-import { votingEventView } from '#src/voting-events/voting-event.ts';
+import { settingsOf, votingEventView } from '#src/voting-events/voting-event.ts';
 
 const { title, description, language, type, startsAt, endsAt } = votingEventView.shape;
 
@@ -106,12 +106,7 @@ export function configurationOf(definition: BallotDefinition): LogConfiguration 
   return {
     v: 2,
     ...pick(event, ['title', 'description', 'language', 'type', 'startsAt', 'endsAt', 'repeatVotes']),
-    voter: {
-      requireVoterId: event.requireVoterId,
-      selfRegistration: event.voterSelfRegistration,
-      approval: event.voterApproval,
-      saveVoterInfo: event.saveVoterInfo,
-    },
+    voter: settingsOf(event).voter,
     ballot: { opening: event.ballotOpening, receipt: event.ballotReceipt },
     positions: definition.positions.toSorted(byId).map(viewPosition),
     candidates: definition.candidates

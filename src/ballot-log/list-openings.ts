@@ -7,7 +7,7 @@ import { cursorField, DEFAULT_PAGE_SIZE, decodeCursor, encodeCursor, MAX_PAGE_SI
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { badRequest, notFound } from '#src/platform/errors.ts';
+import { badRequest, orNotFound } from '#src/platform/errors.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { closeOpeningView } from './close-opening.ts';
 import { configurationView } from './configuration.ts';
@@ -123,8 +123,7 @@ function countFitting(rows: readonly PlacedBallot[], most: number): number {
 export async function listOpenings(deps: Deps, event: VotingEvent, question: OpeningsQuestion): Promise<Answer> {
   const name = canonicalJson(['openings', event.id]);
   const { after, most } = readQuestion(deps, name, question);
-  const definition = await deps.definitions.get(event);
-  if (definition === undefined) throw notFound();
+  const definition = orNotFound(await deps.definitions.get(event));
   const head = await findHead(deps.db, event.id);
   // With the seed of the lot, and before the result is final: a reader could plan the ballots to come.
   const close = (await findOpenedClose(deps, event, head))?.opening;

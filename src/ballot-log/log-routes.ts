@@ -18,7 +18,7 @@ import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer, costly } from '#src/http/send.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { loadPublicEvent, requireShown, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
@@ -217,8 +217,7 @@ function requireOpening({ caller, event }: VoteCaller, nowMs: number): void {
 
 /** @throws ApiError 404 for a tile that the log does not have, or an address that is not a tile's own */
 async function readTile(deps: Deps, { id, rehearsalSince, logOpen }: VotingEvent, path: string): Promise<Answer> {
-  const content = await readTileBytes(eventTree(deps.copy, id), path);
-  if (content === undefined) throw notFound();
+  const content = orNotFound(await readTileBytes(eventTree(deps.copy, id), path));
   // The tiles of a rehearsal go with it, and others take their addresses.
   if (rehearsalSince !== null) return tileAnswer(content, 'nobody');
   return tileAnswer(content, logOpen ? 'anybody' : 'reader');

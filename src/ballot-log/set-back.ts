@@ -1,5 +1,5 @@
 import { sql } from 'drizzle-orm';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { type BallotToSeal, listSealed } from '#src/ballots/box.ts';
 import { isMaskedTime, openWaiting, openWaitingTime } from '#src/ballots/waiting-ballot.ts';
 import { atOneMoment, type Database, type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
@@ -159,8 +159,8 @@ export async function dropSetBack(deps: DropDeps, eventId: string): Promise<Drop
     if (event.type === 'election') await acceptRoll(tx, deps.secrets, event);
     const participations = event.type === 'poll' ? 0 : await dropForgedParticipations(tx, secrets, eventId);
     const dropped = { ballots: forged.length, kept: rows.length - forged.length, participations };
-    const about = { accountId: event.accountId, votingEventId: eventId, keyId: null, resource: eventId };
-    await recordChange(tx, deps, { ...about, action: 'ballots.set_back_dropped', after: dropped });
+    const author = { event, caller: { keyId: null } };
+    await recordChange(tx, deps, changeBy(author, 'ballots.set_back_dropped', eventId, { after: dropped }));
     if (forged.length === 0) return { dropped, note: undefined };
     const after = await recordDrop(tx, event, head, forged.length);
     await updateHead(tx, eventId, after);

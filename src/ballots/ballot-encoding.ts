@@ -1,3 +1,5 @@
+import { LONG, pushVarint } from './block-encoding.ts';
+
 /**
  * How a ballot's entries are packed into one column. Version 1:
  *
@@ -21,19 +23,8 @@ export interface PackedPosition {
 }
 
 const VERSION = 1;
-/** From here on a byte is not the whole of its number. */
-const LONG = 0x80;
 /** The highest bit above zero that stays clear of the sign. */
 const MAX_RANK_BIT = 29;
-
-function pushVarint(bytes: number[], value: number): void {
-  let rest = value;
-  while (rest >= 0x80) {
-    bytes.push((rest % 0x80) | 0x80);
-    rest = Math.floor(rest / 0x80);
-  }
-  bytes.push(rest);
-}
 
 const zigzag = (value: number): number => (value < 0 ? -value * 2 - 1 : value * 2);
 const unzigzag = (value: number): number => (value % 2 === 0 ? value / 2 : -(value + 1) / 2);

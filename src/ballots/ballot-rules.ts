@@ -11,7 +11,8 @@ export interface BallotEntry {
   readonly rank?: number | undefined;
 }
 
-interface InsufficientCredits {
+/** A position whose credits do not suffice. */
+export interface CreditShortage {
   readonly positionId: string;
   readonly required: number;
   readonly available: number;
@@ -24,7 +25,7 @@ export type Judgement =
       readonly issues: readonly Issue[];
       readonly notInGroup: boolean;
       /** The first position whose credits do not suffice. */
-      readonly credits: InsufficientCredits | undefined;
+      readonly credits: CreditShortage | undefined;
     };
 
 /** Stands for a group that is not known yet: every position is open to it. */
@@ -54,7 +55,7 @@ export function judgeBallot(
 ): Judgement {
   const issues: Issue[] = [];
   const groupIssues: Issue[] = [];
-  const shortages: InsufficientCredits[] = [];
+  const shortages: CreditShortage[] = [];
   const marks = new Map<BallotPosition, Mark[]>();
   const marked = new Map<BallotPosition, Set<Candidate>>();
   entries.forEach((entry, index) => {
@@ -85,7 +86,7 @@ export function judgeBallot(
   const areAllRead = entries.every((entry) => entry?.positionId !== undefined);
   for (const [position, own] of marks) {
     issues.push(...judgeSelections(position, own, areAllRead));
-    if (position.votingMethod === 'ranked_choice') issues.push(...judgeRanks(position, own));
+    if (position.votingMethod === 'ranked_choice') issues.push(...judgeRanks(own));
     if (position.votingMethod === 'cumulative') issues.push(...judgePoints(position, own));
     if (position.votingMethod === 'quadratic') shortages.push(...judgeCredits(position, own, budgets));
   }
@@ -102,7 +103,7 @@ export function judgeBallot(
 }
 
 /** What is wrong with a ballot that costs more credits than are there. */
-export const describeShortage = ({ positionId, required, available }: InsufficientCredits): string =>
+export const describeShortage = ({ positionId, required, available }: CreditShortage): string =>
   `costs ${required} credits of ${available} for position ${positionId}`;
 
 /** Whether a voter may choose the candidate for the position: what `position.candidates` lists, without looking through it. */
@@ -118,13 +119,9 @@ function isSecondMark(
   position: BallotPosition,
   candidate: Candidate,
 ): boolean {
-  const own = marked.get(position);
-  if (own === undefined) {
-    marked.set(position, new Set([candidate]));
-    return false;
-  }
+  const own = marked.get(position) ?? new Set();
   if (own.has(candidate)) return true;
-  own.add(candidate);
+  marked.set(position, own.add(candidate));
   return false;
 }
 
@@ -191,7 +188,7 @@ function judgeSelections(position: BallotPosition, marks: readonly Mark[], areAl
   return issues;
 }
 
-function judgeRanks(_position: BallotPosition, marks: readonly Mark[]): Issue[] {
+function judgeRanks(marks: readonly Mark[]): Issue[] {
   const seen = new Set<number>();
   return marks.flatMap(({ entry, index }) => {
     if (entry.rank === undefined) return [];
@@ -221,7 +218,7 @@ function judgeCredits(
   position: BallotPosition,
   marks: readonly Mark[],
   budgets: ReadonlyMap<string, number>,
-): InsufficientCredits[] {
+): CreditShortage[] {
   const available = budgets.get(position.id) ?? position.quadraticBaseCreditBudget ?? 0;
   const required = costOf(marks.map(({ entry }) => entry));
   return required > available ? [{ positionId: position.id, required, available }] : [];

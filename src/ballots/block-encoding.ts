@@ -2,21 +2,27 @@
  * How a list of byte strings stands in a block of sealed ballots: each behind its length, an unsigned LEB128 varint. The same as
  * `list_of` and `split_list` of the database.
  */
-const LONG = 0x80;
+/** From here on a byte is not the whole of its number. */
+export const LONG = 0x80;
 /** Lengths of up to four bytes: what a request can bring is far below. */
 const MAX_SHIFT = 21;
+
+/** Appends a number as an unsigned LEB128 varint. */
+export function pushVarint(bytes: number[], value: number): void {
+  let rest = value;
+  while (rest >= LONG) {
+    bytes.push((rest % LONG) | LONG);
+    rest = Math.floor(rest / LONG);
+  }
+  bytes.push(rest);
+}
 
 /** The items as one list. */
 export function packList(items: readonly Uint8Array[]): Buffer {
   const parts: Uint8Array[] = [];
   for (const item of items) {
     const head: number[] = [];
-    let rest = item.length;
-    while (rest >= LONG) {
-      head.push((rest & 0x7f) | LONG);
-      rest >>>= 7;
-    }
-    head.push(rest);
+    pushVarint(head, item.length);
     parts.push(Uint8Array.from(head), item);
   }
   return Buffer.concat(parts);

@@ -65,11 +65,7 @@ function spoiltUnless<T>(firstLeaf: number, read: () => T | undefined): T {
 }
 
 /** What a count needs of a sealed ballot. */
-interface BlockBallot {
-  readonly entries: Buffer;
-  readonly weightMicro: bigint;
-  readonly codeTag: Buffer;
-}
+type BlockBallot = Pick<SealedBallot, 'entries' | 'weightMicro' | 'codeTag'>;
 
 /**
  * The ballots of a block, in the order of their leaves.

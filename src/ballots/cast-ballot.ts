@@ -1,6 +1,5 @@
 import { Hono } from 'hono';
 import { requireFeature } from '#src/accounts/plans.ts';
-import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, created } from '#src/http/answer.ts';
@@ -17,7 +16,7 @@ import { providerKind } from '#src/payment-providers/registered.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { isRefusal } from '#src/voters/eligibility.ts';
 import { approveByKey, dropUnconfirmed } from '#src/voters/voter-key-repository.ts';
 import { identityGeneration, judgeTagged } from '#src/voters/voter-tag.ts';
@@ -38,7 +37,6 @@ import {
   prepareBallot,
   refusedVoter,
 } from './prepare-ballot.ts';
-import type { BallotWriter } from './repository.ts';
 import { deriveConfirmationCode, generateConfirmationCode } from './waiting-ballot.ts';
 
 const EXAMPLE_VOTES = [{ positionId: EXAMPLE.position, candidateId: EXAMPLE.candidate }];
@@ -134,10 +132,7 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
   return router;
 }
 
-interface CastDeps extends PrepareDeps {
-  readonly definitions: BallotDefinitionCache;
-  readonly ballots: BallotWriter;
-}
+type CastDeps = PrepareDeps & Pick<Deps, 'definitions' | 'ballots'>;
 
 interface CastAnswer {
   readonly confirmationCode: string;
@@ -176,8 +171,7 @@ export async function castBallot(
   let weight: bigint | undefined;
   let generation: number | undefined;
   for (let attempt = 0; attempt < PAPER_RETRIES; attempt += 1) {
-    const definition = await deps.definitions.get(current);
-    if (definition === undefined) throw notFound();
+    const definition = orNotFound(await deps.definitions.get(current));
     // A ballot that was sent in a rehearsal is never cast outside of it, or the other way round.
     requireSameWorld(event, definition.event);
     // The event became paid while this request was read. The caller has not seen a price, so they are asked to retry.
@@ -209,9 +203,7 @@ export async function castBallot(
     if (isRefusal(verdict))
       throw await refusedVoter(deps, definition.event, row.voter?.identity, verdict, caller.keyId);
     if (verdict !== 'stale') throw new Error(`a cast was judged in an unknown way: ${verdict}`);
-    const newer = await findEventById(deps.db, event.id);
-    if (newer === undefined) throw notFound();
-    current = newer;
+    current = orNotFound(await findEventById(deps.db, event.id));
   }
   throw worldChanged();
 }

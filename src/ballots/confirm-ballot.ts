@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Hono } from 'hono';
-import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
-import { type Database, databaseErrorCode, inTransaction } from '#src/database/client.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
+import { databaseErrorCode, inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { claimFirst } from '#src/http/answer-once.ts';
@@ -13,16 +13,14 @@ import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { type RateLimiter, tooManyRequests } from '#src/http/rate-limit.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { type Clock, DAY_MS, monotonicMs } from '#src/platform/clock.ts';
-import { type ApiError, notFound } from '#src/platform/errors.ts';
-import type { Ids } from '#src/platform/ids.ts';
-import type { Log } from '#src/platform/log.ts';
+import { DAY_MS, monotonicMs } from '#src/platform/clock.ts';
+import { type ApiError, notFound, orNotFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
 import { approveByKey } from '#src/voters/voter-key-repository.ts';
 import { isCastFor, isGenuine, type TaggedVoter, taggedVoter, tagOfParticipation } from '#src/voters/voter-tag.ts';
 import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
-import { type BallotKeys, keepingOf } from '#src/voting-events/ballot-keys.ts';
+import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { CONFIRM_GRACE_MS, endsOf, isFinalAt, notOpen, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
@@ -32,7 +30,6 @@ import { type ConfirmationView, confirmationView, confirmBody } from './ballot.t
 import { unpackEntries } from './ballot-encoding.ts';
 import type { LogReceipts } from './log-receipts.ts';
 import {
-  type BallotWriter,
   type ConfirmRow,
   type ConfirmVerdict,
   confirmBallotIn,
@@ -80,26 +77,18 @@ export function confirmBallotRouter(deps: Deps, rateLimiter: RateLimiter, receip
     loadPublicEvent(deps),
     takeIdempotencyKey(keepingOf(deps)),
     body(confirmBody),
-    (c) => {
-      return claimFirst(c, (claim) =>
+    (c) =>
+      claimFirst(c, (claim) =>
         confirmVotes({ ...deps, rateLimiter, receipts }, c.get('target'), c.get('body').confirmationCode, claim),
-      );
-    },
+      ),
   );
   return router;
 }
 
-interface ConfirmDeps {
-  readonly db: Database;
-  readonly ballotKeys: BallotKeys;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly definitions: BallotDefinitionCache;
+interface ConfirmDeps
+  extends Pick<Deps, 'db' | 'ballotKeys' | 'clock' | 'ids' | 'definitions' | 'secrets' | 'ballots' | 'log'> {
   readonly rateLimiter: RateLimiter;
-  readonly secrets: Secrets;
   readonly receipts: LogReceipts;
-  readonly ballots: BallotWriter;
-  readonly log: Log;
 }
 
 const SALT_BYTES = 32;
@@ -210,9 +199,7 @@ async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | un
 
 /** The ballot definition of an event whose end was moved. @throws ApiError where it is gone, SQL moved it, or a rehearsal began or ended */
 async function judgeMoved({ db, log, definitions }: ConfirmDeps, read: VotingEvent): Promise<BallotDefinition> {
-  const event = await findEventById(db, read.id);
-  const definition = event === undefined ? undefined : await definitions.get(event);
-  if (definition === undefined) throw notFound();
+  const definition = orNotFound(await definitions.get(orNotFound(await findEventById(db, read.id))));
   requireSameWorld(read, definition.event);
   if (definition.isForged) throw await refuseForged({ db, log }, read.id);
   return definition;
@@ -293,9 +280,7 @@ function shapeConfirmation(
   return ok({ ...viewConfirmation(definition, code, { ...verdict, salt, sealedTime, entries }), logPromise });
 }
 
-function isConfirmed(verdict: ConfirmVerdict): boolean {
-  return verdict.verdict === 'confirmed' || verdict.verdict === 'confirmed_before';
-}
+const isConfirmed = ({ verdict }: ConfirmVerdict): boolean => verdict === 'confirmed' || verdict === 'confirmed_before';
 
 async function write(
   deps: ConfirmDeps,

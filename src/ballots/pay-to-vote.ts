@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import type { BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
 import type { Transaction } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { Claim } from '#src/http/claim.ts';
 import { listGivenTo } from '#src/payments/attempt-repository.ts';
 import { confirmationCodeOf, type PaymentAttempt } from '#src/payments/payment.ts';
 import type { CheckoutDeps, Fulfilled } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { checkCast } from '#src/voters/check-cast.ts';
 import { isRefusal, refusalError } from '#src/voters/eligibility.ts';
@@ -19,9 +19,7 @@ import { insufficientCredits, type PrepareDeps, prepareBallot } from './prepare-
 import { castPaidBallot, dropPendingBallot, holdForAttempt } from './repository.ts';
 import { codeTagOf, generateConfirmationCode } from './waiting-ballot.ts';
 
-interface PaidVoteDeps extends PrepareDeps {
-  readonly definitions: BallotDefinitionCache;
-}
+type PaidVoteDeps = PrepareDeps & Pick<Deps, 'definitions'>;
 
 /**
  * The first call of a paid cast: the ballot is judged whole before anybody is asked for money, and kept on the attempt
@@ -35,8 +33,7 @@ export async function startPaidVote(
   body: PaidCastBody,
   claim: Claim | undefined,
 ): Promise<Answer> {
-  const definition = await deps.definitions.get(event);
-  if (definition === undefined) throw notFound();
+  const definition = orNotFound(await deps.definitions.get(event));
   const { returnUrl, cancelUrl, ...ballot } = body;
   const row = await prepareBallot(deps, definition, ballot, generateConfirmationCode(), caller.keyId);
   const { verdict } = await checkCast(deps.db.$client, deps.secrets, event, { identities: row.participants });
@@ -95,8 +92,7 @@ const storedBallot = z.object({
 /** The ballot of an attempt, judged by the definition as it is. @throws ApiError when it would be refused now */
 async function judgePaidVote(tx: Transaction, deps: PaidVoteDeps, attempt: PaymentAttempt) {
   const body = storedBallot.parse(attempt.request);
-  const definition = await deps.definitions.getForUpdate(tx, attempt.votingEventId);
-  if (definition === undefined) throw notFound();
+  const definition = orNotFound(await deps.definitions.getForUpdate(tx, attempt.votingEventId));
   const code = generateConfirmationCode();
   return { event: definition.event, body, code, row: await prepareBallot(deps, definition, body, code, '', tx) };
 }

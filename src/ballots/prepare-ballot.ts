@@ -1,13 +1,12 @@
-import type { BallotDefinition, BallotDefinitionCache } from '#src/ballot-definition/ballot-definition.ts';
+import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import { listBalances } from '#src/credits/list-balances.ts';
-import type { Database, Executor } from '#src/database/client.ts';
+import type { Executor } from '#src/database/client.ts';
+import type { Deps } from '#src/deps.ts';
 import type { RefusalCase } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { MICRO } from '#src/platform/decimal.ts';
 import { type ApiError, type Issue, invalidField, validationError } from '#src/platform/errors.ts';
-import type { Log } from '#src/platform/log.ts';
-import type { Secrets } from '#src/platform/secrets.ts';
 import { isRefusal, type Refusal, refusalError } from '#src/voters/eligibility.ts';
 import {
   countWrongKey,
@@ -20,7 +19,6 @@ import {
 } from '#src/voters/voter-identity.ts';
 import { hashSentKey } from '#src/voters/voter-key.ts';
 import { tagOfIdentity } from '#src/voters/voter-tag.ts';
-import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { isFinalAt, notOpen, paperOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import { worldChanged } from '#src/voting-events/rehearsal.ts';
@@ -28,17 +26,19 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { CastBody } from './ballot.ts';
 import { type PackedPosition, packEntries } from './ballot-encoding.ts';
 import { roomOf } from './ballot-room.ts';
-import { ANY_GROUP, type BallotEntry, costOf, describeShortage, type Judgement, judgeBallot } from './ballot-rules.ts';
-import type { CastRow, CreditNeed, CreditShortage } from './repository.ts';
+import {
+  ANY_GROUP,
+  type BallotEntry,
+  type CreditShortage,
+  costOf,
+  describeShortage,
+  type Judgement,
+  judgeBallot,
+} from './ballot-rules.ts';
+import type { CastRow, CreditNeed } from './repository.ts';
 import { codeTagOf, sealEntries, sealSecretBallot, waitingTag } from './waiting-ballot.ts';
 
-export interface PrepareDeps {
-  readonly db: Database;
-  readonly clock: Clock;
-  readonly ballotKeys: BallotKeys;
-  readonly secrets: Secrets;
-  readonly log: Log;
-}
+export type PrepareDeps = Pick<Deps, 'db' | 'ballotKeys' | 'secrets' | 'log'> & { readonly clock: Clock };
 
 /**
  * Judges a ballot by a definition and packs it for its statement.
@@ -87,7 +87,7 @@ export async function prepareBallot(
   return {
     eventId: event.id,
     paper: paperOf(event),
-    voter: identity === undefined ? undefined : proofOf(deps, event, identity, body.voterKey ?? ''),
+    voter: identity && { identity, keyHash: hashSentKey(deps.secrets, event, body.voterKey ?? '') },
     expectedGroup,
     participants,
     codeTag: tag,
@@ -123,7 +123,7 @@ function requireValid(judgement: Judgement, missing: readonly Issue[]): readonly
  * without a proof of who the voter is.
  */
 export async function judgeCastParts(
-  { db, definitions }: Pick<PrepareDeps, 'db'> & { readonly definitions: BallotDefinitionCache },
+  { db, definitions }: Pick<Deps, 'db' | 'definitions'>,
   event: VotingEvent,
   sent: SoundParts<CastBody & { readonly paymentAttemptId?: string | undefined }>,
   isFaulty: IsFaulty,
@@ -140,13 +140,6 @@ export async function judgeCastParts(
 }
 
 const asksForGroup = ({ positions }: BallotDefinition): boolean => positions.some(({ groupId }) => groupId !== null);
-
-function proofOf(deps: PrepareDeps, event: VotingEvent, identity: Identity, voterKey: string) {
-  return {
-    identity,
-    keyHash: hashSentKey(deps.secrets, event, voterKey),
-  };
-}
 
 /**
  * The voter's group where a position asks for one, else undefined. The key is proven first: no one learns a group, or that a

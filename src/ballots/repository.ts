@@ -8,6 +8,7 @@ import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import type { Identity } from '#src/voters/voter-identity.ts';
 import type { TaggedArray } from '#src/voters/voter-tag.ts';
+import type { CreditShortage } from './ballot-rules.ts';
 
 export interface CastRow {
   readonly eventId: string;
@@ -38,13 +39,6 @@ export interface CreditNeed {
   readonly position: string;
   readonly credits: number;
   readonly base: number;
-}
-
-/** A position whose credits do not suffice. */
-export interface CreditShortage {
-  readonly positionId: string;
-  readonly required: number;
-  readonly available: number;
 }
 
 export interface CastVerdict {

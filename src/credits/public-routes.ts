@@ -17,7 +17,7 @@ import { providerKind } from '#src/payment-providers/registered.ts';
 import { finishCheckout } from '#src/payments/finish-checkout.ts';
 import { PAYMENT_REQUIRED, SECOND_CALL_REFUSALS } from '#src/payments/payment.ts';
 import type { CheckoutDeps } from '#src/payments/payment-deps.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { notFound, orNotFound } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
 import { takesLoopback } from '#src/voting-events/voting-page.ts';
@@ -66,8 +66,7 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
     async (c) => {
       const { event: row, definition } = c.get('target');
       const { positionId, visitorId } = c.get('query');
-      const found = findQuadraticPosition(definition, positionId);
-      if (found === undefined) throw notFound();
+      const found = orNotFound(findQuadraticPosition(definition, positionId));
       const balances = await listBalances(deps.db, row.id, visitorId);
       return answer(c, ok(viewBalance(positionId, visitorId, found.baseCredits, balances.get(positionId))));
     },

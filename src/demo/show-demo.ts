@@ -2,17 +2,14 @@ import { randomBytes } from 'node:crypto';
 import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { Deps } from '#src/deps.ts';
+import { unless } from '#src/platform/files.ts';
 import { createDemo, type Demo } from './create-demo.ts';
 import { voteInDemo } from './vote-in-demo.ts';
 
 /** @returns undefined where there is none */
 async function readDemo(file: string): Promise<Demo | undefined> {
-  try {
-    return JSON.parse(await readFile(file, 'utf8'));
-  } catch (fault) {
-    if (fault instanceof Error && Reflect.get(fault, 'code') === 'ENOENT') return undefined;
-    throw fault;
-  }
+  const text = await unless(readFile(file, 'utf8'), 'ENOENT');
+  return text === undefined ? undefined : JSON.parse(text);
 }
 
 /** The names that README, guides and example use. */

@@ -3,7 +3,7 @@ import { chmod, cp, readdir, readFile, rename, rm, symlink } from 'node:fs/promi
 import { createRequire } from 'node:module';
 import path from 'node:path';
 import { z } from 'zod';
-import { exists, unless } from './files.ts';
+import { exists, unless } from '#src/platform/files.ts';
 import { canRun, type ServerUser } from './user.ts';
 
 export interface Binaries {

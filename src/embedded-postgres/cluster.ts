@@ -3,8 +3,8 @@ import { createHash, randomBytes } from 'node:crypto';
 import { chown, mkdir, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
+import { exists, hasCode, syncFolder } from '#src/platform/files.ts';
 import type { Binaries } from './binaries.ts';
-import { exists, hasCode, syncFolder } from './files.ts';
 import { clusterFolder } from './home.ts';
 import { SERVER_ENVIRONMENT, type ServerUser } from './user.ts';
 

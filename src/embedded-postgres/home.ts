@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { chmod, mkdir, mkdtemp, readdir, readlink, realpath, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { exists, hasCode, unless } from './files.ts';
+import { exists, hasCode, unless } from '#src/platform/files.ts';
 import { canEnter, chooseServerUser, runsAsRoot, type ServerUser } from './user.ts';
 
 /** Where the database of a folder lives when PostgreSQL's user cannot enter that folder. The last one may be tidied by the system. */

@@ -3,8 +3,8 @@ import { readdir, readFile, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { promisify } from 'node:util';
+import { hasCode, unless } from '#src/platform/files.ts';
 import type { Cluster } from './cluster.ts';
-import { hasCode, unless } from './files.ts';
 
 const runFile = promisify(execFile);
 

@@ -2,7 +2,7 @@ import { readFile, rename, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
-import { hasCode, unless } from './files.ts';
+import { hasCode, unless } from '#src/platform/files.ts';
 
 /** The holder of a home, as it says of itself; `port` once its server takes connections. */
 const ownerSchema = z.object({

@@ -2,9 +2,9 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { chown, open, rename, stat } from 'node:fs/promises';
 import { createServer } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
+import { unless } from '#src/platform/files.ts';
 import type { Binaries } from './binaries.ts';
 import type { Cluster } from './cluster.ts';
-import { unless } from './files.ts';
 import { readPidFile } from './leftovers.ts';
 import { SERVER_ENVIRONMENT, type ServerUser } from './user.ts';
 

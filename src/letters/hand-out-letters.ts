@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout } from 'node:timers/promises';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
@@ -22,7 +22,7 @@ import {
 } from './letter-run.ts';
 
 /** A file to be handed out. */
-export interface LetterFile {
+interface LetterFile {
   readonly event: VotingEvent;
   readonly run: LetterRun;
   readonly number: number;
@@ -49,10 +49,10 @@ export async function handOut(
   deps: HandOutDeps,
   c: RequestContext,
   file: LetterFile,
-): Promise<{ open: () => AsyncIterable<Uint8Array> }> {
+): Promise<() => AsyncIterable<Uint8Array>> {
   const own = await deps.ballotKeys.find(file.event);
   if (own === undefined) throw refuse('letters_dropped');
-  return { open: () => readFile(deps, c, own, file) };
+  return () => readFile(deps, c, own, file);
 }
 
 async function* readFile(
@@ -101,14 +101,8 @@ async function mark(
     if (before !== undefined) throw refuse('already_downloaded');
     requireReadable(now, number, at);
     await updateLetters(tx, deps.secrets, now, { downloads: { ...others, [String(number)]: at } });
-    await recordChange(tx, deps, {
-      accountId: event.accountId,
-      votingEventId: event.id,
-      keyId,
-      action: 'letters.downloaded',
-      resource: run.id,
-      after: { file: number },
-    });
+    const author = { event, caller: { keyId } };
+    await recordChange(tx, deps, changeBy(author, 'letters.downloaded', run.id, { after: { file: number } }));
   });
 }
 

@@ -1,6 +1,6 @@
 import { Hono } from 'hono';
 import { z } from 'zod';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { isKeyGood } from '#src/accounts/repository.ts';
 import type { Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
@@ -15,7 +15,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer, costly } from '#src/http/send.ts';
 import { enqueue } from '#src/jobs/queue.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { notFound, orNotFound } from '#src/platform/errors.ts';
 import { openLink, signLink } from '#src/results/download-link.ts';
 import { countLetters } from '#src/voters/print-keys.ts';
 import { findAccess, loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
@@ -52,8 +52,7 @@ async function orderLetters(
   if (organizer.event.type === 'poll') throw refuse('poll_without_keys');
   // Before the lock: the count of a large roll takes a moment, and no cast waits for it.
   const total = await countLetters(tx, organizer.event.id, audience);
-  const event = await lockEvent(tx, organizer.event.id);
-  if (event === undefined) throw notFound();
+  const event = orNotFound(await lockEvent(tx, organizer.event.id));
   if (event.type === 'poll') throw refuse('poll_without_keys');
   requireMailable(event, event.lockedAt, beforeOpening === true);
   await endAllUnfinished(tx, deps.secrets, event.id, event.lockedAt);
@@ -67,14 +66,7 @@ async function orderLetters(
     ...{ createdAt: event.lockedAt, finishedAt: null },
   });
   await enqueue(tx, PRINT_LETTERS, { eventId: event.id, runId: id }, { key: id });
-  await recordChange(tx, deps, {
-    accountId: event.accountId,
-    votingEventId: event.id,
-    keyId: organizer.caller.keyId,
-    action: 'letters.ordered',
-    resource: id,
-    after: { audience, paper, total },
-  });
+  await recordChange(tx, deps, changeBy(organizer, 'letters.ordered', id, { after: { audience, paper, total } }));
   return { id, total, files };
 }
 
@@ -194,7 +186,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
       return costly(c, file.accountId, async (): Promise<Answer> => {
         requireReadable(file.run, file.number, deps.clock.now());
         await requireGenuineRun(deps, file.run);
-        const { open } = await handOut(deps, c, file);
+        const open = await handOut(deps, c, file);
         const name = `${file.event.code}-letters-${file.number}.pdf`;
         return {
           status: 200,

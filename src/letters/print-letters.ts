@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { recordChange } from '#src/accounts/changes.ts';
+import { changeBy, recordChange } from '#src/accounts/changes.ts';
 import { recordLetters } from '#src/ballot-log/record-letters.ts';
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
@@ -165,14 +165,8 @@ async function finish(deps: PrintDeps, request: PrintLetters): Promise<false> {
     const { audience, printed, keyId } = run;
     if (printed > 0) await recordLetters(tx, deps, event, printed);
     await updateLetters(tx, deps.secrets, run, { finishedAt: event.lockedAt });
-    await recordChange(tx, deps, {
-      accountId: event.accountId,
-      votingEventId: event.id,
-      keyId,
-      action: 'letters.printed',
-      resource: run.id,
-      after: { audience, printed },
-    });
+    const author = { event, caller: { keyId } };
+    await recordChange(tx, deps, changeBy(author, 'letters.printed', run.id, { after: { audience, printed } }));
   });
   return false;
 }

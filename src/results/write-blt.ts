@@ -5,7 +5,7 @@ import { openBallot } from '#src/ballots/waiting-ballot.ts';
 import type { Database } from '#src/database/client.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { greatestCommonDivisor } from '#src/platform/decimal.ts';
-import { badRequest, notFound } from '#src/platform/errors.ts';
+import { badRequest, orNotFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { readRecordMoment, readRecords, showsWeights } from './repository.ts';
@@ -20,8 +20,7 @@ export function requireRankedPosition(
   { finalAt }: Pick<VotingEvent, 'finalAt'>,
   positionId: string,
 ): BallotPosition {
-  const position = definition.positions.find(({ id }) => id === positionId);
-  if (position === undefined) throw notFound();
+  const position = orNotFound(definition.positions.find(({ id }) => id === positionId));
   if (position.votingMethod !== 'ranked_choice')
     throw badRequest('The query parameter positionId must name a position of the method ranked_choice.', {
       field: 'positionId',

@@ -10,7 +10,7 @@ import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
 import { answer } from '#src/http/send.ts';
-import { notFound } from '#src/platform/errors.ts';
+import { orNotFound } from '#src/platform/errors.ts';
 import { loadPublicEvent } from '#src/voting-events/access.ts';
 import {
   findLeafOf,
@@ -136,8 +136,7 @@ export function serviceLogRouter(deps: Deps): Hono<Env> {
       answers: answersBytes('The bytes of the tile.'),
     }),
     async (c) => {
-      const content = await readTileBytes(serviceTree(deps.db), c.req.param('tile'));
-      if (content === undefined) throw notFound();
+      const content = orNotFound(await readTileBytes(serviceTree(deps.db), c.req.param('tile')));
       return answer(c, tileAnswer(content, 'anybody'));
     },
   );

@@ -288,6 +288,24 @@ const roundOf = ({ rehearsalNumber, closedAt }: VotingEvent, ballots: number | n
   ballots,
 });
 
+/** What organizers set of an event, in the groups that the API has it in. */
+export const settingsOf = (event: VotingEvent) => ({
+  voter: {
+    requireVoterId: event.requireVoterId,
+    selfRegistration: event.voterSelfRegistration,
+    approval: event.voterApproval,
+    saveVoterInfo: event.saveVoterInfo,
+  },
+  candidate: { selfRegistration: event.candidateSelfRegistration },
+  ballot: { candidateOrder: event.candidateOrder, opening: event.ballotOpening, receipt: event.ballotReceipt },
+  log: { open: event.logOpen },
+  payments: {
+    payToVote: event.payToVote,
+    payToRegisterCandidate: event.payToRegisterCandidate,
+    repeatVotes: event.repeatVotes,
+  },
+});
+
 /**
  * The organizer's shape of a voting event (completions 3).
  * @param counted what stands in other rows
@@ -295,6 +313,7 @@ const roundOf = ({ rehearsalNumber, closedAt }: VotingEvent, ballots: number | n
 export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = {}): VotingEventView {
   const status = shownStatusAt(event, nowMs);
   const missedAt = missedStart(event, nowMs);
+  const settings = settingsOf(event);
   return {
     id: event.id,
     code: event.code,
@@ -305,17 +324,11 @@ export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = 
     startsAt: missedAt === null ? event.startsAt : null,
     endsAt: event.endsAt,
     timeZone: event.timeZone,
-    voter: {
-      requireVoterId: event.requireVoterId,
-      selfRegistration: event.voterSelfRegistration,
-      approval: event.voterApproval,
-      saveVoterInfo: event.saveVoterInfo,
-      pollIdentity: pollIdentityOf(event),
-    },
-    candidate: { selfRegistration: event.candidateSelfRegistration },
-    ballot: { candidateOrder: event.candidateOrder, opening: event.ballotOpening, receipt: event.ballotReceipt },
+    voter: { ...settings.voter, pollIdentity: pollIdentityOf(event) },
+    candidate: settings.candidate,
+    ballot: settings.ballot,
     results: { visibility: event.resultsVisibility, publishedAt: publishedTime(event, nowMs) },
-    log: { open: event.logOpen },
+    log: settings.log,
     votingPageUrl: event.votingPageUrl,
     contactEmail: event.contactEmail,
     language: event.language,
@@ -325,11 +338,7 @@ export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = 
     missedStartAt: missedAt ?? event.missedStartAt,
     rehearsal: status === 'rehearsal' ? roundOf(event, counted.ballots ?? null) : null,
     disputed: event.alarm !== null,
-    payments: {
-      payToVote: event.payToVote,
-      payToRegisterCandidate: event.payToRegisterCandidate,
-      repeatVotes: event.repeatVotes,
-    },
+    payments: settings.payments,
     paymentBusinessId: event.paymentBusinessId,
     secrecy: secrecyOf(event),
     disclosure: disclosureOf(event, counted.waiting ?? false),

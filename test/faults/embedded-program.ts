@@ -8,8 +8,8 @@ import { pathToFileURL } from 'node:url';
 import pg from 'pg';
 import { expect } from 'vitest';
 import { z } from 'zod';
-import { hasCode } from '#src/embedded-postgres/files.ts';
 import type { ServerUser } from '#src/embedded-postgres/user.ts';
+import { hasCode } from '#src/platform/files.ts';
 import { findHome } from '#test/harness/find-home.ts';
 import { QUICK_START } from '#test/harness/started-service.ts';
 

@@ -1,6 +1,6 @@
 import { realpath } from 'node:fs/promises';
 import path from 'node:path';
-import { exists } from '#src/embedded-postgres/files.ts';
+import { exists } from '#src/platform/files.ts';
 
 /** The folder that holds the database of `dataDir`: `<dataDir>/postgres`, or the place its link names. Undefined when there is none yet. */
 export async function findHome(dataDir: string): Promise<string | undefined> {
