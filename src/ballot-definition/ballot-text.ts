@@ -12,19 +12,20 @@ import { votingMethodShape } from './position.ts';
 import { inOrder, pickOrder } from './shuffle.ts';
 import type { Candidate } from './types.ts';
 
-function viewBallotPosition(position: BallotPosition, groups: ReadonlyMap<string, { id: string; name: string }>) {
+type Groups = ReadonlyMap<string, { readonly id: string; readonly name: string }>;
+
+const groupOf = ({ groupId }: { readonly groupId: string | null }, groups: Groups) => groups.get(groupId ?? '') ?? null;
+
+function viewBallotPosition(position: BallotPosition, groups: Groups) {
   return {
-    id: position.id,
-    title: position.title,
-    description: position.description,
-    votingMethod: position.votingMethod,
-    group: position.groupId === null ? null : (groups.get(position.groupId) ?? null),
+    ...pick(position, ['id', 'title', 'description', 'votingMethod']),
+    group: groupOf(position, groups),
     seats: position.seats,
     minSelections: position.selectionFloor,
     maxSelections: position.selectionLimit,
-    ...(position.votingMethod === 'score' ? { scoreMin: position.scoreMin, scoreMax: position.scoreMax } : {}),
-    ...(position.votingMethod === 'cumulative' ? { cumulativePointBudget: position.cumulativePointBudget } : {}),
-    ...(position.votingMethod === 'quadratic' ? { quadraticBaseCreditBudget: position.quadraticBaseCreditBudget } : {}),
+    ...(position.votingMethod === 'score' ? pick(position, ['scoreMin', 'scoreMax']) : {}),
+    ...(position.votingMethod === 'cumulative' ? pick(position, ['cumulativePointBudget']) : {}),
+    ...(position.votingMethod === 'quadratic' ? pick(position, ['quadraticBaseCreditBudget']) : {}),
   };
 }
 
@@ -44,19 +45,11 @@ function* orderedCandidates(definition: BallotDefinition, order: string | undefi
   }
 }
 
-type Groups = ReadonlyMap<string, { readonly id: string; readonly name: string }>;
-
-function viewBallotCandidate(candidate: Candidate, groups: Groups): BallotView['candidates'][number] {
-  return {
-    id: candidate.id,
-    name: candidate.name,
-    description: candidate.description,
-    positionIds: [...candidate.positionIds],
-    group: candidate.groupId === null ? null : (groups.get(candidate.groupId) ?? null),
-    referendumRole: candidate.referendumRole,
-    avatarUrl: candidate.avatarUrl,
-  };
-}
+const viewBallotCandidate = (candidate: Candidate, groups: Groups): BallotView['candidates'][number] => ({
+  ...pick(candidate, ['id', 'name', 'description', 'positionIds']),
+  group: groupOf(candidate, groups),
+  ...pick(candidate, ['referendumRole', 'avatarUrl']),
+});
 
 /** The ballot of a definition as JSON text; what is the same in every order of its candidates is made once. */
 export class BallotText {

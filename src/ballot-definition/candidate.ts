@@ -83,6 +83,23 @@ export const referendumRoleShape = z.enum(REFERENDUM_ROLES).nullable().meta({
   description: 'What a choice of this candidate means in a referendum.',
 });
 
+export const CANDIDATE_EXAMPLE = {
+  id: EXAMPLE.candidate,
+  votingEventId: EXAMPLE.event,
+  name: 'Greta Lind',
+  description: null,
+  email: null,
+  positionIds: [EXAMPLE.position],
+  groupId: null,
+  referendumRole: null,
+  avatarUrl: null,
+  status: 'approved',
+  source: 'organizer',
+  sortOrder: 0,
+  createdAt: EXAMPLE.createdAt,
+  updatedAt: EXAMPLE.createdAt,
+};
+
 /** The organizer's shape of a candidate (completions 3). */
 export const candidateView = z
   .object({
@@ -104,24 +121,7 @@ export const candidateView = z
   .meta({
     id: 'Candidate',
     description: 'Who or what can be voted for.',
-    examples: [
-      {
-        id: EXAMPLE.candidate,
-        votingEventId: EXAMPLE.event,
-        name: 'Greta Lind',
-        description: null,
-        email: null,
-        positionIds: [EXAMPLE.position],
-        groupId: null,
-        referendumRole: null,
-        avatarUrl: null,
-        status: 'approved',
-        source: 'organizer',
-        sortOrder: 0,
-        createdAt: EXAMPLE.createdAt,
-        updatedAt: EXAMPLE.createdAt,
-      },
-    ],
+    examples: [CANDIDATE_EXAMPLE],
   });
 
 export const viewCandidate = viewer(candidateView);

@@ -184,6 +184,29 @@ export const topUpShape = z
   ])
   .meta({ id: 'QuadraticTopUp', description: 'What more credits cost.' });
 
+export const POSITION_EXAMPLE = {
+  id: EXAMPLE.position,
+  votingEventId: EXAMPLE.event,
+  title: 'Chair',
+  description: null,
+  votingMethod: 'plurality',
+  groupId: null,
+  sortOrder: 0,
+  seats: 1,
+  minSelections: 1,
+  maxSelections: 1,
+  scoreMin: null,
+  scoreMax: null,
+  cumulativePointBudget: null,
+  quadraticBaseCreditBudget: null,
+  quadraticTopUp: null,
+  tieBreak: 'joint',
+  rules: null,
+  majorityRequired: null,
+  createdAt: EXAMPLE.createdAt,
+  updatedAt: EXAMPLE.createdAt,
+};
+
 /** The organizer's shape of a position (completions 3). */
 export const positionView = z
   .object({
@@ -213,30 +236,7 @@ export const positionView = z
   .meta({
     id: 'Position',
     description: 'A question on the ballot with its voting method.',
-    examples: [
-      {
-        id: EXAMPLE.position,
-        votingEventId: EXAMPLE.event,
-        title: 'Chair',
-        description: null,
-        votingMethod: 'plurality',
-        groupId: null,
-        sortOrder: 0,
-        seats: 1,
-        minSelections: 1,
-        maxSelections: 1,
-        scoreMin: null,
-        scoreMax: null,
-        cumulativePointBudget: null,
-        quadraticBaseCreditBudget: null,
-        quadraticTopUp: null,
-        tieBreak: 'joint',
-        rules: null,
-        majorityRequired: null,
-        createdAt: EXAMPLE.createdAt,
-        updatedAt: EXAMPLE.createdAt,
-      },
-    ],
+    examples: [POSITION_EXAMPLE],
   });
 type PositionView = z.output<typeof positionView>;
 

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
-import { candidateView } from '#src/ballot-definition/candidate.ts';
+import { CANDIDATE_EXAMPLE, candidateView } from '#src/ballot-definition/candidate.ts';
 import { groupView } from '#src/ballot-definition/group.ts';
-import { positionView } from '#src/ballot-definition/position.ts';
+import { POSITION_EXAMPLE, positionView } from '#src/ballot-definition/position.ts';
 import { listShape, viewer } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
@@ -51,42 +51,8 @@ export const configurationView = z
         voter: { requireVoterId: false, selfRegistration: true, approval: 'automatic', saveVoterInfo: false },
         ballot: { opening: 'observer', receipt: 'inclusion' },
         repeatVotes: false,
-        positions: [
-          {
-            id: EXAMPLE.position,
-            number: 1,
-            title: 'Chair',
-            description: null,
-            votingMethod: 'plurality',
-            groupId: null,
-            sortOrder: 0,
-            seats: 1,
-            minSelections: 1,
-            maxSelections: 1,
-            scoreMin: null,
-            scoreMax: null,
-            cumulativePointBudget: null,
-            quadraticBaseCreditBudget: null,
-            quadraticTopUp: null,
-            tieBreak: 'joint',
-            rules: null,
-            majorityRequired: null,
-          },
-        ],
-        candidates: [
-          {
-            id: EXAMPLE.candidate,
-            number: 1,
-            name: 'Greta Lind',
-            description: null,
-            positionIds: [EXAMPLE.position],
-            groupId: null,
-            referendumRole: null,
-            avatarUrl: null,
-            status: 'approved',
-            sortOrder: 0,
-          },
-        ],
+        positions: [positionPart.parse({ ...POSITION_EXAMPLE, number: 1 })],
+        candidates: [candidatePart.parse({ ...CANDIDATE_EXAMPLE, number: 1 })],
         groups: [],
       },
     ],

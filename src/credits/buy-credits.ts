@@ -9,6 +9,7 @@ import type { CheckoutDeps, Fulfilled } from '#src/payments/payment-deps.ts';
 import { startCheckout } from '#src/payments/start-checkout.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound, validationError } from '#src/platform/errors.ts';
+import { pick } from '#src/platform/pick.ts';
 import { refusalError } from '#src/voters/eligibility.ts';
 import { hasVoted } from '#src/voters/has-voted.ts';
 import { participantsOf, visitorKey } from '#src/voters/voter-identity.ts';
@@ -17,24 +18,6 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { listBalances } from './list-balances.ts';
 import { findQuadraticPosition, NO_OFFER, priceOf } from './offer.ts';
 import { type CreditCheckout, viewBalance } from './quadratic-credits.ts';
-
-interface CreditAccount {
-  readonly votingEventId: string;
-  readonly positionId: string;
-  readonly visitorId: string;
-}
-
-/** Adds credits that a payment bought. */
-async function addCredits(
-  tx: Transaction,
-  { votingEventId, positionId, visitorId }: CreditAccount,
-  bought: { readonly base: number; readonly credits: number; readonly attemptId: string },
-): Promise<void> {
-  const { base, credits, attemptId } = bought;
-  await tx.execute(
-    sql`SELECT add_credits(${votingEventId}, ${positionId}, ${visitorKey(visitorId)}, ${base}, ${credits}, ${attemptId})`,
-  );
-}
 
 /**
  * The first call of a credit purchase (contract, "Quadratic credit checkout body").
@@ -64,14 +47,7 @@ export async function startCreditPurchase(
       purpose: 'quadratic_credits',
       amountMinor,
       currency,
-      request: {
-        positionId: body.positionId,
-        visitorId: body.visitorId,
-        credits,
-        email: body.email,
-        voterId: body.voterId,
-        name: body.name,
-      },
+      request: { credits, ...pick(body, ['positionId', 'visitorId', 'email', 'voterId', 'name']) },
       terms: {
         title: `${credits} credits: ${found.position.title}`,
         description: event.title,
@@ -103,11 +79,6 @@ const storedPurchase = z.object({
   voterId: z.string().optional(),
 });
 
-/** What a paid attempt bought. */
-function purchaseOf(attempt: PaymentAttempt): z.output<typeof storedPurchase> {
-  return storedPurchase.parse(attempt.request);
-}
-
 interface PurchaseDeps {
   readonly definitions: BallotDefinitionCache;
   readonly clock: Clock;
@@ -115,7 +86,7 @@ interface PurchaseDeps {
 
 /** @throws ApiError when bought credits are of no use any more: the event is closed, the position gone, the visitor has voted */
 export async function requirePurchase(tx: Transaction, deps: PurchaseDeps, attempt: PaymentAttempt) {
-  const purchase = purchaseOf(attempt);
+  const purchase = storedPurchase.parse(attempt.request);
   const { positionId } = purchase;
   const definition = await deps.definitions.getForUpdate(tx, attempt.votingEventId);
   const found = definition === undefined ? undefined : findQuadraticPosition(definition, positionId);
@@ -136,9 +107,12 @@ export async function fulfilCreditPurchase(
   attempt: PaymentAttempt,
 ): Promise<Fulfilled> {
   const { positionId, visitorId, credits, baseCredits } = await requirePurchase(tx, deps, attempt);
-  const account = { votingEventId: attempt.votingEventId, positionId, visitorId };
-  await addCredits(tx, account, { base: baseCredits, credits, attemptId: attempt.id });
-  const balance = (await listBalances(tx, attempt.votingEventId, visitorId)).get(positionId);
+  const { id, votingEventId } = attempt;
+  const visitor = visitorKey(visitorId);
+  await tx.execute(
+    sql`SELECT add_credits(${votingEventId}, ${positionId}, ${visitor}, ${baseCredits}, ${credits}, ${id})`,
+  );
+  const balance = (await listBalances(tx, votingEventId, visitorId)).get(positionId);
   return { data: viewBalance(positionId, visitorId, baseCredits, balance) };
 }
 
@@ -153,7 +127,7 @@ export async function reverseCreditPurchase(
   voidBallot: (votingEventId: string, codeTag: Buffer, visitorId: string) => Promise<void>,
 ): Promise<void> {
   const { votingEventId } = attempt;
-  const { positionId, visitorId, credits } = purchaseOf(attempt);
+  const { positionId, visitorId, credits } = storedPurchase.parse(attempt.request);
   const visitor = visitorKey(visitorId);
   const bought = sql`${votingEventId}, ${positionId}, ${visitor}, ${credits}`;
   // A refund that failed after it had succeeded may be made again.

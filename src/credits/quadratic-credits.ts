@@ -11,6 +11,7 @@ import {
   voterIdField,
 } from '#src/http/fields.ts';
 import type { PayerNeed } from '#src/payment-providers/provider.ts';
+import { pick } from '#src/platform/pick.ts';
 import { visitorIdField } from '#src/voters/voter-identity.ts';
 import type { CreditBalance } from './list-balances.ts';
 
@@ -156,8 +157,7 @@ export function viewOptions(
 ): OptionsView {
   const common = { positionId, visitorId, provider, currency: offer.currency };
   if (offer.pricingModel === 'ratio') {
-    const { pricingModel, pricePerCreditMinor, minCredits, maxCredits } = offer;
-    return { ...common, pricingModel, pricePerCreditMinor, minCredits, maxCredits };
+    return { ...common, ...pick(offer, ['pricingModel', 'pricePerCreditMinor', 'minCredits', 'maxCredits']) };
   }
   const tiers = offer.tiers.map((tier) => ({ ...tier, amount: mainUnit(tier.amountMinor, offer.currency) }));
   return { ...common, pricingModel: offer.pricingModel, tiers };

@@ -101,12 +101,19 @@ async function ensureDatabase(cluster: Cluster, port: number): Promise<void> {
   await withClient(maintenance, (client) => client.query(`CREATE DATABASE ${DATABASE_NAME}`));
 }
 
-async function startLocked(
-  home: string,
-  lock: HomeLock,
-  log: (message: string) => void,
-  durable: boolean,
-): Promise<EmbeddedDatabase> {
+type Say = (message: string) => void;
+
+/** Starts the server of a home; where that fails, lets go of its lock. */
+async function startLocked(home: string, lock: HomeLock, log: Say, durable: boolean): Promise<EmbeddedDatabase> {
+  try {
+    return await start(home, lock, log, durable);
+  } catch (fault) {
+    await lock.release();
+    throw fault;
+  }
+}
+
+async function start(home: string, lock: HomeLock, log: Say, durable: boolean): Promise<EmbeddedDatabase> {
   const user = await serverUserOf(home);
   const binaries = await prepareBinaries(home, user);
   const cluster = await prepareCluster(home, binaries, user, durable);
@@ -133,20 +140,6 @@ async function startLocked(
   };
 }
 
-async function startOrRelease(
-  home: string,
-  lock: HomeLock,
-  log: (message: string) => void,
-  durable: boolean,
-): Promise<EmbeddedDatabase> {
-  try {
-    return await startLocked(home, lock, log, durable);
-  } catch (fault) {
-    await lock.release();
-    throw fault;
-  }
-}
-
 /**
  * Starts the service's own PostgreSQL, creating its database at the first start, and keeps it running until `stop`.
  * @throws EmbeddedDatabaseInUse when another process runs it.
@@ -156,7 +149,7 @@ export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): P
   const home = await openHome(dataDir, options.log);
   const lock = await tryLock(home, 'service');
   if (lock === undefined) throw new EmbeddedDatabaseInUse(dataDir, await readOwner(home));
-  return await startOrRelease(home, lock, options.log, options.durable ?? true);
+  return await startLocked(home, lock, options.log, options.durable ?? true);
 }
 
 function waitMs(owner: Owner | undefined): number {
@@ -175,7 +168,7 @@ export async function connectEmbeddedDatabase(dataDir: string): Promise<Embedded
   const begin = performance.now();
   for (;;) {
     const lock = await tryLock(home, 'command');
-    if (lock !== undefined) return await startOrRelease(home, lock, silent, true);
+    if (lock !== undefined) return await startLocked(home, lock, silent, true);
     const owner = await readOwner(home);
     if (owner?.purpose === 'service' && owner.port !== undefined) {
       const url = clusterUrl(owner.port, await readPassword(home));

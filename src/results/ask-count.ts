@@ -18,11 +18,11 @@ export interface Moment {
 }
 
 /** What is asked of a count while it holds the ballots of a moment. */
-export type Question = (
+export type Question<Answer> = (
   count: RunningCount,
   options: Omit<EventReportOptions, 'lot'>,
   isForged: boolean,
-) => Promise<void>;
+) => Promise<Answer>;
 
 type AskDeps = Pick<Deps, 'db' | 'secrets' | 'ballotKeys'>;
 
@@ -30,27 +30,27 @@ type AskDeps = Pick<Deps, 'db' | 'secrets' | 'ballotKeys'>;
  * Has a count hold, while it is asked, what belongs to the moment and is not in the box to stay, or no more than what is shown.
  * @param leftOut ballots of the log that do not count this time
  */
-export function askCount(
+export function askCount<Answer>(
   deps: AskDeps,
   definition: BallotDefinition,
   { running, inputs, shown }: Moment,
-  ask: Question,
+  ask: Question<Answer>,
   leftOut: readonly WaitingBallot[] = [],
-): Promise<void> {
+): Promise<Answer> {
   return shown === undefined
     ? askAll(deps, definition, running, inputs, ask, leftOut)
     : askShown(deps, definition, running, inputs, shown, ask);
 }
 
 /** Asks about the ballots of a snapshot and no others. */
-async function askShown(
+async function askShown<Answer>(
   { db }: AskDeps,
   definition: BallotDefinition,
   running: RunningCount,
   inputs: CountInputs,
   { lastLeaf, waiting }: PublicSnapshot,
-  ask: Question,
-): Promise<void> {
+  ask: Question<Answer>,
+): Promise<Answer> {
   const { event } = definition;
   const isEmpty = lastLeaf < 0n;
   const count = isEmpty ? new RunningCount(definition) : running;
@@ -63,20 +63,21 @@ async function askShown(
   };
   await count.add(waiting, 1);
   await addLater(-1);
-  await ask(count, optionsOf(event, inputs, count), false);
+  const answer = await ask(count, optionsOf(event, inputs, count), false);
   await addLater(1);
   await count.add(waiting, -1);
+  return answer;
 }
 
 /** Asks about all confirmed ballots. */
-async function askAll(
+async function askAll<Answer>(
   { db, secrets: own, ballotKeys }: AskDeps,
   { event }: BallotDefinition,
   running: RunningCount,
   inputs: CountInputs,
-  ask: Question,
+  ask: Question<Answer>,
   leftOut: readonly WaitingBallot[],
-): Promise<void> {
+): Promise<Answer> {
   const out = [...inputs.voided, ...leftOut];
   // What stands in the log needs no key, so that a result outlives its own.
   const isAnySealed = [...inputs.queue, ...out].some(({ entries }) => isSealed(entries));
@@ -90,9 +91,10 @@ async function askAll(
   });
   await running.add(sound, 1);
   await running.add(notCounted, -1);
-  await ask(running, optionsOf(event, inputs, running), forged.size > 0);
+  const answer = await ask(running, optionsOf(event, inputs, running), forged.size > 0);
   await running.add(notCounted, 1);
   await running.add(sound, -1);
+  return answer;
 }
 
 const optionsOf = (

@@ -19,10 +19,11 @@ import { askCount, type Moment, type Question } from './ask-count.ts';
 import { ballotsOf, type Disclosure, NOTHING_SHOWN, openSnapshot, type PublicSnapshot } from './disclosure.ts';
 import type { EventResults } from './event-results.ts';
 import { readBox } from './read-box.ts';
-import { type CountInputs, readCountInputs, type WaitingBallot } from './read-count-inputs.ts';
+import { type CountInputs, readCountInputs } from './read-count-inputs.ts';
 import { foldRollFigures } from './read-stats.ts';
 import { BallotDefinitionLacks, RunningCount } from './running-count.ts';
 import { type Counted, describe, shape } from './shape-count.ts';
+import { SharedTurns } from './shared-turns.ts';
 
 /** The reader of a count. An auditor gets every confirmed ballot, whatever is kept back; no API key is one. */
 export type ResultsAudience = 'organizer' | 'public' | 'auditor';
@@ -75,9 +76,7 @@ export class EventCounter {
   readonly #counts = new Map<string, RunningCount>();
   /** The last report of each event and audience, with what it was made of. */
   readonly #reports = new Map<string, { readonly madeOf: string; readonly counted: Counted }>();
-  readonly #turns = new Map<string, Promise<unknown>>();
-  /** Counts that were asked for and have not begun. */
-  readonly #waiting = new Map<string, Promise<Count>>();
+  readonly #turns = new SharedTurns();
 
   /** @param deps with `disclosure` steps that are due are made */
   constructor(deps: CounterDeps) {
@@ -124,29 +123,24 @@ export class EventCounter {
   ): Promise<RoundPage | undefined> {
     const number = definition.positionById.get(positionId)?.number;
     if (number === undefined) return undefined;
-    let page: RoundPage | undefined;
-    await this.#inTurn(definition.event.id, async () => {
+    return this.#inTurn(definition.event.id, async () => {
       const close = await this.#findClose(definition.event, nowMs);
       const { lot, ...present } = await this.#present(definition, audience, nowMs, close);
-      await this.#ask(definition, present, async (count, options) => {
-        page = count.rounds(number, { ...options, lot }, fromRound);
-      });
+      return askCount(this.#deps, definition, present, async (count, options) =>
+        count.rounds(number, { ...options, lot }, fromRound),
+      );
     });
-    return page;
   }
 
   /** The next count of these results, with all others who ask for it before it begins. */
   #shared(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<Count> {
     const { event } = definition;
     const name = `${event.id} ${event.definitionVersion} ${statusAt(event, nowMs)} ${audience}`;
-    const waiting = this.#waiting.get(name);
-    if (waiting !== undefined) return waiting;
-    const mine = this.#inTurn(event.id, () => {
-      this.#waiting.delete(name);
-      return this.#count(definition, audience, nowMs);
-    });
-    this.#waiting.set(name, mine);
-    return mine;
+    return this.#turns.share(
+      event.id,
+      name,
+      this.#whole(event.id, () => this.#count(definition, audience, nowMs)),
+    );
   }
 
   /** The definition as it is now, where that is newer: the event that the caller read may be a second old. */
@@ -158,19 +152,17 @@ export class EventCounter {
       : undefined;
   }
 
-  async #inTurn<T>(eventId: string, work: () => Promise<T>): Promise<T> {
-    const before = this.#turns.get(eventId) ?? Promise.resolve();
-    const mine = before.then(work, work);
-    this.#turns.set(eventId, mine);
-    try {
-      return await mine;
-    } catch (fault) {
-      // Half a chunk may have been counted: the next count starts from the beginning.
-      this.#counts.delete(eventId);
-      throw fault;
-    } finally {
-      if (this.#turns.get(eventId) === mine) this.#turns.delete(eventId);
-    }
+  /** Half a chunk may have been counted where the work fails: the next count starts from the beginning. */
+  #whole<T>(eventId: string, work: () => Promise<T>): () => Promise<T> {
+    return () =>
+      work().catch((fault: unknown) => {
+        this.#counts.delete(eventId);
+        throw fault;
+      });
+  }
+
+  #inTurn<T>(eventId: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.take(eventId, this.#whole(eventId, work));
   }
 
   #running(definition: BallotDefinition): RunningCount {
@@ -201,7 +193,7 @@ export class EventCounter {
       keepsBack(event, nowMs) && isInSteps(audience, whole) ? await this.#shown(event, whole.snapshot) : undefined;
     const inputs = isClosing(close) ? measuredBy(whole, close) : whole;
     await foldRollFigures(this.#db, event.id, inputs.electorate.changes);
-    const seed = inputs.lot === undefined ? undefined : openSeed(this.#deps.secrets, event, inputs.lot.seed);
+    const seed = inputs.seed === undefined ? undefined : openSeed(this.#deps.secrets, event, inputs.seed);
     const root = isClosing(close) ? inputs.log.root() : close?.rootBefore;
     // The seed is secret until the result is final: who knew it could reckon how to break a tie.
     const lot =
@@ -317,23 +309,14 @@ export class EventCounter {
     const madeOf = describe(running, inputs, shown, lot);
     const known = this.#reports.get(name);
     if (known?.madeOf === madeOf) return known.counted;
-    let counted: Counted | undefined;
     const leftOut = kind === 'after reversals' ? inputs.reversed : [];
-    await this.#ask(
-      definition,
-      present,
-      async (count, options, isForged) => {
-        counted = { ...(await shape(count, { ...options, lot })), isForged };
-      },
-      leftOut,
-    );
-    if (counted === undefined) throw new Error('a count was asked for and not made');
+    const report: Question<Counted> = async (count, options, isForged) => ({
+      ...(await shape(count, { ...options, lot })),
+      isForged,
+    });
+    const counted = await askCount(this.#deps, definition, present, report, leftOut);
     this.#reports.set(name, { madeOf, counted });
     return counted;
-  }
-
-  #ask(definition: BallotDefinition, moment: Moment, ask: Question, leftOut?: readonly WaitingBallot[]): Promise<void> {
-    return askCount(this.#deps, definition, moment, ask, leftOut);
   }
 }
 

@@ -18,6 +18,7 @@ import { Disclosure } from './disclosure.ts';
 import type { EventResults } from './event-results.ts';
 import { FILES, type FileKind } from './result-files.ts';
 import { type CountSummary, summarise } from './shape-count.ts';
+import { SharedTurns } from './shared-turns.ts';
 
 /** Candidates of all positions together whose results are a megabyte or so, made in a thread of its own. */
 const MANY_ROWS = 5_000;
@@ -51,8 +52,7 @@ export class Counting {
   /** Makes the steps by which elections show who voted. */
   readonly disclosure: Disclosure;
   readonly #counter: EventCounter;
-  /** Questions under way, so that all who ask the same wait for one answer. */
-  readonly #asked = new Map<string, Promise<unknown>>();
+  readonly #turns = new SharedTurns();
 
   constructor(deps: CountingDeps) {
     this.#deps = deps;
@@ -139,41 +139,13 @@ export class Counting {
   }
 
   /**
-   * Asks the thread, together with all who asked the same and have no answer yet.
+   * Asks the thread. What was asked before a confirm may leave its ballot out: who asks later gets the next answer.
    * @throws ApiError 500 `internal` with `Retry-After` where the answer takes longer
    */
-  async #ask({ event }: BallotDefinition, order: SharedOrder, nowMs: number): Promise<unknown> {
+  #ask({ event }: BallotDefinition, order: SharedOrder, nowMs: number): Promise<unknown> {
     const name = JSON.stringify([event.id, order]);
-    // What was asked before a confirm may leave its ballot out: who asks later gets the next answer.
-    const started = this.#asked.get(name);
-    const mine = started === undefined ? this.#post(event, order, nowMs) : this.#after(name, event, order, nowMs);
-    if (started === undefined) this.#keep(name, mine);
-    return answeredWithin(mine, MAX_WAIT_MS);
-  }
-
-  /** The one question that follows the one under way. */
-  #after(name: string, event: VotingEvent, order: SharedOrder, nowMs: number): Promise<unknown> {
-    const nextName = `${name} next`;
-    const waiting = this.#asked.get(nextName);
-    if (waiting !== undefined) return waiting;
-    const before = this.#asked.get(name) ?? Promise.resolve();
-    const post = (): Promise<unknown> => {
-      this.#asked.delete(nextName);
-      const mine = this.#post(event, order, nowMs);
-      this.#keep(name, mine);
-      return mine;
-    };
-    const next = before.then(post, post);
-    this.#asked.set(nextName, next);
-    return next;
-  }
-
-  #keep(name: string, asked: Promise<unknown>): void {
-    this.#asked.set(name, asked);
-    const forget = (): void => {
-      if (this.#asked.get(name) === asked) this.#asked.delete(name);
-    };
-    asked.then(forget, forget);
+    const answer = this.#turns.share(name, name, () => this.#post(event, order, nowMs));
+    return answeredWithin(answer, MAX_WAIT_MS);
   }
 
   async #post(event: VotingEvent, order: CountOrder, nowMs: number): Promise<unknown> {

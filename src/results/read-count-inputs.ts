@@ -30,8 +30,8 @@ export interface CountInputs {
   /** Whether some weight has fewer than five holders. */
   readonly rare: boolean;
   readonly log: CompactRange;
-  /** Undefined before the log has opened. */
-  readonly lot: LotInLog | undefined;
+  /** The sealed seed of the lot; undefined before the log has opened. */
+  readonly seed: string | undefined;
   /** Whether the ballots or their log were found not to be what was signed. */
   readonly disputed: boolean;
   /** The approved voters' weight, and of how many changes it is the sum. */
@@ -49,12 +49,6 @@ export interface CountInputs {
   readonly letters: number;
   /** Changes of the roll after the opening. */
   readonly changes: { readonly identity: number; readonly roll: number };
-}
-
-/** The lot as it stands with the log. */
-interface LotInLog {
-  /** Sealed. */
-  readonly seed: string;
 }
 
 /** A box that has grown by more blocks since it was counted last is streamed. */
@@ -178,7 +172,7 @@ export async function readCountInputs(
     snapshot: of('snapshot')[0]?.entries ?? undefined,
     rare: of('rare').length > 0,
     log: log?.entries == null ? new CompactRange() : CompactRange.fromBytes(log.entries),
-    lot: log === undefined ? undefined : { seed: log.amount },
+    seed: log?.amount,
     disputed: of('disputed').length > 0,
     electorate: {
       weightMicro: BigInt(electorate?.amount ?? 0) - sumOf(withheld),
