@@ -188,9 +188,8 @@ export const loadPublicBallotDefinition = (deps: Pick<Deps, 'events' | 'definiti
   });
 
 /** The IDs of an event's groups, for checking a reference to one. */
-export async function listGroupIds(executor: Executor, eventId: string): Promise<Set<string>> {
-  return new Set((await listGroups(executor, eventId)).map((group) => group.id));
-}
+export const listGroupIds = async (executor: Executor, eventId: string): Promise<Set<string>> =>
+  new Set((await listGroups(executor, eventId)).map((group) => group.id));
 
 /** The IDs of groups whose voters stay in them. One that a position asks for is not deleted by the service: SQL said so. */
 export async function listKeptGroupIds(executor: Executor, eventId: string): Promise<string[]> {

@@ -247,6 +247,5 @@ export const limitOf = (position: Position, standing: ReadonlyMap<string, number
 const viewFields = viewer(positionView);
 
 /** @param standing how many candidates stand for each position */
-export function viewPosition(position: Position, standing: ReadonlyMap<string, number>): PositionView {
-  return viewFields({ ...position, maxSelections: limitOf(position, standing) });
-}
+export const viewPosition = (position: Position, standing: ReadonlyMap<string, number>): PositionView =>
+  viewFields({ ...position, maxSelections: limitOf(position, standing) });

@@ -92,9 +92,8 @@ export class Acknowledged {
 }
 
 /** Whether the event's row is there, deleted or not. */
-async function isThere(tx: Transaction, eventId: string): Promise<boolean> {
-  return (await tx.execute(sql`SELECT 1 FROM voting_events WHERE id = ${eventId}`)).rowCount === 1;
-}
+const isThere = async (tx: Transaction, eventId: string): Promise<boolean> =>
+  (await tx.execute(sql`SELECT 1 FROM voting_events WHERE id = ${eventId}`)).rowCount === 1;
 
 /** Those of the ballots that wait no longer, and whether the box has them. */
 async function listLeft(

@@ -54,9 +54,7 @@ export interface Checkpoint extends TreeHead {
 const CONFIRMED = /^confirmed (0|[1-9]\d{0,14})$/;
 
 /** `vote.example.org/evt_…`. @param keyName the host name by which the service is known */
-export function logOrigin(keyName: string, eventId: string): string {
-  return `${keyName}/${eventId}`;
-}
+export const logOrigin = (keyName: string, eventId: string): string => `${keyName}/${eventId}`;
 
 /** The origin of an event's log as it is now: a rehearsal has one of its own, `vote.example.org/evt_…/rehearsal-1` (completions 10.5). */
 export function originOf(
@@ -110,7 +108,6 @@ export const signHead = (head: TreeHead, signer: NoteSigner): string => signNote
 export const openHead = (note: string, verifier: NoteVerifier): TreeHead =>
   parseLines(openNote(note, verifier), 0).head;
 
-/** The checkpoint as a signed note. */
 export const signCheckpoint = (checkpoint: Checkpoint, signer: NoteSigner): string =>
   signNote(checkpointBody(checkpoint), signer);
 
@@ -118,7 +115,6 @@ export const signCheckpoint = (checkpoint: Checkpoint, signer: NoteSigner): stri
 export const openCheckpoint = (note: string, verifier: NoteVerifier): Checkpoint =>
   parseCheckpointBody(openNote(note, verifier));
 
-/** Stores the note that is served from now on. */
 async function updateNote(tx: Transaction, eventId: string, confirmed: number, note: string): Promise<void> {
   await tx.update(ballotLogs).set({ confirmed, note }).where(eq(ballotLogs.votingEventId, eventId));
 }

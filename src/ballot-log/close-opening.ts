@@ -51,6 +51,5 @@ export const closeOpeningView = z
 export type CloseOpening = z.output<typeof closeOpeningView>;
 
 /** @param content canonical JSON, as it stands with the log */
-export function openClose(salt: Buffer, content: string): CloseOpening {
-  return closeOpeningView.parse({ salt: salt.toString('base64'), ...JSON.parse(content) });
-}
+export const openClose = (salt: Buffer, content: string): CloseOpening =>
+  closeOpeningView.parse({ salt: salt.toString('base64'), ...JSON.parse(content) });

@@ -46,7 +46,6 @@ export const configurationsQuery = z.strictObject({
 /** A part is 35 kB at most. */
 const MAX_PARTS = 100;
 
-/** Rows that one statement writes. */
 const ROWS_TOGETHER = 100;
 
 type LatestPart = { readonly kind: ConfigurationPart['kind']; readonly id: string };

@@ -140,6 +140,5 @@ function openingOf({ c }: SignedClose, { closeSalt, closeContent }: LogHead): Cl
   }
 }
 
-/** Whether an event's log is closed. */
 export const isClosed = async (deps: FindDeps, event: LoggedEvent): Promise<boolean> =>
   (await findClose(deps, event, await findHead(deps.db, event.id))) !== undefined;

@@ -126,10 +126,13 @@ export function ballotLeaf(eventId: string, commitment: Uint8Array, codeTag: Uin
   return { v: 2, t: 'ballot', e: eventId, c, h: requireHash(codeTag, 'a code tag') };
 }
 
-/** The leaf that voids the ballot at an index of the log. */
-export function voidLeaf(eventId: string, codeTag: Uint8Array, index: number): VoidLeaf {
-  return { v: 2, t: 'void', e: eventId, h: requireHash(codeTag, 'a code tag'), index };
-}
+export const voidLeaf = (eventId: string, codeTag: Uint8Array, index: number): VoidLeaf => ({
+  v: 2,
+  t: 'void',
+  e: eventId,
+  h: requireHash(codeTag, 'a code tag'),
+  index,
+});
 
 const byCodeUnits = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0);
 

@@ -105,7 +105,6 @@ function readQuestion(deps: Deps, list: string, { fromIndex, limit, cursor }: Op
   return { after: Number(decodeCursor(deps.secrets, list, cursor) ?? -1), most };
 }
 
-/** How many of the rows a page holds. */
 function countFitting(rows: readonly PlacedBallot[], most: number): number {
   let bytes = 0;
   const over = rows.findIndex(({ entries }, index) => {

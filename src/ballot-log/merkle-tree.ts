@@ -75,13 +75,11 @@ function nodesOfRange({ begin, end }: Range): TreeNode[] {
   return nodes;
 }
 
-function foldFromRight(hashes: readonly Uint8Array[]): Uint8Array {
-  return hashes.length === 0 ? EMPTY_ROOT : hashes.reduceRight((right, left) => hashChildren(left, right));
-}
+const foldFromRight = (hashes: readonly Uint8Array[]): Uint8Array =>
+  hashes.length === 0 ? EMPTY_ROOT : hashes.reduceRight((right, left) => hashChildren(left, right));
 
-function hashRange(range: Range, read: ReadHash): Uint8Array {
-  return foldFromRight(nodesOfRange(range).map(({ level, index }) => read(level, index)));
-}
+const hashRange = (range: Range, read: ReadHash): Uint8Array =>
+  foldFromRight(nodesOfRange(range).map(({ level, index }) => read(level, index)));
 
 /** Goes from the root of `size` leaves towards a leaf until `isLast`: that range, and those beside the way, the nearest first. */
 function rangesBeside(size: number, isLast: (range: Range) => boolean, leaf: number): { beside: Range[]; last: Range } {
@@ -118,14 +116,12 @@ function consistencyRanges(from: number, to: number): Range[] {
 }
 
 /** The complete nodes that an inclusion proof is made of. @throws RangeError for a leaf outside of the tree */
-export function nodesOfInclusion(index: number, size: number): TreeNode[] {
-  return inclusionRanges(index, size).flatMap(nodesOfRange);
-}
+export const nodesOfInclusion = (index: number, size: number): TreeNode[] =>
+  inclusionRanges(index, size).flatMap(nodesOfRange);
 
 /** The complete nodes that a consistency proof is made of. @throws RangeError unless 1 ≤ from ≤ to */
-export function nodesOfConsistency(from: number, to: number): TreeNode[] {
-  return consistencyRanges(from, to).flatMap(nodesOfRange);
-}
+export const nodesOfConsistency = (from: number, to: number): TreeNode[] =>
+  consistencyRanges(from, to).flatMap(nodesOfRange);
 
 /** The complete nodes that the root of the first `size` leaves is made of. */
 export const nodesOfPrefix = (size: number): TreeNode[] => nodesOfRange({ begin: 0, end: size });
@@ -134,9 +130,8 @@ export const nodesOfPrefix = (size: number): TreeNode[] => nodesOfRange({ begin:
 export const rootOfPrefix = (size: number, read: ReadHash): Uint8Array => hashRange({ begin: 0, end: size }, read);
 
 /** Hashes that lead from a leaf to the root of the first `size` leaves (RFC 6962, 2.1.1). @throws RangeError */
-export function inclusionProof(index: number, size: number, read: ReadHash): Uint8Array[] {
-  return inclusionRanges(index, size).map((range) => hashRange(range, read));
-}
+export const inclusionProof = (index: number, size: number, read: ReadHash): Uint8Array[] =>
+  inclusionRanges(index, size).map((range) => hashRange(range, read));
 
 /** Whether a leaf stands at an index of the tree of `size` leaves with that root, whatever the nodes say that are read. */
 export function leadsToRoot(
@@ -154,9 +149,8 @@ export function leadsToRoot(
 }
 
 /** Hashes that show one tree to be the beginning of another (RFC 6962, 2.1.2). @throws RangeError unless 1 ≤ from ≤ to */
-export function consistencyProof(from: number, to: number, read: ReadHash): Uint8Array[] {
-  return consistencyRanges(from, to).map((range) => hashRange(range, read));
-}
+export const consistencyProof = (from: number, to: number, read: ReadHash): Uint8Array[] =>
+  consistencyRanges(from, to).map((range) => hashRange(range, read));
 
 const SIZE_BYTES = 8;
 
@@ -193,7 +187,6 @@ export class CompactRange {
     this.#size += 1;
   }
 
-  /** The root of all leaves so far, 32 bytes. */
   root(): Uint8Array {
     return foldFromRight(this.#subtrees);
   }

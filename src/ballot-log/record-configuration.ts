@@ -115,9 +115,8 @@ export async function recordDrop(
 const append = (tx: Transaction, { id }: VotingEvent, { frontier }: LogHead, leaf: Leaf): Promise<void> =>
   appendLeaves(tx, id, frontier, [encodeLeaf(leaf)]);
 
-function openingTime({ rehearsalSince, openedAt, startsAt }: VotingEvent): number | null {
-  return rehearsalSince ?? openedAt ?? startsAt;
-}
+const openingTime = ({ rehearsalSince, openedAt, startsAt }: VotingEvent): number | null =>
+  rehearsalSince ?? openedAt ?? startsAt;
 
 type RecorderDeps = RecordDeps & Pick<Deps, 'secrets' | 'definitions' | 'logKey' | 'checkpoints'>;
 

@@ -23,7 +23,6 @@ export async function readRollChanges(
   return rows[0] ?? { identityChanges: 0, rollChanges: 0 };
 }
 
-/** How many voters of an election took part. */
 export async function countParticipants(executor: Executor, eventId: string): Promise<number> {
   const { rows } = await executor.execute<{ count: string }>(
     sql`SELECT count(*)::text AS count FROM participation WHERE voting_event_id = ${eventId}`,

@@ -68,7 +68,6 @@ export async function findLastClose(executor: Executor, eventId: string, size: n
   return rows[0] === undefined ? undefined : Number(rows[0].index);
 }
 
-/** A full tile with the root above it. */
 export async function findTile(
   executor: Executor,
   eventId: string,

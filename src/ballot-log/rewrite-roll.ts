@@ -105,6 +105,5 @@ export const JOINING_TABLES = [
   'voter_keys',
 ] as const;
 
-export function removeDeadRowsJob(deps: Pick<Deps, 'db' | 'log'>): Job<z.output<typeof payload>> {
-  return defineJob({ ...REMOVE_DEAD_ROWS, work: () => vacuumTables(deps.db, deps.log, JOINING_TABLES) });
-}
+export const removeDeadRowsJob = (deps: Pick<Deps, 'db' | 'log'>): Job<z.output<typeof payload>> =>
+  defineJob({ ...REMOVE_DEAD_ROWS, work: () => vacuumTables(deps.db, deps.log, JOINING_TABLES) });

@@ -23,7 +23,6 @@ export interface NewTile {
   readonly root: Buffer;
 }
 
-/** Where they are written to as well. */
 export interface TreeStore extends TreeReader {
   insertLeaves(first: number, leaves: readonly Buffer[]): Promise<void>;
   insertTile(tile: NewTile): Promise<void>;
@@ -41,7 +40,6 @@ export const eventTree = (executor: Executor, eventId: string): TreeReader => ({
   },
 });
 
-/** The log of an event, to be appended to. */
 const eventTreeStore = (tx: Transaction, eventId: string): TreeStore => ({
   ...eventTree(tx, eventId),
   async insertLeaves(first, leaves) {
@@ -70,7 +68,6 @@ async function hashesOf(tree: TreeStore, { level, tileIndex }: FullTile): Promis
   return (await tree.readLeaves(from, from + TILE_WIDTH)).map(hashLeaf);
 }
 
-/** Appends leaves to the log of an event. */
 export const appendLeaves = (
   tx: Transaction,
   eventId: string,

@@ -29,7 +29,6 @@ const MAX_RANK_BIT = 29;
 const zigzag = (value: number): number => (value < 0 ? -value * 2 - 1 : value * 2);
 const unzigzag = (value: number): number => (value % 2 === 0 ? value / 2 : -(value + 1) / 2);
 
-/** How many bytes a number takes. */
 export function varintBytes(value: number): number {
   let bytes = 1;
   for (let rest = value; rest >= LONG; rest = Math.floor(rest / LONG)) bytes += 1;

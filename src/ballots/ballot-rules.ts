@@ -126,9 +126,8 @@ function isSecondMark(
 }
 
 /** A position with a group is open to that group alone; one without is open to all. */
-function isOpenTo(position: BallotPosition, voterGroup: VoterGroup): boolean {
-  return position.groupId === null || voterGroup === ANY_GROUP || position.groupId === voterGroup;
-}
+const isOpenTo = (position: BallotPosition, voterGroup: VoterGroup): boolean =>
+  position.groupId === null || voterGroup === ANY_GROUP || position.groupId === voterGroup;
 
 const NO_BUDGETS: ReadonlyMap<string, number> = new Map();
 

@@ -17,12 +17,10 @@ export interface SealedBallot {
   readonly submittedAt: number | null;
 }
 
-/** A ballot that goes into the box. */
 export interface BallotToSeal extends SealedBallot {
   readonly sealedTime: Buffer;
 }
 
-/** A ballot of the box with its place in the log. */
 export interface PlacedBallot extends SealedBallot {
   readonly leafIndex: number;
 }
@@ -199,7 +197,6 @@ export async function findWrongHeads(
   return rows[0] === undefined ? undefined : Number(rows[0].first_leaf);
 }
 
-/** The leaf of the ballot that a code's tag is of. */
 export async function findSealedLeaf(
   executor: Executor,
   eventId: string,

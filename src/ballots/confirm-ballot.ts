@@ -163,7 +163,6 @@ async function confirmUnderKey(
   return confirmByTag(deps, { definition, code, tag, secrets: secrets ?? deps.secrets }, claim);
 }
 
-/** A ballot that is looked for. */
 interface Sought {
   readonly definition: BallotDefinition;
   readonly code: string;

@@ -58,78 +58,48 @@ export interface CastRequest {
   readonly claim: ClaimValues | undefined;
 }
 
-/** A parameter of a function, and the type of its elements. */
-type Column = `${string} ${ElementType}`;
+/** Parameters of a function in their order, each with the type of its elements, and what a row gives for it. */
+type Columns<Row> = { readonly [Column in `${string} ${ElementType}`]: (row: Row) => ArrayElement };
 
-const CAST_COLUMNS: readonly Column[] = [
-  'api_key text',
-  'idempotency_key text',
-  'fingerprint bytea',
-  'claim bytea',
-  'answer text',
-  'paper text',
-  'voter jsonb',
-  'key_hash bytea',
-  'expected_group text',
-  'participants jsonb',
-  'code_tag bytea',
-  'entries bytea',
-  'visitor_id text',
-  'voter_id text',
-  'email text',
-  'name text',
-  'country text',
-  'credits jsonb',
-  'sealed_weight bigint',
-  'sealed_generation bigint',
-  'secret_event text',
-];
-
-function castColumns({ row, claim }: CastRequest): ArrayElement[] {
-  const { voter, credits } = row;
-  return [
-    claim?.apiKeyId ?? null,
-    claim?.key ?? null,
-    claim?.fingerprint ?? null,
-    claim?.token ?? null,
-    claim?.sealedAnswer ?? null,
-    row.paper,
+const CAST_COLUMNS: Columns<CastRequest> = {
+  'api_key text': ({ claim }) => claim?.apiKeyId ?? null,
+  'idempotency_key text': ({ claim }) => claim?.key ?? null,
+  'fingerprint bytea': ({ claim }) => claim?.fingerprint ?? null,
+  'claim bytea': ({ claim }) => claim?.token ?? null,
+  'answer text': ({ claim }) => claim?.sealedAnswer ?? null,
+  'paper text': ({ row }) => row.paper,
+  'voter jsonb': ({ row: { voter } }) =>
     voter === undefined ? null : JSON.stringify({ kind: voter.identity.kind, identity: voter.identity.key }),
-    voter?.keyHash ?? null,
-    row.expectedGroup ?? null,
-    JSON.stringify(row.participants),
-    row.codeTag,
-    row.entries,
-    row.visitorId,
-    row.voterId,
-    row.email,
-    row.name,
-    row.countryCode,
-    credits === undefined ? null : JSON.stringify(credits),
-    row.sealedWeight ?? null,
-    row.sealedGeneration ?? null,
-    claim?.secretEventId ?? null,
-  ];
-}
+  'key_hash bytea': ({ row }) => row.voter?.keyHash ?? null,
+  'expected_group text': ({ row }) => row.expectedGroup ?? null,
+  'participants jsonb': ({ row }) => JSON.stringify(row.participants),
+  'code_tag bytea': ({ row }) => row.codeTag,
+  'entries bytea': ({ row }) => row.entries,
+  'visitor_id text': ({ row }) => row.visitorId,
+  'voter_id text': ({ row }) => row.voterId,
+  'email text': ({ row }) => row.email,
+  'name text': ({ row }) => row.name,
+  'country text': ({ row }) => row.countryCode,
+  'credits jsonb': ({ row: { credits } }) => (credits === undefined ? null : JSON.stringify(credits)),
+  'sealed_weight bigint': ({ row }) => row.sealedWeight ?? null,
+  'sealed_generation bigint': ({ row }) => row.sealedGeneration ?? null,
+  'secret_event text': ({ claim }) => claim?.secretEventId ?? null,
+};
+
+const typeOf = (column: string): string => column.slice(column.indexOf(' ') + 1);
 
 /** A statement that hands an event and many rows of it to a function, which answers with a row for each of them. */
-function withAllRows(name: string, columns: readonly Column[]): string {
-  const arrays = columns.map((column, index) => `$${index + 2}::${column.split(' ')[1]}[]`).join(', ');
-  return `SELECT * FROM ${name}($1, ${arrays}) ORDER BY place`;
+function withAllRows(name: string, columns: object): string {
+  const arrays = Object.keys(columns).map((column, index) => `$${index + 2}::${typeOf(column)}[]`);
+  return `SELECT * FROM ${name}($1, ${arrays.join(', ')}) ORDER BY place`;
 }
 
 /** The event, and the rows as one array for each column. */
-function valuesOf(eventId: string, columns: readonly Column[], rows: readonly ArrayElement[][]): (string | Buffer)[] {
-  const arrays = columns.map((column, index) =>
-    binaryArray(
-      column.split(' ')[1] as ElementType,
-      rows.map((row) => row[index] ?? null),
-    ),
-  );
-  return [eventId, ...arrays];
-}
+const valuesOf = <Row>(eventId: string, columns: Columns<Row>, rows: readonly Row[]): (string | Buffer)[] => [
+  eventId,
+  ...Object.entries(columns).map(([column, read]) => binaryArray(typeOf(column) as ElementType, rows.map(read))),
+];
 
-/** The one event that a statement is about. */
 function eventOf(rows: readonly { readonly eventId: string }[]): string {
   const [{ eventId } = { eventId: '' }] = rows;
   if (rows.some((row) => row.eventId !== eventId)) throw new Error('a statement is about one event');
@@ -151,7 +121,6 @@ type VerdictRow = {
   tagged?: TaggedArray | null;
 };
 
-/** The shortage in the row of a verdict, where there is one. */
 function shortageOf(row: Pick<VerdictRow, 'short_position' | 'required' | 'available'>): CreditShortage | undefined {
   if (row.short_position === null) return undefined;
   return { positionId: row.short_position, required: Number(row.required), available: Number(row.available) };
@@ -172,7 +141,7 @@ function castVerdict(row: VerdictRow | undefined): CastVerdict {
 /** Stores pending ballots of an event in one statement, or says of each why not. All or none of it is committed. */
 export async function castBallots(pool: Pool, requests: readonly CastRequest[]): Promise<CastVerdict[]> {
   const eventId = eventOf(requests.map(({ row }) => row));
-  const values = valuesOf(eventId, CAST_COLUMNS, requests.map(castColumns));
+  const values = valuesOf(eventId, CAST_COLUMNS, requests);
   return (await runNamed<VerdictRow>(pool, 'cast_ballots', CAST, values)).map(castVerdict);
 }
 
@@ -281,25 +250,27 @@ function confirmVerdict(row: ConfirmResult | undefined): ConfirmVerdict {
   };
 }
 
-const CONFIRM_COLUMNS: readonly Column[] = [
-  'code_tag bytea',
-  'ballot text',
-  'salt bytea',
-  'sealed_time bytea',
-  'at bigint',
-  'new_voter text',
-  'leaf_tag bytea',
-  'ends text',
-  'participant text',
-  'participation_tag bytea',
-];
-const CONFIRM = withAllRows('confirm_ballots_together', CONFIRM_COLUMNS);
-
-/** All but the last two columns, which are those of elections. */
-function confirmColumns(row: ConfirmRow): ArrayElement[] {
-  const { codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, ends } = row;
-  return [codeTag, ballotId, salt, sealedTime, atMs, newVoterId, leafTag, ends];
+interface ConfirmRequest {
+  readonly row: ConfirmRow;
+  readonly admitted?: Admitted | undefined;
 }
+
+const POLL_COLUMNS: Columns<ConfirmRequest> = {
+  'code_tag bytea': ({ row }) => row.codeTag,
+  'ballot text': ({ row }) => row.ballotId,
+  'salt bytea': ({ row }) => row.salt,
+  'sealed_time bytea': ({ row }) => row.sealedTime,
+  'at bigint': ({ row }) => row.atMs,
+  'new_voter text': ({ row }) => row.newVoterId,
+  'leaf_tag bytea': ({ row }) => row.leafTag,
+  'ends text': ({ row }) => row.ends,
+};
+const CONFIRM_COLUMNS: Columns<ConfirmRequest> = {
+  ...POLL_COLUMNS,
+  'participant text': ({ admitted }) => admitted?.participant ?? null,
+  'participation_tag bytea': ({ admitted }) => admitted?.tag ?? null,
+};
+const CONFIRM = withAllRows('confirm_ballots_together', CONFIRM_COLUMNS);
 
 const FORGED: ConfirmResult = {
   ...{ verdict: 'rows_disagree', entries: null, weight_micro: null, sealed_time: null, salt: null, status: null },
@@ -317,11 +288,7 @@ async function admitVoters(
     pool,
     'waiting_voters',
     'SELECT * FROM waiting_voters($1, $2::bytea[])',
-    valuesOf(
-      eventId,
-      ['code_tag bytea'],
-      asked.map(({ codeTag }) => [codeTag]),
-    ),
+    valuesOf(eventId, { 'code_tag bytea': ({ codeTag }: ConfirmRow) => codeTag }, asked),
   );
   return new Map(
     found.flatMap(({ place, participant, entries, tagged }): [ConfirmRow, Admitted | 'forged'][] => {
@@ -340,16 +307,11 @@ async function admitVoters(
 export async function confirmBallots(pool: Pool, rows: readonly ConfirmRow[]): Promise<ConfirmVerdict[]> {
   const eventId = eventOf(rows);
   const admitted = await admitVoters(pool, eventId, rows);
-  const sound = rows.flatMap((row) => {
+  const sound = rows.flatMap((row): ConfirmRequest[] => {
     const voter = admitted.get(row);
-    if (voter === 'forged') return [];
-    return [{ row, columns: [...confirmColumns(row), voter?.participant ?? null, voter?.tag ?? null] }];
+    return voter === 'forged' ? [] : [{ row, admitted: voter }];
   });
-  const values = valuesOf(
-    eventId,
-    CONFIRM_COLUMNS,
-    sound.map(({ columns }) => columns),
-  );
+  const values = valuesOf(eventId, CONFIRM_COLUMNS, sound);
   const results = sound.length === 0 ? [] : await runNamed<ConfirmResult>(pool, 'confirm_ballots', CONFIRM, values);
   const resultOf = new Map(sound.map(({ row }, place) => [row, results[place]]));
   return rows.map((row) => confirmVerdict(admitted.get(row) === 'forged' ? FORGED : resultOf.get(row)));
@@ -357,8 +319,9 @@ export async function confirmBallots(pool: Pool, rows: readonly ConfirmRow[]): P
 
 /** The same for one ballot of a poll within a transaction, which also stores the answer of an idempotent request. */
 export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise<ConfirmVerdict> {
+  const values = Object.values(POLL_COLUMNS).map((read) => read({ row }));
   const parameters = sql.join(
-    [row.eventId, ...confirmColumns(row)].map((value) => sql`${value}`),
+    [row.eventId, ...values].map((value) => sql`${value}`),
     sql`, `,
   );
   const { rows } = await tx.execute<ConfirmResult>(sql`SELECT * FROM confirm_ballot(${parameters})`);

@@ -8,9 +8,8 @@ const CODE_CHARACTERS = 26;
 const CODE_BYTES = 16;
 
 /** 128 random bits as 26 characters of Crockford's base32. */
-export function generateConfirmationCode(): string {
-  return base32(takeRandomBytes(CODE_BYTES), CODE_CHARACTERS).toUpperCase();
-}
+export const generateConfirmationCode = (): string =>
+  base32(takeRandomBytes(CODE_BYTES), CODE_CHARACTERS).toUpperCase();
 
 /**
  * The code of an election's ballot that was cast under an Idempotency-Key: who repeats the request gets it again, although no answer
@@ -30,9 +29,7 @@ export function normaliseCode(text: string): string | undefined {
 }
 
 /** What is stored of a code, and stands in its leaf of the log. */
-export function codeTagOf(code: string): Buffer {
-  return sha256(`code${code}`);
-}
+export const codeTagOf = (code: string): Buffer => sha256(`code${code}`);
 
 /**
  * What a ballot is found by while it is pending or waits in the queue. In an election it is a hash of the code under the key of
@@ -40,9 +37,8 @@ export function codeTagOf(code: string): Buffer {
  * ballot that is opened later. A poll uses the tag of the log: its ballots carry their voter.
  * @param secrets what the ballots of the event wait under
  */
-export function waitingTag(secrets: Secrets, event: Pick<VotingEvent, 'id' | 'type'>, code: string): Buffer {
-  return event.type === 'poll' ? codeTagOf(code) : secrets.mac('ballot-tag', `${event.id}\n${code}`);
-}
+export const waitingTag = (secrets: Secrets, event: Pick<VotingEvent, 'id' | 'type'>, code: string): Buffer =>
+  event.type === 'poll' ? codeTagOf(code) : secrets.mac('ballot-tag', `${event.id}\n${code}`);
 
 /**
  * A ballot as it is stored until it is sealed into the log: encrypted (AES-256-GCM), because until then the database could
@@ -69,14 +65,15 @@ const ENTRIES_AT = LENGTH_AT + 4;
 type Column = 'entries' | 'sealed_time';
 
 /** Ties the ciphertext to its ballot: copied to another one it does not open. */
-function placeOf(column: Column, eventId: string, tag: Uint8Array) {
-  return { table: 'ballot_queue', column, row: `${eventId}/${Buffer.from(tag).toString('hex')}` };
-}
+const placeOf = (column: Column, eventId: string, tag: Uint8Array) => ({
+  table: 'ballot_queue',
+  column,
+  row: `${eventId}/${Buffer.from(tag).toString('hex')}`,
+});
 
 /** Seals the packed entries of a poll's ballot. @param tag what the row is found by */
-export function sealEntries(secrets: Secrets, eventId: string, tag: Uint8Array, packed: Uint8Array): Buffer {
-  return Buffer.concat([Buffer.of(POLL_FORM), secrets.sealBytes(packed, placeOf('entries', eventId, tag))]);
-}
+export const sealEntries = (secrets: Secrets, eventId: string, tag: Uint8Array, packed: Uint8Array): Buffer =>
+  Buffer.concat([Buffer.of(POLL_FORM), secrets.sealBytes(packed, placeOf('entries', eventId, tag))]);
 
 interface SecretBallot {
   /** What the ballot will be found by in the log. */

@@ -7,7 +7,6 @@ import type { ConsoleFeed } from './console-feed.ts';
 import { readResults } from './read-results.ts';
 import { listPayments } from './sandbox-payments.ts';
 
-/** Deliveries that are shown. */
 const MOST_DELIVERIES = 50;
 /** What comes within this time is sent together. */
 const GATHER_MS = 100;

@@ -63,7 +63,6 @@ async function readOne(deps: ResultDeps, event: VotingEvent): Promise<LiveResult
   }
 }
 
-/** The results of the newest events, newest first. */
 export async function readResults(deps: ResultDeps): Promise<LiveResults[]> {
   const events = await deps.reads
     .select()

@@ -31,9 +31,8 @@ export type PaymentPage = z.output<typeof pageSchema>;
 
 const pagesAnswer = z.object({ data: z.array(pageSchema) });
 
-async function ask(url: string, init: RequestInit): Promise<Response> {
-  return fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) });
-}
+const ask = async (url: string, init: RequestInit): Promise<Response> =>
+  fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) });
 
 /** The newest pages, newest first. @param sandboxUrl where the sandbox answers */
 export async function listPayments(sandboxUrl: string): Promise<PaymentPage[]> {

@@ -49,11 +49,9 @@ interface Entry {
 
 /** A demo whose election has no ballots yet, and what voting in it takes. */
 export interface EmptyDemo extends Omit<Demo, 'receipt'> {
-  /** The organizer's key. */
   readonly caller: Caller;
   readonly election: VotingEvent;
   readonly positions: readonly MadePosition[];
-  /** Those who vote before the demo is shown. */
   readonly voters: readonly Voter[];
 }
 
@@ -143,7 +141,6 @@ interface EventPlan {
   readonly type: 'election' | 'poll';
   readonly positions: readonly DemoPosition[];
   readonly settings?: object;
-  /** Through which the event is paid. */
   readonly businessId?: string | undefined;
 }
 

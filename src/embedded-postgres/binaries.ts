@@ -32,13 +32,13 @@ function packageFolder(): string {
   }
 }
 
-function binariesIn(native: string): Binaries {
-  return { initdb: path.join(native, 'bin', 'initdb'), postgres: path.join(native, 'bin', 'postgres') };
-}
+const binariesIn = (native: string): Binaries => ({
+  initdb: path.join(native, 'bin', 'initdb'),
+  postgres: path.join(native, 'bin', 'postgres'),
+});
 
-function usable(binaries: Binaries, user: ServerUser | undefined): boolean {
-  return canRun(binaries.postgres, ['--version'], user) && canRun(binaries.initdb, ['--version'], user);
-}
+const usable = (binaries: Binaries, user: ServerUser | undefined): boolean =>
+  canRun(binaries.postgres, ['--version'], user) && canRun(binaries.initdb, ['--version'], user);
 
 async function makeReadable(folder: string): Promise<void> {
   await chmod(folder, 0o755);

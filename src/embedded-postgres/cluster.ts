@@ -22,13 +22,10 @@ export interface Cluster {
 }
 
 /** An address for the owner of the databases; `database` defaults to the service's own. */
-export function clusterUrl(port: number, password: string, database: string = DATABASE_NAME): string {
-  return `postgres://${OWNER_NAME}:${password}@127.0.0.1:${port}/${database}`;
-}
+export const clusterUrl = (port: number, password: string, database: string = DATABASE_NAME): string =>
+  `postgres://${OWNER_NAME}:${password}@127.0.0.1:${port}/${database}`;
 
-function passwordFile(home: string): string {
-  return path.join(home, 'password');
-}
+const passwordFile = (home: string): string => path.join(home, 'password');
 
 /** The password of a home's database. @throws when it is lost, or belongs to another user. */
 export async function readPassword(home: string): Promise<string> {

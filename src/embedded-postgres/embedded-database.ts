@@ -61,7 +61,6 @@ async function relaunch(
   return undefined;
 }
 
-/** Keeps a server running until `stop`. */
 function superviseServer(
   settings: ServerSettings,
   first: Server,
@@ -152,9 +151,8 @@ export async function startEmbeddedDatabase(options: EmbeddedDatabaseOptions): P
   return await startLocked(home, lock, options.log, options.durable ?? true);
 }
 
-function waitMs(owner: Owner | undefined): number {
-  return owner?.purpose === 'service' ? STARTING_SERVICE_WAIT_MS : LOCK_WAIT_MS;
-}
+const waitMs = (owner: Owner | undefined): number =>
+  owner?.purpose === 'service' ? STARTING_SERVICE_WAIT_MS : LOCK_WAIT_MS;
 
 /**
  * The embedded database for a command: that of the running service, or else one started for the command and ended by

@@ -7,13 +7,9 @@ import { canEnter, chooseServerUser, runsAsRoot, type ServerUser } from './user.
 /** Where the database of a folder lives when PostgreSQL's user cannot enter that folder. The last one may be tidied by the system. */
 const PLACES_ELSEWHERE: readonly string[] = ['/var/lib', '/usr/local/var', '/opt', '/var/tmp'];
 
-export function clusterFolder(home: string): string {
-  return path.join(home, 'cluster');
-}
+export const clusterFolder = (home: string): string => path.join(home, 'cluster');
 
-function linkToHome(dataDir: string): string {
-  return path.join(dataDir, 'postgres', 'home');
-}
+const linkToHome = (dataDir: string): string => path.join(dataDir, 'postgres', 'home');
 
 async function linkedHome(dataDir: string): Promise<string | undefined> {
   const link = linkToHome(dataDir);
@@ -35,9 +31,8 @@ async function makeHomeBeside(dataDir: string): Promise<string> {
   return await realpath(beside);
 }
 
-function namePrefix(beside: string): string {
-  return `voting-service-${createHash('sha256').update(beside).digest('hex').slice(0, 12)}-`;
-}
+const namePrefix = (beside: string): string =>
+  `voting-service-${createHash('sha256').update(beside).digest('hex').slice(0, 12)}-`;
 
 // The name ends in chance: after `.data` is deleted, the next start begins with an empty database, and does not meet data sealed under a key that is gone.
 async function makePlace(beside: string, user: ServerUser, log: (message: string) => void): Promise<string> {

@@ -61,14 +61,11 @@ async function allGone(cluster: Cluster, withinMs: number): Promise<boolean> {
   return true;
 }
 
-function pidFile(cluster: Cluster): string {
-  return path.join(cluster.folder, 'postmaster.pid');
-}
+const pidFile = (cluster: Cluster): string => path.join(cluster.folder, 'postmaster.pid');
 
 /** The lines of `postmaster.pid`; empty when no server runs and the last one ended properly. */
-export async function readPidFile(cluster: Cluster): Promise<string[]> {
-  return (await unless(readFile(pidFile(cluster), 'utf8'), 'ENOENT'))?.split('\n') ?? [];
-}
+export const readPidFile = async (cluster: Cluster): Promise<string[]> =>
+  (await unless(readFile(pidFile(cluster), 'utf8'), 'ENOENT'))?.split('\n') ?? [];
 
 async function stopAll(cluster: Cluster, server: number): Promise<void> {
   if ((await processesOf(cluster)).includes(server)) {

@@ -43,9 +43,8 @@ export class EmbeddedDatabaseInUse extends Error {
 const SQLITE_BUSY = 5;
 const SQLITE_CANTOPEN = 14;
 
-function sqliteCode(fault: unknown): number | undefined {
-  return fault instanceof Error && 'errcode' in fault && typeof fault.errcode === 'number' ? fault.errcode : undefined;
-}
+const sqliteCode = (fault: unknown): number | undefined =>
+  fault instanceof Error && 'errcode' in fault && typeof fault.errcode === 'number' ? fault.errcode : undefined;
 
 /** A handle that nothing refers to is closed by the garbage collector, and the lock with it. */
 const heldHandles = new Set<DatabaseSync>();
@@ -68,9 +67,7 @@ function lockFile(file: string): DatabaseSync | undefined {
   }
 }
 
-function ownerFile(home: string): string {
-  return path.join(home, 'owner.json');
-}
+const ownerFile = (home: string): string => path.join(home, 'owner.json');
 
 async function writeOwner(home: string, owner: Owner): Promise<void> {
   const draft = `${ownerFile(home)}.new`;

@@ -16,9 +16,7 @@ export const SERVER_ENVIRONMENT: NodeJS.ProcessEnv = { PATH: '/usr/bin:/bin', LC
 /** Accounts meant for such work come before any other that the machine happens to have. */
 const PREFERRED_ACCOUNTS: readonly string[] = ['postgres', '_postgres', 'nobody', 'daemon'];
 
-export function runsAsRoot(): boolean {
-  return process.getuid?.() === 0;
-}
+export const runsAsRoot = (): boolean => process.getuid?.() === 0;
 
 function preference(name: string): number {
   const place = PREFERRED_ACCOUNTS.indexOf(name);
@@ -48,9 +46,8 @@ export function canRun(program: string, args: readonly string[], user: ServerUse
 }
 
 /** Whether the user can reach a folder through everything above it. */
-export function canEnter(folder: string, user: ServerUser | undefined): boolean {
-  return canRun('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], user);
-}
+export const canEnter = (folder: string, user: ServerUser | undefined): boolean =>
+  canRun('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], user);
 
 /**
  * The account for a new database: undefined (our own) unless we are root, as whom PostgreSQL refuses to run.

@@ -16,7 +16,6 @@ export interface Letter {
   readonly link: string | null;
 }
 
-/** What the thread is sent. */
 export interface LetterOrder {
   readonly paper: SheetOptions['paper'];
   readonly language: Language;

@@ -21,7 +21,6 @@ import {
   updateLetters,
 } from './letter-run.ts';
 
-/** A file to be handed out. */
 interface LetterFile {
   readonly event: VotingEvent;
   readonly run: LetterRun;

@@ -90,9 +90,8 @@ async function checkClose({ db }: CheckDeps, results: EventResults): Promise<Cou
   );
 }
 
-function commitmentOfClose({ salt, ...content }: CloseOpening): string {
-  return closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex');
-}
+const commitmentOfClose = ({ salt, ...content }: CloseOpening): string =>
+  closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex');
 
 /** Where two JSON values differ: `positions[0].candidates[1].votesWon: 5 instead of 4`, at most so many. */
 export function differencesOf(given: unknown, wanted: unknown, most = 10, path = ''): string[] {

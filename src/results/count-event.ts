@@ -30,7 +30,6 @@ export type ResultsAudience = 'organizer' | 'public' | 'auditor';
 
 const MAX_KEPT = 200;
 
-/** Which rounds are asked for. */
 export interface RoundQuestion {
   readonly positionId: string;
   readonly fromRound: number;
@@ -49,7 +48,6 @@ interface Present extends Moment {
   readonly lot: Lot | null;
 }
 
-/** What one count of an event says. */
 interface Count {
   readonly results: EventResults;
   /** All confirmed ballots of that moment, those included that are kept back from the audience. */

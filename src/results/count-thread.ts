@@ -13,7 +13,6 @@ import { EventCounter, type ResultsAudience } from './count-event.ts';
 import { FILES, type FileKind } from './result-files.ts';
 import { summarise } from './shape-count.ts';
 
-/** What a thread needs to count on its own. */
 export interface CountThreadData {
   readonly databaseUrl: string;
   readonly readUrl: string | undefined;
@@ -76,7 +75,6 @@ const bytesOf = (pieces: Iterable<string>): Uint8Array<ArrayBuffer> => {
   return Uint8Array.from(bytes);
 };
 
-/** What the thread gives back. */
 export interface CountReply {
   /** A file, which is handed over. */
   readonly bytes: Uint8Array<ArrayBuffer> | undefined;
@@ -85,7 +83,6 @@ export interface CountReply {
   readonly shown: number;
 }
 
-/** In the thread. */
 export async function work(request: CountRequest): Promise<CountReply> {
   shown = 0;
   const answer = await answerTo(request);

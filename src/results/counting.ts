@@ -67,7 +67,6 @@ export class Counting {
     return { status: 200, stream: { open: () => inPieces(bytes), type: 'application/json' } };
   }
 
-  /** The results as a file. */
   async file(definition: BallotDefinition, kind: FileKind, nowMs: number): Promise<AsyncIterable<Uint8Array>> {
     if (await this.#isLong(definition))
       return inPieces(await this.#bytes(definition, { kind, audience: 'organizer' }, nowMs));

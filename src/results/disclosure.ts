@@ -27,7 +27,6 @@ export interface PublicSnapshot {
 
 export const NOTHING_SHOWN: PublicSnapshot = { lastLeaf: -1n, boxBallots: 0, waiting: [] };
 
-/** How many ballots a snapshot shows. */
 export const ballotsOf = ({ boxBallots, waiting }: PublicSnapshot): number => boxBallots + waiting.length;
 
 const HEAD_BYTES = 8 + 8 + 4;
@@ -122,7 +121,6 @@ export class Disclosure {
     if (isForged) await reportForged(this.#deps, eventId);
   }
 
-  /** Makes the steps that are due in all events. */
   async stepAll(): Promise<void> {
     for (const id of await listUndisclosed(this.#deps.db)) {
       try {

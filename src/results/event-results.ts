@@ -128,7 +128,6 @@ export const resultsView = z
   });
 export type EventResults = z.output<typeof resultsView>;
 
-/** Some of the rounds of a position. */
 export const roundsView = z
   .object({
     rehearsal: rehearsalMark,

@@ -5,15 +5,12 @@ import { groupTurnout } from './report/group-turnout.ts';
 import type { ReportInput } from './report/report-input.ts';
 import { writeReport } from './report/write-report.ts';
 
-/** What the thread is sent. */
 export interface PrintOrder {
   readonly frame: Omit<
     ReportInput,
     'positions' | 'groups' | 'final' | 'disputed' | 'asOf' | 'ballots' | 'ballotsAfterReversals' | 'log' | 'lot'
   >;
-  /** By a position's ID. */
   readonly definitions: ReadonlyMap<string, { readonly definition: BallotPosition; readonly groupName: string | null }>;
-  /** Names by ID, in the order of the groups. */
   readonly groups: ReadonlyMap<string, string>;
   /** Those of a large event as the JSON text that the API answers: reading it is work for this thread. */
   readonly results: EventResults | Uint8Array<ArrayBuffer>;

@@ -13,7 +13,6 @@ const MAX_PRINT_MS = 60_000;
 interface Print<T> {
   readonly controller: AbortController;
   readonly result: Promise<T>;
-  /** Callers who still want it. */
   callers: number;
 }
 

@@ -24,9 +24,8 @@ export interface Counted {
  * The weight of those who may vote. Approvals by a first key that are kept back are not in it (completions 5.6): only as far as the
  * ballots show them anyway, so that no more than all have voted.
  */
-export function electorateOf({ electorate }: CountInputs, { weightMicro }: RunningCount): bigint {
-  return electorate.weightMicro > weightMicro ? electorate.weightMicro : weightMicro;
-}
+export const electorateOf = ({ electorate }: CountInputs, { weightMicro }: RunningCount): bigint =>
+  electorate.weightMicro > weightMicro ? electorate.weightMicro : weightMicro;
 
 /** What a report is made of: two that agree in it are the same. */
 export function describe(
@@ -58,7 +57,6 @@ export function describe(
   return [...made, hash.digest('hex')].join(' ');
 }
 
-/** The figures of a moment that a count gives. */
 export async function shape(running: RunningCount, options: EventReportOptions): Promise<Omit<Counted, 'isForged'>> {
   const { electorateMicro } = options;
   const positions = await running.report(options);

@@ -34,7 +34,6 @@ export interface ServiceLogKey {
   readonly memory: CheckpointMemory;
 }
 
-/** The name of its file among the checkpoints in DATA_DIR. */
 const REMEMBERED_AS = 'service-log';
 
 /** One origin for the whole service: `<name of the log key>/log`, where it is served, too. */
@@ -61,7 +60,6 @@ export type ServiceLogDeps = Pick<Deps, 'db' | 'log' | 'logKey' | 'serviceLog'> 
   readonly config: Pick<Config, 'witnesses'>;
 };
 
-/** Leaves of one transaction at most. */
 const MOST_TOGETHER = 1_000;
 
 /** The service's own log does not hold what was signed before: nothing is appended, it would be a second history. */

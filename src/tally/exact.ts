@@ -9,9 +9,8 @@ export function toWholeNumber(value: bigint): number {
 }
 
 /** The whole part of a figure that is not negative and has `decimals` decimals: cut down, never rounded up. */
-export function cutToWholeNumber(value: bigint, decimals: number): number {
-  return toWholeNumber(value / 10n ** BigInt(decimals));
-}
+export const cutToWholeNumber = (value: bigint, decimals: number): number =>
+  toWholeNumber(value / 10n ** BigInt(decimals));
 
 /** The largest of the values, or 0 if none is above it. */
 export function largestOf(values: readonly bigint[]): bigint {

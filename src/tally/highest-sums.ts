@@ -31,7 +31,6 @@ export function countHighestSums(position: TallyPosition, rule: HighestSumsRule)
   };
 }
 
-/** One report: the figures of the candidates, and what follows from them. */
 class SeatsBySum {
   readonly #position: TallyPosition;
   readonly #rule: HighestSumsRule;

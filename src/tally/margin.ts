@@ -12,9 +12,8 @@ export function ceilTo(step: bigint, numerator: bigint, denominator: bigint): bi
 }
 
 /** The smallest multiple of a step that is more than numerator / denominator. */
-function aboveTo(step: bigint, numerator: bigint, denominator: bigint): bigint {
-  return (numerator / (denominator * step) + 1n) * step;
-}
+const aboveTo = (step: bigint, numerator: bigint, denominator: bigint): bigint =>
+  (numerator / (denominator * step) + 1n) * step;
 
 /** @param exact whether the figure is the margin itself where every weight is 1 */
 export function marginOf(micro: bigint, unitWeights: boolean, exact: boolean): Margin {

@@ -222,7 +222,6 @@ export class Piles {
     }
   }
 
-  /** Adds what the moves brought to the tallies, and forgets it. */
   #credit(): Passed {
     const { candidates } = this.#rankings;
     const { heads, limbs, touched } = this.#sums;

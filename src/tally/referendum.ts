@@ -164,6 +164,4 @@ function winnersOf(position: TallyPosition, outcome: ReferendumResult['outcome']
   return new Ties(position, null).inCandidateOrder(carried);
 }
 
-function weight(micro: bigint): string {
-  return scaledToDecimal(micro, WEIGHT_DECIMALS);
-}
+const weight = (micro: bigint): string => scaledToDecimal(micro, WEIGHT_DECIMALS);

@@ -175,6 +175,4 @@ export class RoundLog {
   }
 }
 
-function compare(a: bigint, b: bigint): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
+const compare = (a: bigint, b: bigint): number => (a < b ? -1 : a > b ? 1 : 0);

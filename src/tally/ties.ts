@@ -151,6 +151,4 @@ function placesBy(candidates: number, compareTwo: (a: number, b: number) => numb
   return places;
 }
 
-function compare<T extends bigint | number | string>(a: T, b: T): number {
-  return a < b ? -1 : a > b ? 1 : 0;
-}
+const compare = <T extends bigint | number | string>(a: T, b: T): number => (a < b ? -1 : a > b ? 1 : 0);

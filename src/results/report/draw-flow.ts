@@ -197,7 +197,6 @@ const ownRounds = (result: PositionResult): readonly Round[] => {
   return rounds.length < 2 || result.ballots === 0 ? [] : rounds;
 };
 
-/** The height that `drawFlow` will take. */
 export const flowHeight = (result: PositionResult): number => (ownRounds(result).length === 0 ? 0 : HEIGHT + 40);
 
 /** Where the votes went from round to round: as thick as they weigh. Draws nothing where it would not be legible. */

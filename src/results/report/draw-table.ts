@@ -43,7 +43,6 @@ function place(sheet: Sheet, columns: readonly Column[]): Placed[] {
   });
 }
 
-/** Where a column's text lies. */
 const inside = (column: Placed): { readonly x: number; readonly width: number } => {
   const indent = PAD_X + (column.indent ?? 0);
   return { x: column.x + indent, width: column.width - indent - PAD_X };

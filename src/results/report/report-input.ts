@@ -23,7 +23,6 @@ export interface GroupTurnout {
 export interface ReportPosition {
   readonly result: PositionResult;
   readonly definition: BallotPosition;
-  /** The group that the position is open to alone. */
   readonly groupName: string | null;
 }
 

@@ -102,7 +102,6 @@ export function foldZeros(position: ReportPosition): { shown: CandidateResult[];
   return { shown: ordered.filter((candidate) => !folded.has(candidate)), folded: zeros };
 }
 
-/** Each candidate with its figures and what came of it. */
 export async function writeCandidates(
   sheet: Sheet,
   input: ReportInput,

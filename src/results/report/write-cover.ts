@@ -96,7 +96,6 @@ function writeWarnings(sheet: Sheet, input: ReportInput): void {
   for (const warning of warnings) sheet.paragraph(warning, { size: 9, bold: true, color: WARNING }, 8);
 }
 
-/** How many took part, group by group. */
 async function writeGroups(sheet: Sheet, { groups }: ReportInput): Promise<void> {
   if (groups.length === 0) return;
   const { groups: texts, digits, percent } = sheet.words;
@@ -144,7 +143,6 @@ export async function writeCover(sheet: Sheet, input: ReportInput): Promise<void
   await writeGroups(sheet, input);
 }
 
-/** How each position came out, a line each. */
 async function writeSummary(sheet: Sheet, input: ReportInput): Promise<void> {
   const { words } = sheet;
   sheet.heading(2, words.cover.summary, { size: 12, bold: true });

@@ -77,7 +77,6 @@ async function writeReferendum(sheet: Sheet, result: PositionResult, definition:
   await drawTable(sheet, columns, rows);
 }
 
-/** One line that says how it came out. */
 export function outcomeText(
   input: ReportInput,
   { result }: ReportPosition,

@@ -93,7 +93,6 @@ function decisionOf(round: Round, nameOf: (id: string) => string, words: ReportW
   return round.tie === null ? { text: '' } : { text: words.rounds.tied, color: WARNING };
 }
 
-/** What each round decided, and where the votes went. */
 async function writeDecisions(sheet: Sheet, rounds: readonly Round[], nameOf: (id: string) => string): Promise<void> {
   const { words } = sheet;
   const columns: Column[] = [
