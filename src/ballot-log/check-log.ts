@@ -22,11 +22,12 @@ import { leafDataOf } from './leaf-of-ballot.ts';
 import { openSeed } from './lot.ts';
 import { CompactRange, equalHashes, hashLeaf } from './merkle-tree.ts';
 import { readEnd } from './record-configuration.ts';
-import { findHead, findLastCheckpoint, findTile, type LogHead, listCheckpoints, readLeaves } from './repository.ts';
+import { findHead, findLastCheckpoint, type LogHead, listCheckpoints, readLeaves } from './repository.ts';
 import { goesOnFrom } from './require-undisputed.ts';
 import { hasForgedBallots } from './set-back.ts';
 import type { NoteVerifier } from './signed-note.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
+import { eventTree } from './tree-store.ts';
 
 export interface CheckDeps extends Pick<Deps, 'db' | 'log' | 'definitions' | 'secrets' | 'ballotKeys'> {
   readonly clock: Clock;
@@ -271,8 +272,9 @@ async function checkTiles(
   eventId: string,
   tiles: readonly ReplayedTile[],
 ): Promise<string | undefined> {
+  const tree = eventTree(deps.db, eventId);
   for (const { level, index, hashes, root } of tiles) {
-    const stored = await findTile(deps.db, eventId, level, index);
+    const stored = await tree.findTile(level, index);
     if (stored?.hashes.equals(hashes) !== true || !equalHashes(stored.root, root))
       return `tile ${level}/${index} is another one`;
   }

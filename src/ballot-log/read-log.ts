@@ -32,7 +32,7 @@ async function readHashTileOf(
 ): Promise<Buffer | undefined> {
   const { level, index, width } = tile;
   const full = await tree.findTile(level, index);
-  if (full !== undefined) return full.subarray(0, width * 32);
+  if (full !== undefined) return full.hashes.subarray(0, width * 32);
   const from = index * TILE_WIDTH;
   const hashes =
     level === 0

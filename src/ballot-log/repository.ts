@@ -2,7 +2,7 @@ import { and, asc, desc, eq, gte, lt, sql } from 'drizzle-orm';
 import { type BallotToSeal, blockSums, findSealedLeaf } from '#src/ballots/box.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { CompactRange } from './merkle-tree.ts';
-import { ballotLogs, logCheckpoints, logLeaves, logTiles } from './tables.ts';
+import { ballotLogs, logCheckpoints, logLeaves } from './tables.ts';
 
 type HeadRow = typeof ballotLogs.$inferSelect;
 
@@ -66,19 +66,6 @@ export async function findLastClose(executor: Executor, eventId: string, size: n
     SELECT leaf_index AS index FROM log_leaves WHERE voting_event_id = ${eventId} AND leaf_index < ${size}
       AND position('"t":"close"'::bytea IN data) > 0 ORDER BY leaf_index DESC LIMIT 1`);
   return rows[0] === undefined ? undefined : Number(rows[0].index);
-}
-
-export async function findTile(
-  executor: Executor,
-  eventId: string,
-  level: number,
-  index: number,
-): Promise<{ hashes: Buffer; root: Buffer } | undefined> {
-  const [row] = await executor
-    .select({ hashes: logTiles.hashes, root: logTiles.root })
-    .from(logTiles)
-    .where(and(eq(logTiles.votingEventId, eventId), eq(logTiles.level, level), eq(logTiles.tileIndex, index)));
-  return row;
 }
 
 export interface StoredCheckpoint {

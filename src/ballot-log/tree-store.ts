@@ -1,7 +1,8 @@
-import { and, asc, eq, gte, lt, sql } from 'drizzle-orm';
+import { and, asc, type ColumnBaseConfig, eq, gte, lt, type SQL, sql } from 'drizzle-orm';
+import type { PgColumn, PgTable } from 'drizzle-orm/pg-core';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { type CompactRange, hashLeaf, type TreeNode } from './merkle-tree.ts';
-import { findTile, readLeaves } from './repository.ts';
+import { readLeaves } from './repository.ts';
 import { logTiles } from './tables.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 
@@ -9,8 +10,8 @@ import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 export interface TreeReader {
   /** The data of leaves `from` to before `to`, in order. */
   readLeaves(from: number, to: number): Promise<Buffer[]>;
-  /** The 256 hashes of a full tile; undefined where it is not full. */
-  findTile(level: number, index: number): Promise<Buffer | undefined>;
+  /** Undefined where the tile is not full. */
+  findTile(level: number, index: number): Promise<Pick<NewTile, 'hashes' | 'root'> | undefined>;
   /** The root hashes of full tiles of a level, `from` to before `to`, in order. */
   readTileRoots(level: number, from: number, to: number): Promise<Buffer[]>;
 }
@@ -28,16 +29,33 @@ export interface TreeStore extends TreeReader {
   insertTile(tile: NewTile): Promise<void>;
 }
 
+type Bytes = PgColumn<ColumnBaseConfig<'custom', string> & { data: Buffer; notNull: true }>;
+type TileTable = PgTable & Record<'level' | 'tileIndex', PgColumn> & Record<'hashes' | 'root', Bytes>;
+
+/** Reads the full tiles of a log. @param own which rows of the table are its */
+export const tilesIn = (
+  executor: Executor,
+  table: TileTable,
+  own?: SQL,
+): Pick<TreeReader, 'findTile' | 'readTileRoots'> => ({
+  async findTile(level, index) {
+    const { hashes, root } = table;
+    const at = and(own, eq(table.level, level), eq(table.tileIndex, index));
+    const [row] = await executor.select({ hashes, root }).from(table).where(at);
+    return row;
+  },
+  async readTileRoots(level, from, to) {
+    const { tileIndex, root } = table;
+    const within = and(own, eq(table.level, level), gte(tileIndex, from), lt(tileIndex, to));
+    const rows = await executor.select({ root }).from(table).where(within).orderBy(asc(tileIndex));
+    return rows.map((row) => row.root);
+  },
+});
+
 /** The log of an event. */
 export const eventTree = (executor: Executor, eventId: string): TreeReader => ({
   readLeaves: (from, to) => readLeaves(executor, eventId, from, to),
-  findTile: async (level, index) => (await findTile(executor, eventId, level, index))?.hashes,
-  async readTileRoots(level, from, to) {
-    const { votingEventId, tileIndex, root } = logTiles;
-    const own = and(eq(votingEventId, eventId), eq(logTiles.level, level), gte(tileIndex, from), lt(tileIndex, to));
-    const rows = await executor.select({ root }).from(logTiles).where(own).orderBy(asc(tileIndex));
-    return rows.map((row) => row.root);
-  },
+  ...tilesIn(executor, logTiles, eq(logTiles.votingEventId, eventId)),
 });
 
 const eventTreeStore = (tx: Transaction, eventId: string): TreeStore => ({

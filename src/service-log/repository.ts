@@ -1,7 +1,7 @@
 import { and, asc, desc, eq, gt, gte, inArray, lt, sql } from 'drizzle-orm';
 import { CompactRange, inclusionProof, nodesOfInclusion } from '#src/ballot-log/merkle-tree.ts';
 import { loadNodes } from '#src/ballot-log/read-log.ts';
-import type { NewTile, TreeReader, TreeStore } from '#src/ballot-log/tree-store.ts';
+import { type NewTile, type TreeReader, type TreeStore, tilesIn } from '#src/ballot-log/tree-store.ts';
 import type { Executor, Transaction } from '#src/database/client.ts';
 import { serviceCheckpoints, serviceCosignatures, serviceLog, serviceLogLeaves, serviceLogTiles } from './tables.ts';
 
@@ -37,9 +37,6 @@ interface NewLeaf {
   readonly size: number;
 }
 
-const tileAt = (level: number, index: number) =>
-  and(eq(serviceLogTiles.level, level), eq(serviceLogTiles.tileIndex, index));
-
 export const serviceTree = (executor: Executor): TreeReader => ({
   async readLeaves(from, to) {
     const { leafIndex, data } = serviceLogLeaves;
@@ -47,19 +44,7 @@ export const serviceTree = (executor: Executor): TreeReader => ({
     const rows = await executor.select({ data }).from(serviceLogLeaves).where(within).orderBy(asc(leafIndex));
     return rows.map((row) => row.data);
   },
-  async findTile(level, index) {
-    const [row] = await executor
-      .select({ hashes: serviceLogTiles.hashes })
-      .from(serviceLogTiles)
-      .where(tileAt(level, index));
-    return row?.hashes;
-  },
-  async readTileRoots(level, from, to) {
-    const { tileIndex, root } = serviceLogTiles;
-    const within = and(eq(serviceLogTiles.level, level), gte(tileIndex, from), lt(tileIndex, to));
-    const rows = await executor.select({ root }).from(serviceLogTiles).where(within).orderBy(asc(tileIndex));
-    return rows.map((row) => row.root);
-  },
+  ...tilesIn(executor, serviceLogTiles),
 });
 
 /** The inclusion proof of a leaf under the head of `size` leaves: hashes in base64. */

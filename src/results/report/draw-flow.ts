@@ -1,6 +1,6 @@
 import type { PositionResult, Round } from '#src/tally/position-result.ts';
 import { decimalToScaled } from './exact-figures.ts';
-import { inOrderOfResult } from './report-input.ts';
+import { inOrderOfResult, namesOf } from './report-input.ts';
 import { INK, MUTED, type Sheet } from './sheet.ts';
 
 /** A candidate, or the ballots that name no continuing candidate (null), in one round. */
@@ -36,7 +36,7 @@ function roundsToDraw(rounds: readonly Round[]): readonly Round[] {
 
 /** From where to where the weight goes between the rounds. What neither moves nor exhausts stays. */
 function flowOf(result: PositionResult, rounds: readonly Round[], exhaustedName: string): FlowStep[] {
-  const names = new Map(result.candidates.map(({ id, name }) => [id, name]));
+  const nameOf = namesOf(result);
   // One order in all rounds, so that few flows cross: those who stayed longest stand on top.
   const places = new Map(inOrderOfResult(result).map(({ id }, place) => [id, place]));
   const placeOf = ({ candidateId }: { readonly candidateId: string }): number => places.get(candidateId) ?? places.size;
@@ -44,7 +44,7 @@ function flowOf(result: PositionResult, rounds: readonly Round[], exhaustedName:
     const tallies = round.tallies.toSorted((left, right) => placeOf(left) - placeOf(right));
     const nodes: FlowNode[] = tallies.map(({ candidateId, weightWon }) => ({
       candidateId,
-      name: names.get(candidateId) ?? '',
+      name: nameOf(candidateId),
       figure: weightWon,
       scaled: decimalToScaled(weightWon),
     }));

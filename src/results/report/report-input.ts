@@ -68,6 +68,11 @@ export const stampOf = (input: ReportInput, { cover }: ReportWords): string =>
 /** Rows of nothing but zeros stand each for itself as long as they are few. */
 export const FEW = 4;
 
+export function namesOf({ candidates }: PositionResult): (id: string) => string {
+  const names = new Map(candidates.map(({ id, name }) => [id, name]));
+  return (id) => names.get(id) ?? id;
+}
+
 /** Winners first, in the order of their seats; then by figure; in ranked counts those who stayed longer stand higher. */
 export function inOrderOfResult(result: PositionResult): CandidateResult[] {
   if (result.referendum !== null) return [...result.candidates];

@@ -6,7 +6,7 @@ import { describeRules, listNames, marginText, methodName, tieText } from './des
 import { BAR_STEP, drawBars, drawShares, LEAST_BARS, MAX_BARS, SHARES_HEIGHT, type Share } from './draw-bars.ts';
 import { type Cell, drawTable } from './draw-table.ts';
 import { decimalToScaled, SCALE_DECIMALS } from './exact-figures.ts';
-import type { ReportInput, ReportPosition } from './report-input.ts';
+import { namesOf, type ReportInput, type ReportPosition } from './report-input.ts';
 import type { ReportWords } from './report-words.ts';
 import { INK, LOST, MUTED, type Sheet, TRACK, WARNING, WON } from './sheet.ts';
 import { isolate } from './text-runs.ts';
@@ -83,7 +83,7 @@ export function outcomeText(
   words: ReportWords,
 ): { text: string; color: string } {
   const texts = words.outcome;
-  const nameOf = (id: string): string => result.candidates.find((one) => one.id === id)?.name ?? id;
+  const nameOf = namesOf(result);
   if (result.ballots === 0) return { text: texts.unanswered, color: MUTED };
   if (result.referendum !== null) {
     const { outcome } = result.referendum;
@@ -131,7 +131,7 @@ export async function writePosition(
 ): Promise<void> {
   const { words } = sheet;
   const { result, definition, groupName } = position;
-  const nameOf = (id: string): string => result.candidates.find((one) => one.id === id)?.name ?? id;
+  const nameOf = namesOf(result);
   sheet.y += 10;
   const title = `${words.digits(place.number)}. ${isolate(result.title)}`;
   const keep = keptWith(sheet, position);

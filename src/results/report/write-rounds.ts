@@ -2,7 +2,7 @@ import type { PositionResult, Round } from '#src/tally/position-result.ts';
 import { listNames, tieText } from './describe-rules.ts';
 import { drawFlow, flowHeight } from './draw-flow.ts';
 import { type Cell, type Column, drawTable, TABLE_GAP } from './draw-table.ts';
-import { FEW, inOrderOfResult, type ReportPosition } from './report-input.ts';
+import { FEW, inOrderOfResult, namesOf, type ReportPosition } from './report-input.ts';
 import type { ReportWords } from './report-words.ts';
 import { LOST, MUTED, type Sheet, WARNING, WON } from './sheet.ts';
 import { isolate } from './text-runs.ts';
@@ -112,8 +112,7 @@ async function writeDecisions(sheet: Sheet, rounds: readonly Round[], nameOf: (i
 /** The rounds of a ranked count in figures: tallies, decisions, transfers. */
 export async function writeRounds(sheet: Sheet, { result }: ReportPosition): Promise<void> {
   const rounds = result.rounds ?? [];
-  const names = new Map(result.candidates.map(({ id, name }) => [id, name]));
-  const nameOf = (id: string): string => names.get(id) ?? id;
+  const nameOf = namesOf(result);
   const picture = flowHeight(result);
   // The picture stands where there first is room for it: no page stays empty for its sake.
   const first = sheet.fits(picture);
