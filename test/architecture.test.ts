@@ -51,34 +51,34 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1876,
+  platform: 1904,
   'payment-providers': 2105,
   database: 2374,
-  'embedded-postgres': 1040,
-  http: 4348,
+  'embedded-postgres': 982,
+  http: 4356,
   server: 952,
   reference: 2996,
   jobs: 561,
   mail: 631,
   accounts: 1005,
   webhooks: 2550,
-  'voting-events': 5238,
-  'ballot-definition': 4182,
+  'voting-events': 5253,
+  'ballot-definition': 3932,
   voters: 5882,
   payments: 4557,
-  credits: 762,
-  ballots: 3366,
-  'ballot-log': 5070,
-  'service-log': 720,
-  tally: 2795,
-  results: 6818,
-  letters: 1034,
-  console: 1232,
-  demo: 486,
+  credits: 733,
+  ballots: 3264,
+  'ballot-log': 4824,
+  'service-log': 702,
+  tally: 2698,
+  results: 6669,
+  letters: 1009,
+  console: 1210,
+  demo: 480,
   commands: 4489,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 69_430;
+const LINES_OF_ALL = 68_479;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 
