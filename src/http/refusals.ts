@@ -15,8 +15,17 @@ interface Rule {
   readonly retryAfterSeconds?: number;
 }
 
-const forbidden = (says: Sentence, when: string) => ({ code: 'forbidden', says, when }) as const;
-const conflict = (says: Sentence, when: string) => ({ code: 'conflict', says, when }) as const;
+/** Without `when` the sentence itself says when. */
+const refusal =
+  <Code extends ErrorCode>(code: Code) =>
+  (...[says, when = String(says)]: [says: string, when?: string] | [says: Sentence, when: string]) => ({
+    code,
+    says,
+    when,
+  });
+const forbidden = refusal('forbidden');
+const conflict = refusal('conflict');
+const internal = refusal('internal');
 
 const nextRound = (rehearsal: unknown): string =>
   rehearsal === true ? ' Begin the next round of the rehearsal first, or end it.' : '';
@@ -27,44 +36,20 @@ const nextRound = (rehearsal: unknown): string =>
  * an answer whose reason its operation does not declare.
  */
 export const REFUSALS = {
-  event_not_open: forbidden('This event is not open yet.', 'The event is not open yet.'),
-  event_closed: forbidden('This event is closed.', 'The event is closed.'),
-  voter_key_invalid: forbidden(
-    'This voter key is wrong or has expired. Ask for a new one.',
-    'The voter key is wrong or has expired, or there is no such voter.',
-  ),
-  voter_pending: forbidden(
-    'This voter still waits for the approval of the organizers.',
-    'The voter waits for the approval of the organizers.',
-  ),
-  voter_rejected: forbidden(
-    'The organizers have not approved this voter.',
-    'The organizers have not approved the voter.',
-  ),
-  registration_closed: forbidden(
-    'Voters cannot register themselves for this event.',
-    'The event does not let people register themselves.',
-  ),
-  download_link_invalid: forbidden(
-    'This download link is not one that was given out here.',
-    'This address of a download was not given out here.',
-  ),
+  event_not_open: forbidden('This event is not open yet.'),
+  event_closed: forbidden('This event is closed.'),
+  voter_key_invalid: forbidden('This voter key is wrong or has expired. Ask for a new one.'),
+  voter_pending: forbidden('This voter still waits for the approval of the organizers.'),
+  voter_rejected: forbidden('The organizers have not approved this voter.'),
+  registration_closed: forbidden('Voters cannot register themselves for this event.'),
+  download_link_invalid: forbidden('This download link is not one that was given out here.'),
   download_link_expired: forbidden(
     'This download link has expired. Ask for the export again.',
     'The address of the download is older than five minutes. Ask for the export again.',
   ),
-  results_not_available: forbidden(
-    'The results of this event are not public.',
-    'The results are not public, or not yet.',
-  ),
-  openings_not_available: forbidden(
-    'The ballots of this event are not opened to this key.',
-    'The ballots are not opened to this key, or not yet.',
-  ),
-  weights_kept_back: conflict(
-    'A weight of these ballots has so few voters that it would show whose a ballot is.',
-    'In a secret event, a weight has so few voters that it would show whose a ballot is.',
-  ),
+  results_not_available: forbidden('The results of this event are not public.'),
+  openings_not_available: forbidden('The ballots of this event are not opened to this key.'),
+  weights_kept_back: conflict('A weight of these ballots has so few voters that it would show whose a ballot is.'),
   plan_feature: forbidden(
     'The plan of this account does not include this feature.',
     'The plan of the account lacks the feature named in `details.feature`.',
@@ -75,130 +60,80 @@ export const REFUSALS = {
   ),
   already_voted: conflict(
     'This participant has voted: a ballot is confirmed, or is paid for and waits for its confirmation.',
-    'A ballot of this voter or visitor has already been confirmed.',
   ),
-  event_has_ballots: conflict(
-    'Ballots were cast or paid for: what they depend on can no longer be changed.',
-    'Ballots have been cast or paid for, and they depend on what would change.',
-  ),
-  not_ready: conflict(
-    'Nobody could fill in a valid ballot yet: `details.missing` lists what is missing.',
-    'Nobody could fill in a valid ballot yet: `details.missing` lists everything that is missing.',
-  ),
-  not_a_draft: conflict(
-    'Only a draft is made what a file says.',
-    'The event is no draft any more: only a draft is made what a file says.',
-  ),
-  not_open: conflict(
-    'This event cannot be closed: it was never open.',
-    'A draft or a rehearsal cannot be closed: it was never open.',
-  ),
-  was_open: conflict(
-    'This event has been open: only what never opened is rehearsed.',
-    'The event is or was open: only a draft or scheduled event is rehearsed.',
-  ),
+  event_has_ballots: conflict('Ballots were cast or paid for: what they depend on can no longer be changed.'),
+  not_ready: conflict('Nobody could fill in a valid ballot yet: `details.missing` lists what is missing.'),
+  not_a_draft: conflict('Only a draft is made what a file says.'),
+  not_open: conflict('This event cannot be closed: it was never open.'),
+  was_open: conflict('This event has been open: only what never opened is rehearsed.'),
   results_final: conflict(
     ({ rehearsal }) =>
       `The result is final: nothing that it shows or depends on can be changed.${nextRound(rehearsal)}`,
     'The 15 minutes after the close are over, or a round of a rehearsal is closed: nothing that the result shows or depends on can be changed.',
   ),
   roll_closed: {
-    code: 'conflict',
+    ...conflict(
+      ({ rehearsal }) => `This event is closed: its roll no longer changes.${nextRound(rehearsal)}`,
+      'The event, or the round of its rehearsal, is closed: its roll takes no new voter, and no change of status, weight or group.',
+    ),
     reason: 'event_closed',
-    says: ({ rehearsal }) => `This event is closed: its roll no longer changes.${nextRound(rehearsal)}`,
-    when: 'The event, or the round of its rehearsal, is closed: its roll takes no new voter, and no change of status, weight or group.',
   },
   mails_early: {
-    code: 'conflict',
+    ...conflict(
+      'This event is not open yet. To mail its voters before, schedule it and send `beforeOpening: true`.',
+      'The event is not open yet, and `beforeOpening` is not true; or it is a draft.',
+    ),
     reason: 'event_not_open',
-    says: 'This event is not open yet. To mail its voters before, schedule it and send `beforeOpening: true`.',
-    when: 'The event is not open yet, and `beforeOpening` is not true; or it is a draft.',
   },
   mails_closed: {
-    code: 'conflict',
+    ...conflict(
+      'This event is closed: nobody can vote in it any more.',
+      'The event, or the round of its rehearsal, is closed: nobody can vote any more, so that nobody is mailed.',
+    ),
     reason: 'event_closed',
-    says: 'This event is closed: nobody can vote in it any more.',
-    when: 'The event, or the round of its rehearsal, is closed: nobody can vote any more, so that nobody is mailed.',
   },
-  group_in_use: conflict(
-    'Positions are open to this group alone. Change or delete them first.',
-    'A position asks for this group.',
-  ),
-  code_in_use: conflict('This code is already used by another event.', 'Another event has this code.'),
-  name_in_use: conflict('This event already has a group of this name.', 'Another group of this event has this name.'),
+  group_in_use: conflict('Positions are open to this group alone. Change or delete them first.'),
+  code_in_use: conflict('This code is already used by another event.'),
+  name_in_use: conflict('This event already has a group of this name.'),
   voter_exists: conflict(
     ({ field }) => `${field}: is already used by another voter of this event`,
     'Another voter of this event has this e-mail address or voter ID; see `details.field`.',
   ),
-  not_an_election: conflict(
-    'Polls have no voter keys: send a visitorId.',
-    'The event is a poll, and polls have no voter keys.',
-  ),
-  letters_under_way: {
-    code: 'conflict',
-    says: 'These letters are still being printed.',
-    when: 'The letters are still being printed.',
-    retryAfterSeconds: 5,
-  },
-  already_downloaded: conflict(
-    'This file was downloaded, and is gone. Print new letters where they are lost.',
-    'The file was downloaded to its end, and is gone.',
-  ),
+  not_an_election: conflict('Polls have no voter keys: send a visitorId.'),
+  letters_under_way: { ...conflict('These letters are still being printed.'), retryAfterSeconds: 5 },
+  already_downloaded: conflict('This file was downloaded, and is gone. Print new letters where they are lost.'),
   letters_dropped: conflict(
     'These letters were not downloaded in time, and are gone. Print new ones.',
     'The letters are older than 24 hours, or their event or rehearsal is over: they are gone.',
   ),
-  no_email: conflict('This voter has no e-mail address to send a key to.', 'The voter has no e-mail address.'),
-  invite_exists: conflict('This address is invited already.', 'This address is invited already.'),
-  invite_used: conflict(
-    'This invite was accepted by another account. Ask for one of your own.',
-    'The invite was accepted by another account.',
-  ),
-  invite_expired: conflict('This invite has expired. Ask for a new one.', 'The invite has expired. Ask for a new one.'),
-  already_shared: conflict(
-    'This event is shared with your account already: its owner takes that back first.',
-    'The event is shared with this account by another invite.',
-  ),
-  own_event: conflict('This event is your own.', 'The event belongs to this account already.'),
+  no_email: conflict('This voter has no e-mail address to send a key to.'),
+  invite_exists: conflict('This address is invited already.'),
+  invite_used: conflict('This invite was accepted by another account. Ask for one of your own.'),
+  invite_expired: conflict('This invite has expired. Ask for a new one.'),
+  already_shared: conflict('This event is shared with your account already: its owner takes that back first.'),
+  own_event: conflict('This event is your own.'),
   nothing_to_refund: conflict(
     'There is nothing to give back: nothing was paid, or it went back already.',
     'The payment is neither `succeeded` nor `fulfilled`, or it went back at the provider.',
   ),
-  nothing_to_settle: conflict(
-    'There is nothing to settle: nobody has to look at this payment.',
-    'No one has to look at the money of the payment, or somebody has settled it.',
-  ),
-  paid_pricing_set: conflict(
-    'Prices are set: take them away before the payment business is unlinked.',
-    'A price is set, so the payment business cannot be unlinked.',
-  ),
-  payment_failed: conflict('This payment has failed. Start a new one.', 'The payment has failed. Start a new one.'),
-  payment_cancelled: conflict(
-    'This payment was cancelled. What was paid goes back to the payer.',
-    'The payment was cancelled; what was paid goes back to the payer.',
-  ),
+  nothing_to_settle: conflict('There is nothing to settle: nobody has to look at this payment.'),
+  paid_pricing_set: conflict('Prices are set: take them away before the payment business is unlinked.'),
+  payment_failed: conflict('This payment has failed. Start a new one.'),
+  payment_cancelled: conflict('This payment was cancelled. What was paid goes back to the payer.'),
   payment_expired: conflict(
     'The payment page ended before anybody paid. Start a new payment.',
     'The payment page ended before anybody paid: it was too late, or the payer had begun another payment.',
   ),
-  endpoint_disabled: conflict(
-    'This endpoint is switched off. Switch it on first.',
-    'The webhook endpoint is switched off.',
-  ),
+  endpoint_disabled: conflict('This endpoint is switched off. Switch it on first.'),
   busy: {
-    code: 'conflict',
-    says: 'Another change of this event is under way. Nothing was done. Retry.',
-    when: 'Something else holds the event. Nothing was done; the call may be repeated after `Retry-After`.',
+    ...conflict('Another change of this event is under way. Nothing was done. Retry.'),
     retryAfterSeconds: 1,
   },
   log_disputed: conflict(
     'The ballot log of this event is not what was signed. Its end can change once the operator has mended it.',
-    'The ballot log of the event is not what was signed, and no change of its end can be recorded.',
   ),
   idempotency_in_progress: {
-    code: 'conflict',
-    says: 'A request with this Idempotency-Key is still running.',
-    when: 'A request with the same Idempotency-Key is still running; see `Retry-After`.',
+    ...conflict('A request with this Idempotency-Key is still running.'),
     retryAfterSeconds: 1,
   },
   not_in_group: { code: 'validation_error', when: 'A position is not open to the group of the voter.' },
@@ -207,9 +142,7 @@ export const REFUSALS = {
     when: 'The ballot spends more quadratic credits than the visitor has: `details` tells `positionId`, `required` and `available`.',
   },
   payment_provider_unavailable: {
-    code: 'internal',
-    says: 'The payment provider cannot be asked now. Nothing was charged by this call. Retry.',
-    when: 'The payment provider did not answer. Nothing is stored as paid; the call may be repeated.',
+    ...internal('The payment provider cannot be asked now. Nothing was charged by this call. Retry.'),
     retryAfterSeconds: 2,
   },
   payment_unavailable: forbidden(
@@ -217,20 +150,20 @@ export const REFUSALS = {
     'The payment provider refuses for a reason that the payer cannot mend, or the payment business cannot take payments: the organizer has to look at it.',
   ),
   ballot_key_unavailable: {
-    code: 'internal',
-    says: 'The keys of elections cannot be read or written now. Nothing was done. Retry.',
-    when: 'A folder with the keys of elections cannot be read or written: no election opens, none gets voters, and what needs a key that cannot be read is refused. Nothing was done; the call may be repeated after `Retry-After`.',
+    ...internal(
+      'The keys of elections cannot be read or written now. Nothing was done. Retry.',
+      'A folder with the keys of elections cannot be read or written: no election opens, none gets voters, and what needs a key that cannot be read is refused. Nothing was done; the call may be repeated after `Retry-After`.',
+    ),
     retryAfterSeconds: 5,
   },
   rows_disagree: {
-    code: 'internal',
-    says: 'A row that this request depends on was changed from outside of the service, and is not used. The operator was alarmed.',
-    when: 'A row that decides who may vote or change an event, or the API key itself, was changed in the database from outside of the service. It is not used; the alarm is raised, and the event is `disputed`. To mend a voter, delete it and add it again.',
+    ...internal(
+      'A row that this request depends on was changed from outside of the service, and is not used. The operator was alarmed.',
+      'A row that decides who may vote or change an event, or the API key itself, was changed in the database from outside of the service. It is not used; the alarm is raised, and the event is `disputed`. To mend a voter, delete it and add it again.',
+    ),
   },
   overloaded: {
-    code: 'internal',
-    says: 'Too many requests arrive at once. Retry.',
-    when: 'Too many requests arrive at once. Nothing was done; the call may be repeated after `Retry-After`.',
+    ...internal('Too many requests arrive at once. Retry.'),
     retryAfterSeconds: 1,
   },
   too_many_at_once: {
