@@ -133,7 +133,6 @@ export function createApp(
   return app;
 }
 
-/** What answering needs, whatever the operation. */
 function answeringDeps(deps: Deps): Env['Variables']['service'] {
   return {
     referenceUrl: deps.config.apiDocUrl,
@@ -149,7 +148,6 @@ function answeringDeps(deps: Deps): Env['Variables']['service'] {
   };
 }
 
-/** The API document. */
 export function describeApp(operations: readonly Operation[], { config, version }: Deps): Promise<JsonSchema> {
   return describeApi({
     title: config.companyName,

@@ -324,13 +324,11 @@ export function readVotingKey(environment: Environment = process.env): string | 
   return withoutEmpty(environment)['VOTING_KEY'];
 }
 
-/** The address of a service, and a key of one of its accounts. */
 interface ApiAccess {
   readonly baseUrl: string;
   readonly key: string;
 }
 
-/** Whether commands that can do so work over HTTP, with a key of an account. */
 export const hasApiKey = (environment: Environment = process.env): boolean =>
   withoutEmpty(environment)['VOTING_API_KEY'] !== undefined;
 

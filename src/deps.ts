@@ -44,15 +44,12 @@ export interface Deps {
   readonly copy: Database;
   /** Connections of the jobs that must never wait for anything else's. */
   readonly jobDatabases: { readonly mails: Database; readonly deletions: Database; readonly webhooks: Database };
-  /** The time of the database. */
   readonly clock: DatabaseClock;
   /** Names this process among all that share the database, 16 random bytes. */
   readonly processId: Buffer;
   readonly idempotency: IdempotencyStore;
-  /** How much there is to do, and what is refused for it. */
   readonly load: Load;
   readonly loopWatch: LoopWatch;
-  /** What accounts hold at this moment. */
   readonly leases: LeasesByKind;
   /** For what would hold up other requests: long counts, reports, large bodies. */
   readonly threads: ThreadPool;
@@ -62,9 +59,7 @@ export interface Deps {
   readonly log: Log;
   readonly mailer: Mailer;
   readonly secrets: Secrets;
-  /** The keys of secret events. */
   readonly ballotKeys: BallotKeys;
-  /** Records the ends of events in their logs. */
   readonly logRecorder: LogRecorder;
   /** Lets voters wait again whom a key approved in the rehearsal; the room of the voters writes their tags. */
   readonly takeApprovalsBack: (tx: Transaction, event: VotingEvent) => Promise<void>;
@@ -76,7 +71,6 @@ export interface Deps {
   readonly checkpoints: CheckpointMemory;
   /** What this process has confirmed, to miss it where SQL takes it. */
   readonly acknowledged: Acknowledged;
-  /** Announces the ballots that this process confirms. */
   readonly ballotPublisher: BallotPublisher;
   /** Signs the service's own log, and remembers its head. */
   readonly serviceLog: ServiceLogKey;

@@ -66,12 +66,10 @@ function fulfilments(deps: Deps): Fulfilments {
   };
 }
 
-/** Payments as requests and jobs use them. */
 export function paymentDeps(deps: Deps): PaymentDeps {
   return { ...deps, fulfilments: fulfilments(deps) };
 }
 
-/** The checkout of a paid candidate registration. */
 export function registrationCheckout(payments: CheckoutDeps): RegistrationCheckout {
   const purpose = 'candidate_registration';
   return {

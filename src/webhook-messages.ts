@@ -101,7 +101,6 @@ const WHEN: Readonly<Record<EventType, string>> = {
   'webhook_endpoint.disabled': 'A webhook endpoint was switched off: by hand, or because its receiver fails.',
 };
 
-/** Every message that receivers may get, for the API document. */
 export const webhookMessages = (): WebhookMessage[] =>
   EVENT_TYPE_NAMES.map((type) => ({
     type,

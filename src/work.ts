@@ -44,7 +44,6 @@ import { paymentDeps } from './fulfilments.ts';
 import { foldAllRollFigures } from './results/read-stats.ts';
 import { forgetOldImports } from './voters/import-roll.ts';
 
-/** What the sequencer of the ballot logs works with. */
 export function sealDeps(deps: Deps): SealDeps {
   return {
     ...deps,
@@ -55,7 +54,6 @@ export function sealDeps(deps: Deps): SealDeps {
   };
 }
 
-/** Every job that something enqueues. */
 export function allJobs(deps: Deps): AnyJob[] {
   const payments = paymentDeps(deps);
   const mails = { ...deps, db: deps.jobDatabases.mails };
@@ -90,7 +88,6 @@ export function allJobs(deps: Deps): AnyJob[] {
   ];
 }
 
-/** Every job that runs by the clock. */
 export function recurringJobs(deps: Deps): RecurringJob[] {
   return [
     { name: 'tend_ballot_logs', schedule: '* * * * *', work: () => sequenceLogs(sealDeps(deps)) },

@@ -17,7 +17,6 @@ export interface Change {
   readonly keyId: string | null;
   /** For instance `voting_event.updated`. */
   readonly action: string;
-  /** The ID of what was changed. */
   readonly resource: string;
   readonly before?: Record<string, unknown>;
   readonly after?: Record<string, unknown>;
@@ -84,7 +83,6 @@ const NOT_AUDITED = new Set([
   'tag',
 ]);
 
-/** The fields that differ between two states of a row, for the audit trail. */
 export function differenceOf(
   before: object,
   after: object,

@@ -26,7 +26,6 @@ export interface CreatedApiKey {
 
 /** Scopes of keys that are given to others: each stands alone, so that a leaked key opens nothing else. */
 const STAND_ALONE: readonly Scope[] = ['vote', 'observe', 'log'];
-/** Scopes of keys that read one event. */
 const OF_ONE_EVENT: readonly Scope[] = ['observe', 'log'];
 
 /** `write` implies `read`; `vote`, `observe` and `log` stand alone (completions 2.1). @throws ApiError `validation_error` */

@@ -27,7 +27,6 @@ interface CountedMail {
   readonly rehearsal?: number | null;
 }
 
-/** Why a mail may not go out now. */
 export interface MailLimit {
   /** When it may, as far as this limit goes. */
   readonly until: number;
@@ -89,11 +88,9 @@ async function takeLimited(db: Database, secrets: Secrets, mail: CountedMail): P
   return undefined;
 }
 
-/** The same, as yes or no. */
 export const takeMail = async (db: Database, secrets: Secrets, mail: CountedMail): Promise<boolean> =>
   (await takeLimited(db, secrets, mail)) === undefined;
 
-/** An event that mails are about, with its owner. */
 interface MailedEvent {
   readonly id: string;
   readonly accountId: string;
@@ -114,7 +111,6 @@ export const takeMailOnce = async (
   to: string,
 ): Promise<boolean> => (await findMailLimit(deps, run, event, to)) === undefined;
 
-/** The same, with the limit that is used up. */
 export async function findMailLimit(
   { db, secrets }: TakeDeps,
   run: Pick<JobRun, 'attempt'>,
@@ -126,7 +122,6 @@ export async function findMailLimit(
   return takeLimited(db, secrets, { to, accountId: event.accountId, votingEventId: event.id, rehearsal });
 }
 
-/** Removes what counts nothing any more. */
 export async function forgetMailQuotas(db: Database): Promise<void> {
   await deleteInChunks(db, 'mail_quotas', sql`began_at <= now_ms() - window_ms`);
 }

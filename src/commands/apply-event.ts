@@ -73,7 +73,6 @@ interface ApplyOptions {
   readonly file: string;
   readonly event?: string;
   readonly dryRun?: boolean;
-  /** Shows every row, however many there are. */
   readonly verbose?: boolean;
 }
 
@@ -113,7 +112,6 @@ function requireSound({ file }: ApplyOptions, definition: DefinitionFile): void 
 
 const titleOf = (row: Row): string => String(row['title'] ?? row['name'] ?? '');
 
-/** A value within a table: short, on one line. */
 function shortly(value: unknown): string {
   const text = JSON.stringify(value ?? null);
   return text.length > 40 ? `${text.slice(0, 39)}…` : text;

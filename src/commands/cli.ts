@@ -6,7 +6,6 @@ import type { ProgramFolders } from '#src/database/postgres-programs.ts';
 import type { Deps } from '#src/deps.ts';
 import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
 
-/** What a command shows: a row of names and values. */
 export type Row = Record<string, unknown>;
 
 export interface Answer {
@@ -61,18 +60,15 @@ export interface Cli {
     event: string,
     work: (...own: [...Clients, requireRoom: RequireRoom]) => Promise<Answer>,
   ): Promise<void>;
-  /** Whether the environment holds such a key. */
   hasApiKey(): Promise<boolean>;
   /** Whether a program reads the answer: then nothing but one JSON value is printed. */
   json(): boolean;
-  /** The keys of a payment business, where the environment holds them. */
   paymentCredentials(): Promise<Partial<ProviderCredentials>>;
   /** The API key that a command reads the service with: `--key`, better the environment's VOTING_KEY. */
   votingKey(given: string | undefined): Promise<string | undefined>;
   verifierEnvironment(votingKey: string | undefined): Promise<Readonly<Record<string, string | undefined>>>;
 }
 
-/** A command line of this service, as people type it. */
 export const commandLine = (words: string): string => `npm run --silent cli -- ${words}`;
 
 /** A word as a shell takes it. */

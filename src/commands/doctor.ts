@@ -118,7 +118,6 @@ async function rehearseLoss({ dataDir, databaseUrl, smtpUrl }: Config): Promise<
     : found(name, `${words}; right is a disk that lasts, apart from the database`);
 }
 
-/** What of the surroundings a running service needs beside its database. */
 export function checkSurroundings(config: Config): Promise<Finding[]> {
   return Promise.all([
     checkMailServer(config),

@@ -9,7 +9,6 @@ export interface NotifyOptions {
   readonly kind: Notification['kind'];
   readonly audience?: Notification['audience'];
   readonly beforeOpening?: boolean;
-  /** Whether to wait until all of them are sent. */
   readonly wait: boolean;
 }
 

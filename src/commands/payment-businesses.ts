@@ -11,7 +11,6 @@ function parseCountry(text: string): string {
   return text.trim().toUpperCase();
 }
 
-/** Where the keys of a business come from. */
 export const CREDENTIALS_HELP =
   'Set PAYMENT_SECRET_KEY (and PAYMENT_WEBHOOK_SECRET where the provider signs its messages with a secret of their own), or send them as two lines to standard input.';
 

@@ -69,7 +69,6 @@ function cellText(name: string, value: unknown): string {
   return text.replace(UNPRINTABLE, code);
 }
 
-/** Names and values below each other. */
 function card(row: Row): string {
   const names = Object.keys(row);
   const width = Math.max(0, ...names.map(textWidth));

@@ -4,7 +4,6 @@ import { guardFormulas } from '#src/platform/csv.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { Roll, RollLine } from './read-roll.ts';
 
-/** A line that was not taken, and why. */
 export interface RejectedLine {
   readonly from: RollLine;
   readonly issues: readonly Issue[];

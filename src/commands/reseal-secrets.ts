@@ -81,7 +81,6 @@ async function count(pool: pg.Pool, text: string, values: unknown[]): Promise<nu
   return Number(rows[0]?.count ?? 0);
 }
 
-/** Counts what is sealed under the present secret key and under earlier ones. */
 export async function countSealed(db: Database, secrets: Secrets): Promise<readonly SealedCount[]> {
   const pool = db.$client;
   const counts: SealedCount[] = [];

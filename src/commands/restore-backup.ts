@@ -190,7 +190,6 @@ async function dropRecoverySettings(data: string): Promise<void> {
   await writeFile(file, text.slice(0, text.lastIndexOf(BLOCK)));
 }
 
-/** Why a server gave up its replay, in words for a person. */
 function reasonIn(log: string, options: RestoreOptions): string {
   const last = [...log.matchAll(/last completed transaction was at log time ([^\n]+)/g)].at(-1)?.[1];
   const asked = options.point === undefined ? `the moment ${options.at}` : `the point ${options.point}`;

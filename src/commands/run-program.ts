@@ -38,7 +38,6 @@ export async function runProgram(
   return { code, stdout: out.join(''), stderr: err.join('') };
 }
 
-/** The last line that says what went wrong. */
 function reasonIn({ stderr, stdout }: ProgramEnd): string {
   const lines = `${stdout}\n${stderr}`.split(/[\r\n]+/).filter((line) => line.trim() !== '');
   const faults = lines.filter((line) => /error|fatal/i.test(line));

@@ -57,7 +57,6 @@ interface Outcome {
   readonly isReplayed: boolean;
 }
 
-/** A line that can be sent. */
 type SoundLine = RollLine & { readonly input: NonNullable<RollLine['input']> };
 const isSound = (line: RollLine): line is SoundLine => line.input !== undefined;
 
@@ -137,7 +136,6 @@ function reportPathOf(roll: Roll, options: ImportOptions): string {
   return reportFile;
 }
 
-/** The groups of an event by the key of their names. */
 async function readGroups(client: PathClient, idOrCode: string): Promise<ReadonlyMap<string, string>> {
   const groups = new Map<string, string>();
   for await (const { id, name } of client.rows('/voting-events/{idOrCode}/groups', { path: { idOrCode } }))
@@ -145,7 +143,6 @@ async function readGroups(client: PathClient, idOrCode: string): Promise<Readonl
   return groups;
 }
 
-/** How far an import has come. */
 interface Sent {
   linesDone: number;
   accepted: number;

@@ -25,7 +25,6 @@ interface BatchOptions<Row, Outcome> {
   readonly places: number;
   /** Rows with the same key never share a statement: the second must see what the first did. */
   readonly keyOf: (row: Row) => string;
-  /** Rows a statement holds at most. */
   readonly maxRows: number;
   /** Rows of a lane that may wait; past it they are refused at once. */
   readonly maxWaiting: number;
@@ -124,7 +123,6 @@ export class Batcher<Row, Outcome> {
     return [...taken.values()].sort((one, other) => (one.key < other.key ? -1 : 1));
   }
 
-  /** Runs a statement for these rows. */
   async #run(batch: readonly Waiting<Row, Outcome>[]): Promise<Deliver> {
     const [only] = batch;
     if (batch.length === 1 && only !== undefined) return this.#runAlone(only);

@@ -10,7 +10,6 @@ import { IN_RECOVERY, StandbyClient } from './writer.ts';
 /** Why the service does not start, in one line for the operator. */
 export class StartRefused extends Error {}
 
-/** One thing that was looked at before the service starts. */
 export interface Finding {
   readonly name: string;
   /** `failed`: the service does not start. `warning`: it starts, and somebody should know. */

@@ -65,7 +65,6 @@ export function parseFunctions(file: string, text: string): FunctionSource[] {
   }));
 }
 
-/** All functions of the database, in the order in which they are applied. */
 export function readFunctionSources(): FunctionSource[] {
   const root = path.resolve(import.meta.dirname, '..');
   return FUNCTION_FILES.flatMap((file) => parseFunctions(file, readFileSync(path.join(root, file), 'utf8')));

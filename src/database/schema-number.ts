@@ -7,7 +7,6 @@ import pg from 'pg';
  */
 export const SCHEMA = { number: 1, digest: 'd3b363f86a8bf0b6' } as const;
 
-/** What stands in the database. */
 export interface SchemaNumber {
   readonly number: number;
   readonly digest: string;

@@ -32,7 +32,6 @@ async function* rowsOf({ read }: TaggedRows, db: Database): AsyncGenerator<Tagge
 const isOfPresentKey = (secrets: Secrets, { tag }: TaggedRow): boolean =>
   tag.subarray(0, 4).toString('hex') === secrets.id;
 
-/** How many rows are bound to the present secret key, and how many to an earlier one. */
 export async function countTaggedRows(
   table: TaggedRows,
   db: Database,

@@ -77,12 +77,10 @@ export const answersRedirect = (description: string): AnswerShapes => ({
   302: { description, headers: { Location: 'Where to go on.' } },
 });
 
-/** Text of a type of its own. */
 export const answersText = (contentType: string, description: string): AnswerShapes => ({
   200: { description, contentType },
 });
 
-/** Bytes. */
 export const answersBytes = (description: string): AnswerShapes => ({
   200: { description, contentType: 'application/octet-stream' },
 });

@@ -1,7 +1,6 @@
 import { jsonPieces, streamText } from '#src/platform/stream-text.ts';
 import type { CachedJson } from './cached-json.ts';
 
-/** What a handler answers: a status, the value of the body, and headers of its own. */
 export interface Answer {
   readonly status: 200 | 201 | 202 | 204 | 302 | 303 | 402 | 503;
   readonly body?: unknown;

@@ -1,4 +1,3 @@
-/** What an API key may be used for. */
 export const SCOPES = ['read', 'write', 'vote', 'observe', 'log'] as const;
 export type Scope = (typeof SCOPES)[number];
 

@@ -21,9 +21,7 @@ interface Known {
   readonly keyHint?: string;
 }
 
-/** What answering a request needs of the service. */
 export interface Service {
-  /** Where errors are explained. */
   readonly referenceUrl: string;
   readonly db: Database;
   readonly log: Log;
@@ -37,7 +35,6 @@ export interface Service {
   readonly changed: (eventId: string) => void;
 }
 
-/** A request with an Idempotency-Key. */
 interface Repeatable {
   readonly request: IdempotentRequest;
 }

@@ -53,7 +53,6 @@ export function envelope(error: ApiError, requestId: string, referenceUrl: strin
   });
 }
 
-/** The answer to whatever was thrown while a request was served. */
 export function answerError(fault: unknown, c: Context<Env>): Response {
   const error = toApiError(fault, c.get('operation'));
   if (error.retryAfterSeconds !== undefined) c.get('headers')['Retry-After'] = String(error.retryAfterSeconds);

@@ -139,7 +139,6 @@ export const timeField = () =>
     .max(253_402_300_799_999, 'must be a Unix time in milliseconds, before the year 10000')
     .describe('Unix time in milliseconds.');
 
-/** A text to look for in a list. */
 export const searchField = () =>
   normalisedText(200)
     .check(faultless(lengthFault(0, 200)))
@@ -153,7 +152,6 @@ export const seedField = () =>
 
 export const sortOrderField = () => z.int().min(0).max(1_000_000).describe('Lower ones come first.');
 
-/** IDs of rows that are changed together, each once. */
 export const uniqueIdsField = (what: string) =>
   z
     .array(idField())

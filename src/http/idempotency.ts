@@ -309,7 +309,6 @@ export class IdempotencyStore {
 /** Names a run and its request: a token that SQL copies into another claim gives another answer there. */
 const seedOf = (fingerprint: Buffer, token: Buffer): Buffer => Buffer.concat([fingerprint, token]);
 
-/** The text of an answer's body, as it is sent and as it is stored. */
 function bodyText(answer: Answer): string {
   return answer.text?.content ?? (answer.body === undefined ? '' : JSON.stringify(answer.body));
 }
@@ -330,7 +329,6 @@ export async function forgetClaims(db: Database, eventId: string): Promise<void>
   await deleteInChunks(db, 'idempotency_keys', sql`voting_event_id = ${eventId}`);
 }
 
-/** Removes claims and answers whose time is over. */
 export async function deleteExpiredKeys(db: Database): Promise<void> {
   await deleteInChunks(db, 'idempotency_keys', sql`expires_at <= ${nowMs}`);
 }

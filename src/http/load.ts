@@ -4,7 +4,6 @@ import { refuse } from './refusals.ts';
 /** The order in which requests are given up when there is too much to do. A confirm is last: all other steps of its voter are done. */
 export type Urgency = 'read' | 'change' | 'cast' | 'confirm';
 
-/** How much there is to do. */
 interface Pressure {
   /** Requests that wait for a connection to the database. */
   readonly waiting: number;

@@ -34,9 +34,7 @@ export interface Operation {
   /** Unique, in camel case. */
   readonly operationId: string;
   readonly summary: string;
-  /** More than the summary says, in Markdown. */
   readonly description?: string;
-  /** What it may answer, by status. */
   readonly answers: AnswerShapes;
   /** Refusals beyond those that every operation of its kind may give. */
   readonly refusals?: readonly RefusalCase[];
@@ -65,7 +63,6 @@ export interface Operation {
   /** The schema of `body()`. */
   readonly body?: z.ZodType | undefined;
   readonly bodyFor?: (target: never, raw: JsonObject) => z.ZodType;
-  /** Takes an Idempotency-Key. */
   readonly idempotent?: true;
 }
 

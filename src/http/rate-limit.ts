@@ -1,11 +1,9 @@
 import { ApiError } from '#src/platform/errors.ts';
 import { RecentMap } from '#src/platform/recent-map.ts';
 
-/** The burst is ten seconds of the sustained rate. */
 const BURST_SECONDS = 10;
 /** The limit of an address that sends no key. */
 export const OPEN_REQUESTS_PER_MINUTE = 20 * 60;
-/** Quotas kept of each kind. */
 const MAX_TRACKED = 50_000;
 
 interface RateState {
@@ -29,7 +27,6 @@ export class RateLimiter {
   readonly #ofAddresses = new RecentMap<number>(MAX_TRACKED);
   readonly #usedMs = new Map<string, number>();
 
-  /** How many quotas are kept. */
   get tracked(): number {
     return this.#ofKeys.size + this.#ofAddresses.size;
   }

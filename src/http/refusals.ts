@@ -1,6 +1,5 @@
 import { ApiError, type ErrorCode, type ErrorDetails, STATUS_BY_CODE } from '#src/platform/errors.ts';
 
-/** The words to the caller, for people. */
 type Sentence = string | ((details: ErrorDetails) => string);
 
 interface Rule {
@@ -180,7 +179,6 @@ export const REFUSALS = {
   rate_limited: { code: 'rate_limited', when: 'Too many requests; `Retry-After` tells how long to wait.' },
 } as const satisfies Record<string, Rule>;
 
-/** What an operation may declare. */
 export type RefusalCase = keyof typeof REFUSALS;
 
 /** The same refusals in other words, where the caller is better served by them. */
@@ -240,7 +238,6 @@ const WITHOUT_REASON: ReadonlySet<RefusalCase> = new Set(['not_found', 'plan_lim
 
 export const hasReason = (name: RefusalCase): boolean => !WITHOUT_REASON.has(name);
 
-/** The case that gives a reason with a status. */
 export function caseOf(reason: string, status: number): Rule | undefined {
   const rules: [string, Rule][] = Object.entries(REFUSALS);
   return rules.find(([name, rule]) => (rule.reason ?? name) === reason && STATUS_BY_CODE[rule.code] === status)?.[1];

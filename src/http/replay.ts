@@ -60,7 +60,6 @@ export function takeIdempotencyKey<Target>(
   );
 }
 
-/** Sends an answer that was stored under an Idempotency-Key, word for word. */
 export function replay(c: RequestContext, { status, body: stored }: StoredAnswer): Response {
   const body = rehearsedEventOf(c) === undefined ? stored : markRehearsalText(stored);
   c.get('headers')['Idempotent-Replayed'] = 'true';

@@ -9,7 +9,6 @@ const MIB = 1024 * 1024;
 /** Longer than what is before: two long changes, each of some seconds. */
 const LONG_WAIT_MS = 60_000;
 
-/** A name for what belongs to no account. */
 export const NO_ACCOUNT = '';
 
 const limited = (limits: Omit<ConstructorParameters<typeof Leases>[0], 'refuse'>) =>
@@ -83,7 +82,6 @@ export class RequestLife {
     return lease;
   }
 
-  /** Ends something with the request. */
   keep(lease: Lease): void {
     this.#leases.set(lease, lease);
     void this.gone;

@@ -71,7 +71,6 @@ export async function costly(c: RequestContext, account: string, read: () => Pro
   }
 }
 
-/** Sends what a handler answered, in whichever form it gave it. */
 export function answer(c: RequestContext, result: Answer): Response | Promise<Response> {
   const { status } = result;
   if (result.headers !== undefined) Object.assign(c.get('headers'), result.headers);

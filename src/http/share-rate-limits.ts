@@ -32,7 +32,6 @@ export async function exchangeRateLimits(pool: Pool, limiter: RateLimiter): Prom
   for (const { key, remaining_ms } of rows) limiter.adopt(key, nowMs + Number(remaining_ms));
 }
 
-/** Removes keys whose quota is full again. */
 export async function forgetFullQuotas(db: Database): Promise<void> {
   await deleteInChunks(db, 'rate_limits', sql`full_at < now_ms()`);
 }

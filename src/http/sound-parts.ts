@@ -14,7 +14,6 @@ export type SoundParts<T> = T extends readonly (infer Entry)[]
 /** Whether the shape of a field, or of something in it, is wrong. */
 export type IsFaulty = (field: string) => boolean;
 
-/** The shape of every field is right. */
 export const NOTHING_FAULTY: IsFaulty = () => false;
 
 /**
@@ -81,7 +80,6 @@ export function faultyFields(issues: readonly Issue[]): IsFaulty {
   return (field) => faulty.has(field);
 }
 
-/** What a schema makes of a body, or all that is wrong with its shape. */
 export function judgeShape(schema: z.ZodType, { value, faults }: Pick<JsonBody, 'value' | 'faults'>): Judged {
   const parsed = schema.safeParse(value, { reportInput: true });
   const isLost = faultyFields(faults);

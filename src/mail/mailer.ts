@@ -46,7 +46,6 @@ function kindOf(permanent: boolean, command: string | undefined): MailFaultKind 
   return command === 'MAIL FROM' || command === 'DATA' ? 'mail_refused' : 'temporary';
 }
 
-/** What a fault of the mail library says, in our words. */
 export function toMailFault(fault: unknown): MailFault {
   if (!(fault instanceof Error)) return new MailFault('temporary', 'EUNKNOWN', undefined);
   const { code, command, responseCode, response } = fault as {
@@ -70,7 +69,6 @@ export interface Mail {
   readonly text: string;
   /** The same words for programs that show HTML. */
   readonly html?: string;
-  /** The address that answers go to. */
   readonly replyTo?: string;
   /** The same for every attempt at one mail, so that a mail that arrives twice is seen to be one: letters and digits. */
   readonly id: string;
@@ -111,7 +109,6 @@ function messageId(id: string, from: string): string {
   return `<${id}@${domain}>`;
 }
 
-/** What the library makes a mail of: text, and HTML beside it where there is some. */
 function messageOf({ to, subject, text, html, replyTo, id }: Mail, from: string) {
   const content = { text, ...(html === undefined ? {} : { html }), ...(replyTo === undefined ? {} : { replyTo }) };
   return { from, to, subject: subjectText(subject), ...content, headers: HEADERS, messageId: messageId(id, from) };

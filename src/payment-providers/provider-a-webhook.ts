@@ -33,7 +33,6 @@ const endpointsSchema = z.object({
   data: z.array(z.object({ url: z.string(), status: z.string(), enabled_events: z.array(z.string()) })),
 });
 
-/** The addresses that messages go to, of the provider's own list. */
 export function readMessageTargets(answer: unknown): MessageTarget[] {
   return readAnswer(endpointsSchema, answer).data.map(({ url, status, enabled_events: kinds }) => ({
     url,

@@ -203,7 +203,6 @@ function reversalStatus(
   return resolution === 'declined' ? 'failed' : 'done';
 }
 
-/** Refunds or disputes of a list. */
 export function readReversals(kind: ListedReversal['kind'], rows: readonly unknown[]): (ListedReversal | OddRow)[] {
   return rows.map((row) => {
     const { data: one } = reversalSchema.safeParse(row);

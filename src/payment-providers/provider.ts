@@ -202,7 +202,6 @@ export interface ListedReversal {
   readonly amountMinor: number | null;
 }
 
-/** An address that a provider sends messages to. */
 export interface MessageTarget {
   readonly url: string;
   readonly enabled: boolean;
@@ -367,7 +366,6 @@ function safeCode(code: unknown): string | null {
     : null;
 }
 
-/** Whether a text has the form of this service's IDs of attempts. */
 export const isAttemptId = (text: string): boolean => /^pay_[0-9a-hjkmnp-tv-z]{22}$/.test(text);
 
 /** What is wrong with the form of a secret key, whatever the provider; null when nothing is. */

@@ -41,7 +41,6 @@ function takeCall(deps: BudgetDeps, businessId: string, isRead: boolean): boolea
   return true;
 }
 
-/** Counts a call to the provider of a business. */
 export function countCall({ rateLimiter }: BudgetDeps, businessId: string): void {
   rateLimiter?.take(keyOf(businessId), CALLS_PER_MINUTE, monotonicMs(), BURST);
 }

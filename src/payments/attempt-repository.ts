@@ -59,7 +59,6 @@ export async function findAttemptByPayment(
   return findAttemptOfPayments(executor, businessId, [providerPaymentId]);
 }
 
-/** An attempt of a business that one of these payments is of. */
 export async function findAttemptOfPayments(
   executor: Executor,
   businessId: string,
@@ -322,7 +321,6 @@ export async function listAttemptsAfter(
     .limit(limit);
 }
 
-/** The most that one look gives. */
 export const DUE_AT_ONCE = 100;
 
 /** Attempts that reconciliation has to look at: the first one of each account, then the second ones, so that thousands of one keep no other waiting. */

@@ -73,7 +73,6 @@ export async function updateBusiness(
   return row;
 }
 
-/** Whether an event is paid through a business. */
 export async function isBusinessLinked(executor: Executor, id: string): Promise<boolean> {
   const { rows } = await executor.execute(sql`SELECT 1 FROM voting_events WHERE payment_business_id = ${id} LIMIT 1`);
   return rows.length > 0;

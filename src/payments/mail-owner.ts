@@ -28,7 +28,6 @@ const MAIL_BUSINESS_OWNER = {
   payload,
 } as const;
 
-/** Has a job mail the owner of a business what is wrong with it. */
 export async function mailBusinessOwner(
   executor: Executor,
   { id, accountId, displayName }: PaymentBusiness,

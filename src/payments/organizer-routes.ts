@@ -67,7 +67,6 @@ const writePaymentsCsv = (db: Database, scope: AttemptScope): AsyncGenerator<str
     },
   );
 
-/** The newest payments that the filters find. */
 async function listNewestPayments(db: Database, scope: AttemptScope, query: z.output<typeof listPaymentsQuery>) {
   const found = await listAttempts(db, scope, query);
   const backgrounds = await listBackgrounds(db, found.rows);

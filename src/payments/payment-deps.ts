@@ -54,7 +54,6 @@ export interface PaymentDeps {
   readonly payments: PaymentProviders;
   readonly fulfilments: Fulfilments;
   readonly leases: Pick<LeasesByKind, 'payments'>;
-  /** Where the service itself answers. */
   readonly config: { readonly baseUrl: string };
   /** Shared by the processes. Jobs have none: what they ask is bounded by what happened. */
   readonly rateLimiter?: RateLimiter;

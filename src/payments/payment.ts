@@ -185,7 +185,6 @@ const ORGANIZER_EXAMPLE = {
 };
 const ORGANIZER_DESCRIPTION = 'One payment, from the first call to its end, with what the provider calls it.';
 
-/** A payment attempt for its organizer. */
 export const organizerAttemptView = attemptView.extend(organizerPart).meta({
   id: 'OrganizerPaymentAttempt',
   description: ORGANIZER_DESCRIPTION,
@@ -244,7 +243,6 @@ export const PAYMENT_REQUIRED = {
   },
 } as const;
 
-/** What every second call of a checkout may be refused with. */
 export const SECOND_CALL_REFUSALS = [
   'payment_failed',
   'payment_cancelled',
@@ -307,7 +305,6 @@ export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt): AttemptV
 /** What belongs to an attempt beside its own row. */
 export interface AttemptBackground {
   readonly livemode: boolean;
-  /** Every payment of the attempt that goes back. */
   readonly refunds: readonly Refund[];
 }
 

@@ -79,7 +79,6 @@ export async function listUnmatchedEvents(executor: Executor): Promise<ProviderE
     .limit(MATCHED_AT_ONCE);
 }
 
-/** Forgets processed messages that are older than a moment. */
 async function dropProviderEvents(db: Database, beforeMs: number): Promise<void> {
   await deleteInChunks(db, 'provider_events', sql`received_at < ${beforeMs} AND processed_at IS NOT NULL`);
 }

@@ -13,7 +13,6 @@ import { settlePayment } from './settle-payment.ts';
 export const OUTCOMES = ['pay', 'fail', 'cancel'] as const;
 type Outcome = (typeof OUTCOMES)[number];
 
-/** The page of an attempt in the shape that pages of its provider have. */
 export function rehearsalPage(
   { config }: { readonly config: { readonly baseUrl: string } },
   { id, provider }: PaymentAttempt,
@@ -22,7 +21,6 @@ export function rehearsalPage(
   return { provider, checkoutUrl, ...providerKind(provider).rehearsedPage(`rehearsal_${id}`) };
 }
 
-/** What the page shows, and where it leads. */
 export interface RehearsedPayment {
   readonly title: string;
   /** With its currency: `5.00 USD`. */

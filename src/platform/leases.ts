@@ -6,7 +6,6 @@ export interface Lease {
 }
 
 interface LeaseLimits {
-  /** How much one account may hold at a time. */
   readonly perAccount: number;
   /** How much all accounts may hold together; the one whose last turn is longest ago is next. */
   readonly inAll?: number;
@@ -45,7 +44,6 @@ export class Leases {
     return this.#held;
   }
 
-  /** How many wait for a place. */
   get waiting(): number {
     return this.#refusals.size;
   }

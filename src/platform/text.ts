@@ -16,7 +16,6 @@ export function normaliseText(text: string): string {
   return text.trim().normalize('NFC');
 }
 
-/** Length as people count it: Unicode code points. */
 export function codePointLength(text: string): number {
   let length = 0;
   for (const _ of text) length += 1;
@@ -53,7 +52,6 @@ const ESCAPES: Readonly<Record<string, string>> = {
   "'": '&#39;',
 };
 
-/** Text as it stands in HTML, in content and in quoted attributes. */
 export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 }

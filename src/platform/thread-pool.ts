@@ -15,7 +15,6 @@ interface PoolLimits {
   readonly idleMs: number;
 }
 
-/** What is to be done in a thread. */
 interface Order {
   /** A module that exports `work`: it is given the input, and its value is the order's. */
   readonly module: URL;

@@ -2,7 +2,6 @@
 interface ApiSection {
   readonly name: string;
   readonly description: string;
-  /** Matches the paths of its routes. */
   readonly paths: RegExp;
 }
 
@@ -94,6 +93,5 @@ export const API_SECTIONS: readonly ApiSection[] = [
   },
 ];
 
-/** The section that a path belongs to, if any. */
 export const sectionOf = (path: string): ApiSection | undefined =>
   API_SECTIONS.find((section) => section.paths.test(path));

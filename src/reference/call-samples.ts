@@ -89,7 +89,6 @@ export type Language = (typeof LANGUAGES)[number]['name'];
 /** What comes back: JSON, text to print, a file to keep, or nothing. */
 type AnswerKind = 'json' | 'text' | 'nothing' | { readonly file: string };
 
-/** A call of an operation with its examples, ready to be written in any language. */
 interface SampleCall {
   readonly method: string;
   /** As the reference writes it: `/voting-events/{idOrCode}`. */
@@ -136,7 +135,6 @@ function answerOf({ path, operation }: PlacedOperation, document: ReferenceDocum
   return types.every((type) => type.startsWith('text/')) ? 'text' : { file: fileNameOf(path) };
 }
 
-/** Calls about visitors are about a poll. */
 const isOfPoll = (path: string, body: unknown): boolean =>
   /visitor|quadratic/i.test(path) || (typeof body === 'object' && body !== null && 'visitorId' in body);
 
@@ -324,7 +322,6 @@ export function samplesOf(placed: PlacedOperation, document: ReferenceDocument):
   return bodies.map(({ summary, value }) => ({ summary, texts: write(value) }));
 }
 
-/** What a page says above its samples. */
 export const SAMPLES_WORDS =
   'Samples take these names from the environment. `EVENT` and `POLL` are codes or IDs; TypeScript uses the [SDK](/reference/sdk).';
 

@@ -37,7 +37,6 @@ function allowRehearsal(bodies: readonly unknown[], components: Readonly<Record<
   for (const body of bodies) allow(propertyOf(body, 'data'), components);
 }
 
-/** A message that receivers of webhooks get. */
 export interface WebhookMessage {
   readonly type: string;
   readonly description: string;

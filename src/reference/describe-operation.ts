@@ -33,7 +33,6 @@ const scopesOf = (route: Operation): string[] =>
 const isKeyed = (route: Operation): boolean => route.scope !== 'none';
 const isPost = (route: Operation): boolean => route.method === 'POST' && isKeyed(route);
 
-/** The refusals that every route of a kind may give. */
 function commonRefusals(route: Operation): RefusalCase[] {
   return [
     ...(route.path.includes(':') ? (['not_found'] as const) : []),
@@ -47,7 +46,6 @@ function commonRefusals(route: Operation): RefusalCase[] {
   ];
 }
 
-/** The codes that every route of a kind may give, without a reason. */
 function commonCodes(route: Operation): ErrorCode[] {
   const writes = route.method !== 'GET' && route.method !== 'DELETE';
   return [
@@ -60,7 +58,6 @@ function commonCodes(route: Operation): ErrorCode[] {
   ];
 }
 
-/** Every refusal of a route, by status. */
 function refusalsOf(route: Operation): Map<number, { codes: ErrorCode[]; cases: RefusalCase[] }> {
   const byStatus = new Map<number, { codes: ErrorCode[]; cases: RefusalCase[] }>();
   const at = (status: number) => {
@@ -81,7 +78,6 @@ function refusalsOf(route: Operation): Map<number, { codes: ErrorCode[]; cases: 
   return new Map([...byStatus].sort(([left], [right]) => left - right));
 }
 
-/** What each code means, as the reference says it. */
 export const CODE_WORDS: Readonly<Record<ErrorCode, string>> = {
   bad_request: 'The URL, a query parameter or a header is wrong.',
   unauthorized: 'The key is missing, invalid, revoked or expired.',
@@ -177,7 +173,6 @@ function refusalBody(
   };
 }
 
-/** An example made from those of the named schemas within. */
 export function exampleOf(schema: JsonSchema, components: Readonly<Record<string, JsonSchema>>): unknown {
   const { $ref, examples, properties, type, items, enum: values, const: only } = schema;
   if (typeof $ref === 'string') {
@@ -277,7 +272,6 @@ function exampleParameter(section: string | undefined, name: string): JsonSchema
 
 const inOneOf = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(' or ');
 
-/** The callers it takes, in words. */
 function keySentence(route: Operation): string {
   const scopes = scopesOf(route);
   if (!isKeyed(route)) return 'Takes no key.';
@@ -293,7 +287,6 @@ const ROLE_WORDS: Readonly<Record<'editor' | 'owner', string>> = {
   owner: ', of the account that owns the event',
 };
 
-/** The body: one schema, or one of several with an example each. */
 function describeBody(route: Operation, book: SchemaBook): JsonSchema | undefined {
   if (route.bytes === true) return { required: true, content: { 'application/json': { schema: { type: 'object' } } } };
   if (route.body !== undefined) {
@@ -318,7 +311,6 @@ function elsewhere(route: Operation): JsonSchema {
   return { default: { description: 'Nothing else but the refusals above.' } };
 }
 
-/** One operation of the document, from the declaration of its route. */
 export function describeOperation(route: Operation, book: SchemaBook): JsonSchema {
   const scopes = scopesOf(route);
   const requestBody = describeBody(route, book);

@@ -83,7 +83,6 @@ export class SchemaBook {
     return this.#describe(schema, 'input');
   }
 
-  /** What an answer holds. */
   describeOutput(schema: z.ZodType): JsonSchema {
     return this.#describe(schema, 'output');
   }

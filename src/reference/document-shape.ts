@@ -1,6 +1,5 @@
 import type { JsonSchema } from './describe-schema.ts';
 
-/** The parts of the API document that its pages show. */
 export interface ReferenceDocument {
   readonly info: { readonly title: string; readonly version: string; readonly description: string };
   readonly servers: readonly { readonly url: string }[];

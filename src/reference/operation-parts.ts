@@ -32,14 +32,12 @@ export const answersOf = (operation: OperationShape, document: ReferenceDocument
   );
 
 interface Refusals {
-  /** Those with a reason of their own. */
   readonly reasons: readonly {
     readonly status: string;
     readonly code: string;
     readonly reason: string;
     readonly when: string;
   }[];
-  /** Every code with its status. */
   readonly codes: readonly { readonly status: string; readonly code: string }[];
 }
 

@@ -71,7 +71,6 @@ function objectWithin(named: Named, schemas: Schemas): JsonSchema | undefined {
   return isSchema(schema['items']) ? objectWithin(resolve(schema['items'], schemas), schemas) : undefined;
 }
 
-/** A field of an object, as it is shown. */
 export interface Field {
   readonly name: string;
   readonly type: string;
@@ -114,12 +113,10 @@ export function readFields(schema: JsonSchema, schemas: Schemas): FieldList[] {
   return within === undefined ? [] : listsOf(within, schemas, 0);
 }
 
-/** The type of a parameter and its limits, in words. */
 export function readType(schema: JsonSchema, schemas: Schemas): string {
   const named = resolve(schema, schemas);
   return [typeText(named, schemas), limitText(named.schema)].filter((text) => text !== '').join(', ');
 }
 
-/** The name of a schema, where it has one. */
 export const schemaName = (schema: JsonSchema | undefined): string | undefined =>
   typeof schema?.['$ref'] === 'string' ? nameOfReference(schema['$ref']) : undefined;

@@ -8,14 +8,12 @@ import type { PlacedOperation } from './operation-parts.ts';
 
 const WEBHOOKS_TAG = 'Webhooks';
 
-/** The page of what is sent to webhook endpoints. */
 export const MESSAGES = {
   name: 'webhook-messages',
   title: 'Webhook messages',
   summary: 'What is sent to webhook endpoints, with the body of each type.',
 } as const;
 
-/** A page of operations. */
 export interface Section {
   readonly name: string;
   readonly title: string;

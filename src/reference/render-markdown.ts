@@ -19,7 +19,6 @@ export function renderCode(text: string, language: string, label: string): Html 
   return html`<div class="code"><pre tabindex="0" aria-label="${label}"><code>${content}</code></pre></div>`;
 }
 
-/** Draws the picture that an image of a guide names. */
 type DrawPicture = (name: string, words: string) => Html;
 
 const noPicture: DrawPicture = (_name, words) => html`${words}`;
@@ -65,7 +64,6 @@ export const renderMarkdown = (text: string): Html => new Html(plain.parse(text,
 /** The same within a line. */
 export const renderLine = (text: string): Html => new Html(plain.parseInline(text, { async: false }));
 
-/** A guide with its pictures. */
 export const renderGuide = (text: string, draw: DrawPicture): Html =>
   new Html(createMarked(draw).parse(text, { async: false }));
 
@@ -76,7 +74,6 @@ export interface Heading {
   readonly anchor: string;
 }
 
-/** The headings of a guide below its title. */
 export const headingsOf = (text: string): Heading[] =>
   plain
     .lexer(text)

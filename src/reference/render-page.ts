@@ -5,7 +5,6 @@ import { PAGE_STYLE, TOOLS_STYLE } from './page-style.ts';
 import { type Heading, renderLine } from './render-markdown.ts';
 import { OVERVIEW } from './write-reference.ts';
 
-/** The script of every page, as it is sent. */
 export const PAGE_SCRIPT = readFileSync(new URL('./page-script.js', import.meta.url), 'utf8');
 
 const integrity = `sha256-${createHash('sha256').update(PAGE_SCRIPT).digest('base64')}`;
@@ -32,7 +31,6 @@ export interface Contents {
   readonly sections: readonly Link[];
 }
 
-/** The same page in Markdown. */
 const markdownAddress = (name: string): string => `/reference/${name === '' ? OVERVIEW : name}.md`;
 
 const address = (name: string): string => (name === '' ? '/reference' : `/reference/${name}`);

@@ -16,7 +16,6 @@ function renderField({ name, type, required, limits, description, within }: Fiel
   }${description !== undefined && html`<div>${renderLine(description)}</div>`}${renderFields(within, isBody)}</li>`;
 }
 
-/** The fields of a body or an answer, those of objects within them below. */
 function renderFields(lists: readonly FieldList[], isBody: boolean): Html {
   const choice = (index: number): Html =>
     lists.length > 1 ? html`<p class="choice">${index === 0 ? 'Either' : 'Or'}</p>` : html``;
@@ -132,7 +131,6 @@ function renderOperation(placed: PlacedOperation, document: ReferenceDocument, s
   )}${renderRefusals(operation, document)}</div><div class="examples">${renderExamples(placed, document)}</div></div></article>`;
 }
 
-/** One message to a webhook endpoint: what it means, its fields, and how it looks. */
 function renderMessage(type: string, operation: OperationShape, document: ReferenceDocument): Html {
   const content = bodyOf(operation);
   return html`<article class="op" id="${type}"><h2><a href="#${type}"><code>${type}</code></a></h2><div class="sides"><div>${renderMarkdown(operation.description)}${

@@ -1,4 +1,3 @@
-/** What the names of methods are made of. */
 type NamedPaths = Readonly<Record<string, Readonly<Record<string, { readonly operationId: string }>>>>;
 
 export interface SdkMethod {

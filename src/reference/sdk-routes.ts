@@ -7,7 +7,6 @@ import { readAssets } from './built-assets.ts';
 
 const HEADERS = { 'Cache-Control': 'public, max-age=300' };
 
-/** The SDK for customers. */
 export function sdkRouter(): Hono<Env> {
   const router = new Hono<Env>();
   router.on(

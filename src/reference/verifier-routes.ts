@@ -73,7 +73,6 @@ function renderVerifierPage(serviceName: string, script: Asset, file: Asset): st
 
 const CACHED = { 'Cache-Control': 'public, max-age=300' };
 
-/** The verifier as a page and as one file. */
 export function verifierRouter(serviceName: string): Hono<Env> {
   const page = makeOnce(async () => {
     const { verifierPage, verifier } = await readAssets();

@@ -87,7 +87,6 @@ function scopeText({ security, 'x-required-scope': scope }: OperationShape): str
   return scopes.length === 0 ? 'any key' : `scope ${scopes.join(' or ')}`;
 }
 
-/** One operation in Markdown, with everything that its page shows. */
 function writeOperation(placed: PlacedOperation, document: ReferenceDocument): string {
   const { method, path, operation } = placed;
   const calls = samplesOf(placed, document).map(({ summary, texts }) =>
@@ -106,7 +105,6 @@ function writeOperation(placed: PlacedOperation, document: ReferenceDocument): s
   );
 }
 
-/** One message to a webhook endpoint in Markdown. */
 function writeMessage(type: string, operation: OperationShape, document: ReferenceDocument): string {
   const content = bodyOf(operation);
   const fields = content?.schema === undefined ? [] : readFields(content.schema, document.components.schemas);
@@ -149,7 +147,6 @@ function writeGuide({ name, text }: Guide): string {
 const entry = (base: string, name: string, title: string, summary: string): string =>
   `- [${title}](${base}/reference/${name}.md): ${summary}`;
 
-/** The pages as a list of links each for guides and for the API. */
 function writeContents(base: string, guides: readonly Guide[], sections: readonly Section[]): string {
   return joinBlocks(
     '## Guides',
@@ -196,7 +193,6 @@ function* writePages(document: ReferenceDocument, guides: readonly Guide[]): Gen
   ];
 }
 
-/** Every page of the reference in Markdown with its name, each made when it is taken. */
 export function* writeReference(document: ReferenceDocument, guides: readonly Guide[]): Generator<[string, string]> {
   for (const [name, text] of writePages(document, guides)) yield [name, `${linkMarkdown(text)}\n`];
 }

@@ -27,7 +27,6 @@ async function* inPages<Row>(read: (after: string) => Promise<Row[]>, idOf: (row
   }
 }
 
-/** The voters of an election, in the order of their IDs. */
 const taggedRoll = (executor: Executor, eventId: string): AsyncGenerator<TaggedVoter> =>
   inPages(
     (after) => listTagged(executor, eventId, sql`v.id > ${after}`, PAGE),

@@ -74,7 +74,6 @@ export async function discloseVoters(tx: Transaction, eventId: string, most: num
   };
 }
 
-/** Elections with a step that may be due. */
 export const listUndisclosed = (db: Database): Promise<string[]> =>
   valuesOf(
     db,

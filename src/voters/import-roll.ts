@@ -162,7 +162,6 @@ export async function importPart(
   }
 }
 
-/** How far a partial import has come. */
 interface ImportProgress extends ImportedRoll {
   readonly rowsDone: number;
 }

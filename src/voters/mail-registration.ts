@@ -28,7 +28,6 @@ export const MAIL_REGISTRATION = {
 
 type MailRegistrationDeps = ExpiryDeps & Pick<Deps, 'mailer' | 'config'>;
 
-/** Mails the link by which somebody who registered confirms the address. */
 export const mailRegistrationJob = (deps: MailRegistrationDeps): Job<z.output<typeof payload>> =>
   defineJob({
     ...MAIL_REGISTRATION,

@@ -11,7 +11,6 @@ import { HOUR_MS } from '#src/platform/clock.ts';
 import { notificationMails, notifications, notifiedVoters } from './tables.ts';
 import { beforeOpeningField } from './voter.ts';
 
-/** Whom mails go to. */
 const AUDIENCES = ['all', 'not_invited', 'not_voted'] as const;
 
 export type Audience = (typeof AUDIENCES)[number];
@@ -40,7 +39,6 @@ export const listNotificationsQuery = z.strictObject({
   ...windowFields(),
 });
 
-/** What a request for mails to many voters answers. */
 export const queuedMailsView = z
   .object({
     id: z.string(),
@@ -211,7 +209,6 @@ export async function listNotifications(
   return cutNewest(rows, false);
 }
 
-/** Locks a notification whose voters are still being listed. */
 export async function lockUnlisted(tx: Transaction, eventId: string, id: string): Promise<Notification | undefined> {
   const [row] = await tx
     .select()
@@ -282,7 +279,6 @@ export async function listNextVoters(
 
 export type MailEnd = 'sent' | 'failed' | 'skipped' | 'voted';
 
-/** Whether a mail has not come to an end. */
 export async function isWaitingMail(executor: Executor, { votingEventId, id }: Notification, voterId: string) {
   const [row] = await executor
     .select({ id: notificationMails.voterId })
@@ -333,11 +329,9 @@ async function note(executor: Executor, { votingEventId, id }: Notification, cha
   await executor.update(notifications).set(changes).where(byId(votingEventId, id));
 }
 
-/** Notes that the mail server did not take a mail, which is tried again. */
 export const noteRefusedTry = (db: Database, notification: Notification): Promise<void> =>
   note(db, notification, { refusedTries: ONE_MORE_TRY });
 
-/** Notes until when the plan has no mail left. */
 export const noteLimit = (db: Database, notification: Notification, until: number): Promise<void> =>
   note(db, notification, { limitedUntil: until });
 

@@ -14,7 +14,6 @@ export type LetterAudience = (typeof LETTER_AUDIENCES)[number];
 const inAudience = (audience: LetterAudience): SQL =>
   audience === 'all' ? MAY_VOTE : sql`v.email IS NULL AND ${MAY_VOTE}`;
 
-/** How many letters an audience has now. */
 export async function countLetters(tx: Transaction, eventId: string, audience: LetterAudience): Promise<number> {
   const { rows } = await tx.execute<{ count: number }>(
     sql`SELECT count(*)::int AS count FROM voters v WHERE v.voting_event_id = ${eventId} AND ${inAudience(audience)}`,
@@ -22,7 +21,6 @@ export async function countLetters(tx: Transaction, eventId: string, audience: L
   return rows[0]?.count ?? 0;
 }
 
-/** A run that prints letters. */
 interface Run {
   readonly id: string;
   readonly audience: LetterAudience;

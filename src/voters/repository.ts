@@ -142,7 +142,6 @@ export async function updateVoters(
     .where(and(eq(voters.votingEventId, eventId), inArray(voters.id, [...ids])));
 }
 
-/** Stores status, group, generation of keys and the tag of each of these voters. */
 export async function storeStandings(
   tx: Transaction,
   eventId: string,

@@ -35,7 +35,6 @@ interface RollKey {
 /** By event. A process that kept another version or key than the database has writes nothing, and reads them again. */
 const kept = new RecentMap<RollKey>(MOST_KEPT);
 
-/** A voter's part in the sum. */
 function partOf(key: HmacKey, row: DecidingColumns): bigint {
   const mac = key.mac(JSON.stringify(rowOfVoter(row)));
   return (mac.readBigUInt64BE(0) << 64n) | mac.readBigUInt64BE(8);

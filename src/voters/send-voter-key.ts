@@ -22,7 +22,6 @@ import { generateKeySeed, hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { deleteVoterKey, insertVoterKey } from './voter-key-repository.ts';
 import { mayBeMailed } from './voter-tag.ts';
 
-/** Why a key is mailed: it was asked for, or the organizer reminds voters of the event. */
 type KeyMailKind = 'key' | 'reminder';
 
 interface KeyMail {
@@ -83,7 +82,6 @@ export const SEND_VOTER_KEY = { name: 'send_voter_key', maxAttempts: MAIL_ATTEMP
 
 export type SendVoterKeyDeps = ExpiryDeps & Pick<Deps, 'mailer'>;
 
-/** What to enqueue for a key of a voter, or of an unknown person. */
 export function voterKeyMail(
   { id: eventId, rehearsalSince }: Pick<VotingEvent, 'id' | 'rehearsalSince'>,
   voterId: string | null,

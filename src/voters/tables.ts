@@ -23,7 +23,6 @@ export const voters = pgTable(
     weightMicro: micro('weight_micro').notNull(),
     status: text().$type<VoterStatus>().notNull(),
     source: text().$type<VoterSource>().notNull(),
-    /** How the last key of the voter went out. */
     keyStatus: text('key_status').$type<KeyOutcome>().notNull(),
     /** A column of its own: what a key is used for must change nothing of how the last one went out. */
     keyUsed: boolean('key_used').notNull().default(false),
@@ -83,7 +82,6 @@ export const voterKeys = pgTable(
     number: integer().notNull().default(0),
     /** Mailed or printed in a rehearsal, and wiped with it. */
     rehearsal: boolean().notNull().default(false),
-    /** Printed in a letter. */
     printed: boolean().notNull().default(false),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.keyHash] })],

@@ -53,7 +53,6 @@ export async function groupsFor(
   return rows.some((row) => row.groupId != null) ? await listGroupIds(executor, event.id) : new Set();
 }
 
-/** The voter that a row becomes. */
 export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput, { source, status }: NewVoterSource) {
   const nowMs = deps.clock.now();
   const row = {
@@ -125,7 +124,6 @@ export async function insertVoters(
   return ids;
 }
 
-/** Which of these e-mails and voter IDs the event already has. */
 export async function findTaken(tx: Executor, eventId: string, emails: string[], voterIds: string[]) {
   const rows = await tx
     .select({ emailKey: voters.emailKey, voterIdKey: voters.voterIdKey })
@@ -153,7 +151,6 @@ const BY_ORGANIZER: NewVoterSource = { source: 'organizer', status: 'approved' }
 interface Taking {
   /** All rows or none: how the refusal names the fields of a row. */
   readonly atomic?: FieldName;
-  /** Says what would become of the rows, and writes nothing. */
   readonly dryRun?: boolean;
 }
 
@@ -306,7 +303,6 @@ async function recordCreation(
   await recordChange(tx, deps, changeBy(author, action, resource, { after: summaryOf(voters) }));
 }
 
-/** Publishes and audits the organizer's voters that were just inserted. */
 export async function recordVoters(
   tx: Transaction,
   deps: VoterDeps,

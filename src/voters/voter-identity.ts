@@ -10,7 +10,6 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { hashSentKey } from './voter-key.ts';
 
-/** How a voter of an election names itself. */
 export interface Identity {
   readonly kind: 'email' | 'voter_id';
   /** In the form by which identities are the same. */
@@ -74,7 +73,6 @@ export function identityIssues(event: VotingEvent, sent: SentIdentity, isFaulty:
   return isFaulty('email') ? [] : [{ field: 'email', message: 'is required where there is no voterId' }];
 }
 
-/** What is missing of the identity by which a poll keeps participants apart. */
 export function participantIssues(event: VotingEvent, sent: SentIdentity): Issue[] {
   return [
     ...(event.requireVoterId && sent.voterId === undefined
@@ -113,7 +111,6 @@ export function visitorKey(visitorId: string): string {
   return visitorId.toLowerCase();
 }
 
-/** Whom wrong keys of one API key are counted for, in one event. */
 function callerHash(secrets: Secrets, eventId: string, apiKeyId: string): Buffer {
   return secrets.mac('identity', `${eventId}\napi_key\n${apiKeyId}`).subarray(0, 16);
 }

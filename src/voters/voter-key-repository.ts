@@ -44,7 +44,6 @@ export async function insertVoterKey(
   return true;
 }
 
-/** Stores how a key went out last. */
 export async function storeKeyMailEnd(
   tx: Transaction,
   eventId: string,
@@ -99,7 +98,6 @@ export async function takeApprovalsBack(tx: Transaction, secrets: Secrets, event
   );
 }
 
-/** Drops what these voters cast and did not confirm. */
 export async function dropUnconfirmed(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
   await tx.execute(sql`SELECT drop_pending_ballot(b.voting_event_id, b.code_tag) FROM pending_ballots b
     WHERE b.voting_event_id = ${eventId} AND b.participant = ANY (${sql.param([...voterIds])}::text[])`);

@@ -25,7 +25,6 @@ export function makeVoterKey(secrets: Secrets, { votingEventId, id, keyGeneratio
   return (text.match(/.{4}/g) ?? []).join('-');
 }
 
-/** An event as keys are bound to it. */
 type KeyWorld = Pick<VotingEvent, 'id' | 'rehearsalSince'>;
 
 /** What is hashed of a key that was printed in a rehearsal: it opens nothing but that rehearsal. */

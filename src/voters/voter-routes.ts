@@ -112,7 +112,6 @@ function addList(router: Hono<Env>, deps: Deps): void {
   );
 }
 
-/** Import, changes of many, and the whole roll as a table. */
 function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
   const event = loadEvent(deps);
   const bulkBody = body(changeVotersBody, async ({ event: of }: Organizer, { voterIds = [] }) =>
@@ -291,7 +290,6 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
   );
 }
 
-/** A change of voters that somebody asks for. */
 interface Asked {
   readonly voterIds: readonly string[];
   /** What was to be changed: `weight`, `status`, `delete` and so on. Values do not matter here. */

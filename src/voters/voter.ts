@@ -22,7 +22,6 @@ const VOTER_STATUSES = ['pending', 'approved', 'rejected'] as const;
 export type VoterStatus = (typeof VOTER_STATUSES)[number];
 const VOTER_SOURCES = ['organizer', 'registration', 'poll'] as const;
 export type VoterSource = (typeof VOTER_SOURCES)[number];
-/** How a voter's last key went out. */
 const KEY_OUTCOMES = ['none', 'sent', 'printed', 'failed'] as const;
 export type KeyOutcome = (typeof KEY_OUTCOMES)[number];
 /** The same, or that a key was used. */

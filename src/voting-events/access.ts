@@ -145,7 +145,6 @@ export const loadRow = <Row>(
     return { ...organizer, row };
   });
 
-/** An event as an account sees it. */
 interface EventAccess {
   readonly event: VotingEvent;
   /** `owner` for keys of the event's account, otherwise what an accepted invite says. */

@@ -55,7 +55,6 @@ export const wrappedKeyPlace = (eventId: string, id: string): SealedPlace => ({
   row: `${eventId}/${id}`,
 });
 
-/** What an event's ballots wait under. */
 type KeyedEvent = Pick<VotingEvent, 'id' | 'type' | 'ballotKey'>;
 
 interface KeyDeps {
@@ -69,7 +68,6 @@ interface KeyDeps {
   readonly isOver?: (eventId: string) => Promise<boolean>;
 }
 
-/** The keys of secret events: made, found, and destroyed. */
 export class BallotKeys {
   readonly #deps: KeyDeps;
   readonly #folders: KeyFolders | undefined;

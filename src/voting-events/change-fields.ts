@@ -108,7 +108,6 @@ export function withoutFaulty(merged: Merged, isFaulty: IsFaulty): Partial<Merge
   };
 }
 
-/** What is wrong with the end of an event that would be opened after it, or undefined. */
 export function reopeningIssue(endsAt: number | null, nowMs: number): Issue | undefined {
   if (endsAt === null || endsAt > nowMs) return undefined;
   return { field: 'endsAt', message: 'has passed: set it to null or to a later time together with status "open"' };

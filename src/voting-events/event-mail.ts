@@ -17,7 +17,6 @@ function eventDate({ timeZone }: Pick<VotingEvent, 'timeZone'>, language: Langua
   }).format(atMs);
 }
 
-/** When voting begins and ends, as far as that is set. */
 export function votingTimes(event: VotingEvent, nowMs: number): string[] {
   const { startsAt, endsAt, openedAt, language } = event;
   const words = mailWords(language);

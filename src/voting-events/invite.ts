@@ -65,7 +65,6 @@ export const listInvitesQuery = z.strictObject({
   status: z.enum(INVITE_STATUSES).optional(),
 });
 
-/** How an invite stands at a moment. */
 export function inviteStatusAt(invite: Pick<Invite, 'accountId' | 'expiresAt'>, nowMs: number): InviteStatus {
   if (invite.accountId !== null) return 'accepted';
   return invite.expiresAt <= nowMs ? 'expired' : 'pending';

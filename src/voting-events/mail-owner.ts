@@ -54,7 +54,6 @@ async function mailOwner(
 const dateOf = ({ timeZone }: VotingEvent, atMs: number): string =>
   `${new Intl.DateTimeFormat('en', { dateStyle: 'full', timeStyle: 'short', timeZone }).format(atMs)} (${timeZone})`;
 
-/** The end of an event comes near. */
 export function mailClosingJob(deps: OwnerMailDeps): Job<Closing> {
   const work = ({ eventId, endsAt }: Closing, run: JobRun) =>
     mailOwner(deps, run, eventId, (event, nowMs) =>
@@ -73,7 +72,6 @@ const closingMail = (event: VotingEvent, endsAt: number): OwnerMail => ({
   ],
 });
 
-/** The start of an event came, and it was not ready. */
 export function mailNotOpenedJob(deps: OwnerMailDeps): Job<z.output<typeof notOpened>> {
   return defineJob({
     ...MAIL_NOT_OPENED,

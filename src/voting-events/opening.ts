@@ -4,7 +4,6 @@ import type { EventType } from './voting-event.ts';
 /** What decides whether somebody could fill in a valid ballot. */
 export interface OpeningFacts {
   readonly type: EventType;
-  /** Whether voters may register themselves, and so join any group. */
   readonly selfRegistration: boolean;
   readonly hasVoters: boolean;
   /** Whether voters of another event are still being copied into this one. */

@@ -3,7 +3,6 @@ import type { Executor } from '#src/database/client.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { Price } from './voting-event.ts';
 
-/** What is wrong with a price, and with which part of it. */
 export interface PriceFault {
   readonly about: 'business' | 'currency' | 'amount';
   readonly message: string;
@@ -31,7 +30,6 @@ export function requirePricing(plan: Plan, prices: Prices): void {
   if (PRICES.some((name) => prices[name] != null)) requireFeature(plan, 'paid_features');
 }
 
-/** What is wrong with the prices that would be set. */
 export async function priceIssues(
   executor: Executor,
   pricing: Pricing,

@@ -58,7 +58,6 @@ export const votingEvents = pgTable(
     logOpen: boolean('log_open').notNull().default(false),
     resultsVisibility: text('results_visibility').$type<ResultsVisibility>().notNull(),
     resultsPublishedAt: timeMs('results_published_at'),
-    /** Whether it was published that the results are public. */
     resultsAnnounced: boolean('results_announced').notNull().default(false),
     payToVote: jsonb('pay_to_vote').$type<Price>(),
     payToRegisterCandidate: jsonb('pay_to_register_candidate').$type<Price>(),

@@ -220,7 +220,6 @@ async function guardColumns(tx: Transaction, before: LockedEvent, changed: Colum
   if (isBeforeStart || after === 'draft' || after === 'scheduled') await guardChange(tx, before, 'take_back');
 }
 
-/** Columns that say whether an event can open. */
 const DECIDE_OPENING: readonly (keyof Columns)[] = [
   ...(['startsAt', 'type', 'voterSelfRegistration', 'payToVote', 'payToRegisterCandidate'] as const),
 ];

@@ -20,7 +20,6 @@ export type EventStatus = (typeof EVENT_STATUSES)[number];
 /** With what organizers alone see. */
 export const SHOWN_STATUSES = [...EVENT_STATUSES, 'rehearsal'] as const;
 export type ShownStatus = (typeof SHOWN_STATUSES)[number];
-/** When the public may read results. */
 export const RESULTS_VISIBILITIES = ['hidden', 'live', 'published'] as const;
 export type ResultsVisibility = (typeof RESULTS_VISIBILITIES)[number];
 export type PollIdentity = 'visitor_id' | 'email' | 'voter_id';
@@ -44,7 +43,6 @@ const eventStatus = z.enum(EVENT_STATUSES).meta({
   description:
     'Derived at the moment of the request from what is stored and the clock. A rehearsal is shown as `open`.',
 });
-/** With what organizers alone see. */
 export const shownStatus = z.enum(SHOWN_STATUSES).meta({
   description: 'Derived at the moment of the request from what is stored and the clock.',
 });

@@ -4,7 +4,6 @@ import type { Issue } from '#src/platform/errors.ts';
 /** What the fragment of a voting page's address may hold: mails and letters put the voter's own in its place. */
 const PLACEHOLDERS = ['{voterKey}', '{voterId}', '{email}'] as const;
 
-/** What is put in the place of each placeholder. */
 interface VoterPlace {
   readonly voterKey: string;
   readonly voterId: string | null;

@@ -38,7 +38,6 @@ const writeDeliveriesCsv = (db: Database, endpoint: WebhookEndpoint): AsyncGener
     },
   );
 
-/** The deliveries of an endpoint. */
 export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): void {
   router.on(
     ...operation({

@@ -54,7 +54,6 @@ export class EndpointQueue {
     return this.#concurrency <= FIRST_CONCURRENCY;
   }
 
-  /** Whether a delivery can begin now. */
   get isReady(): boolean {
     const hasRoom = this.underWay.size < this.#concurrency && this.unnoted.size < MAX_UNNOTED;
     return this.waiting.length > 0 && hasRoom && this.#restsUntil === null;

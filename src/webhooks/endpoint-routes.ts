@@ -37,7 +37,6 @@ import {
   type WebhookEndpoint,
 } from './webhook-endpoint.ts';
 
-/** An event as an account sees it, and what the account may do with it. */
 interface SeenEvent {
   readonly event: { readonly id: string };
   readonly role: Role;
@@ -51,7 +50,6 @@ type FindSeenEvent<Found> = (accountId: string, reference: string) => Promise<Fo
 
 const withSecret = ({ endpoint, secret }: EndpointWithSecret) => ({ ...viewEndpoint(endpoint), secret });
 
-/** What is wrong with the address of an endpoint. */
 const urlFaultBy =
   ({ ownInbox, webhookReach }: Deps) =>
   (url: string): string | undefined =>

@@ -110,7 +110,6 @@ function postMessage(
   });
 }
 
-/** What came of one attempt to reach a receiver. */
 export interface PostOutcome {
   readonly status: number | null;
   /** Why there is no good answer, in one word; null when there is an answer. */
@@ -125,7 +124,6 @@ class RefusedAddress extends Error {
   readonly code = 'address_not_allowed';
 }
 
-/** Asks for the addresses of a name. */
 type Resolve = (
   hostname: string,
   options: LookupAllOptions,
@@ -186,7 +184,6 @@ function guardedConnector(reach: WebhookReach, resolve: Resolve): buildConnector
   };
 }
 
-/** One word for why an exchange failed. */
 function errorWord(fault: unknown): string {
   for (let error: unknown = fault; error instanceof Error; error = error.cause) {
     const code = String(Reflect.get(error, 'code') ?? '');

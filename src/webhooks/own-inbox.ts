@@ -44,7 +44,6 @@ export interface InboxVerdict {
 
 type InboxDeps = Pick<Deps, 'db' | 'secrets' | 'ownInbox'>;
 
-/** The secrets of the endpoints whose messages go to an inbox. */
 async function listSecrets({ db, secrets, ownInbox }: InboxDeps, inbox: string) {
   const { id, url, secret } = webhookEndpoints;
   const rows = await db

@@ -33,7 +33,6 @@ const HOLD_DUE = `
   UNION ALL (SELECT '', 'any', NULL FROM webhook_endpoints LIMIT 1)`;
 
 interface HoldRequest {
-  /** Names the sender that asks. */
   readonly holder: string;
   readonly holdMs: number;
   /** Endpoints that it holds already. */

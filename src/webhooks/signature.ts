@@ -41,7 +41,6 @@ export function signMessage(
   };
 }
 
-/** Where the secret of an endpoint is stored, sealed. */
 export const endpointSecretPlace = (endpointId: string) => ({
   table: 'webhook_endpoints',
   column: 'secret',

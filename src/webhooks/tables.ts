@@ -66,7 +66,6 @@ export const webhookDeliveries = pgTable(
   ],
 );
 
-/** Every attempt at a delivery. They are removed together with it. */
 export const webhookAttempts = pgTable(
   'webhook_attempts',
   {

@@ -56,7 +56,6 @@ const eventTypes = z
     );
   }, BESIDE_FAULTY_ENTRIES);
 
-/** What is wrong with the address of a receiver, or undefined. */
 type UrlFault = (url: string) => string | undefined;
 
 const url = (faultOf: UrlFault) =>

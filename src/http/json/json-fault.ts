@@ -53,7 +53,6 @@ const NEW_LINE = 0x0a;
 const [LOW_SURROGATES, LOW_SURROGATES_END] = [0xdc00, 0xe000];
 const BEGINNING = { at: 0, line: 1, column: 1 };
 
-/** Ends a search. */
 class SearchEnds extends Error {}
 
 function below(path: string, name: string): string {

@@ -4,7 +4,6 @@ import { findJsonFaults, MAX_DEPTH, MAX_FIELDS, MAX_VALUES } from './json-fault.
 /** The most bytes that a request body may have (completions 1.1): more is an attack or a mistake, never a ballot. */
 export const MAX_BODY_BYTES = 1024 * 1024;
 
-/** How large a body may be. */
 export interface BodyBounds {
   readonly bytes: number;
   readonly values: number;
