@@ -36,6 +36,7 @@ import { publicPaymentRouter } from '#src/payments/public-routes.ts';
 import { rehearsedPaymentRouter } from '#src/payments/rehearsal-routes.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { makeOnce } from '#src/platform/make-once.ts';
+import { pick } from '#src/platform/pick.ts';
 import { describeApi } from '#src/reference/describe-api.ts';
 import type { JsonSchema } from '#src/reference/describe-schema.ts';
 import { documentRouter, referenceRouter } from '#src/reference/reference-routes.ts';
@@ -135,14 +136,9 @@ export function createApp(
 
 function answeringDeps(deps: Deps): Env['Variables']['service'] {
   return {
+    ...pick(deps, ['db', 'log', 'leases', 'load', 'threads', 'idempotency']),
     referenceUrl: deps.config.apiDocUrl,
-    db: deps.db,
-    log: deps.log,
-    leases: deps.leases,
-    load: deps.load,
-    threads: deps.threads,
     bodyFolder: path.join(deps.config.dataDir, 'bodies'),
-    idempotency: deps.idempotency,
     // The caller who changes an event sees the change with their next request; other processes are notified by the database.
     changed: (eventId) => deps.events.forget(eventId),
   };

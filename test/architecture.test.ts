@@ -51,6 +51,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
+<<<<<<< HEAD
   platform: 1904,
   'payment-providers': 2105,
   database: 2374,
@@ -79,6 +80,36 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
 };
 /** All of src; what stands in no room included. */
 const LINES_OF_ALL = 68_479;
+=======
+  platform: 1865,
+  'payment-providers': 2098,
+  database: 2362,
+  'embedded-postgres': 1040,
+  http: 4244,
+  server: 952,
+  reference: 2957,
+  jobs: 525,
+  mail: 627,
+  accounts: 986,
+  webhooks: 2525,
+  'voting-events': 5178,
+  'ballot-definition': 4182,
+  voters: 5810,
+  payments: 4492,
+  credits: 762,
+  ballots: 3366,
+  'ballot-log': 5065,
+  'service-log': 720,
+  tally: 2795,
+  results: 6818,
+  letters: 1034,
+  console: 1232,
+  demo: 486,
+  commands: 4472,
+};
+/** All of src; what stands in no room included. */
+const LINES_OF_ALL = 68_933;
+>>>>>>> fe71666d (Make views from their schemas, and give short looks-up one expression)
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 38;
 

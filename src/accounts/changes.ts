@@ -6,6 +6,7 @@ import { OPERATOR } from '#src/http/caller.ts';
 import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
+import { pick } from '#src/platform/pick.ts';
 import { sha256 } from '#src/platform/secrets.ts';
 import { codePointLength } from '#src/platform/text.ts';
 import { accounts, apiKeys, auditEntries } from './tables.ts';
@@ -92,9 +93,9 @@ export function differenceOf(
     (name) =>
       !NOT_AUDITED.has(name) && JSON.stringify(states.before.get(name)) !== JSON.stringify(states.after.get(name)),
   );
-  const pick = (state: ReadonlyMap<string, unknown>) =>
+  const namedOf = (state: ReadonlyMap<string, unknown>) =>
     Object.fromEntries(names.map((name) => [name, state.get(name) ?? null]));
-  return { before: pick(states.before), after: pick(states.after) };
+  return { before: namedOf(states.before), after: namedOf(states.after) };
 }
 
 interface ChangeFilter extends TimeWindow {
@@ -121,18 +122,11 @@ export interface RecordedChange {
 }
 
 const columnsOf = (entry: typeof auditEntries | ReturnType<typeof newestOf>) => ({
-  id: entry.id,
-  votingEventId: entry.votingEventId,
-  keyId: entry.keyId,
+  ...pick(entry, ['id', 'votingEventId', 'keyId', 'action', 'resource', 'before', 'after', 'createdAt']),
   keyName: apiKeys.name,
   keyHint: apiKeys.hint,
   accountId: accounts.id,
   accountName: accounts.name,
-  action: entry.action,
-  resource: entry.resource,
-  before: entry.before,
-  after: entry.after,
-  createdAt: entry.createdAt,
 });
 
 const newestOf = (executor: Executor, inWindow: SQL | undefined) =>

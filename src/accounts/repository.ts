@@ -1,5 +1,5 @@
 import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm';
-import type { Database, Executor, Transaction } from '#src/database/client.ts';
+import { type Database, type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import type { TaggedRows } from '#src/database/tagged-rows.ts';
 import { rowOfApiKey } from './api-key.ts';
 import type { PlanName } from './plans.ts';
@@ -20,19 +20,15 @@ export async function insertAccount(
   await executor.insert(accounts).values(account);
 }
 
-export async function findAccount(executor: Executor, id: string): Promise<AccountRow | undefined> {
-  const [row] = await executor.select().from(accounts).where(eq(accounts.id, id));
-  return row;
-}
+export const findAccount = (executor: Executor, id: string): Promise<AccountRow | undefined> =>
+  firstOf(executor.select().from(accounts).where(eq(accounts.id, id)));
 
 export async function listAccounts(executor: Executor): Promise<AccountRow[]> {
   return executor.select().from(accounts).orderBy(asc(accounts.id));
 }
 
-export async function updatePlan(executor: Executor, id: string, plan: PlanName): Promise<AccountRow | undefined> {
-  const [row] = await executor.update(accounts).set({ plan }).where(eq(accounts.id, id)).returning();
-  return row;
-}
+export const updatePlan = (executor: Executor, id: string, plan: PlanName): Promise<AccountRow | undefined> =>
+  firstOf(executor.update(accounts).set({ plan }).where(eq(accounts.id, id)).returning());
 
 export async function insertApiKey(executor: Executor, key: typeof apiKeys.$inferInsert): Promise<void> {
   await executor.insert(apiKeys).values(key);

@@ -37,7 +37,6 @@ const meView = z
       },
     ],
   });
-type MeView = z.output<typeof meView>;
 
 /** `GET /me`: the account and the scopes of a key. Customers test their key with it. */
 export function accountRouter(): Hono<Env> {
@@ -64,7 +63,7 @@ export function accountRouter(): Hono<Env> {
             expiresAt: c.get('caller').keyExpiresAt,
             createdAt: c.get('caller').keyCreatedAt,
           },
-        } satisfies MeView),
+        } satisfies z.output<typeof meView>),
       ),
   );
   return router;

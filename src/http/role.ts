@@ -10,13 +10,11 @@ interface RoleHolder {
   readonly role: Role;
 }
 
-type RouteScope = Scope | readonly Scope[] | 'any' | 'none';
-
 /**
  * The role that a route needs where it declares none: changing takes an editor, reading a viewer. Voting is changing, so
  * that the vote key of an account that may only look on casts nothing; what an observer's key may do is reading.
  */
-export function roleFor(scope: RouteScope, method: string): Role {
+export function roleFor(scope: Scope | readonly Scope[] | 'any' | 'none', method: string): Role {
   const scopes = [scope].flat();
   if (scopes.includes('write')) return 'editor';
   return scopes.includes('vote') && !scopes.includes('observe') && method !== 'GET' ? 'editor' : 'viewer';

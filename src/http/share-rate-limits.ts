@@ -8,8 +8,6 @@ import type { RateLimiter } from './rate-limit.ts';
 /** How often processes exchange what was used: the most that a limit is overshot is what comes in this time. */
 export const EXCHANGE_MS = 250;
 
-type Row = { key: string; remaining_ms: string };
-
 /**
  * Adds what this process used of each key to what all used, and takes over the sum. Processes have clocks of their own: what
  * they share is how long a quota takes to be full again, by the database's clock. Were that one set back, nothing has passed since. Keys are hashed already where they are secret.
@@ -18,7 +16,7 @@ export async function exchangeRateLimits(pool: Pool, limiter: RateLimiter): Prom
   const used = limiter.drainUsed();
   if (used.size === 0) return;
   const sorted = [...used].toSorted(([left], [right]) => (left < right ? -1 : 1));
-  const { rows } = await pool.query<Row>({
+  const { rows } = await pool.query<{ key: string; remaining_ms: string }>({
     name: 'share_rate_limits',
     text: `WITH clock AS MATERIALIZED (SELECT now_ms() AS now)
       INSERT INTO rate_limits AS r (key, full_at, noted_at)

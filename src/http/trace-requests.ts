@@ -11,15 +11,13 @@ export const KEPT_REQUESTS = 10_000;
 const MOST_A_FLUSH = 200;
 const FLUSH_EVERY_MS = SECOND_MS;
 
-type Trace = Omit<TraceableRequest, 'untraced'> & { readonly endedAt: number };
-
 /**
  * Keeps the last refused and slow requests of all processes, so that a refusal can be explained from its request ID:
  * what the log says of them, and no value that was sent. Never checks, casts and confirms: their moments would show who voted when.
  */
 export class RequestTraces {
   readonly #pool: Pool;
-  #noted: Trace[] = [];
+  #noted: (Omit<TraceableRequest, 'untraced'> & { readonly endedAt: number })[] = [];
 
   constructor(pool: Pool) {
     this.#pool = pool;

@@ -57,7 +57,6 @@ const eventSchema = z.object({
     }),
   }),
 });
-type ProviderEvent = z.infer<typeof eventSchema>;
 
 function topicOf(type: string): WebhookNotice['topic'] {
   if (type.startsWith('charge.dispute.')) return 'dispute';
@@ -70,7 +69,7 @@ function textOrNull(value: unknown): string | null {
   return typeof value === 'string' && value !== '' ? value : null;
 }
 
-function noticeOf(event: ProviderEvent): WebhookNotice {
+function noticeOf(event: z.infer<typeof eventSchema>): WebhookNotice {
   const { object } = event.data;
   const intent = typeof object.payment_intent === 'object' ? object.payment_intent?.id : object.payment_intent;
   return {

@@ -209,8 +209,6 @@ export interface MessageTarget {
   readonly missingKinds: readonly string[];
 }
 
-type ForgeryReason = 'signature' | 'timestamp' | 'account' | 'livemode';
-
 /** A hint that something happened. It is no proof: its receiver reads the checkout. */
 export interface WebhookNotice {
   /** The same for every delivery of one event, and different between events of one account. */
@@ -226,7 +224,7 @@ export interface WebhookNotice {
 
 export type WebhookVerdict =
   | { readonly kind: 'genuine'; readonly notice: WebhookNotice }
-  | { readonly kind: 'forged'; readonly reason: ForgeryReason }
+  | { readonly kind: 'forged'; readonly reason: 'signature' | 'timestamp' | 'account' | 'livemode' }
   /** Signed by the provider, and not what its documentation describes. */
   | { readonly kind: 'unreadable' };
 

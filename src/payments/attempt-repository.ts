@@ -1,5 +1,5 @@
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
@@ -40,16 +40,12 @@ function at({ votingEventId, id }: AttemptRef) {
   return and(eq(paymentAttempts.votingEventId, votingEventId), eq(paymentAttempts.id, id));
 }
 
-export async function findAttempt(executor: Executor, ref: AttemptRef): Promise<PaymentAttempt | undefined> {
-  const [row] = await executor.select().from(paymentAttempts).where(at(ref));
-  return row;
-}
+export const findAttempt = (executor: Executor, ref: AttemptRef): Promise<PaymentAttempt | undefined> =>
+  firstOf(executor.select().from(paymentAttempts).where(at(ref)));
 
 /** The attempt that a provider names, which knows nothing of events. */
-export async function findAttemptById(executor: Executor, id: string): Promise<PaymentAttempt | undefined> {
-  const [row] = await executor.select().from(paymentAttempts).where(eq(paymentAttempts.id, id));
-  return row;
-}
+export const findAttemptById = (executor: Executor, id: string): Promise<PaymentAttempt | undefined> =>
+  firstOf(executor.select().from(paymentAttempts).where(eq(paymentAttempts.id, id)));
 
 export async function findAttemptByPayment(
   executor: Executor,
@@ -131,16 +127,12 @@ export async function listHolding(
 }
 
 /** Locks an attempt: settling and fulfilling it happen one after the other. */
-export async function lockAttempt(tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt | undefined> {
-  const [row] = await tx.select().from(paymentAttempts).where(at(ref)).for('update');
-  return row;
-}
+export const lockAttempt = (tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt | undefined> =>
+  firstOf(tx.select().from(paymentAttempts).where(at(ref)).for('update'));
 
 /** Inserts an attempt, or nothing when this idempotent first call has made one already. */
-export async function insertAttempt(executor: Executor, row: NewAttempt): Promise<PaymentAttempt | undefined> {
-  const [inserted] = await executor.insert(paymentAttempts).values(row).onConflictDoNothing().returning();
-  return inserted;
-}
+export const insertAttempt = (executor: Executor, row: NewAttempt): Promise<PaymentAttempt | undefined> =>
+  firstOf(executor.insert(paymentAttempts).values(row).onConflictDoNothing().returning());
 
 /** The attempt that an idempotent first call made before, as long as its retry may go on with it. */
 export async function findAttemptByRequest(

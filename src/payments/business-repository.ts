@@ -1,6 +1,6 @@
 import { and, asc, eq, gte, isNull, lte, or, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { Executor } from '#src/database/client.ts';
+import { type Executor, firstOf } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { holdsText } from '#src/database/search.ts';
 import type { ProviderCredentials } from '#src/payment-providers/provider.ts';
@@ -49,10 +49,8 @@ export async function findBusiness(
 }
 
 /** A business whatever became of it: payments that it took are still asked for and refunded. */
-export async function findBusinessEver(executor: Executor, id: string): Promise<PaymentBusiness | undefined> {
-  const [row] = await executor.select().from(paymentBusinesses).where(eq(paymentBusinesses.id, id));
-  return row;
-}
+export const findBusinessEver = (executor: Executor, id: string): Promise<PaymentBusiness | undefined> =>
+  firstOf(executor.select().from(paymentBusinesses).where(eq(paymentBusinesses.id, id)));
 
 export async function insertBusiness(executor: Executor, row: NewBusiness): Promise<PaymentBusiness> {
   const [inserted] = await executor.insert(paymentBusinesses).values(row).returning();

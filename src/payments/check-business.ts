@@ -26,7 +26,6 @@ import type { PaymentBusiness } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 
 const payload = z.strictObject({ businessId: z.string(), refusal: z.string().nullable() });
-type CheckBusiness = z.output<typeof payload>;
 const CHECK_BUSINESS = { name: 'check_business', maxAttempts: 12, group: 'payments', payload } as const;
 
 type CheckDeps = Pick<PaymentDeps, 'db' | 'clock' | 'log' | 'secrets' | 'payments'>;
@@ -77,7 +76,7 @@ async function checkSoon(deps: CheckDeps, business: PaymentBusiness): Promise<vo
   }
 }
 
-export function checkBusinessJob(deps: CheckDeps): Job<CheckBusiness> {
+export function checkBusinessJob(deps: CheckDeps): Job<z.output<typeof payload>> {
   return defineJob({
     ...CHECK_BUSINESS,
     async work({ businessId, refusal }) {

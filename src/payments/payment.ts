@@ -6,6 +6,7 @@ import { windowFields } from '#src/http/newest.ts';
 import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
 import type { CheckoutPage } from '#src/payment-providers/provider.ts';
 import { isProviderName, PROVIDER_NAMES, type ProviderName, providerKind } from '#src/payment-providers/registered.ts';
+import { namesOf, pick } from '#src/platform/pick.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Refund } from './refund-payment.ts';
 import type { paymentAttempts, paymentBusinesses } from './tables.ts';
@@ -86,7 +87,6 @@ export const businessView = z
       },
     ],
   });
-type BusinessView = z.output<typeof businessView>;
 
 const ATTEMPT_EXAMPLE = {
   id: EXAMPLE.payment,
@@ -233,7 +233,6 @@ const paymentRequiredView = z
       },
     ],
   });
-type PaymentRequiredView = z.output<typeof paymentRequiredView>;
 
 /** 402 `{ data }`: the one refusal without an envelope (contract, "Errors", rule 1). */
 export const PAYMENT_REQUIRED = {
@@ -253,17 +252,8 @@ export const SECOND_CALL_REFUSALS = [
 ] as const;
 
 /** A payment business (contract, "Payment business"). */
-export function viewBusiness(business: PaymentBusiness): BusinessView {
-  return {
-    id: business.id,
-    provider: business.provider,
-    displayName: business.displayName,
-    country: business.country,
-    ready: business.ready,
-    supportedCurrencies: business.supportedCurrencies,
-    livemode: business.livemode,
-  };
-}
+export const viewBusiness = (business: PaymentBusiness): z.output<typeof businessView> =>
+  pick(business, namesOf(businessView.shape));
 
 export function confirmationCodePlace(attemptId: string) {
   return { table: 'payment_attempts', column: 'confirmation_code', row: attemptId };
@@ -280,22 +270,8 @@ export function answerPlace(attemptId: string) {
   return { table: 'payment_attempts', column: 'answer', row: attemptId };
 }
 
-function attemptWithoutCode(attempt: PaymentAttempt): Omit<AttemptView, 'confirmationCode'> {
-  return {
-    id: attempt.id,
-    votingEventId: attempt.votingEventId,
-    purpose: attempt.purpose,
-    status: attempt.status,
-    provider: attempt.provider,
-    livemode: attempt.livemode,
-    amountMinor: attempt.amountMinor,
-    currency: attempt.currency,
-    createdAt: attempt.createdAt,
-    updatedAt: attempt.updatedAt,
-    refundedAt: attempt.refundedAt,
-    reversedAt: attempt.reversedAt,
-  };
-}
+const attemptWithoutCode = (attempt: PaymentAttempt) =>
+  pick(attempt, namesOf(attemptView.omit({ confirmationCode: true }).shape));
 
 /** A payment attempt (contract, "Payment attempt"). */
 export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt): AttemptView {
@@ -381,7 +357,7 @@ export function viewPaymentRequired(
   attempt: PaymentAttempt,
   page: CheckoutPage,
   status?: AttemptStatus,
-): PaymentRequiredView {
+): z.output<typeof paymentRequiredView> {
   const { credits, pricingModel } = attempt.terms;
   return {
     paymentRequired: true,

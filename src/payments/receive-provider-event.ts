@@ -1,6 +1,6 @@
 import { and, desc, eq, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Database, type Executor, inTransaction } from '#src/database/client.ts';
+import { type Database, type Executor, firstOf, inTransaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { deleteInChunks } from '#src/database/in-chunks.ts';
@@ -9,6 +9,7 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { isAttemptId, type WebhookNotice } from '#src/payment-providers/provider.ts';
 import { DAY_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
+import { pick } from '#src/platform/pick.ts';
 import { askProvider } from './ask-provider.ts';
 import { findAttemptById, findAttemptByPayment } from './attempt-repository.ts';
 import { findBusinessEver, openCredentials } from './business-repository.ts';
@@ -19,10 +20,9 @@ import type { PaymentDeps } from './payment-deps.ts';
 import { providerEvents } from './tables.ts';
 
 type ProviderEvent = typeof providerEvents.$inferSelect;
-type NewProviderEvent = typeof providerEvents.$inferInsert;
 
 /** Stores a message; false when it came before. */
-async function insertProviderEvent(executor: Executor, row: NewProviderEvent): Promise<boolean> {
+async function insertProviderEvent(executor: Executor, row: typeof providerEvents.$inferInsert): Promise<boolean> {
   const rows = await executor
     .insert(providerEvents)
     .values(row)
@@ -35,14 +35,12 @@ function at(paymentBusinessId: string, eventKey: string) {
   return and(eq(providerEvents.paymentBusinessId, paymentBusinessId), eq(providerEvents.eventKey, eventKey));
 }
 
-async function findProviderEvent(
+const findProviderEvent = (
   executor: Executor,
   paymentBusinessId: string,
   eventKey: string,
-): Promise<ProviderEvent | undefined> {
-  const [row] = await executor.select().from(providerEvents).where(at(paymentBusinessId, eventKey));
-  return row;
-}
+): Promise<ProviderEvent | undefined> =>
+  firstOf(executor.select().from(providerEvents).where(at(paymentBusinessId, eventKey)));
 
 async function endProviderEvent(
   executor: Executor,
@@ -131,12 +129,7 @@ async function store(
     const nowMs = await readNow(tx);
     const isNew = await insertProviderEvent(tx, {
       paymentBusinessId: business.id,
-      eventKey: notice.eventKey,
-      eventType: notice.eventType,
-      attemptId: notice.attemptId,
-      reference: notice.reference,
-      checkoutSessionId: notice.checkoutSessionId,
-      providerPaymentId: notice.providerPaymentId,
+      ...pick(notice, ['eventKey', 'eventType', 'attemptId', 'reference', 'checkoutSessionId', 'providerPaymentId']),
       body: deps.secrets.seal(rawBody, place),
       ...(notice.topic === 'other' ? { outcome: 'ignored', processedAt: nowMs } : {}),
       ...(notice.topic === 'account' ? { outcome: 'applied', processedAt: nowMs } : {}),

@@ -1,5 +1,6 @@
 import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
+import { pick } from '#src/platform/pick.ts';
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { noteOnAttempt } from './attempt-repository.ts';
 import { type PaymentAttempt, viewAttempt } from './payment.ts';
@@ -30,13 +31,7 @@ export async function recordPayment(
     keyId: null,
     action: `payment.${fact}`,
     resource: attempt.id,
-    after: {
-      status: attempt.status,
-      purpose: attempt.purpose,
-      amountMinor: attempt.amountMinor,
-      currency: attempt.currency,
-      endReason: attempt.endReason,
-    },
+    after: pick(attempt, ['status', 'purpose', 'amountMinor', 'currency', 'endReason']),
   };
   await recordEvent(tx, deps, { type: `payment.${fact}`, data, change });
 }

@@ -1,12 +1,13 @@
 import { and, asc, eq, inArray, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
+import { type Executor, firstOf, inTransaction, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import type { RefundResult } from '#src/payment-providers/provider.ts';
 import { DAY_MS, MINUTE_MS } from '#src/platform/clock.ts';
 import { summariseFault } from '#src/platform/log.ts';
+import { pick } from '#src/platform/pick.ts';
 import { type AttemptRef, findAttempt, lockAttempt, noteOnAttempt } from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { askBusiness } from './check-business.ts';
@@ -44,10 +45,8 @@ export async function insertRefund(
   return rows.length === 1;
 }
 
-export async function findRefund(executor: Executor, ref: RefundRef): Promise<Refund | undefined> {
-  const [row] = await executor.select().from(paymentRefunds).where(at(ref));
-  return row;
-}
+export const findRefund = (executor: Executor, ref: RefundRef): Promise<Refund | undefined> =>
+  firstOf(executor.select().from(paymentRefunds).where(at(ref)));
 
 /** The refunds of some attempts, oldest first. */
 export async function listRefunds(executor: Executor, attempts: readonly AttemptRef[]): Promise<Refund[]> {
@@ -269,13 +268,9 @@ async function askForRefund(deps: PaymentDeps, ref: RefundPayment, refund: Refun
     begunId !== null
       ? provider.readRefund(credentials, begunId)
       : provider.refund(credentials, {
-          attemptId: refund.attemptId,
+          ...pick(refund, ['attemptId', 'reference', 'providerPaymentId', 'amountMinor', 'currency']),
           sinceMs: refund.createdAt - REFUND_EARLIER_MS,
           refusedAtMs: status === 'refused' ? refund.updatedAt : undefined,
-          reference: refund.reference,
-          providerPaymentId: refund.providerPaymentId,
-          amountMinor: refund.amountMinor,
-          currency: refund.currency,
         }),
   );
 }

@@ -29,7 +29,6 @@ export function csvCell(value: string | number | boolean | null | undefined, fig
 
 export const csvLine = (cells: readonly string[]): string => `${cells.join(',')}\r\n`;
 
-type CsvValue = Parameters<typeof csvCell>[0];
 const ROWS_AT_ONCE = 500;
 
 /**
@@ -40,7 +39,7 @@ const ROWS_AT_ONCE = 500;
 export async function* csvById<Row extends { readonly id: string }>(
   head: readonly string[],
   readAfter: (after: string, limit: number) => Promise<readonly Row[]>,
-  cellsOf: (row: Row) => readonly CsvValue[],
+  cellsOf: (row: Row) => readonly Parameters<typeof csvCell>[0][],
 ): AsyncGenerator<string> {
   yield `\ufeff${csvLine(head)}`;
   for (let after = ''; ; ) {

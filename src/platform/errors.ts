@@ -14,7 +14,6 @@ export const STATUS_BY_CODE = {
 } as const;
 
 export type ErrorCode = keyof typeof STATUS_BY_CODE;
-type ErrorStatus = (typeof STATUS_BY_CODE)[ErrorCode];
 
 export type ErrorDetails = Record<string, unknown>;
 
@@ -42,7 +41,7 @@ export class ApiError extends Error {
     this.retryAfterSeconds = retryAfterSeconds;
   }
 
-  get status(): ErrorStatus {
+  get status(): (typeof STATUS_BY_CODE)[ErrorCode] {
     return STATUS_BY_CODE[this.code];
   }
 }

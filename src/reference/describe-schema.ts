@@ -3,8 +3,6 @@ import { z } from 'zod';
 /** A JSON Schema (2020-12) as a plain value. */
 export type JsonSchema = { [key: string]: unknown };
 
-type Direction = 'input' | 'output';
-
 /** Fields of schemas may say by this how the document shows them, where what they check cannot be expressed in JSON Schema. */
 function replaceShown(json: JsonSchema): void {
   const { shownAs } = json;
@@ -109,7 +107,7 @@ export class SchemaBook {
     return inOrder(this.#responses);
   }
 
-  #describe(schema: z.ZodType, io: Direction): JsonSchema {
+  #describe(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
     // Inside of an object even the outermost schema is referred to by its name.
     const json = z.toJSONSchema(z.object({ it: schema }), {
       io,

@@ -19,6 +19,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { ApiError } from '#src/platform/errors.ts';
+import { pick } from '#src/platform/pick.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
@@ -39,6 +40,21 @@ const copyEventBody = z.strictObject({
   title: nameField(),
   withVoters: z.boolean().describe('Whether its voters are copied, too.'),
 });
+
+/** Settings that a copy takes over as they are shown. */
+const SHARED = [
+  ...([
+    'type',
+    'description',
+    'timeZone',
+    'candidate',
+    'ballot',
+    'log',
+    'contactEmail',
+    'language',
+    'logoUrl',
+  ] as const),
+] as const;
 
 /**
  * Makes a draft of the same settings, groups, positions, candidates and sponsors in the caller's own account (completions 10.4), or
@@ -63,25 +79,13 @@ async function copyEvent(
   // Its own voters are still coming: a copy of what is there would look whole, and lack the others.
   if (withVoters && (source.copyDone ?? 0) < (source.copyTotal ?? 0))
     throw refuse('not_ready', { missing: [COPY_RUNNING] });
-  const { voter, candidate, ballot, results, ...shown } = viewEvent(source, source.lockedAt);
+  const { voter: shownVoter, results, ...shown } = viewEvent(source, source.lockedAt);
+  const { pollIdentity: _derived, ...voter } = shownVoter;
   const shared: Parameters<typeof createEvent>[3] = {
+    ...pick(shown, SHARED),
     title,
-    type: source.type,
-    description: source.description,
-    timeZone: source.timeZone,
-    voter: {
-      requireVoterId: voter.requireVoterId,
-      selfRegistration: voter.selfRegistration,
-      approval: voter.approval,
-      saveVoterInfo: voter.saveVoterInfo,
-    },
-    candidate,
-    ballot,
+    voter,
     results: { visibility: results.visibility },
-    log: shown.log,
-    contactEmail: shown.contactEmail,
-    language: shown.language,
-    logoUrl: shown.logoUrl,
   };
   return createEvent(tx, deps, caller, shared, async (made) => {
     const withPrices = await keepsPrices(tx, deps, { caller }, source);
@@ -113,14 +117,11 @@ async function copyEvent(
   });
 }
 
-const pricesOf = (source: VotingEvent) => ({
-  paymentBusinessId: source.paymentBusinessId,
-  paymentProvider: source.paymentProvider,
-  paymentLivemode: source.paymentLivemode,
-  payToVote: source.payToVote,
-  payToRegisterCandidate: source.payToRegisterCandidate,
-  repeatVotes: source.repeatVotes,
-});
+const pricesOf = (source: VotingEvent) =>
+  pick(source, [
+    ...(['paymentBusinessId', 'paymentProvider', 'paymentLivemode'] as const),
+    ...(['payToVote', 'payToRegisterCandidate', 'repeatVotes'] as const),
+  ]);
 
 /** Whether prices and their business may be taken along: the same account, whose plan has them, and a business that takes them. */
 async function keepsPrices(

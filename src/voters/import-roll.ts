@@ -18,7 +18,6 @@ import { takeRows, type VoterAuthor, type VoterDeps } from './take-rows.ts';
 import { createVoterBody, type importRollBody, type RejectedRow, type VoterInput } from './voter.ts';
 
 type Body = z.output<typeof importRollBody>;
-type ImportDeps = VoterDeps & Pick<Deps, 'db'>;
 
 /** Rejected rows that an answer lists (completions 10.3). */
 const MAX_LISTED = 1_000;
@@ -121,7 +120,7 @@ export async function importWhole(
  * the same Idempotency-Key goes on behind it. @throws ApiError 409, 422 `plan_limit`
  */
 export async function importPart(
-  deps: ImportDeps,
+  deps: VoterDeps & Pick<Deps, 'db'>,
   organizer: Organizer,
   { voters }: Body,
   claim: Claim | undefined,
@@ -196,16 +195,7 @@ async function holdImport(
   requestKeys: readonly Buffer[],
 ): Promise<ImportProgress | undefined> {
   if (requestKeys.length === 0) return undefined;
-  const [row] = await tx
-    .select({
-      rowsDone: rollImports.rowsDone,
-      accepted: rollImports.accepted,
-      rejected: rollImports.rejected,
-      rejectedCount: rollImports.rejectedCount,
-    })
-    .from(rollImports)
-    .where(named(eventId, requestKeys))
-    .for('update');
+  const [row] = await tx.select().from(rollImports).where(named(eventId, requestKeys)).for('update');
   return row;
 }
 

@@ -1,6 +1,6 @@
 import { and, desc, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Database, type Executor, type Transaction, valuesOf } from '#src/database/client.ts';
+import { type Database, type Executor, firstOf, type Transaction, valuesOf } from '#src/database/client.ts';
 import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
@@ -177,14 +177,8 @@ export async function insertNotification(tx: Transaction, row: typeof notificati
 
 const byId = (eventId: string, id: string) => and(eq(notifications.votingEventId, eventId), eq(notifications.id, id));
 
-export async function findNotification(
-  executor: Executor,
-  eventId: string,
-  id: string,
-): Promise<Notification | undefined> {
-  const [row] = await executor.select().from(notifications).where(byId(eventId, id));
-  return row;
-}
+export const findNotification = (executor: Executor, eventId: string, id: string): Promise<Notification | undefined> =>
+  firstOf(executor.select().from(notifications).where(byId(eventId, id)));
 
 /** The newest notifications of an event, newest first. */
 export async function listNotifications(

@@ -31,8 +31,6 @@ import { checkElectionBody, checkPollBody, countWrongKey, identityOf, participan
 import { approveByKey } from './voter-key-repository.ts';
 import { judgeTagged } from './voter-tag.ts';
 
-type Eligibility = { readonly eligible: true } | { readonly eligible: false; readonly reason: string };
-
 /** Wrong keys for one identity that are answered at once; the next ones take longer and longer, with the same answer. */
 export const FREE_TRIES = 10;
 const PAUSE_MS = 100;
@@ -50,7 +48,7 @@ export async function checkVoter(
   },
   /** Waits without being a load: the sleep of a guesser takes no place of others. */
   rest: (pause: Promise<void>) => Promise<void>,
-): Promise<Eligibility> {
+): Promise<{ readonly eligible: true } | { readonly eligible: false; readonly reason: string }> {
   if (isForged) {
     await reportForged(deps, event.id);
     return { eligible: false, reason: 'voter_key_invalid' };
@@ -70,10 +68,8 @@ export async function checkVoter(
   return { eligible: false, reason: reasonOf(verdict) };
 }
 
-type Sent = Parameters<typeof checkVoter>[2];
-
 /** Undefined when what identifies the participant was not sent. */
-function participantOf(event: VotingEvent, sent: Sent): Participant | undefined {
+function participantOf(event: VotingEvent, sent: Parameters<typeof checkVoter>[2]): Participant | undefined {
   if (event.type === 'poll') {
     const identities = participantsOf(event, { ...sent, visitorId: sent.visitorId ?? '' });
     return identities === undefined ? undefined : { identities };

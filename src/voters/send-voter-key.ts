@@ -22,10 +22,8 @@ import { generateKeySeed, hashStoredKey, makeVoterKey } from './voter-key.ts';
 import { deleteVoterKey, insertVoterKey } from './voter-key-repository.ts';
 import { mayBeMailed } from './voter-tag.ts';
 
-type KeyMailKind = 'key' | 'reminder';
-
 interface KeyMail {
-  readonly kind: KeyMailKind;
+  readonly kind: 'key' | 'reminder';
   readonly to: string;
   readonly key: string;
   readonly nowMs: number;

@@ -13,6 +13,7 @@ import {
   voterIdField,
 } from '#src/http/fields.ts';
 import { microToNumber, numberToMicro } from '#src/platform/decimal.ts';
+import { namesOf, pick } from '#src/platform/pick.ts';
 import { isFinalAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import type { voters } from './tables.ts';
@@ -249,7 +250,6 @@ export const registeredVoterView = z
       },
     ],
   });
-type RegisteredVoterView = z.output<typeof registeredVoterView>;
 
 export const keyRequestView = z
   .object({ sent: z.literal(true), maskedEmail: z.string().meta({ description: 'Part of the address, to show.' }) })
@@ -282,33 +282,18 @@ export const shownStatusOf = ({ approvedByKey, disclosed, status }: Voter): Vote
 
 /** The organizer's shape of a voter whose row is the one that the service wrote (completions 3). */
 export function viewVoter(voter: Voter): VoterView {
-  return {
-    id: voter.id,
-    votingEventId: voter.votingEventId,
-    name: voter.name,
-    email: voter.email,
-    voterId: voter.voterId,
-    groupId: voter.groupId,
+  const shown = {
+    ...voter,
     weight: microToNumber(voter.weightMicro),
     status: shownStatusOf(voter),
     hasVoted: voter.hasVoted && voter.disclosed,
-    source: voter.source,
     keyStatus:
       voter.disclosed && (voter.keyUsed || (voter.hasVoted && voter.source !== 'poll')) ? 'used' : voter.keyStatus,
     disputed: false,
-    createdAt: voter.createdAt,
-    updatedAt: voter.updatedAt,
-  };
+  } as const;
+  return pick(shown, namesOf(voterView.shape));
 }
 
 /** What a voter's own server gets back after registering (contract, "Registered voter"). */
-export function viewRegisteredVoter(voter: Voter): RegisteredVoterView {
-  return {
-    id: voter.id,
-    name: voter.name,
-    email: voter.email,
-    voterId: voter.voterId,
-    status: voter.status,
-    weight: microToNumber(voter.weightMicro),
-  };
-}
+export const viewRegisteredVoter = (voter: Voter): z.output<typeof registeredVoterView> =>
+  pick({ ...voter, weight: microToNumber(voter.weightMicro) }, namesOf(registeredVoterView.shape));

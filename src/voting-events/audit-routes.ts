@@ -76,8 +76,6 @@ const changeView = z
     ],
   });
 
-type ChangeView = z.output<typeof changeView>;
-
 const listChangesQuery = z.strictObject({
   search: searchField().optional(),
   action: z.string().min(1, 'must not be empty').max(100, 'is not an action').optional(),
@@ -88,7 +86,7 @@ const listChangesQuery = z.strictObject({
   since: windowFields().from,
 });
 
-function viewChange(change: RecordedChange): ChangeView {
+function viewChange(change: RecordedChange): z.output<typeof changeView> {
   const { keyId, keyName: name, keyHint: hint, accountId, accountName, before, after, ...what } = change;
   const key = keyId === null ? null : { id: keyId, name, hint, accountId, accountName };
   return { ...what, key, before: shortened(before), after: shortened(after) };

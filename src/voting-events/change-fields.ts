@@ -1,5 +1,6 @@
 import type { IsFaulty, SoundParts } from '#src/http/sound-parts.ts';
 import type { Issue } from '#src/platform/errors.ts';
+import { pick } from '#src/platform/pick.ts';
 import type { EventFields } from './event-body.ts';
 import type { NewEventRow } from './repository.ts';
 import type { Price, VotingEvent } from './voting-event.ts';
@@ -14,12 +15,8 @@ export function columnsOf(body: Settings): Partial<NewEventRow> {
   };
   const { voter, candidate, ballot, payments } = body;
   const values: { [Key in keyof NewEventRow]?: NewEventRow[Key] | undefined } = {
-    title: body.title,
-    description: body.description,
-    type: body.type,
-    startsAt: body.startsAt,
-    endsAt: body.endsAt,
-    timeZone: body.timeZone,
+    ...pick(body, ['title', 'description', 'type', 'startsAt', 'endsAt', 'timeZone']),
+    ...pick(body, ['votingPageUrl', 'contactEmail', 'language', 'logoUrl']),
     requireVoterId: voter?.requireVoterId,
     voterSelfRegistration: voter?.selfRegistration,
     voterApproval: voter?.approval,
@@ -32,10 +29,6 @@ export function columnsOf(body: Settings): Partial<NewEventRow> {
     payToVote: payments?.payToVote,
     payToRegisterCandidate: payments?.payToRegisterCandidate,
     repeatVotes: payments?.repeatVotes,
-    votingPageUrl: body.votingPageUrl,
-    contactEmail: body.contactEmail,
-    language: body.language,
-    logoUrl: body.logoUrl,
   };
   return Object.assign(columns, Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)));
 }

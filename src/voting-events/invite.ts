@@ -1,6 +1,6 @@
 import { and, asc, count, eq, getTableColumns, isNull, lte, type SQL, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { holdsText } from '#src/database/search.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -43,8 +43,6 @@ export const inviteView = z
     ],
   });
 
-type InviteView = z.output<typeof inviteView>;
-
 type InviteRow = typeof eventInvites.$inferSelect;
 
 /** An invite without its secrets. */
@@ -71,7 +69,7 @@ export function inviteStatusAt(invite: Pick<Invite, 'accountId' | 'expiresAt'>, 
 }
 
 /** An invite as the API shows it: never its token. */
-export function viewInvite(invite: Invite, nowMs: number): InviteView {
+export function viewInvite(invite: Invite, nowMs: number): z.output<typeof inviteView> {
   const { accountId, accountName: name, ...shown } = invite;
   const acceptedBy = accountId === null ? null : { accountId, name };
   return { ...shown, status: inviteStatusAt(invite, nowMs), acceptedBy };
@@ -116,15 +114,11 @@ export async function listInvites(
     .orderBy(asc(eventInvites.id));
 }
 
-export async function findInvite(executor: Executor, eventId: string, id: string): Promise<Invite | undefined> {
-  const [row] = await executor.select(columns).from(eventInvites).where(named(eventId, id));
-  return row;
-}
+export const findInvite = (executor: Executor, eventId: string, id: string): Promise<Invite | undefined> =>
+  firstOf(executor.select(columns).from(eventInvites).where(named(eventId, id)));
 
-export async function findInviteByToken(executor: Executor, tokenHash: Buffer): Promise<InviteRow | undefined> {
-  const [row] = await executor.select().from(eventInvites).where(eq(eventInvites.tokenHash, tokenHash));
-  return row;
-}
+export const findInviteByToken = (executor: Executor, tokenHash: Buffer): Promise<InviteRow | undefined> =>
+  firstOf(executor.select().from(eventInvites).where(eq(eventInvites.tokenHash, tokenHash)));
 
 export async function countInvites(tx: Transaction, eventId: string): Promise<number> {
   const [row] = await tx.select({ found: count() }).from(eventInvites).where(eq(eventInvites.votingEventId, eventId));

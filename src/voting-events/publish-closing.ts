@@ -33,9 +33,7 @@ export async function scheduleClosing(
   await enqueue(tx, PUBLISH_CLOSING, { eventId, endsAt }, options);
 }
 
-type ClosingDeps = Pick<Deps, 'db' | 'ids' | 'clock'>;
-
-export function publishClosingJob(deps: ClosingDeps): Job<Closing> {
+export function publishClosingJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job<Closing> {
   return defineJob({
     ...PUBLISH_CLOSING,
     work: (end) =>

@@ -1,7 +1,14 @@
 import { and, asc, eq, getTableColumns, gt, isNotNull, isNull, type SQL, sql } from 'drizzle-orm';
 import { unionAll } from 'drizzle-orm/pg-core';
 import type { z } from 'zod';
-import { type Executor, isTrue, type Transaction, valuesOf, violatedConstraint } from '#src/database/client.ts';
+import {
+  type Executor,
+  firstOf,
+  isTrue,
+  type Transaction,
+  valuesOf,
+  violatedConstraint,
+} from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { holdsText } from '#src/database/search.ts';
 import type { TaggedRows } from '#src/database/tagged-rows.ts';
@@ -40,10 +47,8 @@ export async function findEvent(executor: Executor, reference: string): Promise<
   return row;
 }
 
-export async function findEventById(executor: Executor, id: string): Promise<VotingEvent | undefined> {
-  const [row] = await executor.select().from(votingEvents).where(present(id));
-  return row;
-}
+export const findEventById = (executor: Executor, id: string): Promise<VotingEvent | undefined> =>
+  firstOf(executor.select().from(votingEvents).where(present(id)));
 
 /** An event under its lock, with the moment at which it was locked by the database's clock: its phase cannot differ between processes. */
 export type LockedEvent = VotingEvent & { readonly lockedAt: number };
@@ -61,10 +66,8 @@ export async function lockEvent(tx: Transaction, id: string): Promise<LockedEven
 }
 
 /** Holds an event as it is: what `lockEvent` guards cannot change before this transaction ends. */
-export async function holdEvent(tx: Transaction, id: string): Promise<VotingEvent | undefined> {
-  const [row] = await tx.select().from(votingEvents).where(present(id)).for('key share');
-  return row;
-}
+export const holdEvent = (tx: Transaction, id: string): Promise<VotingEvent | undefined> =>
+  firstOf(tx.select().from(votingEvents).where(present(id)).for('key share'));
 
 const givenOf = <Row extends object>(row: Row): { [Column in keyof Row]: Exclude<Row[Column], undefined> } =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as never;

@@ -3,6 +3,7 @@ import { timeShape } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { LANGUAGES } from '#src/mail/mail-words.ts';
 import { PROVIDER_NAMES } from '#src/payment-providers/registered.ts';
+import { namesOf, pick } from '#src/platform/pick.ts';
 import { missedStart, pollIdentityOf, publishedTime, secrecyOf, shownStatusAt, statusAt } from './lifecycle.ts';
 import { missingPart } from './opening.ts';
 import type { votingEvents } from './tables.ts';
@@ -263,7 +264,6 @@ export const contextView = z
       },
     ],
   });
-type ContextView = z.output<typeof contextView>;
 
 /** Voters of a secret event are disclosed at least so many at a time (completions 5.6). */
 export const DISCLOSED_TOGETHER = 5;
@@ -312,38 +312,22 @@ export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = 
   const status = shownStatusAt(event, nowMs);
   const missedAt = missedStart(event, nowMs);
   const settings = settingsOf(event);
-  return {
-    id: event.id,
-    code: event.code,
-    title: event.title,
-    description: event.description,
-    type: event.type,
+  const shown = {
+    ...event,
+    ...settings,
     status,
     startsAt: missedAt === null ? event.startsAt : null,
-    endsAt: event.endsAt,
-    timeZone: event.timeZone,
     voter: { ...settings.voter, pollIdentity: pollIdentityOf(event) },
-    candidate: settings.candidate,
-    ballot: settings.ballot,
     results: { visibility: event.resultsVisibility, publishedAt: publishedTime(event, nowMs) },
-    log: settings.log,
-    votingPageUrl: event.votingPageUrl,
-    contactEmail: event.contactEmail,
-    language: event.language,
-    logoUrl: event.logoUrl,
-    finalAt: event.finalAt,
     missing: status === 'draft' || status === 'scheduled' ? [...event.missing] : null,
     missedStartAt: missedAt ?? event.missedStartAt,
     rehearsal: status === 'rehearsal' ? roundOf(event, counted.ballots ?? null) : null,
     disputed: event.alarm !== null,
-    payments: settings.payments,
-    paymentBusinessId: event.paymentBusinessId,
     secrecy: secrecyOf(event),
     disclosure: disclosureOf(event, counted.waiting ?? false),
     copy: event.copyTotal === null ? null : { total: event.copyTotal, done: event.copyDone ?? 0 },
-    createdAt: event.createdAt,
-    updatedAt: event.updatedAt,
   };
+  return pick(shown, namesOf(votingEventView.shape));
 }
 
 /** Whether a vote key may read the results now (completions 5.6). */
@@ -359,27 +343,14 @@ export function viewContext(
     readonly votingMethods: readonly string[];
     readonly quadraticCredits: boolean;
   },
-): ContextView {
+): z.output<typeof contextView> {
   const view = viewEvent(event, nowMs);
-  return {
-    id: view.id,
-    code: view.code,
-    title: view.title,
-    description: view.description,
-    type: view.type,
+  const { approval: _approval, ...voter } = view.voter;
+  const shown = {
+    ...view,
     status: statusAt(event, nowMs),
-    startsAt: view.startsAt,
-    endsAt: view.endsAt,
-    timeZone: view.timeZone,
     votingMethods: extra.votingMethods,
-    voter: {
-      requireVoterId: view.voter.requireVoterId,
-      selfRegistration: view.voter.selfRegistration,
-      saveVoterInfo: view.voter.saveVoterInfo,
-      pollIdentity: view.voter.pollIdentity,
-      identity: view.type === 'election' ? 'voter_key' : 'visitor_id',
-    },
-    candidate: view.candidate,
+    voter: { ...voter, identity: view.type === 'election' ? 'voter_key' : 'visitor_id' },
     results: { visibility: view.results.visibility, available: publicResultsAvailable(event, nowMs) },
     payments: {
       required: event.payToVote !== null,
@@ -388,7 +359,6 @@ export function viewContext(
       ...view.payments,
       quadraticCredits: extra.quadraticCredits,
     },
-    secrecy: view.secrecy,
-    ballot: view.ballot,
-  };
+  } as const;
+  return pick(shown, namesOf(contextView.shape));
 }

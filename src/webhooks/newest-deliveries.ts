@@ -4,8 +4,6 @@ import { notFound } from '#src/platform/errors.ts';
 import { retryDelivery } from './change-endpoint.ts';
 import type { WebhookAttempt, WebhookDelivery, WebhookEndpoint } from './webhook-endpoint.ts';
 
-type ShownAttempt = Omit<WebhookAttempt, 'deliveryId'>;
-
 /** A delivery of any account, with its endpoint and its last attempts. */
 export interface NewestDelivery
   extends Pick<
@@ -17,7 +15,7 @@ export interface NewestDelivery
   readonly endpointStatus: WebhookEndpoint['status'];
   /** How many there were; `attempts` are the last ones, oldest first. */
   readonly attemptCount: number;
-  readonly attempts: readonly ShownAttempt[];
+  readonly attempts: readonly Omit<WebhookAttempt, 'deliveryId'>[];
 }
 
 const MOST_ATTEMPTS = 5;

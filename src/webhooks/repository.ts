@@ -1,6 +1,6 @@
 import { and, asc, count, desc, eq, getTableColumns, gt, isNull, lt, sql } from 'drizzle-orm';
 import type { z } from 'zod';
-import type { Executor, Transaction } from '#src/database/client.ts';
+import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
 import { createdWithin } from '#src/database/created-within.ts';
 import { holdsText } from '#src/database/search.ts';
@@ -50,10 +50,8 @@ export async function findEndpoint(executor: Executor, id: string): Promise<Webh
 }
 
 /** An endpoint of any account, locked because it is about to be changed. */
-export async function lockEndpoint(tx: Transaction, id: string): Promise<WebhookEndpoint | undefined> {
-  const [row] = await tx.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)).for('no key update');
-  return row;
-}
+export const lockEndpoint = (tx: Transaction, id: string): Promise<WebhookEndpoint | undefined> =>
+  firstOf(tx.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)).for('no key update'));
 
 /** How many endpoints an account has. The account's row is locked first: two that count at once take turns. */
 export async function countEndpointsLocked(tx: Transaction, accountId: string): Promise<number> {

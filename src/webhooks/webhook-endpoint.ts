@@ -133,7 +133,6 @@ const ENDPOINT_EXAMPLE = {
 export const endpointView = z
   .object(endpointFields)
   .meta({ id: 'WebhookEndpoint', description: 'Where events are sent.', examples: [ENDPOINT_EXAMPLE] });
-type EndpointView = z.output<typeof endpointView>;
 
 export const endpointWithSecretView = z
   .object({
@@ -192,7 +191,6 @@ export const deliveryView = z
       },
     ],
   });
-type DeliveryView = z.output<typeof deliveryView>;
 
 export const eventTypeView = z
   .object({ type: z.enum(EVENT_TYPE_NAMES as [string, ...string[]]), description: z.string() })
@@ -202,7 +200,7 @@ export const eventTypeView = z
   });
 
 /** A webhook endpoint (contract, "Webhook endpoint"): its secret is shown when it is made or rotated, and never again. */
-export const viewEndpoint = (endpoint: WebhookEndpoint): EndpointView =>
+export const viewEndpoint = (endpoint: WebhookEndpoint): z.output<typeof endpointView> =>
   pick({ ...endpoint, description: endpoint.description ?? '' }, namesOf(endpointFields));
 
 /** When a delivery is tried next; null where it is over, or its endpoint is switched off. */
@@ -216,7 +214,7 @@ export function viewDelivery(
   delivery: Omit<WebhookDelivery, 'body'>,
   attempts: readonly WebhookAttempt[],
   endpoint: WebhookEndpoint,
-): DeliveryView {
+): z.output<typeof deliveryView> {
   const nextTryAt = nextTryOf(delivery, endpoint);
   return pick(
     { ...delivery, nextTryAt, attempts: attempts.map((attempt) => pick(attempt, namesOf(attemptView.shape))) },
