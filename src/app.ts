@@ -17,8 +17,7 @@ import { consoleRouter } from '#src/console/routes.ts';
 import { publicCreditRouter } from '#src/credits/public-routes.ts';
 import { type Authentication, authenticate } from '#src/http/authenticate.ts';
 import type { Env } from '#src/http/env.ts';
-import { answerError } from '#src/http/errors.ts';
-import { logRequest, type TraceableRequest } from '#src/http/log-request.ts';
+import { answerError, logRequest, type TraceableRequest } from '#src/http/errors.ts';
 import {
   admitKeyless,
   checkHeaders,
@@ -33,7 +32,7 @@ import type { RateLimiter } from '#src/http/rate-limit.ts';
 import { letterRouter } from '#src/letters/letter-routes.ts';
 import { paymentRouter } from '#src/payments/organizer-routes.ts';
 import { publicPaymentRouter } from '#src/payments/public-routes.ts';
-import { rehearsedPaymentRouter } from '#src/payments/rehearsal-routes.ts';
+import { rehearsedPaymentRouter } from '#src/payments/rehearse-payment.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { makeOnce } from '#src/platform/make-once.ts';
 import { pick } from '#src/platform/pick.ts';

@@ -13,7 +13,7 @@ import type { Load } from '#src/http/load.ts';
 import type { LoopWatch } from '#src/http/loop-watch.ts';
 import type { LeasesByKind } from '#src/http/request-life.ts';
 import type { Mailer } from '#src/mail/mailer.ts';
-import type { PaymentProviders } from '#src/payments/payment-providers.ts';
+import type { PaymentProviders } from '#src/payments/payment-deps.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';

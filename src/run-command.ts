@@ -28,7 +28,7 @@ import { checkStart, joinRunning, withSecretKey } from '#src/prepare-start.ts';
 import { openClients } from '#src/run-remote.ts';
 import { listen } from '#src/server/listen.ts';
 import { closeDeps, createDeps } from '#src/service.ts';
-import { requireRoomForVoters } from '#src/voters/voter-places.ts';
+import { requireRoomForVoters } from '#src/voters/take-rows.ts';
 import { findAnyEvent } from '#src/voting-events/access.ts';
 
 // What commands do their work with. Loaded when one does: help needs nothing of it.

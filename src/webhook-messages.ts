@@ -6,7 +6,7 @@ import { attemptView } from '#src/payments/payment.ts';
 import type { WebhookMessage } from '#src/reference/describe-api.ts';
 import { voterView } from '#src/voters/voter.ts';
 import { votingEventView } from '#src/voting-events/voting-event.ts';
-import { EVENT_TYPE_NAMES, EVENT_TYPES, type EventType } from '#src/webhooks/event-catalogue.ts';
+import { EVENT_TYPE_NAMES, EVENT_TYPES, type EventType } from '#src/webhooks/record-event.ts';
 import { endpointView } from '#src/webhooks/webhook-endpoint.ts';
 
 /** A fact that only webhooks publish. */

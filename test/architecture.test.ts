@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { readFunctionSources } from '#src/database/function-sources.ts';
-import { listMigrations, readMigration } from '#src/database/migrations.ts';
+import { listMigrations, readMigration } from '#src/database/migrate.ts';
 import { SCHEMA } from '#src/database/schema-number.ts';
 import { FOREIGN_TABLES } from './harness/foreign-tables.ts';
 import { literalsOf, STATEMENTS_OVER_EVENTS } from './harness/statements-over-events.ts';
@@ -83,35 +83,39 @@ const LINES_OF_ALL = 68_479;
 =======
   platform: 1865,
   'payment-providers': 2098,
-  database: 2362,
+  database: 2358,
   'embedded-postgres': 1040,
   http: 4244,
-  server: 952,
+  server: 951,
   reference: 2957,
-  jobs: 525,
-  mail: 627,
-  accounts: 986,
-  webhooks: 2525,
-  'voting-events': 5178,
-  'ballot-definition': 4182,
-  voters: 5810,
-  payments: 4492,
-  credits: 762,
-  ballots: 3366,
-  'ballot-log': 5065,
+  jobs: 524,
+  mail: 626,
+  accounts: 982,
+  webhooks: 2519,
+  'voting-events': 5159,
+  'ballot-definition': 4175,
+  voters: 5782,
+  payments: 4485,
+  credits: 760,
+  ballots: 3362,
+  'ballot-log': 5063,
   'service-log': 720,
   tally: 2795,
   results: 6818,
-  letters: 1034,
+  letters: 1031,
   console: 1232,
-  demo: 486,
-  commands: 4472,
+  demo: 485,
+  commands: 4468,
 };
 /** All of src; what stands in no room included. */
+<<<<<<< HEAD
 const LINES_OF_ALL = 68_933;
 >>>>>>> fe71666d (Make views from their schemas, and give short looks-up one expression)
+=======
+const LINES_OF_ALL = 68_834;
+>>>>>>> c47dcb9f (Put files together that were one thing: a reader opens 31 fewer)
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 38;
+const SMALL_FILES = 29;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [

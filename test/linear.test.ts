@@ -132,9 +132,7 @@ const OTHERS: Readonly<Record<string, readonly ((called: Called, text: string) =
   'src/platform/canonical-json.ts canonicalJson': [(write, text) => write({ [text]: [...text], a: { ...[...text] } })],
   'src/voters/voter.ts createVotersBody': [(body, text) => judge(body, { voters: wide(text, (name) => ({ name })) })],
   'src/ballots/ballot.ts castElectionBody': [(body, text) => judge(body, { votes: wide(text, (rank) => ({ rank })) })],
-  'src/voting-events/voting-page.ts votingPageUrlField': [
-    (field, text) => judge(field(), `https://a.example/#${text}`),
-  ],
+  'src/voting-events/event-mail.ts votingPageUrlField': [(field, text) => judge(field(), `https://a.example/#${text}`)],
   'src/payment-providers/provider-a-webhook.ts verifyWebhookA': [
     (verify, text) => verify({ webhookSecret: 'a' }, bytesOf(text), { get: () => `t=1,${text}` }, 1_000),
   ],

@@ -1,9 +1,8 @@
 import { and, asc, desc, eq, gt, type SQL } from 'drizzle-orm';
 import type { Executor, Transaction } from '#src/database/client.ts';
-import { createdWithin } from '#src/database/created-within.ts';
-import { holdsText } from '#src/database/search.ts';
+import { createdWithin, holdsText } from '#src/database/search.ts';
 import { OPERATOR } from '#src/http/caller.ts';
-import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
+import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/cursor.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import { pick } from '#src/platform/pick.ts';

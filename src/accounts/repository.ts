@@ -1,6 +1,8 @@
 import { and, asc, eq, gt, isNull, sql } from 'drizzle-orm';
 import { type Database, type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import type { TaggedRows } from '#src/database/tagged-rows.ts';
+import type { Clock } from '#src/platform/clock.ts';
+import type { Ids } from '#src/platform/ids.ts';
 import { rowOfApiKey } from './api-key.ts';
 import type { PlanName } from './plans.ts';
 import { accounts, apiKeys } from './tables.ts';
@@ -115,3 +117,20 @@ export const taggedApiKeys: TaggedRows = {
       .set({ tag })
       .where(and(eq(apiKeys.id, id), eq(apiKeys.tag, before))),
 };
+
+interface AccountView {
+  readonly id: string;
+  readonly name: string;
+  readonly plan: PlanName;
+}
+
+export async function createAccount(
+  executor: Executor,
+  deps: { readonly ids: Ids; readonly clock: Clock },
+  input: { readonly name: string; readonly plan: PlanName; readonly contactEmail?: string },
+): Promise<AccountView> {
+  const id = deps.ids.sortable('acc');
+  const { name, plan, contactEmail = null } = input;
+  await insertAccount(executor, { id, name, plan, contactEmail, createdAt: deps.clock.now() });
+  return { id, name, plan };
+}

@@ -2,14 +2,13 @@ import type { Hono } from 'hono';
 import { atOneMoment } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { ok } from '#src/http/answer.ts';
-import { change } from '#src/http/answer-once.ts';
+import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
 import { answersBulkChange } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { noOtherMethod } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
-import { takeIdempotencyKey } from '#src/http/replay.ts';
 import type { loadEvent, Organizer } from '#src/voting-events/access.ts';
 import { strangerIssues } from '#src/voting-events/guard-change.ts';
 import {

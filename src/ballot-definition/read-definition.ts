@@ -1,6 +1,6 @@
 import { differenceOf } from '#src/accounts/changes.ts';
 import type { Executor } from '#src/database/client.ts';
-import { Pauses } from '#src/platform/pauses.ts';
+import { Pauses } from '#src/platform/loop-turns.ts';
 import { pick } from '#src/platform/pick.ts';
 import { settingsOf, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { createCandidateBody } from './candidate.ts';

@@ -5,8 +5,7 @@ import type { Deps } from '#src/deps.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import type { EventType } from '#src/webhooks/event-catalogue.ts';
-import { recordEvent } from '#src/webhooks/record-event.ts';
+import { type EventType, recordEvent } from '#src/webhooks/record-event.ts';
 import { countCandidates, countRows, findGroup } from './repository.ts';
 import type { CandidateSource, CandidateStatus, QuadraticTopUp } from './types.ts';
 

@@ -4,7 +4,7 @@ import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
 import type { AnswerShapes } from '#src/http/answer-shapes.ts';
-import type { Claim } from '#src/http/claim.ts';
+import type { Claim } from '#src/http/idempotent-request.ts';
 import { type RefusalCase, refuse } from '#src/http/refusals.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';

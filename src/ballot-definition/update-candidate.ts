@@ -6,7 +6,7 @@ import { NOTHING_FAULTY } from '#src/http/sound-parts.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { changedFields, guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
-import type { LifeAction } from '#src/voting-events/life.ts';
+import type { LifeAction } from '#src/voting-events/lifecycle.ts';
 import { type updateCandidateBody, viewCandidate } from './candidate.ts';
 import { candidateIssues, changedLinks } from './candidate-issues.ts';
 import {

@@ -5,7 +5,7 @@ import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-
 import { type Issue, orNotFound } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { changedFields, guardChange, lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
-import type { LifeAction } from '#src/voting-events/life.ts';
+import type { LifeAction } from '#src/voting-events/lifecycle.ts';
 import { limitOf, type updatePositionBody } from './position.ts';
 import { positionBodyIssues, soundPosition } from './position-issues.ts';
 import { settle } from './position-settings.ts';
@@ -25,7 +25,7 @@ type Body = z.output<typeof updatePositionBody>;
 /** What a field belongs to in the life of an event: titles too are what ballots depend on, as two that are swapped are two results. */
 const actionOf = (field: keyof Body): LifeAction => (field === 'description' ? 'change_words' : 'change_ballot_rules');
 
-/** Changes a position. @throws ApiError 404; 422; 409 where the phase of the event forbids it (`LIFE` in voting-events/life.ts) */
+/** Changes a position. @throws ApiError 404; 422; 409 where the phase of the event forbids it (`LIFE` in voting-events/lifecycle.ts) */
 export async function changePosition(
   tx: Transaction,
   deps: TopUpDeps,

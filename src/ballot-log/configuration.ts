@@ -7,7 +7,7 @@ import { POSITION_EXAMPLE, positionView } from '#src/ballot-definition/position.
 import { listShape, viewer } from '#src/http/answer-shapes.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import { Pauses } from '#src/platform/pauses.ts';
+import { Pauses } from '#src/platform/loop-turns.ts';
 import { pick } from '#src/platform/pick.ts';
 import { settingsOf, votingEventView } from '#src/voting-events/voting-event.ts';
 

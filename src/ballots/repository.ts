@@ -3,7 +3,7 @@ import type { Pool } from 'pg';
 import { Batcher } from '#src/database/batcher.ts';
 import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
 import { type Database, databaseErrorCode, runNamed, type Transaction } from '#src/database/client.ts';
-import type { ClaimValues, StoredClaim } from '#src/http/claim.ts';
+import type { ClaimValues, StoredClaim } from '#src/http/idempotent-request.ts';
 import { refuse } from '#src/http/refusals.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import type { Identity } from '#src/voters/voter-identity.ts';

@@ -1,7 +1,7 @@
 import { base32 } from '#src/platform/ids.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import { type Secrets, sha256 } from '#src/platform/secrets.ts';
-import { readTyped } from '#src/platform/typed-text.ts';
+import { readTyped } from '#src/platform/text.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 const CODE_CHARACTERS = 26;

@@ -15,7 +15,7 @@ export function addAccountCommands({ command, group, withDeps }: Cli): void {
     .option('--contact-email <address>', 'where to write when something of it stops working', parseEmail)
     .action((options: { name: string; plan: PlanName; contactEmail?: string }) =>
       withDeps(async (deps) => {
-        const { createAccount } = await import('#src/accounts/create-account.ts');
+        const { createAccount } = await import('#src/accounts/repository.ts');
         const account = await createAccount(deps.db, deps, options);
         const keys = ['--name "our server" --scopes read,write', '--name "voting page" --scopes vote'];
         return {

@@ -47,7 +47,7 @@ export function addOperationCommands({ program, command, group, json, withDeps, 
     .option('--limit <count>', 'at most so many', parseWhole(6), 100)
     .action(({ limit }: { limit: number }) =>
       withDeps(async (deps): Promise<Answer> => {
-        const { readTraces } = await import('#src/http/read-traces.ts');
+        const { readTraces } = await import('#src/http/trace-requests.ts');
         const value = await readTraces(deps.db, { limit });
         return { value, next: value.slice(0, 1).map(({ requestId }) => commandLine(`requests show ${requestId}`)) };
       }),
@@ -57,7 +57,7 @@ export function addOperationCommands({ program, command, group, json, withDeps, 
     .argument('<requestId>', 'as X-Request-Id of the answer has it', parseRequestId)
     .action((requestId: string) =>
       withDeps(async (deps): Promise<Answer> => {
-        const { readTraces } = await import('#src/http/read-traces.ts');
+        const { readTraces } = await import('#src/http/trace-requests.ts');
         const { docUrlOf } = await import('#src/http/errors.ts');
         const found = await readTraces(deps.db, { requestId, limit: 100 });
         const value = found.map(({ code, status, reason, ...rest }) => {

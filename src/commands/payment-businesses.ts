@@ -1,6 +1,6 @@
 import { InvalidArgumentError } from 'commander';
-import { countryCodeFault } from '#src/platform/country-code.ts';
 import { notFound } from '#src/platform/errors.ts';
+import { countryCodeFault } from '#src/platform/text.ts';
 import type { Cli } from './cli.ts';
 import type { ConnectOptions } from './connect-payment-business.ts';
 import { parseMoment, parseName } from './options.ts';

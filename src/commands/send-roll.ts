@@ -6,7 +6,7 @@ import { emailKey } from '#src/platform/email-address.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import { TAKEN } from '#src/voters/voter.ts';
 import { type Answer, type Cli, commandOf, type RequireRoom } from './cli.ts';
-import { NO_PROGRESS, type Progress, showProgress } from './progress.ts';
+import { listenForStop, NO_PROGRESS, type Progress, showProgress } from './progress.ts';
 import { FileRefused } from './read-lines.ts';
 import {
   type Roll,
@@ -18,7 +18,6 @@ import {
   scanRoll,
 } from './read-roll.ts';
 import { lineReason, type RejectedLine, RejectedLines, reportFileOf } from './rejected-lines.ts';
-import { listenForStop } from './stop-signal.ts';
 
 /** What `voters import` is asked for. */
 export interface ImportOptions extends RollReading {

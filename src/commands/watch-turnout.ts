@@ -1,7 +1,7 @@
 import type { PathClient, Resources } from '#sdk/index.ts';
 import type { Answer } from './cli.ts';
 import { unreachableWords } from './notify-voters.ts';
-import { listenForStop } from './stop-signal.ts';
+import { listenForStop } from './progress.ts';
 
 interface WatchOptions {
   readonly event: string;

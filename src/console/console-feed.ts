@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
-import type { TraceableRequest } from '#src/http/log-request.ts';
-import type { RequestTrace } from '#src/http/read-traces.ts';
+import type { TraceableRequest } from '#src/http/errors.ts';
+import type { RequestTrace } from '#src/http/trace-requests.ts';
 import type { Mail, Mailer } from '#src/mail/mailer.ts';
 import type { InboxVerdict } from '#src/webhooks/own-inbox.ts';
 

@@ -6,7 +6,7 @@ import { gone } from '#src/http/answer.ts';
 import { type AnswerShapes, answersNothing, answersText } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
-import type { ObservedRequest } from '#src/http/log-request.ts';
+import type { ObservedRequest } from '#src/http/errors.ts';
 import { operation } from '#src/http/operation.ts';
 import { readRequestBody } from '#src/http/read-body.ts';
 import { NO_ACCOUNT } from '#src/http/request-life.ts';

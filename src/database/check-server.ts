@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { MOST_CLOCK_DIFFERENCE_MS } from '#src/platform/clock-drift.ts';
+import { MOST_CLOCK_DIFFERENCE_MS } from '#src/platform/clock.ts';
 import { withClient } from './client.ts';
 import { explainDatabaseFault } from './explain-database-fault.ts';
 import { readSchemaState, whatIsLacking } from './migrate.ts';

@@ -1,12 +1,13 @@
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type pg from 'pg';
+import { z } from 'zod';
 import { monotonicMs } from '#src/platform/clock.ts';
-import { applyFunctions, dropGoneFunctions, listDiffering } from './apply-functions.ts';
 import { databaseErrorCode, withClient } from './client.ts';
 import { endOtherProcesses } from './end-other-processes.ts';
 import { explainDatabaseFault } from './explain-database-fault.ts';
-import { readFunctionSources } from './function-sources.ts';
-import { listMigrations, type Migration, readMigration } from './migrations.ts';
+import { applyFunctions, dropGoneFunctions, listDiffering, readFunctionSources } from './function-sources.ts';
 import {
   mayReplace,
   readSchemaNumber,
@@ -209,3 +210,27 @@ export async function requireMigrated(databaseUrl: string): Promise<void> {
   const lacking = whatIsLacking(await readStateOf(databaseUrl));
   if (lacking !== undefined) throw new SchemaRefused(lacking);
 }
+
+const FOLDER = path.resolve(import.meta.dirname, '../../migrations');
+
+/** A file of statements that changes tables or triggers, applied once to each database. */
+export interface Migration {
+  readonly tag: string;
+  /** Orders migrations: a database stores that of the newest one that was applied. */
+  readonly when: number;
+  /** Triggers call functions, and so come after them; all else comes before. */
+  readonly afterFunctions: boolean;
+  readonly file: string;
+}
+
+const journalShape = z.object({ entries: z.array(z.object({ tag: z.string(), when: z.number() })) });
+
+/** What makes an empty database the present one, oldest first. The list is that of drizzle-kit, which adds to it. */
+export function listMigrations(): readonly Migration[] {
+  const journal: unknown = JSON.parse(readFileSync(path.join(FOLDER, 'meta/_journal.json'), 'utf8'));
+  return journalShape.parse(journal).entries.map(({ tag, when }) => ({
+    ...{ tag, when, afterFunctions: tag.endsWith('_triggers'), file: path.join(FOLDER, `${tag}.sql`) },
+  }));
+}
+
+export const readMigration = ({ file }: Migration): string => readFileSync(file, 'utf8');

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { sandboxKey, sandboxWebhookSecret } from '#sandbox/sandbox-keys.ts';
-import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
+import { createAccount } from '#src/accounts/repository.ts';
 import { createCandidateBody } from '#src/ballot-definition/candidate.ts';
 import { createCandidate } from '#src/ballot-definition/create-candidate.ts';
 import { createPosition } from '#src/ballot-definition/create-position.ts';

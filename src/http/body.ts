@@ -2,12 +2,12 @@ import { isDeepStrictEqual } from 'node:util';
 import type { MiddlewareHandler } from 'hono';
 import { z } from 'zod';
 import { validationError } from '#src/platform/errors.ts';
+import { replayOf } from './answer-once.ts';
 import type { Caller } from './caller.ts';
 import type { Env } from './env.ts';
 import type { JsonBody, JsonObject } from './json/strict-json.ts';
 import { annotate } from './operation.ts';
 import { readJsonBody } from './read-body.ts';
-import { replayOf } from './replay.ts';
 import { faultyFields, type Judge, judgeShape, type SoundParts, soundParts } from './sound-parts.ts';
 
 /** Puts the body that was sent beside what the path names. */

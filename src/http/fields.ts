@@ -1,9 +1,15 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
-import { countryCodeFault } from '#src/platform/country-code.ts';
 import { emailFault, MAX_EMAIL_LENGTH } from '#src/platform/email-address.ts';
 import { isRefusedAddress } from '#src/platform/network-address.ts';
-import { codePointLength, nameFault, normaliseText, paragraphFault, rawTextFault } from '#src/platform/text.ts';
+import {
+  codePointLength,
+  countryCodeFault,
+  nameFault,
+  normaliseText,
+  paragraphFault,
+  rawTextFault,
+} from '#src/platform/text.ts';
 
 /** Lets a check of a whole list be made where entries of it are in the wrong form, too: all faults are answered at once. */
 export const BESIDE_FAULTY_ENTRIES = { when: ({ value }: z.core.ParsePayload): boolean => Array.isArray(value) };

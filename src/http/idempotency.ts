@@ -7,8 +7,13 @@ import { ApiError } from '#src/platform/errors.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Answer } from './answer.ts';
-import type { Claim, DeferredClaim } from './claim.ts';
-import { type IdempotentRequest, RequestSeal, type StoredAnswer } from './idempotent-request.ts';
+import {
+  type Claim,
+  type DeferredClaim,
+  type IdempotentRequest,
+  RequestSeal,
+  type StoredAnswer,
+} from './idempotent-request.ts';
 import { refuse } from './refusals.ts';
 import { idempotencyKeys } from './tables.ts';
 

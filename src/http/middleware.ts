@@ -4,7 +4,7 @@ import type { RouterRoute } from 'hono/types';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { ApiError, badRequest, notFound } from '#src/platform/errors.ts';
 import { type Authentication, STRANGER } from './authenticate.ts';
-import { isKeyless } from './caller.ts';
+import { isKeyless, requireRole } from './caller.ts';
 import type { Env, RequestContext, Service } from './env.ts';
 import type { JsonObject } from './json/strict-json.ts';
 import { type Load, urgencyOf } from './load.ts';
@@ -21,7 +21,6 @@ import {
 } from './request-headers.ts';
 import { RequestLife } from './request-life.ts';
 import { parseRequestTarget } from './request-target.ts';
-import { requireRole } from './role.ts';
 
 /**
  * Gives every request what it has however it is answered: an ID, the safe headers of its answer, its address taken apart.

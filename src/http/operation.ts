@@ -2,12 +2,11 @@ import type { Hono, MiddlewareHandler } from 'hono';
 import type { RouterRoute } from 'hono/types';
 import type { z } from 'zod';
 import type { AnswerShapes } from './answer-shapes.ts';
-import type { Scope } from './caller.ts';
+import { type Role, roleFor, type Scope } from './caller.ts';
 import type { Env } from './env.ts';
 import type { BodyBounds, JsonObject } from './json/strict-json.ts';
 import { type Urgency, urgencyOf } from './load.ts';
 import type { RefusalCase } from './refusals.ts';
-import { type Role, roleFor } from './role.ts';
 import { parseQuery } from './validation.ts';
 
 /** One of the bodies that an operation may take, for the document. */

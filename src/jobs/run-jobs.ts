@@ -1,8 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Database, isAway } from '#src/database/client.ts';
-import { MINUTE_MS, monotonicMs, systemClock } from '#src/platform/clock.ts';
-import { MOST_CLOCK_DIFFERENCE_MS } from '#src/platform/clock-drift.ts';
+import { MINUTE_MS, MOST_CLOCK_DIFFERENCE_MS, monotonicMs, systemClock } from '#src/platform/clock.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { orLate, within } from '#src/platform/within.ts';

@@ -8,13 +8,11 @@ import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { type PrintedKey, printKeys } from '#src/voters/print-keys.ts';
-import { votingTimes } from '#src/voting-events/event-mail.ts';
-import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
-import { reportForged } from '#src/voting-events/forged-rows.ts';
+import { voterPageUrl, votingTimes } from '#src/voting-events/event-mail.ts';
+import { isGenuineEvent, reportForged } from '#src/voting-events/event-tag.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { type LockedEvent, lockEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { voterPageUrl } from '#src/voting-events/voting-page.ts';
 import type { RecordDeps } from '#src/webhooks/record-event.ts';
 import type { LetterOrder } from './draw-letters.ts';
 import {

@@ -1,9 +1,8 @@
 import { and, asc, desc, eq, getTableColumns, gt, inArray, isNotNull, isNull, lte, or, sql } from 'drizzle-orm';
 import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
-import { createdWithin } from '#src/database/created-within.ts';
-import { holdsText } from '#src/database/search.ts';
-import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/newest.ts';
+import { createdWithin, holdsText } from '#src/database/search.ts';
+import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest, type TimeWindow } from '#src/http/cursor.ts';
 import type { AttemptStatus, PaymentAttempt, PaymentPurpose } from './payment.ts';
 import { paymentAttempts } from './tables.ts';
 

@@ -15,7 +15,7 @@ import {
   updateBusiness,
 } from './business-repository.ts';
 import type { PaymentBusiness } from './payment.ts';
-import type { PaymentProviders } from './payment-providers.ts';
+import type { PaymentProviders } from './payment-deps.ts';
 
 interface BusinessDeps {
   readonly db: Database;

@@ -1,7 +1,7 @@
 import { inTransaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
-import type { Claim } from '#src/http/claim.ts';
+import type { Claim } from '#src/http/idempotent-request.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { type ApiError, notFound } from '#src/platform/errors.ts';

@@ -13,7 +13,7 @@ import { type VotingEvent, viewEvent } from '#src/voting-events/voting-event.ts'
 import { recordEvent } from '#src/webhooks/record-event.ts';
 import { findBusiness } from './business-repository.ts';
 import type { PaymentBusiness } from './payment.ts';
-import type { PaymentProviders } from './payment-providers.ts';
+import type { PaymentProviders } from './payment-deps.ts';
 
 /** What is wrong with taking a price through a business, or undefined (completions 3, rule 5). */
 function priceFault(

@@ -2,8 +2,7 @@ import { z } from 'zod';
 import { findAccount } from '#src/accounts/repository.ts';
 import type { Database, Executor } from '#src/database/client.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
-import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
-import type { Mailer } from '#src/mail/mailer.ts';
+import { deliverMail, MAIL_ATTEMPTS, type Mailer } from '#src/mail/mailer.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { PaymentBusiness } from './payment.ts';
 

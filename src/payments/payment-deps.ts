@@ -1,12 +1,14 @@
 import type { Database, Transaction } from '#src/database/client.ts';
 import type { RateLimiter } from '#src/http/rate-limit.ts';
+import { refuse } from '#src/http/refusals.ts';
 import type { LeasesByKind } from '#src/http/request-life.ts';
+import type { PaymentProvider } from '#src/payment-providers/provider.ts';
+import { PROVIDER_NAMES, type ProviderName, providerKind } from '#src/payment-providers/registered.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import type { Ids } from '#src/platform/ids.ts';
 import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { PaymentAttempt, PaymentPurpose } from './payment.ts';
-import type { PaymentProviders } from './payment-providers.ts';
 
 /** What was given for the money, and what the caller is answered. */
 export interface Fulfilled {
@@ -62,4 +64,43 @@ export interface PaymentDeps {
 /** What a checkout needs besides: it is limited for each visitor. */
 export interface CheckoutDeps extends PaymentDeps {
   readonly rateLimiter: RateLimiter;
+}
+
+/** Where the providers answer. The real ones unless set otherwise. */
+type ProviderAddresses = Readonly<Partial<Record<ProviderName, string | undefined>>>;
+
+/** The adapters: those of the real providers, and those of the sandbox where one runs. */
+export interface PaymentProviders {
+  /** @throws ApiError 403 `payment_unavailable` for a business of the sandbox in a process that knows of none */
+  of(business: { readonly provider: ProviderName; readonly sandbox: boolean }): PaymentProvider;
+  /** The price rules of a provider, which do not depend on where it answers. */
+  rules(name: ProviderName): PaymentProvider['money'];
+  close(): Promise<void>;
+}
+
+type Adapters = ReadonlyMap<ProviderName, PaymentProvider>;
+
+function connectAll(now: () => number, addressOf: (name: ProviderName) => string | undefined): Adapters {
+  return new Map(PROVIDER_NAMES.map((name) => [name, providerKind(name).connect({ now, baseUrl: addressOf(name) })]));
+}
+
+/** @param sandboxUrl where the sandbox plays every provider; undefined where none runs */
+export function createPaymentProviders(
+  now: () => number,
+  addresses: ProviderAddresses,
+  sandboxUrl: string | undefined,
+): PaymentProviders {
+  const real = connectAll(now, (name) => addresses[name]);
+  const played = sandboxUrl === undefined ? undefined : connectAll(now, () => sandboxUrl);
+  return {
+    of({ provider, sandbox }) {
+      const adapter = (sandbox ? played : real)?.get(provider);
+      if (adapter === undefined) throw refuse('sandbox_elsewhere');
+      return adapter;
+    },
+    rules: (name) => providerKind(name).money,
+    async close() {
+      for (const adapter of [...real.values(), ...(played?.values() ?? [])]) await adapter.close();
+    },
+  };
 }

@@ -1,8 +1,8 @@
 import { z } from 'zod';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { windowFields } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { idField, searchField } from '#src/http/fields.ts';
-import { windowFields } from '#src/http/newest.ts';
 import { amountInMainUnit } from '#src/payment-providers/currencies.ts';
 import type { CheckoutPage } from '#src/payment-providers/provider.ts';
 import { isProviderName, PROVIDER_NAMES, type ProviderName, providerKind } from '#src/payment-providers/registered.ts';

@@ -1,7 +1,7 @@
 import { inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Answer } from '#src/http/answer.ts';
-import type { Claim } from '#src/http/claim.ts';
+import type { Claim } from '#src/http/idempotent-request.ts';
 import { tooManyRequests } from '#src/http/rate-limit.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type CheckoutPage, PaymentProviderRefused } from '#src/payment-providers/provider.ts';

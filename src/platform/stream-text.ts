@@ -1,5 +1,5 @@
 import { setImmediate } from 'node:timers/promises';
-import { Pauses } from './pauses.ts';
+import { Pauses } from './loop-turns.ts';
 
 /** Characters after which others have their turn; one piece may go beyond. */
 export const CHUNK_CHARACTERS = 64 * 1024;

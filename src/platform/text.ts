@@ -74,3 +74,24 @@ export function textHolds(text: string, search: string): boolean {
   const literal = foldText(search).replace(/[^\p{L}\p{N}\s]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
   return new RegExp(`(^|[^\\p{L}\\p{N}])${literal}`, 'u').test(foldText(text));
 }
+
+/** As it was handed out: nothing of it has to be read differently. */
+const AS_GIVEN = /^[0-9A-HJKMNP-TV-Z-]*$/;
+
+/** Crockford's reading of what people type of base32: any case, no dashes or spaces, O is 0, I and L are 1. */
+export function readTyped(text: string): string {
+  if (AS_GIVEN.test(text)) return text.replaceAll('-', '');
+  return text.toUpperCase().replace(/[\s-]/g, '').replaceAll('O', '0').replace(/[IL]/g, '1');
+}
+
+const COUNTRY_CODES = new Set(
+  'AD AE AF AG AI AL AM AO AQ AR AS AT AU AW AX AZ BA BB BD BE BF BG BH BI BJ BL BM BN BO BQ BR BS BT BV BW BY BZ CA CC CD CF CG CH CI CK CL CM CN CO CR CU CV CW CX CY CZ DE DJ DK DM DO DZ EC EE EG EH ER ES ET FI FJ FK FM FO FR GA GB GD GE GF GG GH GI GL GM GN GP GQ GR GS GT GU GW GY HK HM HN HR HT HU ID IE IL IM IN IO IQ IR IS IT JE JM JO JP KE KG KH KI KM KN KP KR KW KY KZ LA LB LC LI LK LR LS LT LU LV LY MA MC MD ME MF MG MH MK ML MM MN MO MP MQ MR MS MT MU MV MW MX MY MZ NA NC NE NF NG NI NL NO NP NR NU NZ OM PA PE PF PG PH PK PL PM PN PR PS PT PW PY QA RE RO RS RU RW SA SB SC SD SE SG SH SI SJ SK SL SM SN SO SR SS ST SV SX SY SZ TC TD TF TG TH TJ TK TL TM TN TO TR TT TV TW TZ UA UG UM US UY UZ VA VC VE VG VI VN VU WF WS YE YT ZA ZM ZW'.split(
+    ' ',
+  ),
+);
+
+/** Why a text is no ISO 3166-1 alpha-2 code in any case. Matched as ASCII before folding, so that a dotless ı is not an I. */
+export const countryCodeFault = (text: string): string | undefined =>
+  /^[A-Za-z]{2}$/.test(text) && COUNTRY_CODES.has(text.toUpperCase())
+    ? undefined
+    : 'must be a two-letter country code (ISO 3166-1)';

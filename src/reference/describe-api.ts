@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import type { Operation } from '#src/http/operation.ts';
 import { STATUS_BY_CODE } from '#src/platform/errors.ts';
-import { Pauses } from '#src/platform/pauses.ts';
+import { Pauses } from '#src/platform/loop-turns.ts';
 import { API_SECTIONS, sectionOf } from './api-sections.ts';
 import { describeOperation, documentPath, exampleOf } from './describe-operation.ts';
 import { type JsonSchema, SchemaBook } from './describe-schema.ts';

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import type { Pauses } from '#src/platform/pauses.ts';
+import type { Pauses } from '#src/platform/loop-turns.ts';
 import { type Html, html, Html as Markup } from './html.ts';
 import { type Heading, headingsOf, renderGuide } from './render-markdown.ts';
 

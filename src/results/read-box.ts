@@ -4,7 +4,7 @@ import { eachItem } from '#src/ballots/block-encoding.ts';
 import { readBoxEnd } from '#src/ballots/box.ts';
 import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { type CopiedRow, CopyReader, copyPieces } from '#src/database/copy-rows.ts';
-import { Pauses } from '#src/platform/pauses.ts';
+import { Pauses } from '#src/platform/loop-turns.ts';
 
 /** Leaves of one copy at most, and of the first one, whose ballots may be of any length. */
 export const BALLOTS_PER_COPY = 32_000;

@@ -2,7 +2,7 @@ import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ba
 import type { Candidate } from '#src/ballot-definition/types.ts';
 import { BallotReader } from '#src/ballots/ballot-encoding.ts';
 import { MICRO } from '#src/platform/decimal.ts';
-import { Pauses } from '#src/platform/pauses.ts';
+import { Pauses } from '#src/platform/loop-turns.ts';
 import { WeightSum } from '#src/tally/ballot-sums.ts';
 import type { PositionResult } from '#src/tally/position-result.ts';
 import { startCount } from '#src/tally/start-count.ts';

@@ -10,8 +10,7 @@ import {
 import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import { getRequestListener, type HttpBindings, RequestError } from '@hono/node-server';
-import { toApiError } from '#src/http/errors.ts';
-import type { ObservedRequest } from '#src/http/log-request.ts';
+import { type ObservedRequest, toApiError } from '#src/http/errors.ts';
 import { parseRequestTarget } from '#src/http/request-target.ts';
 import { ApiError, badRequest } from '#src/platform/errors.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';

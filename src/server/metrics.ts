@@ -2,7 +2,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import { StartRefused } from '#src/database/check-server.ts';
-import type { ObservedRequest } from '#src/http/log-request.ts';
+import type { ObservedRequest } from '#src/http/errors.ts';
 import type { Hold } from '#src/http/loop-watch.ts';
 
 /**

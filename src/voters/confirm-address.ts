@@ -13,7 +13,7 @@ import type { SealedPlace, Secrets } from '#src/platform/secrets.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import { markAddressConfirmed } from './registration-repository.ts';
-import { noteBeforeRehearsal } from './voter-key-repository.ts';
+import { noteBeforeRehearsal } from './voter-key.ts';
 
 const LINK: SealedPlace = { table: 'voters', column: 'confirm_by', row: 'link' };
 const linkShape = z.tuple([z.string(), z.string(), z.string()]);

@@ -9,14 +9,13 @@ import { copyBallotDefinition } from '#src/ballot-definition/copy-ballot-definit
 import { type Executor, inTransaction, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { created } from '#src/http/answer.ts';
-import { change } from '#src/http/answer-once.ts';
+import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
 import { answersCreated } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { nameField } from '#src/http/fields.ts';
 import { operation } from '#src/http/operation.ts';
 import { refuse } from '#src/http/refusals.ts';
-import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
@@ -25,15 +24,13 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import { loadEvent, type Organizer } from '#src/voting-events/access.ts';
 import { carryInvite } from '#src/voting-events/change-invites.ts';
 import { createEvent, type EventDeps } from '#src/voting-events/create-event.ts';
-import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
-import { reportForged } from '#src/voting-events/forged-rows.ts';
+import { isGenuineEvent, reportForged } from '#src/voting-events/event-tag.ts';
 import { lockForChange, renewBallotDefinition } from '#src/voting-events/guard-change.ts';
 import { COPY_RUNNING } from '#src/voting-events/opening.ts';
 import { findEventById, lockEvent, updateEvent, updateTaggedEvent } from '#src/voting-events/repository.ts';
 import { type VotingEvent, viewEvent, votingEventView } from '#src/voting-events/voting-event.ts';
 import { rollCopies, voters } from './tables.ts';
-import { insertVoters, newVoter, recordVoters, type VoterDeps } from './take-rows.ts';
-import { takeRoomForVoters } from './voter-places.ts';
+import { insertVoters, newVoter, recordVoters, takeRoomForVoters, type VoterDeps } from './take-rows.ts';
 import { isGenuine } from './voter-tag.ts';
 
 const copyEventBody = z.strictObject({

@@ -4,14 +4,14 @@ import { type Database, inTransaction, type Transaction } from '#src/database/cl
 import { deleteInChunks } from '#src/database/in-chunks.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
-import type { Claim } from '#src/http/claim.ts';
+import type { Claim } from '#src/http/idempotent-request.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { issuesOf } from '#src/http/validation.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { notFound, validationError } from '#src/platform/errors.ts';
-import { Pauses } from '#src/platform/pauses.ts';
+import { Pauses } from '#src/platform/loop-turns.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
-import { isAllowed, lifeRefusal } from '#src/voting-events/life.ts';
+import { isAllowed, lifeRefusal } from '#src/voting-events/lifecycle.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { rollImports } from './tables.ts';
 import { takeRows, type VoterAuthor, type VoterDeps } from './take-rows.ts';

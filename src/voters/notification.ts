@@ -1,12 +1,11 @@
 import { and, desc, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
 import { type Database, type Executor, firstOf, type Transaction, valuesOf } from '#src/database/client.ts';
-import { createdWithin } from '#src/database/created-within.ts';
-import { holdsText } from '#src/database/search.ts';
+import { createdWithin, holdsText } from '#src/database/search.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
+import { cutNewest, MOST_ROWS, type Newest, windowFields } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { searchField } from '#src/http/fields.ts';
-import { cutNewest, MOST_ROWS, type Newest, windowFields } from '#src/http/newest.ts';
 import { HOUR_MS } from '#src/platform/clock.ts';
 import { notificationMails, notifications, notifiedVoters } from './tables.ts';
 import { beforeOpeningField } from './voter.ts';

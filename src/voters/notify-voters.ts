@@ -4,13 +4,12 @@ import { findMailLimit, type MailLimit } from '#src/accounts/take-mail.ts';
 import { type Database, inPatientTransaction, inTransaction, type Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, enqueueLast, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
-import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
+import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
-import { reportForged } from '#src/voting-events/forged-rows.ts';
+import { reportForged } from '#src/voting-events/event-tag.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { publishMailFailure } from './deliver-voter-mail.ts';
 import {
   countWaitingMails,
   endMail,
@@ -25,10 +24,16 @@ import {
   noteRefusedTry,
 } from './notification.ts';
 import { findVoter } from './repository.ts';
-import { keyMail, type SendVoterKeyDeps } from './send-voter-key.ts';
+import { keyMail, publishMailFailure, type SendVoterKeyDeps } from './send-voter-key.ts';
 import type { Voter } from './voter.ts';
-import { hashStoredKey, makeVoterKey } from './voter-key.ts';
-import { deleteVoterKey, insertVoterKey, noteBeforeRehearsal, storeKeyMailEnd } from './voter-key-repository.ts';
+import {
+  deleteVoterKey,
+  hashStoredKey,
+  insertVoterKey,
+  makeVoterKey,
+  noteBeforeRehearsal,
+  storeKeyMailEnd,
+} from './voter-key.ts';
 import { mayBeMailed } from './voter-tag.ts';
 
 const listPayload = z.strictObject({ eventId: z.string(), notificationId: z.string() });

@@ -2,21 +2,19 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Hono } from 'hono';
 import type { Deps } from '#src/deps.ts';
 import { created, ok } from '#src/http/answer.ts';
-import { change, claimFirst } from '#src/http/answer-once.ts';
+import { change, claimFirst, takeIdempotencyKey } from '#src/http/answer-once.ts';
 import { answersCreated, answersOne } from '#src/http/answer-shapes.ts';
 import { body, bodyFor } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
-import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { inTurn } from '#src/http/request-life.ts';
 import { loadAnyPublicEvent, loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
-import { reportForged } from '#src/voting-events/forged-rows.ts';
+import { reportForged } from '#src/voting-events/event-tag.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
-import { checkCast, type Participant } from './check-cast.ts';
 import { ROLL_REFUSALS } from './create-voters.ts';
-import { reasonOf } from './eligibility.ts';
+import { checkCast, type Participant, reasonOf } from './eligibility.ts';
 import { checkRegistration, registerVoter, registrationIssues } from './register-voter.ts';
 import { requestVoterKey } from './request-voter-key.ts';
 import {
@@ -28,7 +26,7 @@ import {
   viewRegisteredVoter,
 } from './voter.ts';
 import { checkElectionBody, checkPollBody, countWrongKey, identityOf, participantsOf } from './voter-identity.ts';
-import { approveByKey } from './voter-key-repository.ts';
+import { approveByKey } from './voter-key.ts';
 import { judgeTagged } from './voter-tag.ts';
 
 /** Wrong keys for one identity that are answered at once; the next ones take longer and longer, with the same answer. */

@@ -9,15 +9,13 @@ import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-
 import { enqueue } from '#src/jobs/queue.ts';
 import { type Issue, validationError } from '#src/platform/errors.ts';
 import type { VoteCaller } from '#src/voting-events/access.ts';
-import { lifeRefusal } from '#src/voting-events/life.ts';
-import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { lifeRefusal, statusAt } from '#src/voting-events/lifecycle.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { MAIL_REGISTRATION } from './mail-registration.ts';
 import { storeVoter } from './repository.ts';
-import { addVoters, singleField, type VoterDeps } from './take-rows.ts';
+import { addVoters, singleField, takeRoomForVoters, type VoterDeps } from './take-rows.ts';
 import type { registerVoterBody, Voter } from './voter.ts';
-import { takeRoomForVoters } from './voter-places.ts';
 
 export type DomainCheck = (address: string) => Promise<boolean>;
 

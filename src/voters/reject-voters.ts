@@ -4,15 +4,14 @@ import { refuse } from '#src/http/refusals.ts';
 import { validationError } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
 import { lockForChange, strangerIssues } from '#src/voting-events/guard-change.ts';
-import { requirePhase } from '#src/voting-events/life.ts';
-import { statusAt } from '#src/voting-events/lifecycle.ts';
+import { requirePhase, statusAt } from '#src/voting-events/lifecycle.ts';
 import { countRollChanges } from '#src/voting-events/repository.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import { listVotersByIds, storeStandings, updateVoters } from './repository.ts';
 import { noteChanges } from './roll-sum.ts';
 import type { VoterDeps } from './take-rows.ts';
 import { type Voter, viewVoter } from './voter.ts';
-import { endKeys } from './voter-key-repository.ts';
+import { endKeys } from './voter-key.ts';
 import { isChangeable, nextGeneration, renewedTag } from './voter-tag.ts';
 
 /** @throws ApiError 422 naming each ID that is not a voter of the event */

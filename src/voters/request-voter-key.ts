@@ -10,7 +10,7 @@ import { type MaskParts, maskEmail, maskPartsOf, writeMask } from '#src/platform
 import { orNotFound, validationError } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Organizer, VoteCaller } from '#src/voting-events/access.ts';
-import { requireMailable } from '#src/voting-events/life.ts';
+import { requireMailable } from '#src/voting-events/lifecycle.ts';
 import { holdWorld } from '#src/voting-events/rehearsal.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { findVoter, findVoterByIdentity } from './repository.ts';
@@ -18,7 +18,7 @@ import { SEND_VOTER_KEY, voterKeyMail } from './send-voter-key.ts';
 import type { VoterDeps } from './take-rows.ts';
 import type { mailVoterKeyBody, requestVoterKeyBody } from './voter.ts';
 import { type Identity, identityHash, identityIssues, identityOf } from './voter-identity.ts';
-import { countKeyRequest } from './voter-key-repository.ts';
+import { countKeyRequest } from './voter-key.ts';
 
 const PARTS = ['name', 'domain', 'ending'] as const satisfies readonly (keyof MaskParts)[];
 /** Voters that compete for each part: the cost stays the same however long the roll is. */

@@ -1,8 +1,9 @@
 import { and, eq, inArray, or, sql } from 'drizzle-orm';
 import { changeBy, recordChange } from '#src/accounts/changes.ts';
+import { type PlanName, planLimit } from '#src/accounts/plans.ts';
 import { listGroupIds } from '#src/ballot-definition/ballot-definition.ts';
 import { type ArrayElement, binaryArray, type ElementType } from '#src/database/binary-array.ts';
-import { type Executor, type Transaction, violatedConstraint } from '#src/database/client.ts';
+import { type Executor, type Transaction, valuesOf, violatedConstraint } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { type IsFaulty, NOTHING_FAULTY, type SoundParts } from '#src/http/sound-parts.ts';
@@ -10,6 +11,7 @@ import { MICRO } from '#src/platform/decimal.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { type Issue, notFound, validationError } from '#src/platform/errors.ts';
 import type { Organizer } from '#src/voting-events/access.ts';
+import { lifeRefusal } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { publish } from '#src/webhooks/record-event.ts';
 import type { NewVoter } from './repository.ts';
@@ -17,7 +19,6 @@ import { noteRoll } from './roll-sum.ts';
 import { voters } from './tables.ts';
 import { TAKEN, type Voter, type VoterInput, viewVoter } from './voter.ts';
 import { identityIssues } from './voter-identity.ts';
-import { requireRoomForVoters, takeRoomForVoters } from './voter-places.ts';
 import { tagOfVoter } from './voter-tag.ts';
 
 export type VoterDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'secrets' | 'ballotKeys'>;
@@ -322,4 +323,41 @@ function summaryOf(voters: readonly Voter[]): Record<string, unknown> {
   }
   const { name, email, voterId, groupId, weight, status } = viewVoter(first);
   return { name, email, voterId, groupId, weight, status };
+}
+
+/** More voters than transactions of one moment add to an event: four imports of an account, in five processes. */
+const NEAR_THE_LIMIT = 100_000;
+
+/**
+ * Takes room from the plan of the event's account for the voters that this transaction has added. Its last step, as those behind it
+ * may wait for its commit. @see take_places
+ * @throws ApiError 404, 409 `event_closed`, 422 `plan_limit`: each undoes what was added
+ */
+export async function takeRoomForVoters(
+  tx: Transaction,
+  { plans }: Pick<VoterDeps, 'plans'>,
+  event: VotingEvent,
+  plan: PlanName,
+  place: 'organizer' | 'registration',
+): Promise<void> {
+  const limit = plans[plan].votersPerEvent;
+  const taking = sql`SELECT take_places(${event.id}, ${place}, ${limit}, ${NEAR_THE_LIMIT})`;
+  const [found] = await valuesOf<'room' | 'full' | 'closed' | 'gone'>(tx, taking);
+  if (found === 'gone') throw notFound();
+  if (found === 'closed') throw lifeRefusal('event_closed', event);
+  if (found === 'full')
+    throw planLimit(place === 'registration' ? 'voter_registrations_per_event' : 'voters_per_event', limit);
+}
+
+/** Whether the plan has room for more voters of the organizer's own; nothing is taken. @throws ApiError 422 `plan_limit` */
+export async function requireRoomForVoters(
+  executor: Executor,
+  { plans }: Pick<VoterDeps, 'plans'>,
+  eventId: string,
+  plan: PlanName,
+  count: number,
+): Promise<void> {
+  const [present = 0] = await valuesOf<number>(executor, sql`SELECT organizer::int FROM voter_places(${eventId})`);
+  const limit = plans[plan].votersPerEvent;
+  if (present + count > limit) throw planLimit('voters_per_event', limit);
 }

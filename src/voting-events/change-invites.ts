@@ -9,8 +9,7 @@ import type { Deps } from '#src/deps.ts';
 import type { Caller } from '#src/http/caller.ts';
 import { refuse } from '#src/http/refusals.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
-import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
-import type { Mail } from '#src/mail/mailer.ts';
+import { deliverMail, MAIL_ATTEMPTS, type Mail } from '#src/mail/mailer.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { emailKey } from '#src/platform/email-address.ts';
 import { type ApiError, notFound, orNotFound } from '#src/platform/errors.ts';
@@ -18,8 +17,7 @@ import { base32 } from '#src/platform/ids.ts';
 import { type SealedPlace, sha256 } from '#src/platform/secrets.ts';
 import type { Organizer } from './access.ts';
 import { eventMail } from './event-mail.ts';
-import { isGenuineEvent, isGenuineInvite, tagOfInvite } from './event-tag.ts';
-import { refuseForged, reportForged } from './forged-rows.ts';
+import { isGenuineEvent, isGenuineInvite, refuseForged, reportForged, tagOfInvite } from './event-tag.ts';
 import { lockForChange } from './guard-change.ts';
 import {
   acceptInvite,

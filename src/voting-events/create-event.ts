@@ -19,13 +19,12 @@ import {
   withoutFaulty,
 } from './change-fields.ts';
 import type { createEventBody } from './event-body.ts';
+import { pageIssues } from './event-mail.ts';
 import { priceIssues, requirePricing } from './pricing.ts';
-import { scheduleClosing } from './publish-closing.ts';
-import { schedulePublishing } from './publish-status.ts';
+import { scheduleClosing, schedulePublishing } from './publish-status.ts';
 import type { RehearsalDeps } from './rehearsal.ts';
 import { insertEvent, type NewEventRow } from './repository.ts';
 import { type VotingEvent, viewEvent } from './voting-event.ts';
-import { pageIssues } from './voting-page.ts';
 
 const CODE_CHARACTERS = 8;
 

@@ -13,8 +13,8 @@ import {
   timeField,
 } from '#src/http/fields.ts';
 import { LANGUAGES } from '#src/mail/mail-words.ts';
+import { votingPageUrlField } from './event-mail.ts';
 import { EVENT_TYPES, RESULTS_VISIBILITIES, SHOWN_STATUSES } from './voting-event.ts';
-import { votingPageUrlField } from './voting-page.ts';
 
 const price = z.strictObject({
   amountMinor: amountMinorField().describe('In the smallest unit of the currency.'),

@@ -1,6 +1,8 @@
+import { urlField } from '#src/http/fields.ts';
 import { composeMail, type MailPart } from '#src/mail/compose-mail.ts';
 import { type Language, type MailWords, mailWords } from '#src/mail/mail-words.ts';
 import type { Mail } from '#src/mail/mailer.ts';
+import type { Issue } from '#src/platform/errors.ts';
 import type { VotingEvent } from './voting-event.ts';
 
 /** A moment as people of an event read it: in the time zone of the event, which is named. */
@@ -40,4 +42,56 @@ export function eventMail(
   const rehearsal = event.rehearsalSince === null ? [] : [words.rehearsal];
   const mail = composeMail({ to, language, subject, logoUrl, parts: [...rehearsal, ...parts, ...contact] });
   return contactEmail === null ? mail : { ...mail, replyTo: contactEmail };
+}
+
+/** What the fragment of a voting page's address may hold: mails and letters put the voter's own in its place. */
+const PLACEHOLDERS = ['{voterKey}', '{voterId}', '{email}'] as const;
+
+interface VoterPlace {
+  readonly voterKey: string;
+  readonly voterId: string | null;
+  readonly email: string | null;
+}
+
+/**
+ * What is wrong with the braces of an address. A fragment never leaves the voter's browser by itself: anywhere else a key
+ * would stand in the logs of servers and in `Referer`.
+ */
+function placeholderFault(address: string): string | undefined {
+  const start = address.indexOf('#');
+  const [page, fragment] = start === -1 ? [address, ''] : [address.slice(0, start), address.slice(start)];
+  if (/[{}]/.test(page)) return 'may hold {voterKey}, {voterId} and {email} in its fragment alone, behind a #';
+  const rest = PLACEHOLDERS.reduce((text, name) => text.replaceAll(name, ''), fragment);
+  return /[{}]/.test(rest) ? 'may hold no braces but those of {voterKey}, {voterId} and {email}' : undefined;
+}
+
+/** Where voters vote. Whether it may begin with `http` on the own machine is a rule of the event: `pageIssues`. */
+export const votingPageUrlField = () =>
+  urlField({ loopback: true, fault: placeholderFault }).describe(
+    'Where voters vote: mails and letters lead there. Its fragment may hold `{voterKey}`, `{voterId}` and `{email}`, which become the voter’s own.',
+  );
+
+/** Whether addresses on the own machine, without https, are taken: where money is play money, or everything runs on one machine. */
+export const takesLoopback = (
+  embedded: boolean,
+  { paymentLivemode }: { readonly paymentLivemode: boolean | null },
+): boolean => embedded || paymentLivemode === false;
+
+/** A page on the own machine is for trying things out: with the embedded database, or with a business of play money. */
+export function pageIssues(
+  embedded: boolean,
+  event: { readonly votingPageUrl: string | null; readonly paymentLivemode: boolean | null },
+): Issue[] {
+  const { votingPageUrl } = event;
+  if (votingPageUrl === null || votingPageUrl.startsWith('https:') || takesLoopback(embedded, event)) return [];
+  return [{ field: 'votingPageUrl', message: 'must begin with https://' }];
+}
+
+/** The address of the voting page for one voter; null where the event has none. */
+export function voterPageUrl(votingPageUrl: string | null, voter: VoterPlace): string | null {
+  if (votingPageUrl === null) return null;
+  const values = { '{voterKey}': voter.voterKey, '{voterId}': voter.voterId ?? '', '{email}': voter.email ?? '' };
+  return votingPageUrl.replaceAll(/\{(?:voterKey|voterId|email)\}/g, (name) =>
+    encodeURIComponent(values[name as keyof typeof values]),
+  );
 }

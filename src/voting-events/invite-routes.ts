@@ -1,13 +1,12 @@
 import { Hono } from 'hono';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok } from '#src/http/answer.ts';
-import { change } from '#src/http/answer-once.ts';
+import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
 import { answersCreated, answersList, answersNothing, answersOne } from '#src/http/answer-shapes.ts';
 import { body } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import { operation } from '#src/http/operation.ts';
-import { takeIdempotencyKey } from '#src/http/replay.ts';
 import { answer } from '#src/http/send.ts';
 import { loadEvent, loadRow } from './access.ts';
 import { acceptWithToken, createInvite, withdrawInvite } from './change-invites.ts';

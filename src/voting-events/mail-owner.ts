@@ -4,7 +4,7 @@ import { takeMailOnce } from '#src/accounts/take-mail.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { defineJob, type Job, type JobRun } from '#src/jobs/queue.ts';
-import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
+import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
 import { type Lifecycle, statusAt } from './lifecycle.ts';
 import { findEventById } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';

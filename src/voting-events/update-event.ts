@@ -17,12 +17,14 @@ import {
 } from './change-fields.ts';
 import { type EventDeps, isEmbedded } from './create-event.ts';
 import type { EventFields, updateEventBody } from './event-body.ts';
+import { pageIssues } from './event-mail.ts';
 import { changedFields, guardChange } from './guard-change.ts';
-import { type LifeAction, phaseAt } from './life.ts';
 import {
   closeTime,
   isFinalAt,
   isRehearsalOver,
+  type LifeAction,
+  phaseAt,
   pollIdentityOf,
   publishedTime,
   shownStatusAt,
@@ -31,8 +33,7 @@ import {
 } from './lifecycle.ts';
 import { missingForOpening, type OpeningFacts } from './opening.ts';
 import { priceIssues, requirePricing } from './pricing.ts';
-import { scheduleClosing } from './publish-closing.ts';
-import { publishResults, publishStatus, schedulePublishing } from './publish-status.ts';
+import { publishResults, publishStatus, scheduleClosing, schedulePublishing } from './publish-status.ts';
 import { beginRehearsal, endRehearsal, lockForEnd } from './rehearsal.ts';
 import {
   dropUnpaidBallots,
@@ -43,7 +44,6 @@ import {
   updateTaggedEvent,
 } from './repository.ts';
 import { type VotingEvent, viewEvent } from './voting-event.ts';
-import { pageIssues } from './voting-page.ts';
 
 type Body = z.output<typeof updateEventBody>;
 type Columns = Partial<NewEventRow>;

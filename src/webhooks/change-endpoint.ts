@@ -7,8 +7,7 @@ import { refuse } from '#src/http/refusals.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
 import { notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
-import { TEST_EVENT_TYPE } from './event-catalogue.ts';
-import { publish, type RecordDeps } from './record-event.ts';
+import { publish, type RecordDeps, TEST_EVENT_TYPE } from './record-event.ts';
 import {
   beginBallotAnnouncements,
   countEndpointsLocked,

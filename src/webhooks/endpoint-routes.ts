@@ -2,15 +2,14 @@ import { Hono } from 'hono';
 import { z } from 'zod';
 import type { Deps } from '#src/deps.ts';
 import { created, gone, list, ok, queued } from '#src/http/answer.ts';
-import { change } from '#src/http/answer-once.ts';
+import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
 import { answersCreated, answersList, answersNothing, answersOne, answersQueued } from '#src/http/answer-shapes.ts';
 import { body, noBody } from '#src/http/body.ts';
+import { type Role, requireRole } from '#src/http/caller.ts';
 import type { Env } from '#src/http/env.ts';
 import { searchField } from '#src/http/fields.ts';
 import { findTarget } from '#src/http/middleware.ts';
 import { operation } from '#src/http/operation.ts';
-import { takeIdempotencyKey } from '#src/http/replay.ts';
-import { type Role, requireRole } from '#src/http/role.ts';
 import { answer } from '#src/http/send.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { textHolds } from '#src/platform/text.ts';
@@ -23,7 +22,7 @@ import {
   testEndpoint,
 } from './change-endpoint.ts';
 import { addDeliveries } from './delivery-routes.ts';
-import { EVENT_TYPES } from './event-catalogue.ts';
+import { EVENT_TYPES } from './record-event.ts';
 import { findEndpoint, listEndpoints } from './repository.ts';
 import {
   createEndpointBody,

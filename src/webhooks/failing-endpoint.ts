@@ -4,7 +4,7 @@ import type { Transaction } from '#src/database/client.ts';
 import { readNow } from '#src/database/database-clock.ts';
 import type { Deps } from '#src/deps.ts';
 import { defineJob, enqueue, type Job } from '#src/jobs/queue.ts';
-import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/deliver-mail.ts';
+import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
 import { HOUR_MS, MINUTE_MS, SECOND_MS } from '#src/platform/clock.ts';
 import type { PostOutcome } from './guarded-post.ts';
 import { type RecordDeps, recordEvent } from './record-event.ts';

@@ -2,9 +2,8 @@ import { and, asc, count, desc, eq, getTableColumns, gt, isNull, lt, sql } from 
 import type { z } from 'zod';
 import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
-import { createdWithin } from '#src/database/created-within.ts';
-import { holdsText } from '#src/database/search.ts';
-import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest } from '#src/http/newest.ts';
+import { createdWithin, holdsText } from '#src/database/search.ts';
+import { cutNewest, MOST_LOOKED_AT, MOST_ROWS, type Newest } from '#src/http/cursor.ts';
 import { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
 import type {
   listDeliveriesQuery,

@@ -1,6 +1,8 @@
 import { and, eq, sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
-import { type Executor, runNamed, type Transaction } from '#src/database/client.ts';
+import { type Database, type Executor, runNamed, type Transaction } from '#src/database/client.ts';
+import { DAY_MS } from '#src/platform/clock.ts';
+import { deleteRetiredEndpoints } from './repository.ts';
 import { webhookDeliveries } from './tables.ts';
 import type { EarlierSecret, WebhookAttempt } from './webhook-endpoint.ts';
 
@@ -216,4 +218,23 @@ export async function dropDeliveries(
 
 export async function dropHolds(executor: Executor): Promise<void> {
   await executor.execute(sql`DELETE FROM webhook_holds WHERE held_until < now_ms()`);
+}
+
+/** Attempts and payloads of webhooks are kept this long. */
+const HISTORY_MS = 30 * DAY_MS;
+/** An endpoint whose event was deleted hears of late refunds this long, with time for every attempt. */
+const RETIRED_MS = 14 * DAY_MS;
+/** Rows that one statement forgets: well within its time limit. */
+const CHUNK = 1_000;
+
+/** Forgets what is older than the history that is kept, and what belongs to endpoints that are gone. */
+export async function forgetDeliveries(db: Database, nowMs: number): Promise<void> {
+  await deleteRetiredEndpoints(db, nowMs - RETIRED_MS);
+  await dropHolds(db);
+  let after = '';
+  for (;;) {
+    const step = await dropDeliveries(db, after, nowMs - HISTORY_MS, CHUNK);
+    if (step === undefined) return;
+    if (step.dropped < CHUNK) after = step.endpointId;
+  }
 }

@@ -1,6 +1,7 @@
 import { isIP } from 'node:net';
 import { z } from 'zod';
 import { listShape, timeShape } from '#src/http/answer-shapes.ts';
+import { windowFields } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import {
   BESIDE_FAULTY_ENTRIES,
@@ -12,10 +13,9 @@ import {
   searchField,
   trimUrl,
 } from '#src/http/fields.ts';
-import { windowFields } from '#src/http/newest.ts';
 import { isLoopbackHost, isRefusedAddress } from '#src/platform/network-address.ts';
 import { namesOf, pick } from '#src/platform/pick.ts';
-import { EVENT_TYPE_NAMES, EVENT_TYPES, isEventType } from './event-catalogue.ts';
+import { EVENT_TYPE_NAMES, EVENT_TYPES, isEventType } from './record-event.ts';
 import type { webhookAttempts, webhookDeliveries, webhookEndpoints } from './tables.ts';
 
 const ENDPOINT_STATUSES = ['active', 'disabled'] as const;

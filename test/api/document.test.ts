@@ -10,7 +10,7 @@ import { REFUSALS } from '#src/http/refusals.ts';
 import { sectionOf } from '#src/reference/api-sections.ts';
 import { documentPath } from '#src/reference/describe-operation.ts';
 import { webhookMessages } from '#src/webhook-messages.ts';
-import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
+import { EVENT_TYPE_NAMES } from '#src/webhooks/record-event.ts';
 import type { SentAnswer } from '#test/harness/api-document.ts';
 import { visitor } from '#test/harness/elections.ts';
 import { listOperations } from '#test/harness/operations.ts';

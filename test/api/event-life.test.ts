@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
-import { LIFE, PHASES } from '#src/voting-events/life.ts';
+import { LIFE, PHASES } from '#src/voting-events/lifecycle.ts';
 import { sealDeps } from '#src/work.ts';
 import { demand, finishEvent, PLURALITY, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';

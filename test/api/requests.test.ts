@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
-import { readTraces } from '#src/http/read-traces.ts';
-import { KEPT_REQUESTS, RequestTraces } from '#src/http/trace-requests.ts';
+import { KEPT_REQUESTS, RequestTraces, readTraces } from '#src/http/trace-requests.ts';
 import { createLog } from '#src/platform/log.ts';
 import { runCommand } from '#test/harness/command-line.ts';
 import { visitor } from '#test/harness/elections.ts';

@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import { describe, expect, test } from 'vitest';
 import type { Caller } from '#src/http/caller.ts';
-import type { Claim } from '#src/http/claim.ts';
+import type { Claim } from '#src/http/idempotent-request.ts';
 import { textHolds } from '#src/platform/text.ts';
 import { foldRollFigures } from '#src/results/read-stats.ts';
 import { importPart } from '#src/voters/import-roll.ts';

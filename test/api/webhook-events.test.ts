@@ -1,7 +1,7 @@
 import { Webhook } from 'standardwebhooks';
 import { expect, test, vi } from 'vitest';
 import { MailFault } from '#src/mail/mailer.ts';
-import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/event-catalogue.ts';
+import { EVENT_TYPE_NAMES, type EventType } from '#src/webhooks/record-event.ts';
 import { demand, finishEvent, sealBallots, visitor, votesFor } from '#test/harness/elections.ts';
 import { ageRefund, decide, type PaidEvent, type TestProvider, usePaidService } from '#test/harness/payments.ts';
 import { startReceiver } from '#test/harness/receiver.ts';

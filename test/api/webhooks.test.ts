@@ -2,7 +2,7 @@ import type { ServerResponse } from 'node:http';
 import { Webhook } from 'standardwebhooks';
 import { describe, expect, test } from 'vitest';
 import { publishTimedEvents } from '#src/voting-events/publish-status.ts';
-import { EVENT_TYPE_NAMES } from '#src/webhooks/event-catalogue.ts';
+import { EVENT_TYPE_NAMES } from '#src/webhooks/record-event.ts';
 import { finishEvent, PLURALITY } from '#test/harness/elections.ts';
 import type { Received, Receiver } from '#test/harness/receiver.ts';
 import { eventually, type TestAccount, untilTrue, useService } from '#test/harness/test-service.ts';

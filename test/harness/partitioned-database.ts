@@ -1,7 +1,6 @@
 import type pg from 'pg';
-import { applyFunctions } from '#src/database/apply-functions.ts';
-import { readFunctionSources } from '#src/database/function-sources.ts';
-import { listMigrations, readMigration } from '#src/database/migrations.ts';
+import { applyFunctions, readFunctionSources } from '#src/database/function-sources.ts';
+import { listMigrations, readMigration } from '#src/database/migrate.ts';
 import { SCHEMA } from '#src/database/schema-number.ts';
 import type { IdPrefix, Ids } from '#src/platform/ids.ts';
 import { createEmptyDatabase, withClient } from './empty-database.ts';

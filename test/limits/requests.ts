@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
-import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
+import { createAccount } from '#src/accounts/repository.ts';
 import { fillBox } from '#test/harness/largest-event.ts';
 import type { Met, NeighbourData } from './watch-neighbour.ts';
 import { demand, HEALTH_MS, openEvent, show, type World } from './world.ts';

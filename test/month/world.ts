@@ -14,8 +14,8 @@ import {
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import pg from 'pg';
-import { createAccount } from '#src/accounts/create-account.ts';
 import { createApiKey } from '#src/accounts/create-api-key.ts';
+import { createAccount } from '#src/accounts/repository.ts';
 import { readConfig } from '#src/config.ts';
 import { migrate } from '#src/database/migrate.ts';
 import { createLog } from '#src/platform/log.ts';

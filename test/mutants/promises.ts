@@ -48,7 +48,7 @@ const SLIPS: Readonly<Record<string, readonly Slip[]>> = {
       "part('no_position',",
     ],
   ],
-  'voting-events/life.ts': [
+  'voting-events/lifecycle.ts': [
     [
       'api/notify.test.ts',
       'mail nobody before the opening but by a word that says so',

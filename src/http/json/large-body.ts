@@ -4,7 +4,7 @@ import type { z } from 'zod';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { SECOND_MS } from '#src/platform/clock.ts';
 import { ApiError, type ErrorDetails } from '#src/platform/errors.ts';
-import { Pauses } from '#src/platform/pauses.ts';
+import { Pauses } from '#src/platform/loop-turns.ts';
 import type { ThreadPool } from '#src/platform/thread-pool.ts';
 import { judgeShape } from '../sound-parts.ts';
 import { type BodyBounds, type JsonBody, type JsonObject, type Judged, parseJsonBody } from './strict-json.ts';

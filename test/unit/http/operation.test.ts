@@ -1,10 +1,10 @@
 import { Hono } from 'hono';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
+import { takeIdempotencyKey } from '#src/http/answer-once.ts';
 import { body, noBody } from '#src/http/body.ts';
 import type { Env } from '#src/http/env.ts';
 import { operation, operationsOf } from '#src/http/operation.ts';
-import { takeIdempotencyKey } from '#src/http/replay.ts';
 
 const declared = (method: 'GET' | 'POST' | 'PATCH', path: string) =>
   operation({ operationId: `${method} ${path}`, summary: '', method, path, scope: 'write', answers: {} });

@@ -12,7 +12,7 @@ import {
 } from '#src/payment-providers/provider.ts';
 import { createProviderA } from '#src/payment-providers/provider-a.ts';
 import { createProviderB } from '#src/payment-providers/provider-b.ts';
-import { createPaymentProviders } from '#src/payments/payment-providers.ts';
+import { createPaymentProviders } from '#src/payments/payment-deps.ts';
 import { decide, PRICE, publishedSchemas } from '#test/harness/payments.ts';
 import { PROVIDER_C, startThirdProvider } from '#test/harness/third-provider.ts';
 

@@ -3,8 +3,7 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { csvById } from '#src/platform/csv.ts';
 import { CHUNK_CHARACTERS, streamText } from '#src/platform/stream-text.ts';
-import { textHolds } from '#src/platform/text.ts';
-import { readTyped } from '#src/platform/typed-text.ts';
+import { readTyped, textHolds } from '#src/platform/text.ts';
 
 test('reads a table page by page until one is not full, and writes each row once behind its head', async () => {
   const rows = Array.from({ length: 1_001 }, (_, index) => ({ id: String(index).padStart(4, '0') }));

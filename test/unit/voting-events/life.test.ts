@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import type { Caller } from '#src/http/caller.ts';
 import { type Organizer, ownerOf, type VoteCaller, voteCallerOf } from '#src/voting-events/access.ts';
-import { LIFE, type LifeAction, type LifeAnswer, PHASES } from '#src/voting-events/life.ts';
+import { LIFE, type LifeAction, type LifeAnswer, PHASES } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
 /** What the guide calls each action of the table. */
