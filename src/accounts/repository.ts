@@ -106,16 +106,12 @@ export async function giveEventBack(tx: Transaction, accountId: string): Promise
 
 export const taggedApiKeys: TaggedRows = {
   name: 'API keys',
+  table: 'api_keys',
   async read(db, after, limit) {
     const { id } = apiKeys;
     const rows = await db.select().from(apiKeys).where(gt(id, after)).orderBy(asc(id)).limit(limit);
     return rows.map((row) => ({ id: row.id, tag: row.tag, row: rowOfApiKey(row) }));
   },
-  retag: (db, id, before, tag) =>
-    db
-      .update(apiKeys)
-      .set({ tag })
-      .where(and(eq(apiKeys.id, id), eq(apiKeys.tag, before))),
 };
 
 interface AccountView {

@@ -3,7 +3,7 @@ import type { Deps } from '#src/deps.ts';
 import { findTarget } from '#src/http/middleware.ts';
 import { orNotFound } from '#src/platform/errors.ts';
 import { requireVoteCaller } from '#src/voting-events/access.ts';
-import { refuseForged } from '#src/voting-events/event-tag.ts';
+import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { endsOf } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { Price, VotingEvent } from '#src/voting-events/voting-event.ts';

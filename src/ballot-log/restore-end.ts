@@ -1,7 +1,8 @@
 import { sql } from 'drizzle-orm';
 import { inTransaction } from '#src/database/client.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
-import { isGenuineEvent, NOTE_FORGED_ROWS } from '#src/voting-events/event-tag.ts';
+import { isGenuineEvent } from '#src/voting-events/event-tag.ts';
+import { NOTE_FORGED_ROWS } from '#src/voting-events/forged-rows.ts';
 import { findEventById, lockEvent } from '#src/voting-events/repository.ts';
 import { type CheckDeps, changeOf, checkLog, END_MOVED } from './check-log.ts';
 import { raiseAlarm } from './check-repository.ts';

@@ -23,7 +23,7 @@ import { loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
 import { FINISH_PAYMENT, finishPaymentBody } from '#src/voting-events/event-body.ts';
 import { takesLoopback } from '#src/voting-events/event-mail.ts';
-import { refuseForged } from '#src/voting-events/event-tag.ts';
+import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { requireSameWorld, worldChanged } from '#src/voting-events/rehearsal.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';

@@ -1,3 +1,4 @@
+import { sql } from 'drizzle-orm';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Database } from './client.ts';
@@ -11,10 +12,9 @@ interface TaggedRow {
 /** A table whose rows are bound to a secret key for as long as they stand. */
 export interface TaggedRows {
   readonly name: string;
+  readonly table: string;
   /** Rows behind an ID, in the order of their IDs. */
   readonly read: (db: Database, after: string, limit: number) => Promise<TaggedRow[]>;
-  /** Gives a row a new tag, unless the row got another one meanwhile. */
-  readonly retag: (db: Database, id: string, before: Buffer, tag: Buffer) => Promise<unknown>;
 }
 
 const PAGE = 500;
@@ -54,7 +54,9 @@ export async function retagRows(
     const { id, tag, row } = found;
     if (isOfPresentKey(secrets, found)) continue;
     if (isTagged(secrets, tag, row)) {
-      await table.retag(db, id, tag, tagOfRow(secrets, row));
+      // Unless the row got another one meanwhile.
+      await db.execute(sql`
+        UPDATE ${sql.identifier(table.table)} SET tag = ${tagOfRow(secrets, row)} WHERE id = ${id} AND tag = ${tag}`);
       onProgress(1);
     } else foreign += 1;
   }

@@ -90,14 +90,21 @@ export const idField = () => z.string().min(1, 'must not be empty').max(200, 'is
 export const MAX_URL_LENGTH = 2_048;
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** What is wrong with an absolute web address that people are sent to or shown (completions 1.4), or undefined. */
-function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
+/** What is wrong with an absolute web address of any host, or undefined. */
+export function addressFault(text: string): string | undefined {
   if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
   if (/[\p{Cc}\s\\]/u.test(text)) return 'must not hold spaces, backslashes or control characters';
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return 'must be an absolute https address';
+  const { username, password } = new URL(text);
+  const hasCredentials = username !== '' || password !== '' || /^https?:\/\/[^/?#]*@/i.test(text);
+  return hasCredentials ? 'must not hold credentials' : undefined;
+}
+
+/** The same of one that people are sent to or shown (completions 1.4). */
+function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
+  const fault = addressFault(text);
+  if (fault !== undefined) return fault;
   const url = new URL(text);
-  if (url.username !== '' || url.password !== '' || /^https?:\/\/[^/?#]*@/i.test(text))
-    return 'must not hold credentials';
   if (url.protocol === 'http:') {
     return allowLoopbackHttp && LOOPBACK.has(url.hostname) ? undefined : 'must begin with https://';
   }

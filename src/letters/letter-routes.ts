@@ -18,7 +18,7 @@ import { notFound, orNotFound } from '#src/platform/errors.ts';
 import { openLink, signLink } from '#src/results/download-link.ts';
 import { countLetters } from '#src/voters/print-keys.ts';
 import { findAccess, loadEvent, loadRow, type Organizer } from '#src/voting-events/access.ts';
-import { refuseForged } from '#src/voting-events/event-tag.ts';
+import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { requireMailable } from '#src/voting-events/lifecycle.ts';
 import { lockEvent } from '#src/voting-events/repository.ts';
 import { handOut } from './hand-out-letters.ts';

@@ -215,15 +215,11 @@ export async function readPart(
 
 export const taggedLetters: TaggedRows = {
   name: 'printed letters',
+  table: 'letter_runs',
   async read(db, after, limit) {
     const rows = await db.select().from(letterRuns).where(gt(letterRuns.id, after)).orderBy(letterRuns.id).limit(limit);
     return rows.map((run) => ({ id: run.id, tag: run.tag, row: rowOfRun(run) }));
   },
-  retag: (db, id, before, tag) =>
-    db
-      .update(letterRuns)
-      .set({ tag })
-      .where(and(eq(letterRuns.id, id), eq(letterRuns.tag, before))),
 };
 
 /** Drops files that were not downloaded in time, of all events. */

@@ -9,7 +9,7 @@ import { RecentMap } from '#src/platform/recent-map.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { discloseVoters, listUndisclosed, type StepMoment } from '#src/voters/disclose-voters.ts';
 import type { BallotKeys } from '#src/voting-events/ballot-keys.ts';
-import { reportForged } from '#src/voting-events/event-tag.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { findEventById } from '#src/voting-events/repository.ts';
 import { DISCLOSED_TOGETHER, type VotingEvent } from '#src/voting-events/voting-event.ts';
 import { judgeWaiting } from './judge-waiting.ts';

@@ -6,7 +6,7 @@ import type { Deps } from '#src/deps.ts';
 import { defineJob, type Job } from '#src/jobs/queue.ts';
 import { MAIL_ATTEMPTS, type Mail } from '#src/mail/mailer.ts';
 import { eventMail } from '#src/voting-events/event-mail.ts';
-import { reportForged } from '#src/voting-events/event-tag.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';

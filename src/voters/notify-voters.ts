@@ -6,7 +6,7 @@ import { readNow } from '#src/database/database-clock.ts';
 import { defineJob, enqueue, enqueueLast, GivenUp, type Job, type JobRun } from '#src/jobs/queue.ts';
 import { deliverMail, MAIL_ATTEMPTS } from '#src/mail/mailer.ts';
 import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
-import { reportForged } from '#src/voting-events/event-tag.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';

@@ -11,7 +11,7 @@ import { operation } from '#src/http/operation.ts';
 import { inTurn } from '#src/http/request-life.ts';
 import { loadAnyPublicEvent, loadPublicEvent, type VoteCaller } from '#src/voting-events/access.ts';
 import { keepingOf } from '#src/voting-events/ballot-keys.ts';
-import { reportForged } from '#src/voting-events/event-tag.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { ROLL_REFUSALS } from './create-voters.ts';
 import { checkCast, type Participant, reasonOf } from './eligibility.ts';

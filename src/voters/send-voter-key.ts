@@ -8,7 +8,7 @@ import type { MailPart } from '#src/mail/compose-mail.ts';
 import type { MailWords } from '#src/mail/mail-words.ts';
 import { deliverMail, MAIL_ATTEMPTS, type Mail, type MailOutcome } from '#src/mail/mailer.ts';
 import { eventMail, voterPageUrl, votingTimes } from '#src/voting-events/event-mail.ts';
-import { reportForged } from '#src/voting-events/event-tag.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { statusAt } from '#src/voting-events/lifecycle.ts';
 import { findEventById, holdEvent } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';

@@ -17,7 +17,8 @@ import { base32 } from '#src/platform/ids.ts';
 import { type SealedPlace, sha256 } from '#src/platform/secrets.ts';
 import type { Organizer } from './access.ts';
 import { eventMail } from './event-mail.ts';
-import { isGenuineEvent, isGenuineInvite, refuseForged, reportForged, tagOfInvite } from './event-tag.ts';
+import { isGenuineEvent, isGenuineInvite, tagOfInvite } from './event-tag.ts';
+import { refuseForged, reportForged } from './forged-rows.ts';
 import { lockForChange } from './guard-change.ts';
 import {
   acceptInvite,

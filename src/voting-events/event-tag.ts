@@ -1,9 +1,4 @@
-import { z } from 'zod';
-import type { Deps } from '#src/deps.ts';
-import { refuse } from '#src/http/refusals.ts';
-import { enqueue } from '#src/jobs/queue.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
-import type { ApiError } from '#src/platform/errors.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { eventInvites, votingEvents } from './tables.ts';
@@ -111,30 +106,3 @@ export const isGenuineInvite = (
   invite: Invite & { readonly tag: Buffer },
   event: Generation,
 ): boolean => isTagged(secrets, invite.tag, rowOfInvite(invite, event));
-
-const payload = z.strictObject({ eventId: z.string() });
-/** Marks an event as disputed (`ballot-log/restore-end.ts`). */
-export const NOTE_FORGED_ROWS = { name: 'note_forged_rows', maxAttempts: 25, payload } as const;
-
-/** Raises the alarm for rows of an election that the service did not write as they stand (completions 1.6, `rows_disagree`). */
-export async function reportForged(
-  { db, log }: Pick<Deps, 'db' | 'log'>,
-  eventId: string,
-  voterId?: string,
-): Promise<void> {
-  log.error(
-    { alarm: 'rows_disagree', event: eventId, voter: voterId },
-    'a row of an election was changed from outside',
-  );
-  await enqueue(db, NOTE_FORGED_ROWS, { eventId }, { key: eventId });
-}
-
-/** @returns the refusal of who would use such a row */
-export async function refuseForged(
-  deps: Parameters<typeof reportForged>[0],
-  eventId: string,
-  voterId?: string,
-): Promise<ApiError> {
-  await reportForged(deps, eventId, voterId);
-  return refuse('rows_disagree');
-}

@@ -446,6 +446,7 @@ export async function countRollChanges(
 
 export const taggedEvents: TaggedRows = {
   name: 'rows of events',
+  table: 'voting_events',
   async read(db, after, limit) {
     const { id } = votingEvents;
     const rows = await db
@@ -456,15 +457,11 @@ export const taggedEvents: TaggedRows = {
       .limit(limit);
     return rows.map((row) => ({ id: row.id, tag: row.tag, row: rowOfEvent(row) }));
   },
-  retag: (db, id, before, tag) =>
-    db
-      .update(votingEvents)
-      .set({ tag })
-      .where(and(eq(votingEvents.id, id), eq(votingEvents.tag, before))),
 };
 
 export const taggedInvites: TaggedRows = {
   name: 'invites',
+  table: 'event_invites',
   async read(db, after, limit) {
     const { id } = eventInvites;
     const rows = await db
@@ -476,9 +473,4 @@ export const taggedInvites: TaggedRows = {
       .limit(limit);
     return rows.map(({ event, invite }) => ({ id: invite.id, tag: invite.tag, row: rowOfInvite(invite, event) }));
   },
-  retag: (db, id, before, tag) =>
-    db
-      .update(eventInvites)
-      .set({ tag })
-      .where(and(eq(eventInvites.id, id), eq(eventInvites.tag, before))),
 };

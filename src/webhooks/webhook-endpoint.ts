@@ -4,6 +4,7 @@ import { listShape, timeShape } from '#src/http/answer-shapes.ts';
 import { windowFields } from '#src/http/cursor.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
 import {
+  addressFault,
   BESIDE_FAULTY_ENTRIES,
   changesSomething,
   descriptionField,
@@ -66,7 +67,7 @@ const url = (faultOf: UrlFault) =>
       const message = faultOf(context.value);
       if (message !== undefined) context.issues.push({ code: 'custom', message, input: context.value });
     })
-    .meta({ format: 'uri', maxLength: 2_048 });
+    .meta({ format: 'uri', maxLength: MAX_URL_LENGTH });
 
 export const createEndpointBody = (faultOf: UrlFault) =>
   z.strictObject({
@@ -245,13 +246,9 @@ export const isWithinReach = (reach: WebhookReach, host: string): boolean =>
 
 /** What is wrong with the address of a receiver, or undefined. */
 export function endpointUrlFault(text: string, reach: WebhookReach): string | undefined {
-  if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
-  if (/[\p{Cc}\s\\]/u.test(text)) return 'must not hold spaces, backslashes or control characters';
-  if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return 'must be an absolute https address';
+  const fault = addressFault(text);
+  if (fault !== undefined) return fault;
   const url = new URL(text);
-  if (url.username !== '' || url.password !== '' || /^https?:\/\/[^/?#]*@/i.test(text)) {
-    return 'must not hold credentials';
-  }
   if (text.includes('#')) return 'must not hold a fragment';
   const port = url.port === '' ? undefined : Number(url.port);
   if (port !== undefined && port !== HTTPS_PORT && port < LOWEST_FREE_PORT) {

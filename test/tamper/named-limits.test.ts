@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { checkLogs } from '#src/ballot-log/check-log.ts';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
-import { reportForged } from '#src/voting-events/event-tag.ts';
+import { reportForged } from '#src/voting-events/forged-rows.ts';
 import { sealDeps } from '#src/work.ts';
 import { createObserverKey } from '#test/harness/ballot-log.ts';
 import { demand, finishEvent, sealBallots, votesFor } from '#test/harness/elections.ts';

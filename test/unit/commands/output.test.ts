@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
+import stringWidth from 'string-width';
 import { describe, expect, test } from 'vitest';
 import { commandOf } from '#src/commands/cli.ts';
-import { padTo, table, textWidth } from '#src/commands/print.ts';
+import { padTo, table } from '#src/commands/print.ts';
 import { useFolder } from '#test/harness/use.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
@@ -59,7 +60,7 @@ describe('command lines that are shown', () => {
 describe('tables for people', () => {
   test('measure text as terminals draw it: wide, combining, joined and invisible characters', () => {
     const widths = ['', 'abc', 'é', 'é', '日本', 'ﾊﾝｶｸ', '한국어', '👍', '👩‍👩‍👧', '🇩🇪', 'a​b', '①', '✓', '–'].map(
-      textWidth,
+      (text) => stringWidth(text),
     );
     expect(widths).toEqual([0, 3, 1, 1, 4, 4, 6, 2, 2, 2, 2, 1, 1, 1]);
     expect(padTo('日', 4, 'right')).toBe('日  ');
