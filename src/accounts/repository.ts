@@ -15,13 +15,6 @@ export interface KeyWithAccount {
   readonly account: AccountRow;
 }
 
-export async function insertAccount(
-  executor: Executor,
-  account: { id: string; name: string; plan: PlanName; contactEmail: string | null; createdAt: number },
-): Promise<void> {
-  await executor.insert(accounts).values(account);
-}
-
 export const findAccount = (executor: Executor, id: string): Promise<AccountRow | undefined> =>
   firstOf(executor.select().from(accounts).where(eq(accounts.id, id)));
 
@@ -127,6 +120,6 @@ export async function createAccount(
 ): Promise<AccountView> {
   const id = deps.ids.sortable('acc');
   const { name, plan, contactEmail = null } = input;
-  await insertAccount(executor, { id, name, plan, contactEmail, createdAt: deps.clock.now() });
+  await executor.insert(accounts).values({ id, name, plan, contactEmail, createdAt: deps.clock.now() });
   return { id, name, plan };
 }

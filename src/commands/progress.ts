@@ -43,7 +43,6 @@ export function showProgress(total: number, done: number, unit = 'lines'): Progr
 
 export const NO_PROGRESS: Progress = { update: () => undefined, stop: () => undefined };
 
-/** A work of the service that goes on in the background. */
 interface Work {
   readonly total: number;
   readonly finishedAt: number | null;

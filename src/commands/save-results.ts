@@ -3,7 +3,6 @@ import path from 'node:path';
 import type { PathClient } from '#sdk/index.ts';
 import type { Answer } from './cli.ts';
 
-/** Which file, and how it looks. */
 export type SaveKind =
   | { readonly kind: 'pdf'; readonly paper: 'a4' | 'letter' }
   | { readonly kind: 'csv'; readonly layout: 'figures' | 'table' }

@@ -14,7 +14,6 @@ export interface Finding {
   readonly name: string;
   /** `failed`: the service does not start. `warning`: it starts, and somebody should know. */
   readonly status: 'ok' | 'warning' | 'failed';
-  /** What was found, in one line. */
   readonly detail: string;
   /** What to do about it; empty where nothing is to be done. */
   readonly cure: string;

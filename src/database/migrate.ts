@@ -30,7 +30,6 @@ const SILENT_MS = 30_000;
 /** Deadlock, lock not available. */
 const LOCKED = ['40P01', '55P03'];
 
-/** What a database holds beside what this build needs. */
 interface SchemaState {
   readonly schema: SchemaNumber | undefined;
   /** Migrations that are not applied, oldest first. */

@@ -33,7 +33,6 @@ function checkBody<Target, Body>(
   };
 }
 
-/** What a read shows of what the path names. */
 type Show<Target> = (target: Target) => object | Promise<object>;
 
 /** What a read shows and no change takes may be sent back as it stands (completions 3, rule 4). */

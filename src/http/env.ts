@@ -57,7 +57,6 @@ export type Env = {
     query: unknown;
     /** What the path names: the event with the caller's role in it, the row. */
     target: unknown;
-    /** The body as it was sent. */
     json: JsonBody | undefined;
     repeatable: Repeatable | undefined;
   };

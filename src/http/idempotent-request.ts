@@ -132,7 +132,6 @@ export class RequestSeal {
   }
 }
 
-/** A claim as a statement makes it itself, together with its effect. */
 export interface ClaimValues {
   readonly apiKeyId: string;
   readonly key: string;

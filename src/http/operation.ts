@@ -9,7 +9,6 @@ import { type Urgency, urgencyOf } from './load.ts';
 import type { RefusalCase } from './refusals.ts';
 import { parseQuery } from './validation.ts';
 
-/** One of the bodies that an operation may take, for the document. */
 interface BodyCase {
   readonly summary: string;
   readonly schema: z.ZodType;

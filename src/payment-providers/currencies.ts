@@ -45,7 +45,6 @@ interface ProviderCurrency {
 
 /** What a provider takes as money: one table, asked when a price is set and whenever an amount crosses the border. */
 export interface MoneyRules {
-  /** Lowercase codes, sorted. */
   readonly currencies: readonly string[];
   /** What is wrong with a price, or null when the provider would take it. */
   checkPrice(currency: string, amountMinor: number): string | null;

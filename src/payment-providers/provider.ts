@@ -51,7 +51,6 @@ export interface CheckoutPage {
   readonly [own: string]: unknown;
 }
 
-/** How a page is found again. */
 export interface CheckoutHandle {
   readonly reference: string;
   /** The newest page; null before the provider has answered with one. */
@@ -143,7 +142,6 @@ export type RefundResult = { readonly amountMinor?: number | null } & (
   | { readonly kind: 'refused'; readonly code: string | null; readonly refundId?: string }
 );
 
-/** A payment whose refunds are looked for. */
 export interface RefundedPayment {
   readonly reference: string;
   readonly providerPaymentId: string;
@@ -160,7 +158,6 @@ const REFUND_WEIGHT: Readonly<Record<RefundResult['kind'], number>> = {
   refused: 3,
 };
 
-/** The refunds of one payment, those of its merchant included. */
 export interface PaymentRefunds {
   /** How the return of the whole payment stands, in one refund or in parts that add up to it; null where there is none. */
   readonly whole: RefundResult | null;

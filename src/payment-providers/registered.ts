@@ -8,7 +8,6 @@ export const PROVIDER_NAMES = Object.keys(PROVIDERS) as [ProviderName, ...Provid
 
 export const isProviderName = (text: string): text is ProviderName => Object.hasOwn(PROVIDERS, text);
 
-/** What is known of a provider without asking it. */
 export const providerKind = (name: ProviderName): ProviderKind => PROVIDERS[name];
 
 /** The providers that cannot do without something of the payer, for descriptions: `provider_a`. */

@@ -46,14 +46,6 @@ export const findAttempt = (executor: Executor, ref: AttemptRef): Promise<Paymen
 export const findAttemptById = (executor: Executor, id: string): Promise<PaymentAttempt | undefined> =>
   firstOf(executor.select().from(paymentAttempts).where(eq(paymentAttempts.id, id)));
 
-export async function findAttemptByPayment(
-  executor: Executor,
-  businessId: string,
-  providerPaymentId: string,
-): Promise<PaymentAttempt | undefined> {
-  return findAttemptOfPayments(executor, businessId, [providerPaymentId]);
-}
-
 export async function findAttemptOfPayments(
   executor: Executor,
   businessId: string,
@@ -146,11 +138,6 @@ export async function findAttemptByRequest(
       and(eq(paymentAttempts.votingEventId, votingEventId), inArray(paymentAttempts.requestKey, [...requestKeys])),
     );
   return row;
-}
-
-/** Lets an ended attempt go from its request, so that the same request may start a new one. */
-export async function releaseRequest(executor: Executor, ref: AttemptRef): Promise<void> {
-  await executor.update(paymentAttempts).set({ requestKey: null }).where(at(ref));
 }
 
 /**

@@ -271,7 +271,6 @@ function addChanges(router: Hono<Env>, deps: Deps, payments: PaymentDeps): void 
   );
 }
 
-/** Payments of the account over all events that it owns, deleted ones too. */
 function addAccountPayments(router: Hono<Env>, deps: Deps, payments: PaymentDeps): void {
   /** @throws ApiError 404 for another account's payment */
   const owned = findTarget(async (c) => {

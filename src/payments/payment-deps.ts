@@ -10,7 +10,6 @@ import type { Log } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { PaymentAttempt, PaymentPurpose } from './payment.ts';
 
-/** What was given for the money, and what the caller is answered. */
 export interface Fulfilled {
   readonly data: unknown;
   /** The code of a ballot, kept on the attempt so that a lost answer costs no vote. */
@@ -44,7 +43,6 @@ interface Fulfilment {
 
 export type Fulfilments = Readonly<Record<PaymentPurpose, Fulfilment>>;
 
-/** What settling needs, in requests and in jobs alike. */
 export interface PaymentDeps {
   readonly db: Database;
   readonly clock: Clock;

@@ -278,7 +278,6 @@ export function viewAttempt(secrets: Secrets, attempt: PaymentAttempt): AttemptV
   return { ...attemptWithoutCode(attempt), confirmationCode: confirmationCodeOf(secrets, attempt) };
 }
 
-/** What belongs to an attempt beside its own row. */
 export interface AttemptBackground {
   readonly livemode: boolean;
   readonly refunds: readonly Refund[];

@@ -11,7 +11,7 @@ import { DAY_MS, SECOND_MS } from '#src/platform/clock.ts';
 import { badRequest, notFound } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
 import { askProvider } from './ask-provider.ts';
-import { findAttemptById, findAttemptByPayment } from './attempt-repository.ts';
+import { findAttemptById, findAttemptOfPayments } from './attempt-repository.ts';
 import { findBusinessEver, openCredentials } from './business-repository.ts';
 import { planBusinessCheck } from './check-business.ts';
 import { checkRefunds } from './check-refunds.ts';
@@ -183,7 +183,7 @@ async function attemptOf(deps: PaymentDeps, event: ProviderEvent): Promise<Payme
   const { attemptId, providerPaymentId, paymentBusinessId } = event;
   const byId = async (id: string | null) => (id === null ? undefined : findAttemptById(deps.db, id));
   const byPayment = async () =>
-    providerPaymentId === null ? undefined : findAttemptByPayment(deps.db, paymentBusinessId, providerPaymentId);
+    providerPaymentId === null ? undefined : findAttemptOfPayments(deps.db, paymentBusinessId, [providerPaymentId]);
   const found = (await byId(attemptId)) ?? (await byPayment()) ?? (await byId(await attemptOfReference(deps, event)));
   // A message of one business says nothing about another's payments.
   return found?.paymentBusinessId === paymentBusinessId ? found : undefined;

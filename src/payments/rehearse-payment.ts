@@ -33,7 +33,6 @@ export interface RehearsedPayment {
   /** With its currency: `5.00 USD`. */
   readonly price: string;
   readonly isOpen: boolean;
-  /** Where the payer goes on. */
   readonly returnUrl: string | null;
   readonly cancelUrl: string | null;
 }

@@ -20,7 +20,6 @@ import {
   moveAttempt,
   type NewAttempt,
   noteOnAttempt,
-  releaseRequest,
   takePageNumber,
 } from './attempt-repository.ts';
 import { findBusiness, findBusinessEver } from './business-repository.ts';
@@ -99,7 +98,8 @@ async function resumable(
   const known = await findAttemptByRequest(deps.db, order.event.id, claim.requestKeys);
   if (known === undefined) return undefined;
   if (isOpen(known.status) && (await readNow(deps.db)) < known.expiresAt) return known;
-  await releaseRequest(deps.db, known);
+  // The same request may start a new one.
+  await noteOnAttempt(deps.db, known, { requestKey: null });
   return undefined;
 }
 

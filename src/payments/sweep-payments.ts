@@ -10,7 +10,7 @@ import { DAY_MS } from '#src/platform/clock.ts';
 import { ApiError } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { askProvider } from './ask-provider.ts';
-import { findAttemptById, findAttemptByPayment, findAttemptOfPayments, noteOnAttempt } from './attempt-repository.ts';
+import { findAttemptById, findAttemptOfPayments, noteOnAttempt } from './attempt-repository.ts';
 import { listBusinessesSince, noteComparison } from './business-repository.ts';
 import { askBusiness } from './check-business.ts';
 import { checkRefunds } from './check-refunds.ts';
@@ -136,7 +136,7 @@ async function attemptOf(
   const named = reference === null ? null : deps.payments.of(business).attemptOfReference(reference);
   const found =
     (named === null ? undefined : await findAttemptById(deps.db, named)) ??
-    (providerPaymentId === null ? undefined : await findAttemptByPayment(deps.db, business.id, providerPaymentId));
+    (providerPaymentId === null ? undefined : await findAttemptOfPayments(deps.db, business.id, [providerPaymentId]));
   return found?.paymentBusinessId === business.id ? found : undefined;
 }
 

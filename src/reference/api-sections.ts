@@ -1,4 +1,3 @@
-/** A chapter of the API document: operations that are about one thing. */
 interface ApiSection {
   readonly name: string;
   readonly description: string;

@@ -64,7 +64,6 @@ const LIMITS: readonly (readonly [string, (value: unknown) => string])[] = [
 const limitText = (schema: JsonSchema): string =>
   LIMITS.flatMap(([key, words]) => (schema[key] === undefined ? [] : [words(schema[key])])).join(', ');
 
-/** The object that a value holds: itself, or the entries of an array. */
 function objectWithin(named: Named, schemas: Schemas): JsonSchema | undefined {
   const { schema } = named;
   if (isSchema(schema['properties']) || schema['oneOf'] !== undefined) return schema;

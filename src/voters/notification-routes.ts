@@ -23,7 +23,6 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import {
   countAudience,
   findNotification,
-  insertNotification,
   listNotifications,
   listNotificationsQuery,
   notificationView,
@@ -33,6 +32,7 @@ import {
   viewNotification,
 } from './notification.ts';
 import { LIST_NOTIFIED, type ListNotified } from './notify-voters.ts';
+import { notifications } from './tables.ts';
 import type { VoterDeps } from './take-rows.ts';
 
 /**
@@ -54,7 +54,7 @@ async function notifyVoters(
   const listUntil = deps.ids.sortable('vtr');
   const id = deps.ids.sortable('ntf');
   const row = { votingEventId: event.id, id, kind, audience, total, listUntil };
-  await insertNotification(tx, { ...row, rehearsal: event.rehearsalSince !== null, createdAt: nowMs });
+  await tx.insert(notifications).values({ ...row, rehearsal: event.rehearsalSince !== null, createdAt: nowMs });
   await enqueue<ListNotified>(tx, LIST_NOTIFIED, { eventId: event.id, notificationId: id }, { key: id });
   await recordChange(tx, deps, changeBy(organizer, 'voters.notified', id, { after: { audience, kind, total } }));
   return { id, queued: due };

@@ -1,6 +1,6 @@
 import { and, desc, eq, isNull, sql } from 'drizzle-orm';
 import { z } from 'zod';
-import { type Database, type Executor, firstOf, type Transaction, valuesOf } from '#src/database/client.ts';
+import { type Executor, firstOf, type Transaction, valuesOf } from '#src/database/client.ts';
 import { createdWithin, holdsText } from '#src/database/search.ts';
 import { timeShape } from '#src/http/answer-shapes.ts';
 import { cutNewest, MOST_ROWS, type Newest, windowFields } from '#src/http/cursor.ts';
@@ -170,10 +170,6 @@ export async function countAudience(
   return row.is_large ? { total: row.roll, due: row.roll } : { total: row.total, due: row.due };
 }
 
-export async function insertNotification(tx: Transaction, row: typeof notifications.$inferInsert): Promise<void> {
-  await tx.insert(notifications).values(row);
-}
-
 const byId = (eventId: string, id: string) => and(eq(notifications.votingEventId, eventId), eq(notifications.id, id));
 
 export const findNotification = (executor: Executor, eventId: string, id: string): Promise<Notification | undefined> =>
@@ -316,17 +312,11 @@ export async function endMail(
   await finishIfDone(tx, votingEventId, id);
 }
 
-const ONE_MORE_TRY = sql`${notifications.refusedTries} + 1`;
+export const ONE_MORE_TRY = sql`${notifications.refusedTries} + 1`;
 
-async function note(executor: Executor, { votingEventId, id }: Notification, changes: object): Promise<void> {
+export async function note(executor: Executor, { votingEventId, id }: Notification, changes: object): Promise<void> {
   await executor.update(notifications).set(changes).where(byId(votingEventId, id));
 }
-
-export const noteRefusedTry = (db: Database, notification: Notification): Promise<void> =>
-  note(db, notification, { refusedTries: ONE_MORE_TRY });
-
-export const noteLimit = (db: Database, notification: Notification, until: number): Promise<void> =>
-  note(db, notification, { limitedUntil: until });
 
 /**
  * Finishes a notification whose voters are all listed and whose mails have all come to an end. A statement of its own behind the

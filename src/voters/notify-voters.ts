@@ -20,8 +20,8 @@ import {
   lockUnlisted,
   type MailEnd,
   type Notification,
-  noteLimit,
-  noteRefusedTry,
+  note,
+  ONE_MORE_TRY,
 } from './notification.ts';
 import { findVoter } from './repository.ts';
 import { keyMail, publishMailFailure, type SendVoterKeyDeps } from './send-voter-key.ts';
@@ -126,7 +126,7 @@ async function putOff(
   request: MailNotified,
   { until, isOfPlan }: MailLimit,
 ): Promise<void> {
-  if (isOfPlan) await noteLimit(deps.db, notification, until);
+  if (isOfPlan) await note(deps.db, notification, { limitedUntil: until });
   const key = `${request.notificationId}/${request.voterId}`;
   await enqueue(deps.db, MAIL_NOTIFIED, request, { key, runAtMs: until + SECOND_MS });
 }
@@ -158,7 +158,7 @@ async function deliver(
   const mail = keyMail(event, voter, { kind: notification.kind, to: email, key, nowMs });
   const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {
     if (run.last || fault instanceof GivenUp) await end('failed');
-    else await noteRefusedTry(deps.db, notification);
+    else await note(deps.db, notification, { refusedTries: ONE_MORE_TRY });
     throw fault;
   });
   if (outcome === 'sent') return 'sent';

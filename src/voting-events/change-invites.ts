@@ -21,7 +21,6 @@ import { isGenuineEvent, isGenuineInvite, tagOfInvite } from './event-tag.ts';
 import { refuseForged, reportForged } from './forged-rows.ts';
 import { lockForChange } from './guard-change.ts';
 import {
-  acceptInvite,
   countInvites,
   type createInviteBody,
   deleteExpiredInvites,
@@ -29,13 +28,12 @@ import {
   findInvite,
   findInviteByToken,
   findSealedToken,
-  forgetToken,
   hasAccepted,
   type Invite,
   insertInvite,
   inviteStatusAt,
   listInviteRows,
-  storeInviteTag,
+  updateInvite,
 } from './invite.ts';
 import { findEventById, type LockedEvent, noteInEvent } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
@@ -96,7 +94,7 @@ async function renewInvites(tx: Transaction, { secrets }: InviteDeps, event: Loc
   await noteInEvent(tx, secrets, event, { inviteGeneration: next.inviteGeneration });
   for (const row of await listInviteRows(tx, event.id)) {
     // What SQL wrote stays as it is, and opens nothing.
-    if (isGenuineInvite(secrets, row, event)) await storeInviteTag(tx, row, tagOfInvite(secrets, row, next));
+    if (isGenuineInvite(secrets, row, event)) await updateInvite(tx, row, { tag: tagOfInvite(secrets, row, next) });
   }
   return next;
 }
@@ -140,7 +138,8 @@ export async function acceptWithToken(
   if (await hasAccepted(tx, event.id, caller.accountId)) throw refuse('already_shared');
   const accepted = { ...found, accountId: caller.accountId };
   const renewed = await renewInvites(tx, deps, event);
-  await acceptInvite(tx, accepted, tagOfInvite(deps.secrets, accepted, renewed), nowMs);
+  const tag = tagOfInvite(deps.secrets, accepted, renewed);
+  await updateInvite(tx, accepted, { accountId: caller.accountId, acceptedAt: nowMs, sealedToken: null, tag });
   await recordChange(
     tx,
     deps,
@@ -189,7 +188,7 @@ export const sendInviteJob = (deps: SendInviteDeps): Job<SendInvite> =>
       const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
       if (await takeMailOnce(deps, run, event, invite.email))
         await deliverMail(deps, run, inviteMail(event, invite, token, deps.config.baseUrl));
-      await forgetToken(deps.db, eventId, inviteId);
+      await updateInvite(deps.db, invite, { sealedToken: null });
     },
   });
 

@@ -154,7 +154,6 @@ export const deleteEventQuery = z
     message: 'goes with force=true only',
   });
 
-/** The second call of a checkout: the attempt alone. */
 export const finishPaymentBody = z.strictObject({ paymentAttemptId: idField() });
 
 /** The same for the API document. */

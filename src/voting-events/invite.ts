@@ -148,12 +148,12 @@ export async function deleteExpiredInvites(tx: Transaction, eventId: string, now
 export const listInviteRows = (executor: Executor, eventId: string): Promise<InviteRow[]> =>
   executor.select().from(eventInvites).where(eq(eventInvites.votingEventId, eventId));
 
-export async function storeInviteTag(
-  tx: Transaction,
-  { votingEventId, id }: { readonly votingEventId: string; readonly id: string },
-  tag: Buffer,
+export async function updateInvite(
+  executor: Executor,
+  { votingEventId, id }: Pick<InviteRow, 'votingEventId' | 'id'>,
+  changes: Partial<InviteRow>,
 ): Promise<void> {
-  await tx.update(eventInvites).set({ tag }).where(named(votingEventId, id));
+  await executor.update(eventInvites).set(changes).where(named(votingEventId, id));
 }
 
 export async function deleteInvite(tx: Transaction, eventId: string, id: string): Promise<void> {
@@ -168,19 +168,6 @@ export async function hasAccepted(tx: Transaction, eventId: string, accountId: s
   return rows.length > 0;
 }
 
-/** Notes who accepted. @param tag of the row that names the acceptor */
-export async function acceptInvite(
-  tx: Transaction,
-  { votingEventId, id, accountId }: { readonly votingEventId: string; readonly id: string; readonly accountId: string },
-  tag: Buffer,
-  nowMs: number,
-): Promise<void> {
-  await tx
-    .update(eventInvites)
-    .set({ accountId, acceptedAt: nowMs, sealedToken: null, tag })
-    .where(named(votingEventId, id));
-}
-
 /** The encrypted token, while its mail is still to be sent. */
 export async function findSealedToken(executor: Executor, eventId: string, id: string): Promise<string | undefined> {
   const [row] = await executor
@@ -188,8 +175,4 @@ export async function findSealedToken(executor: Executor, eventId: string, id: s
     .from(eventInvites)
     .where(named(eventId, id));
   return row?.sealedToken ?? undefined;
-}
-
-export async function forgetToken(executor: Executor, eventId: string, id: string): Promise<void> {
-  await executor.update(eventInvites).set({ sealedToken: null }).where(named(eventId, id));
 }

@@ -71,7 +71,6 @@ export const votingEvents = pgTable(
     paymentLivemode: boolean('payment_livemode'),
     /** Where voters vote: mails link there, with the key in the fragment. */
     votingPageUrl: text('voting_page_url'),
-    /** How voters reach the organizer. */
     contactEmail: text('contact_email'),
     language: text().$type<Language>().notNull().default('en'),
     /** A picture that mails show. Never fetched by the service. */

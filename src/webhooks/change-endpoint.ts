@@ -1,4 +1,4 @@
-import { eq } from 'drizzle-orm';
+import { eq, sql } from 'drizzle-orm';
 import { recordChange } from '#src/accounts/changes.ts';
 import { type Plans, planLimit } from '#src/accounts/plans.ts';
 import type { Transaction } from '#src/database/client.ts';
@@ -9,18 +9,15 @@ import { notFound } from '#src/platform/errors.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { publish, type RecordDeps, TEST_EVENT_TYPE } from './record-event.ts';
 import {
-  beginBallotAnnouncements,
   countEndpointsLocked,
-  deleteEndpoint,
   findDelivery,
-  insertDelivery,
   insertEndpoint,
   lockEndpoint,
   sendAgain,
   updateEndpoint,
 } from './repository.ts';
 import { generateWebhookSecret, sealSecret, secretHintOf } from './signature.ts';
-import { webhookEndpoints } from './tables.ts';
+import { webhookDeliveries, webhookEndpoints } from './tables.ts';
 import { type EndpointChange, type NewEndpoint, viewEndpoint, type WebhookEndpoint } from './webhook-endpoint.ts';
 
 interface EndpointDeps extends RecordDeps {
@@ -102,12 +99,12 @@ export async function changeEndpoint(
 /** What was confirmed before an endpoint asks for `ballot.confirmed` is no news to it. */
 async function beginAnnouncements(tx: Transaction, after: WebhookEndpoint, before?: WebhookEndpoint): Promise<void> {
   const asks = (endpoint: WebhookEndpoint | undefined) => endpoint?.eventTypes.includes('ballot.confirmed') === true;
-  if (asks(after) && !asks(before)) await beginBallotAnnouncements(tx, after.id);
+  if (asks(after) && !asks(before)) await tx.execute(sql`SELECT begin_ballot_announcements(${after.id})`);
 }
 
 export async function removeEndpoint(tx: Transaction, deps: EndpointDeps, caller: Caller, id: string): Promise<void> {
   const endpoint = await requireLocked(tx, id);
-  await deleteEndpoint(tx, id);
+  await tx.delete(webhookEndpoints).where(eq(webhookEndpoints.id, id));
   await record(tx, deps, caller, endpoint, 'deleted', {});
 }
 
@@ -142,7 +139,7 @@ export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: stri
   const createdAt = deps.clock.now();
   const { votingEventId } = endpoint;
   const data = { webhookEndpointId: id, message: 'This is a test.' };
-  await insertDelivery(tx, {
+  await tx.insert(webhookDeliveries).values({
     id: deliveryId,
     endpointId: id,
     messageId,

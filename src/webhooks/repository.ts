@@ -1,4 +1,4 @@
-import { and, asc, count, desc, eq, getTableColumns, gt, isNull, lt, sql } from 'drizzle-orm';
+import { and, asc, count, desc, eq, getTableColumns, gt, isNull, sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import { type Executor, firstOf, type Transaction } from '#src/database/client.ts';
 import { nowMs } from '#src/database/columns.ts';
@@ -76,14 +76,6 @@ export async function updateEndpoint(
   const [row] = await tx.update(webhookEndpoints).set(changes).where(eq(webhookEndpoints.id, id)).returning();
   if (row === undefined) throw new Error('a locked endpoint is gone');
   return row;
-}
-
-export async function deleteEndpoint(tx: Transaction, id: string): Promise<void> {
-  await tx.delete(webhookEndpoints).where(eq(webhookEndpoints.id, id));
-}
-
-export async function deleteRetiredEndpoints(executor: Executor, beforeMs: number): Promise<void> {
-  await executor.delete(webhookEndpoints).where(lt(webhookEndpoints.retiredAt, beforeMs));
 }
 
 /** Deliveries of a list that show the whole of what is kept of their receivers' answers; of the others it is the beginning. */
@@ -187,13 +179,4 @@ export async function sendAgain(tx: Transaction, endpointId: string, id: string)
     .update(webhookDeliveries)
     .set({ status: 'pending', tries: 0, nextTryAt: sql`${nowMs}` })
     .where(and(eq(webhookDeliveries.endpointId, endpointId), eq(webhookDeliveries.id, id)));
-}
-
-export async function insertDelivery(tx: Transaction, row: typeof webhookDeliveries.$inferInsert): Promise<void> {
-  await tx.insert(webhookDeliveries).values(row);
-}
-
-/** Counts the ballots that were confirmed before an endpoint came to take their messages as announced. */
-export async function beginBallotAnnouncements(tx: Transaction, endpointId: string): Promise<void> {
-  await tx.execute(sql`SELECT begin_ballot_announcements(${endpointId})`);
 }

@@ -1,9 +1,8 @@
-import { and, eq, sql } from 'drizzle-orm';
+import { and, eq, lt, sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import { type Database, type Executor, runNamed, type Transaction } from '#src/database/client.ts';
 import { DAY_MS } from '#src/platform/clock.ts';
-import { deleteRetiredEndpoints } from './repository.ts';
-import { webhookDeliveries } from './tables.ts';
+import { webhookDeliveries, webhookEndpoints } from './tables.ts';
 import type { EarlierSecret, WebhookAttempt } from './webhook-endpoint.ts';
 
 // The clock stands in a subquery: it is read once, and what is due is read off the index up to it.
@@ -229,7 +228,7 @@ const CHUNK = 1_000;
 
 /** Forgets what is older than the history that is kept, and what belongs to endpoints that are gone. */
 export async function forgetDeliveries(db: Database, nowMs: number): Promise<void> {
-  await deleteRetiredEndpoints(db, nowMs - RETIRED_MS);
+  await db.delete(webhookEndpoints).where(lt(webhookEndpoints.retiredAt, nowMs - RETIRED_MS));
   await dropHolds(db);
   let after = '';
   for (;;) {

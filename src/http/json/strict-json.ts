@@ -158,7 +158,6 @@ function parseStrictly(text: string, maxValues: number): JsonObject | undefined 
   return isObject(value) && checker.accepts(value) && checker.names === outline.names ? value : undefined;
 }
 
-/** A body that is a JSON object. */
 export interface JsonBody {
   readonly value: JsonObject;
   /** What of it cannot be kept: it is refused for this and for whatever else is wrong with it, at once. */
