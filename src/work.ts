@@ -34,7 +34,12 @@ import { mailOldAddressJob } from '#src/voters/update-voter.ts';
 import { sendInviteJob } from '#src/voting-events/change-invites.ts';
 import { removeDeletedEventJob } from '#src/voting-events/delete-event.ts';
 import { mailClosingJob, mailNotOpenedJob } from '#src/voting-events/mail-owner.ts';
-import { publishClosingJob, publishStatusJob, publishTimedEvents, renewReadinessJob } from '#src/voting-events/publish-status.ts';
+import {
+  publishClosingJob,
+  publishStatusJob,
+  publishTimedEvents,
+  renewReadinessJob,
+} from '#src/voting-events/publish-status.ts';
 import { mailDisabledEndpointJob } from '#src/webhooks/failing-endpoint.ts';
 import { publishAllBallots } from '#src/webhooks/publish-ballots.ts';
 import { forgetDeliveries } from '#src/webhooks/sending-repository.ts';

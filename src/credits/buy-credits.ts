@@ -10,7 +10,7 @@ import { startCheckout } from '#src/payments/start-checkout.ts';
 import type { Clock } from '#src/platform/clock.ts';
 import { notFound, validationError } from '#src/platform/errors.ts';
 import { pick } from '#src/platform/pick.ts';
-import { refusalError, hasVoted } from '#src/voters/eligibility.ts';
+import { hasVoted, refusalError } from '#src/voters/eligibility.ts';
 import { participantsOf, visitorKey } from '#src/voters/voter-identity.ts';
 import { notOpen, statusAt } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
