@@ -1,10 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import path from 'node:path';
 import { text } from 'node:stream/consumers';
+import { programFile } from './programs.ts';
 import type { TestService } from './test-service.ts';
-
-const PROGRAM = path.resolve(import.meta.dirname, '../../src/cli.ts');
 
 export interface CommandEnd {
   readonly code: number | null;
@@ -33,7 +31,7 @@ export function startCommand(
   words: readonly string[],
   more: Readonly<Record<string, string>> = {},
 ): RunningCommand {
-  const child = spawn(process.execPath, [PROGRAM, ...words], {
+  const child = spawn(process.execPath, [programFile('src/cli.ts'), ...words], {
     env: { ...environmentOf(service), ...more },
     stdio: ['ignore', 'pipe', 'pipe'],
   });

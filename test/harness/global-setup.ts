@@ -4,7 +4,9 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import type { TestProject } from 'vitest/node';
 import { migrate } from '#src/database/migrate.ts';
+import { bundlePrograms } from './bundle-programs.ts';
 import { startServer } from './database-server.ts';
+import { BUNDLES } from './programs.ts';
 import { runStatements, TEMPLATE_DATABASE, withDatabase } from './test-database.ts';
 
 declare module 'vitest' {
@@ -41,6 +43,7 @@ async function createTemplate(url: string): Promise<void> {
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   // What the service serves of its own making, as `npm start` builds it.
   await promisify(execFile)(process.execPath, [BUILD, '--if-needed']);
+  process.env[BUNDLES] = JSON.stringify(await bundlePrograms());
   const given = process.env.TEST_DATABASE_URL;
   const server =
     given === undefined || given === '' ? await startServer() : { url: given, stop: async () => undefined };

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { programFile } from './programs.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 
@@ -17,7 +18,7 @@ export interface Ended {
 export type Settings = Readonly<Record<string, string>>;
 
 /** Words that let a program of the tests load as fast as the service's own do. */
-export const QUICK_START: readonly string[] = ['--import', path.join(ROOT, 'src/platform/quick-start.ts')];
+export const QUICK_START: readonly string[] = ['--import', programFile('src/platform/quick-start.ts')];
 
 /** Below the range from which the system picks ports for connections, which could take the port before its server starts. */
 const OWN_PORTS = [12_000, 32_000] as const;
@@ -41,7 +42,8 @@ export async function freePort(): Promise<number> {
 
 function spawnProgram(file: string, words: readonly string[], settings: Settings, root: string): ChildProcess {
   const { PATH = '', HOME = '' } = process.env;
-  return spawn(process.execPath, [path.join(root, file), ...words], {
+  const program = root === ROOT ? programFile(file) : path.join(root, file);
+  return spawn(process.execPath, [program, ...words], {
     cwd: tmpdir(),
     env: { PATH, HOME, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],

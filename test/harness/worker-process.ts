@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { programFile } from './programs.ts';
 import { freePort, QUICK_START } from './started-service.ts';
 import { eventually, markPlaces, type TestService } from './test-service.ts';
 
@@ -33,28 +34,24 @@ export async function startWorkerProcess(
   const { PATH = '', HOME = '' } = process.env;
   const database = new URL(service.databaseUrl);
   database.searchParams.set('application_name', WORKER_CONNECTIONS);
-  const child = spawn(
-    process.execPath,
-    [...QUICK_START, path.join(import.meta.dirname, '../faults/worker-program.ts')],
-    {
-      cwd: tmpdir(),
-      env: {
-        PATH,
-        HOME,
-        DATABASE_URL: database.href,
-        SECRET_KEY: service.secretKey,
-        DATA_DIR: dataDir,
-        BALLOT_KEYS_DIR: service.deps.config.ballotKeysDir ?? '',
-        PORT: String(port),
-        METRICS_PORT: String(metricsPort),
-        HOST: '127.0.0.1',
-        EMAIL_DOMAIN_CHECK: 'off',
-        LOG_LEVEL: 'info',
-        ...settings,
-      },
-      stdio: ['ignore', 'pipe', 'pipe'],
+  const child = spawn(process.execPath, [...QUICK_START, programFile('test/faults/worker-program.ts')], {
+    cwd: tmpdir(),
+    env: {
+      PATH,
+      HOME,
+      DATABASE_URL: database.href,
+      SECRET_KEY: service.secretKey,
+      DATA_DIR: dataDir,
+      BALLOT_KEYS_DIR: service.deps.config.ballotKeysDir ?? '',
+      PORT: String(port),
+      METRICS_PORT: String(metricsPort),
+      HOST: '127.0.0.1',
+      EMAIL_DOMAIN_CHECK: 'off',
+      LOG_LEVEL: 'info',
+      ...settings,
     },
-  );
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
   let log = '';
   const keep = (chunk: Buffer): void => {
     log += chunk.toString();
