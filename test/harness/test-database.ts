@@ -37,7 +37,9 @@ export async function runStatements(url: string, statements: readonly string[]):
 async function copyTemplate(adminUrl: string, name: string): Promise<void> {
   for (let attempt = 1; ; attempt += 1) {
     try {
-      await runStatements(adminUrl, [`CREATE DATABASE ${name} TEMPLATE ${TEMPLATE_DATABASE}`]);
+      await runStatements(adminUrl, [
+        `CREATE DATABASE ${name} TEMPLATE ${TEMPLATE_DATABASE} STRATEGY ${inject('copyStrategy')}`,
+      ]);
       return;
     } catch (fault) {
       const inUse = fault instanceof pg.DatabaseError && fault.code === OBJECT_IN_USE;
