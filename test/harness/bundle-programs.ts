@@ -2,7 +2,7 @@ import { mkdir, readdir, readFile, rename, rm, stat, utimes, writeFile } from 'n
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { build, type Plugin } from 'esbuild';
-import { exists } from '#src/embedded-postgres/files.ts';
+import { exists } from '#src/platform/files.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 /** Below the checkout's packages, which what is not bundled is found in. */
