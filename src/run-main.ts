@@ -42,8 +42,8 @@ interface Running {
   readonly service: Service;
   readonly sandbox: Sandbox | undefined;
   readonly database: EmbeddedDatabase | undefined;
-  /** How long requests are still taken when it stops: on a developer's own machine no proxy has to learn of it. */
-  readonly drainMs: number;
+  /** Whether it stops at once when its user presses Ctrl-C: on a developer's own machine no proxy has to learn of it. */
+  readonly isTrial: boolean;
 }
 
 async function start(given: Config): Promise<Running> {
@@ -80,7 +80,7 @@ async function start(given: Config): Promise<Running> {
     if (embedded) await showDemo(deps, address, sandbox !== undefined, seal, say);
     // Among several processes this one only minds the others.
     if (!alone) await closeDeps(deps);
-    return { service, sandbox, database, drainMs: embedded && !config.production ? 0 : TIME_LIMITS.drainMs };
+    return { service, sandbox, database, isTrial: embedded && !config.production };
   } catch (fault) {
     await sandbox?.stop();
     await database?.stop();
@@ -95,17 +95,17 @@ async function start(given: Config): Promise<Running> {
 export async function runMain(read: () => Config): Promise<void> {
   try {
     // Listening for signals before anything starts: a stop during the start waits for its end, and leaves nothing behind.
-    const asked = Promise.withResolvers<undefined>();
-    process.on('SIGTERM', () => asked.resolve(undefined));
-    process.on('SIGINT', () => asked.resolve(undefined));
-    const { service, sandbox, database, drainMs } = await start(read());
-    const replaced = await Promise.race([asked.promise, service.replaced]);
-    if (replaced !== undefined) process.stderr.write(`Stopping: ${replaced}\n`);
+    const asked = Promise.withResolvers<'SIGTERM' | 'SIGINT'>();
+    for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => asked.resolve(signal));
+    const { service, sandbox, database, isTrial } = await start(read());
+    const why = await Promise.race([asked.promise, service.replaced]);
+    const isAsked = why === 'SIGTERM' || why === 'SIGINT';
+    if (!isAsked) process.stderr.write(`Stopping: ${why}\n`);
     endInTime(TIME_LIMITS.stopMs);
-    await service.stop(drainMs);
+    await service.stop(isTrial && why === 'SIGINT' ? 0 : TIME_LIMITS.drainMs);
     await sandbox?.stop();
     await database?.stop();
-    process.exit(replaced === undefined ? 0 : 1);
+    process.exit(isAsked ? 0 : 1);
   } catch (fault) {
     const reason = plainReason(fault);
     if (reason === undefined) throw fault;

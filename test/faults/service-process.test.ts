@@ -204,6 +204,14 @@ describe('the service as a process', () => {
   test('stops on SIGTERM with status 0, and names a bad setting in one line with status 1', async () => {
     const started = await startUp();
     started.child.kill('SIGTERM');
+    // A balancer learns of it, while other requests are answered as before.
+    const [health, other] = await eventually(async () => {
+      const answers = await Promise.all(
+        ['health', ''].map((path) => fetch(`http://127.0.0.1:${started.port}/${path}`)),
+      );
+      return answers[0]?.status === 503 ? answers : undefined;
+    });
+    expect([health?.status, other?.status, other?.headers.get('connection')]).toEqual([503, 200, 'close']);
     expect(await exitOf(started.child)).toBe(0);
     const wrong = await start({ PORT: 'eighty' });
     expect(await exitOf(wrong.child)).toBe(1);
