@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import type pg from 'pg';
@@ -22,10 +23,20 @@ function withoutPageHeaders(bytes: Buffer): Buffer {
   return Buffer.concat(pages);
 }
 
-/** Where the server writes its log at this moment. */
-export async function logPosition(pool: pg.Pool): Promise<string> {
+/** The write-ahead log from a moment on, of which nothing is recycled until it is let go: other tests have the server make checkpoints. */
+export interface HeldLog {
+  readonly since: string;
+  letGo(): Promise<void>;
+}
+
+export async function holdLog(pool: pg.Pool): Promise<HeldLog> {
+  const slot = `attacker_${randomBytes(6).toString('hex')}`;
+  await pool.query('SELECT pg_create_physical_replication_slot($1, true)', [slot]);
   const { rows } = await pool.query<{ at: string }>('SELECT pg_current_wal_insert_lsn() AS at');
-  return rows[0]?.at ?? '0/0';
+  return {
+    since: rows[0]?.at ?? '0/0',
+    letGo: async () => void (await pool.query('SELECT pg_drop_replication_slot($1)', [slot])),
+  };
 }
 
 function readIfThere(file: string): Buffer | undefined {

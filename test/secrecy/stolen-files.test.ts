@@ -5,7 +5,7 @@ import { codeTagOf } from '#src/ballots/waiting-ballot.ts';
 import { demand, finishEvent } from '#test/harness/elections.ts';
 import { cast, confirm, createKeyedElection, type KeyedElection, keyFiles } from '#test/harness/keyed-elections.ts';
 import { createTestAccount, startTestService, type TestAccount, type TestService } from '#test/harness/test-service.ts';
-import { attackFiles, type DiskFile, type KnownVoter, logPosition, readDisk } from './file-attacker.ts';
+import { attackFiles, type DiskFile, holdLog, type KnownVoter, readDisk } from './file-attacker.ts';
 
 /** SECRECY_VOTERS=1000 plays a larger election, which takes minutes. */
 const VOTERS = Number(process.env['SECRECY_VOTERS'] ?? 9);
@@ -50,7 +50,7 @@ beforeAll(async () => {
     ['vote'],
   ]);
   apiKeyId = keys[0]?.id;
-  const since = await logPosition($client);
+  const held = await holdLog($client);
   election = await createKeyedElection(
     service,
     account,
@@ -64,10 +64,11 @@ beforeAll(async () => {
     demand(await confirm(service, election, confirmationCode, idempotencyKeys[1]), 200);
     known.push({ id, idempotencyKeys, ballot: codeTagOf(confirmationCode).toString('hex') });
   }
-  backup = await readDisk($client, since);
+  backup = await readDisk($client, held.since);
   dataBefore = keysIn(service.deps.config.dataDir);
   await finishEvent(service, election.id);
-  afterwards = await readDisk($client, since);
+  afterwards = await readDisk($client, held.since);
+  await held.letGo();
   dataAfter = keysIn(service.deps.config.dataDir);
   const { rows } = await $client.query(
     "SELECT encode(code_tag, 'hex') AS tag FROM sealed_ballots($1) ORDER BY leaf_index",
