@@ -10,7 +10,7 @@ import { withClient } from '#test/harness/empty-database.ts';
 import { hasPostgresTools, startOwnServer } from '#test/harness/own-server.ts';
 import { addressOf, addStandby, signalServer, waitForStandbys } from '#test/harness/standby.ts';
 import { freePort, requireRefused, requireStarted, runCommand, startProcess } from '#test/harness/started-service.ts';
-import { eventually, startTestService } from '#test/harness/test-service.ts';
+import { eventually, startTestService, untilTrue } from '#test/harness/test-service.ts';
 import { useFolder } from '#test/harness/use.ts';
 
 // A primary and a streaming standby that DATABASE_READ_URL names. The standby's own log says which statements it was asked.
@@ -106,10 +106,13 @@ describe.skipIf(!hasPostgresTools)('a service with a copy of its database', asyn
       const { data } = (await account.get(`${at}/audit`)).body;
       expect(JSON.stringify(data.at(-1))).toContain(word);
     };
-    const followed = await askedOfStandby(async () => {
-      for (let times = 0; times < 20; times += 1) await title(`following ${times}`);
+    // On a busy machine the copy follows too late for some reads, which the writer answers.
+    await untilTrue(async () => {
+      const followed = await askedOfStandby(async () => {
+        for (let times = 0; times < 20; times += 1) await title(`following ${times}`);
+      });
+      return (followed.match(/execute/g)?.length ?? 0) > 10;
     });
-    expect(followed.match(/execute/g)?.length).toBeGreaterThan(10);
     await withClient(standby.url, (client) => client.query('SELECT pg_wal_replay_pause()'));
     try {
       const began = performance.now();
