@@ -1,6 +1,6 @@
 import { demand, type TestEvent } from '#test/harness/elections.ts';
 import { runCommand, runVerifier } from '#test/harness/started-service.ts';
-import { eventually } from '#test/harness/test-service.ts';
+import { eventually, patiently } from '#test/harness/test-service.ts';
 import { findMisplacedMoney } from '#test/money/where-money-is.ts';
 import type { Acknowledged } from './people.ts';
 import type { Chaos } from './world.ts';
@@ -27,7 +27,7 @@ function judgePatience({ asked, amiss }: Chaos, faults: readonly Interval[]): nu
 }
 
 async function countVotes({ account }: Chaos, event: TestEvent): Promise<ReadonlyMap<string, number>> {
-  const { positions } = demand(await account.get(`/voting-events/${event.id}/results`), 200);
+  const { positions } = demand(await patiently(() => account.get(`/voting-events/${event.id}/results`)), 200);
   const [{ candidates }] = positions as [{ candidates: readonly { id: string; votesWon: number }[] }];
   return new Map(candidates.map(({ id, votesWon }) => [id, votesWon]));
 }
@@ -85,7 +85,7 @@ export async function judge(chaos: Chaos, done: Acknowledged, faults: readonly I
   }
   await judgeVotes(chaos, done);
   const path = `/voting-events/${chaos.roll.id}/stats`;
-  const { voters } = demand(await account.get(path), 200);
+  const { voters } = demand(await patiently(() => account.get(path)), 200);
   if (voters.total !== done.added.length)
     amiss.push(`${done.added.length} voters were added, ${voters.total} are there`);
   await judgeMessages(chaos, done);

@@ -1,4 +1,4 @@
-import { readFileSync, renameSync } from 'node:fs';
+import { readFileSync, renameSync, rmSync } from 'node:fs';
 import { connect } from 'node:net';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -97,6 +97,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
   async 'the folder of the keys goes away'({ ballotKeysDir }, dice) {
     renameSync(ballotKeysDir, `${ballotKeysDir}.away`);
     await shortly(dice);
+    // A process that began meanwhile was given an empty one.
+    rmSync(ballotKeysDir, { recursive: true, force: true });
     renameSync(`${ballotKeysDir}.away`, ballotKeysDir);
   },
   async 'clients hang up'({ ports, account, poll }, dice) {

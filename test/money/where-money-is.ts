@@ -1,5 +1,6 @@
 import { dropAllExpiredBallots } from '#src/ballots/drop-expired-ballots.ts';
-import { finishEvent } from '#test/harness/elections.ts';
+import { demand, finishEvent } from '#test/harness/elections.ts';
+import { patiently } from '#test/harness/test-service.ts';
 import { countGiven, type Shop } from './buyers.ts';
 import type { Merchant } from './merchant.ts';
 import { readProvider } from './read-provider.ts';
@@ -29,7 +30,8 @@ export async function findMisplacedMoney(merchant: Merchant, event: Shop): Promi
   const { purpose } = event;
   if (purpose === 'vote') {
     // A ballot that was cast and never confirmed is dropped with its event.
-    await event.change({ status: 'closed' });
+    const closing = () => event.account.patch(`/voting-events/${event.id}`, { status: 'closed' });
+    demand(await patiently(closing), 200);
     await finishEvent(service, event.id);
     await endAll(merchant, [event]);
   }
