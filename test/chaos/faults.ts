@@ -73,10 +73,14 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     await shortly(dice);
     one?.child.kill('SIGCONT');
   },
-  async 'the server of the database is killed'({ serverFolder, untilDatabaseAnswers }) {
+  async 'the server of the database is killed'({ serverFolder, paid }) {
     const file = path.join(serverFolder, 'postgres/cluster/postmaster.pid');
+    const begun = async (): Promise<number | undefined> =>
+      (await paid.service.query('SELECT pg_postmaster_start_time() AS at').catch(() => []))[0]?.at.getTime();
+    const before = await begun();
     process.kill(Number(readFileSync(file, 'utf8').split('\n')[0]), 'SIGKILL');
-    await untilDatabaseAnswers();
+    // Its children answer for a moment longer than it lives.
+    for (let now = before; now === undefined || now === before; now = await begun()) await delay(100);
   },
   async 'connections to the database are broken off'({ paid }, dice) {
     const text = `SELECT pg_terminate_backend(pid) FROM pg_stat_activity

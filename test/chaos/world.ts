@@ -63,12 +63,16 @@ const CANDIDATES = ['Ada', 'Bea', 'Cem', 'Dina', 'Ede', 'Fay'];
 const PLAN = [{ votingMethod: 'plurality', candidates: CANDIDATES }];
 const BATCH = 100;
 
-/** @param members how many may vote in the election */
-export async function startChaos(members: number): Promise<Chaos> {
+/**
+ * @param members how many may vote in the election
+ * @param isLossy whether the database acknowledges what is not on its disk yet: the control, in which a kill must lose votes
+ */
+export async function startChaos(members: number, isLossy: boolean): Promise<Chaos> {
   const folder = mkdtempSync(path.join(tmpdir(), 'voting-chaos-'));
   chmodSync(folder, 0o755);
   const server = await startEmbeddedDatabase({ dataDir: folder, log: () => undefined });
   await runStatements(server.url, ['CREATE DATABASE voting']);
+  if (isLossy) await runStatements(server.url, ['ALTER DATABASE voting SET synchronous_commit = off']);
   const databaseUrl = withDatabase(server.url, 'voting');
   await migrate(databaseUrl);
   const ports = [await freePort(), await freePort()];
