@@ -10,6 +10,7 @@ const COMMANDS = [
   'elections',
   'breaks',
   'failover',
+  'chaos -- --control',
   ...[1, 2, 3].map((seed) => `chaos -- --seed ${seed} --minutes 20`),
   'failover -- 20',
   'count-twice -- 500000',
