@@ -389,7 +389,7 @@ describe('the life of an event', () => {
     const isReady = async () => (await read(base)).missing.length === 0;
     await untilTrue(isReady, 5_000);
     expect(await read(base)).toMatchObject({ status: 'scheduled' });
-    // Whoever leaves the group or the roll, or comes to it, is looked at: the event opens when somebody can vote in it, and else not.
+    // Each change of the roll is looked at: the event opens when a voter can answer a position, and else not.
     demand(await send('PATCH', `${base}/voters/${bo.id}`, { groupId: null }), 200);
     await untilTrue(async () => !(await isReady()), 5_000);
     demand(await send('PATCH', `${base}/voters/${bo.id}`, { groupId }), 200);

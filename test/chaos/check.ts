@@ -5,7 +5,7 @@ import { findMisplacedMoney } from '#test/money/where-money-is.ts';
 import type { Acknowledged } from './people.ts';
 import type { Chaos } from './world.ts';
 
-/** A repeat as told gets its answer so long after the last fault at most. */
+/** A client that repeats its request as the API reference says gets an answer within this time of the last fault. */
 const MOST_UNANSWERED_MS = 10_000;
 const SETTLES_MS = 90_000;
 
@@ -57,7 +57,7 @@ async function judgeArrived(chaos: Chaos, what: string, missing: () => number): 
   await arrived.catch(() => chaos.amiss.push(`${what}: ${missing()} did not arrive`));
 }
 
-/** Each voter who was added is told of once, however often the message comes; how many ballots there are, in the end. */
+/** Each added voter has one message, which may arrive several times; the last message of an event names all its ballots. */
 async function judgeMessages(chaos: Chaos, { added, votes }: Acknowledged): Promise<void> {
   const bodies = () => chaos.receiver.received.map(({ body }) => JSON.parse(body));
   const ofVoters = () => bodies().filter(({ type }) => type === 'voter.created');

@@ -20,7 +20,7 @@ export interface Acknowledged {
 
 const BALLOT_VOTERS = 4;
 const PAYERS = 2;
-/** A payer who is back before the provider has told of the payment is asked to pay again, and comes again. */
+/** The pause of a payer whose payment the service does not know of yet. */
 const BACK_AGAIN_MS = 500;
 
 /** People who vote, pay and organize until they are asked to stop. @returns what stops them, once each has its answers */
@@ -54,7 +54,7 @@ export function setGoing(chaos: Chaos, dice: (below: number) => number): () => P
       if (member === undefined) return;
       await vote(page(turn), election, member);
       if (dice(10) > 0) continue;
-      // Whoever has voted is refused for good.
+      // A member who has voted is refused for good.
       const again = await page(turn).send('POST', `${base(election.id)}/cast`, { ...member, ...choose(election) });
       if (again.status < 400) chaos.amiss.push(`a second ballot of ${member.email} was taken`);
     }
@@ -64,7 +64,7 @@ export function setGoing(chaos: Chaos, dice: (below: number) => number): () => P
     const payer = { email: 'payer@mail.example', returnUrl: RETURN_URL, visitorId: visitor() };
     const { votes } = choose(shop);
     const begun = await client.send('POST', `${base(shop.id)}/cast`, { ...payer, votes });
-    // A provider that is ill sells nothing: the page says so, and nobody has paid.
+    // A provider that fails sells nothing, and no money has moved.
     if (begun.status !== 402) {
       if (begun.status < 500) chaos.amiss.push(`a first call of a payment: ${begun.status} ${begun.reason}`);
       return;
