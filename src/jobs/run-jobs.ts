@@ -181,7 +181,7 @@ class Runner implements JobRunner {
     }));
   }
 
-  /** Shows that this runner lives, frees jobs of those that do not, and takes what is due. @returns when to ask again, in ms */
+  /** Beats, frees the jobs of dead runners, and takes due jobs. @returns after how many ms to ask again */
   async #takeAll(): Promise<number> {
     const free = new Map(this.#places().map(({ group, places }) => [group, places]));
     const asked = [...this.#tasks].filter(([, { group }]) => (free.get(group) ?? 0) > 0);

@@ -23,7 +23,7 @@ export interface Asked {
 }
 
 /**
- * A client that does as it is told: it repeats a request after a closed connection, after a silence, and after an answer with
+ * A client that follows the API reference: it repeats a request after a closed connection, after a silence, and after an answer with
  * `Retry-After` when that is over, each time with the same Idempotency-Key and at the next process.
  */
 export class Client {

@@ -9,7 +9,7 @@ import { startChaos } from './world.ts';
 /**
  * `npm run chaos -- [--seed S] [--minutes M] [--only PART]`: faults, one to three at a time, while people vote, pay and organize through two
  * processes and repeat as the API reference says. Ends with 1 where anything acknowledged is lost, doubled or wrong, where a
- * request as told has no answer 10 s after the last fault, or where money is not where it belongs. `--only` draws the faults alone
+ * request has no answer 10 s after the last fault, or where money is not where it belongs. `--only` draws the faults alone
  * whose names hold a text. With `--control` the database loses the last votes when it is killed, and a run that finds nothing ends with 1.
  */
 const text = { type: 'string' } as const;

@@ -51,10 +51,9 @@ export interface Chaos {
   readonly shops: readonly Shop[];
   readonly asked: Asked[];
   readonly amiss: string[];
-  untilDatabaseAnswers(): Promise<void>;
   /** Begins a process where it is not running, and waits until it answers. */
   start(place: number): Promise<void>;
-  /** Everything that the processes said, of those that ended, too. */
+  /** The output of all processes, ended ones included. */
   output(): string;
   stop(): Promise<void>;
 }
@@ -118,6 +117,11 @@ export async function startChaos(members: number, isLossy: boolean): Promise<Cha
   const proxies = await Promise.all(ports.map(() => startDatabaseProxy(databaseUrl)));
   const processes: (WorkerProcess | undefined)[] = [];
   const said: string[] = [];
+  const isAnswered = () =>
+    service.query('SELECT 1').then(
+      () => true,
+      () => false,
+    );
   const chaos: Chaos = {
     ...{
       ports,
@@ -134,7 +138,8 @@ export async function startChaos(members: number, isLossy: boolean): Promise<Cha
     ...{ receiver, refusal, poll, election: { ...election, members: able }, roll, shops, asked: [], amiss: [] },
     async start(place) {
       if (processes[place] !== undefined) return;
-      await chaos.untilDatabaseAnswers();
+      // Its place for keys is marked in the database.
+      while (!(await isAnswered())) await delay(100);
       processes[place] = await startWorkerProcess(service, {
         ...{ DATABASE_URL: proxies[place]?.url ?? '', SANDBOX_URL: sandbox.url, PORT: String(ports[place]) },
         ...{ SMTP_URL: mails.url, MAIL_FROM: 'votes@vote.example', WEBHOOK_ALLOW_PRIVATE: 'on', LOG_LEVEL: 'warn' },
@@ -142,14 +147,6 @@ export async function startChaos(members: number, isLossy: boolean): Promise<Cha
       });
       const { child, log } = processes[place];
       child.once('exit', () => said.push(log()));
-    },
-    async untilDatabaseAnswers() {
-      const answers = () =>
-        service.query('SELECT 1').then(
-          () => true,
-          () => false,
-        );
-      while (!(await answers())) await delay(100);
     },
     output: () => [...said, ...processes.map((one) => (one?.child.exitCode === null ? one.log() : ''))].join(''),
     async stop() {
