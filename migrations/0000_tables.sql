@@ -257,7 +257,6 @@ CREATE TABLE "payment_attempts" (
 	"held_credits" jsonb,
 	"asked_at" bigint,
 	"asking_until" bigint,
-	"asking_by" "bytea",
 	"check_at" bigint,
 	"checks" integer DEFAULT 0 NOT NULL,
 	"paid_at" bigint,

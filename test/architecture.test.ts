@@ -65,7 +65,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'voting-events': 5147,
   'ballot-definition': 3927,
   voters: 5778,
-  payments: 4467,
+  payments: 4472,
   credits: 731,
   ballots: 3260,
   'ballot-log': 4823,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4424,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_813;
+const LINES_OF_ALL = 67_818;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 29;
 

@@ -12,7 +12,15 @@ import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
 import { type ApiError, invalidField } from '#src/platform/errors.ts';
 import { summariseFault } from '#src/platform/log.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
-import { type AttemptRef, endAsking, findAttempt, isAnswerYoung, isOpen, takeAsking } from './attempt-repository.ts';
+import {
+  type AttemptRef,
+  endAsking,
+  findAttempt,
+  isAnswerYoung,
+  isOpen,
+  renewAsking,
+  takeAsking,
+} from './attempt-repository.ts';
 import { findBusinessEver } from './business-repository.ts';
 import { askBusiness } from './check-business.ts';
 import type { PaymentAttempt } from './payment.ts';
@@ -47,8 +55,9 @@ export function countCall({ rateLimiter }: BudgetDeps, businessId: string): void
 
 /** How old an answer of a provider may be before it is asked again (completions 7.2). */
 const ASK_AGAIN_MS = 2 * SECOND_MS;
-/** Longer than any call can take: an asker that died blocks no one for ever. */
-const LEASE_MS = 4 * TIME_LIMITS.providerMs;
+/** What an asker holds ends so long after it was last renewed: the asker died, or the database never heard that it was done. */
+const LEASE_MS = 3 * SECOND_MS;
+const RENEWED_EVERY_MS = SECOND_MS;
 /** How long a caller waits for a provider who does not say until when. */
 export const payerPatience = (): number => monotonicMs() + TIME_LIMITS.payerMs;
 const LOOK_AGAIN_MS = 40;
@@ -123,13 +132,7 @@ export async function askProvider(
   if (attempt.rehearsal) return attempt;
   let current = attempt;
   while (always || isOpen(current.status)) {
-    if (
-      await takeAsking(deps.db, attempt, {
-        againAfterMs: always ? 0 : ASK_AGAIN_MS,
-        leaseMs: LEASE_MS,
-        processId: deps.processId,
-      })
-    ) {
+    if (await takeAsking(deps.db, attempt, { againAfterMs: always ? 0 : ASK_AGAIN_MS, leaseMs: LEASE_MS })) {
       if (always) countCall(deps, attempt.paymentBusinessId);
       else if (!takeCall(deps, attempt.paymentBusinessId, isRead)) {
         // Pollers must not use up what the provider allows the merchant: what is known is their answer.
@@ -156,6 +159,11 @@ async function requireAttempt(deps: PaymentDeps, ref: AttemptRef): Promise<Payme
 
 async function askAndSettle(deps: PaymentDeps, ref: AttemptRef, until: number): Promise<PaymentAttempt> {
   let answered = false;
+  const renewing = setInterval(() => {
+    renewAsking(deps.db, ref, LEASE_MS).catch((fault: unknown) =>
+      deps.log.warn({ fault: summariseFault(fault) }, 'another caller may ask the payment provider meanwhile'),
+    );
+  }, RENEWED_EVERY_MS);
   try {
     // Read under the lease: a page that was made meanwhile is asked for too.
     let attempt = await requireAttempt(deps, ref);
@@ -164,6 +172,7 @@ async function askAndSettle(deps: PaymentDeps, ref: AttemptRef, until: number): 
     for (const state of states) attempt = await settlePayment(deps, ref, state);
     return attempt;
   } finally {
+    clearInterval(renewing);
     await endAsking(deps.db, ref, answered);
   }
 }

@@ -181,34 +181,34 @@ interface Asking {
   /** 0 asks in any case, unless somebody is asking now. */
   readonly againAfterMs: number;
   readonly leaseMs: number;
-  /** The process that asks: what it holds is free once it has died. */
-  readonly processId: Buffer;
 }
 
-/**
- * Takes the right to ask the provider: no other living process is asking, and the last answer is old enough.
- */
+/** Takes the right to ask the provider: no one else is asking, and the last answer is old enough. */
 export async function takeAsking(
   executor: Executor,
   ref: AttemptRef,
-  { againAfterMs, leaseMs, processId }: Asking,
+  { againAfterMs, leaseMs }: Asking,
 ): Promise<boolean> {
   const rows = await executor
     .update(paymentAttempts)
-    .set({ askingUntil: sql`${nowMs} + ${leaseMs}::bigint`, askingBy: processId })
+    .set({ askingUntil: sql`${nowMs} + ${leaseMs}::bigint` })
     .where(
       and(
         at(ref),
-        or(
-          isNull(paymentAttempts.askingUntil),
-          lte(paymentAttempts.askingUntil, nowMs),
-          sql`${paymentAttempts.askingBy} IS NOT NULL AND NOT is_process_alive(${paymentAttempts.askingBy})`,
-        ),
+        or(isNull(paymentAttempts.askingUntil), lte(paymentAttempts.askingUntil, nowMs)),
         or(isNull(paymentAttempts.askedAt), lte(paymentAttempts.askedAt, sql`${nowMs} - ${againAfterMs}::bigint`)),
       ),
     )
     .returning({ id: paymentAttempts.id });
   return rows.length === 1;
+}
+
+/** Puts off the end of an asking that is still under way. */
+export async function renewAsking(executor: Executor, ref: AttemptRef, leaseMs: number): Promise<void> {
+  await executor
+    .update(paymentAttempts)
+    .set({ askingUntil: sql`${nowMs} + ${leaseMs}::bigint` })
+    .where(and(at(ref), isNotNull(paymentAttempts.askingUntil)));
 }
 
 /** Whether the provider answered within so many milliseconds. */

@@ -46,8 +46,6 @@ export type Fulfilments = Readonly<Record<PaymentPurpose, Fulfilment>>;
 export interface PaymentDeps {
   readonly db: Database;
   readonly clock: Clock;
-  /** Names this process among all that share the database. */
-  readonly processId: Buffer;
   readonly ids: Ids;
   readonly log: Log;
   readonly secrets: Secrets;

@@ -46,7 +46,7 @@ const END_REASONS = [
 export type EndReason = (typeof END_REASONS)[number];
 
 /** One try to pay for one thing; which call made it and which process asks are the statements' own business. */
-export type PaymentAttempt = Readonly<Omit<typeof paymentAttempts.$inferSelect, 'requestKey' | 'askingBy'>>;
+export type PaymentAttempt = Readonly<Omit<typeof paymentAttempts.$inferSelect, 'requestKey'>>;
 
 export const listBusinessesQuery = z.strictObject({ search: searchField().optional() });
 export const linkBusinessBody = z.strictObject({ paymentBusinessId: idField() });

@@ -81,10 +81,8 @@ export const paymentAttempts = pgTable(
     /** Credits that the ballot of the attempt holds until it is cast, or the attempt ends. */
     heldCredits: jsonb('held_credits').$type<unknown[]>(),
     askedAt: timeMs('asked_at'),
-    /** Set while the provider is being asked: no one else asks, everybody waits. */
+    /** Set while the provider is being asked, and put off as long as it is: no one else asks, everybody waits. */
     askingUntil: timeMs('asking_until'),
-    /** The process that asks. Once it has died, the next one need not wait for that time. */
-    askingBy: bytes('asking_by'),
     /** When reconciliation looks again; null once nothing can change any more. */
     checkAt: timeMs('check_at'),
     checks: integer().notNull().default(0),

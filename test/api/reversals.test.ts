@@ -180,7 +180,7 @@ describe.each(PROVIDERS)('the daily sweep of payments through %s', (provider) =>
   test('matches a message again that named a payment nobody knew when it came', async () => {
     const event = await poll(provider);
     const attempt = await event.vote();
-    // The service has asked about the payment: an asking that ends under another name would keep the next one out for 40 s.
+    // The service has asked about the payment: an asking that ends under another name would keep the next one out for 3 s.
     const messages = `SELECT count(*)::int AS came, count(processed_at)::int AS done FROM provider_events WHERE payment_business_id = $1`;
     const asking = 'SELECT 1 FROM payment_attempts WHERE id = $1 AND asking_until IS NOT NULL';
     await untilTrue(async () => {

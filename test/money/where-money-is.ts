@@ -8,7 +8,7 @@ import { readProvider } from './read-provider.ts';
 /** As if four days had passed since the payments of an event. */
 export async function age(merchant: Merchant, { id }: Shop): Promise<void> {
   const aged = `UPDATE payment_attempts SET paid_at = paid_at - 345600000::bigint, succeeded_at = succeeded_at - 345600000::bigint,
-    expires_at = least(expires_at, 1), check_at = least(check_at, 1), asking_until = NULL, asking_by = NULL WHERE voting_event_id = $1 AND status IN ('created', 'pending', 'succeeded')`;
+    expires_at = least(expires_at, 1), check_at = least(check_at, 1), asking_until = NULL WHERE voting_event_id = $1 AND status IN ('created', 'pending', 'succeeded')`;
   await merchant.query(aged, [id]);
 }
 
