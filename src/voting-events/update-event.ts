@@ -134,6 +134,9 @@ async function changeIssues(
   const columns = columnsOf(body);
   const changed = changedFields(columns, before);
   const after = { ...before, ...definedOnly(columns) };
+  const openedAt = before.openedAt ?? (body.status === 'open' ? nowMs : null);
+  // Opened before its start, it may end before that, too.
+  if (openedAt !== null && after.startsAt !== null) after.startsAt = Math.min(after.startsAt, openedAt);
   const page = changed.votingPageUrl === undefined ? undefined : { ...before, votingPageUrl: changed.votingPageUrl };
   const issues = [
     ...(await priceIssues(executor, deps.pricing, before, changed)),

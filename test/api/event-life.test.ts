@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { sequenceLogs } from '#src/ballot-log/seal-ballots.ts';
 import { LIFE, PHASES } from '#src/voting-events/lifecycle.ts';
 import { sealDeps } from '#src/work.ts';
-import { demand, finishEvent, PLURALITY, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
+import { demand, fieldOf, finishEvent, PLURALITY, type TestEvent, visitor, votesFor } from '#test/harness/elections.ts';
 import { setEvent } from '#test/harness/genuine-rows.ts';
 import { moveEnd } from '#test/harness/move-end.ts';
 import { patiently, type TestAnswer, untilTrue, useService } from '#test/harness/test-service.ts';
@@ -274,6 +274,18 @@ describe('the life of an event', () => {
       expect((await read(base)).status).toBe('open');
     },
   );
+
+  test('that was opened before its start may end before it, but not before it was opened', async () => {
+    const startsAt = Date.now() + HOUR;
+    const end = { endsAt: Date.now() + HOUR / 2 };
+    for (const changes of [[{ status: 'open' }, end], [{ status: 'open', ...end }]]) {
+      const base = `/voting-events/${(await account.event({ startsAt }, [THREE], false)).id}`;
+      expect(fieldOf(await send('PATCH', base, end))).toEqual([422, 'endsAt']);
+      for (const change of changes) demand(await send('PATCH', base, change), 200);
+      expect(await read(base)).toMatchObject({ status: 'open', startsAt, ...end });
+      expect(fieldOf(await send('PATCH', base, { endsAt: Date.now() - HOUR }))).toEqual([422, 'endsAt']);
+    }
+  });
 
   test('stays opened when the clock opened it and its only position is deleted', async () => {
     const event = await account.event({}, [THREE], false);

@@ -130,7 +130,9 @@ export const currencyFits = (event: Event, currency: unknown): boolean =>
 
 function misfits(next: Event, before: Event | undefined): string[] {
   const fields: string[] = [];
-  if (next.startsAt !== null && next.endsAt !== null && next.endsAt <= next.startsAt) fields.push('endsAt', 'startsAt');
+  // An end before the start of an event that was opened earlier by hand lies after its opening.
+  const start = next.startsAt === null ? null : Math.min(next.startsAt, next.openedAt ?? Infinity);
+  if (start !== null && next.endsAt !== null && next.endsAt <= start) fields.push('endsAt', 'startsAt');
   if (next.type === 'poll' && next.voter.selfRegistration) fields.push('voter.selfRegistration', 'type');
   if (next.payToVote !== null && next.type === 'election') fields.push('payments.payToVote', 'type');
   for (const name of ['payToVote', 'payToRegister'] as const) {
@@ -189,7 +191,8 @@ function patch(model: Model, context: Context): Expected[] {
   const wanted = body['status'] === undefined || body['status'] === status ? undefined : body['status'];
   const refusals: Expected[] = [];
   const perhaps: Expected[] = [];
-  const fields = misfits(next, event);
+  const openedAt = next.openedAt ?? (body['status'] === 'open' ? now : null);
+  const fields = misfits({ ...next, openedAt }, event);
   // What a provider takes at least isn't in the contract.
   if (priced)
     perhaps.push(unfit(['payments.payToVote', 'payments.payToRegisterCandidate', 'payments.payToVote.amountMinor']));
