@@ -68,7 +68,8 @@ export const FAULTS: Readonly<Record<string, Fault>> = {
     await chaos.start(place);
   },
   async 'a process stands still'({ processes }, dice) {
-    const one = anyOf(dice, processes);
+    // It may be gone, by another fault.
+    const one = processes[dice(2)];
     one?.child.kill('SIGSTOP');
     await shortly(dice);
     one?.child.kill('SIGCONT');

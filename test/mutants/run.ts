@@ -1,20 +1,21 @@
 import { spawnSync } from 'node:child_process';
 import { randomInt } from 'node:crypto';
-import { readdirSync, rmSync } from 'node:fs';
-import path from 'node:path';
+import { rmSync } from 'node:fs';
 import { parseArgs } from 'node:util';
+import pg from 'pg';
 import { migrate } from '#src/database/migrate.ts';
+import { Draw } from '#test/bench/seed.ts';
 import { startServer } from '#test/harness/database-server.ts';
+import { codeMutants } from './code.ts';
 import { apply, copyProject, type Mutant } from './copy-project.ts';
 import { MONEY } from './money.ts';
 import { PROMISES } from './promises.ts';
-import { sqlMutants } from './sql.ts';
-import { MUTANTS } from './tally.ts';
+import { isTaken, sqlMutants } from './sql.ts';
 
 /**
  * Applies each mutant to a copy of the program and shows which check kills it:
- *   npm run mutants -- tally|money|promises|sql [part of a name] [--sample NUMBER] [--seed NUMBER]
- * Rules in SQL are some 800, made by machine: a sample of them is drawn by the seed. Ends with 1 where one lives.
+ *   npm run mutants -- code|sql|money|promises [part of a name] [--sample NUMBER] [--seed NUMBER]
+ * Those of code and SQL are made by machine, thousands of them: a sample is drawn by the seed. Ends with 1 where one lives.
  */
 const { values: options, positionals } = parseArgs({
   allowPositionals: true,
@@ -22,8 +23,6 @@ const { values: options, positionals } = parseArgs({
 });
 const [suite = '', part = ''] = positionals;
 const LIMIT_MS = 600_000;
-/** Ballot positions of the second count for each mutant. */
-const POSITIONS = '60000';
 
 const passes = (folder: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): boolean =>
   spawnSync(process.execPath, args, {
@@ -40,16 +39,6 @@ const vitest = (...files: readonly string[]): string[] => [
 
 /** Checks by name, in their order: each says whether the program passes. */
 type Checks = Readonly<Record<string, (folder: string, mutant: Mutant | undefined) => boolean>>;
-
-const TALLY: Checks = {
-  'the second count': (folder) => passes(folder, ['test/second-count/run.ts', POSITIONS]),
-  'the tests'(folder) {
-    const files = readdirSync(path.join(folder, 'test/unit/tally'))
-      .filter((name) => name.endsWith('.test.ts') && name !== 'second-count.test.ts')
-      .map((name) => `test/unit/tally/${name}`);
-    return passes(folder, vitest(...files));
-  },
-};
 
 /** A year of the one habit that a build is broken for. */
 const ACCOUNTANT: Checks = {
@@ -74,12 +63,26 @@ interface Suite {
   readonly checks: Checks;
 }
 
-/** The tests of a file's rules, on one server for all; all tests that will be asked, before the first mutant. */
-async function sqlSuite(): Promise<Suite & AsyncDisposable> {
+/**
+ * Rules with the tests of their files, on one server for all; all tests that will be asked, before the first mutant.
+ * @param isMutant whether it is one at all: what no compiler takes is none
+ */
+async function rulesSuite(
+  all: readonly Mutant[],
+  isMutant: (client: pg.Client, mutant: Mutant) => Promise<boolean>,
+): Promise<Suite & AsyncDisposable> {
   const server = await startServer();
   await migrate(server.url);
-  const mutants = await sqlMutants(server.url, part, Number(options.sample), Number(options.seed));
-  process.stdout.write(`seed ${options.seed}\n`);
+  const client = new pg.Client({ connectionString: server.url });
+  await client.connect();
+  const mutants: Mutant[] = [];
+  const named = all.filter(({ name }) => name.includes(part));
+  for (const mutant of new Draw(Number(options.seed)).shuffled(named)) {
+    if (mutants.length === Number(options.sample)) break;
+    if (await isMutant(client, mutant)) mutants.push(mutant);
+  }
+  await client.end();
+  process.stdout.write(`seed ${options.seed}: ${mutants.length} of ${named.length}\n`);
   const run = (folder: string, files: Iterable<string>): boolean =>
     passes(folder, [...vitest(...new Set(files)), '--bail', '1'], { TEST_DATABASE_URL: server.url });
   const checks: Checks = {
@@ -95,10 +98,10 @@ async function sqlSuite(): Promise<Suite & AsyncDisposable> {
 }
 
 const SUITES: Readonly<Record<string, () => (Suite & Partial<AsyncDisposable>) | Promise<Suite & AsyncDisposable>>> = {
-  tally: () => ({ mutants: MUTANTS, checks: TALLY }),
   money: () => ({ mutants: MONEY, checks: ACCOUNTANT }),
   promises: () => ({ mutants: PROMISES, checks: KEPT }),
-  sql: sqlSuite,
+  sql: () => rulesSuite(sqlMutants(), isTaken),
+  code: () => rulesSuite(codeMutants(), async () => true),
 };
 
 async function main(): Promise<void> {

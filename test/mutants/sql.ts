@@ -1,12 +1,12 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
-import { Draw } from '#test/bench/seed.ts';
 import { changed, type Mutant } from './copy-project.ts';
+import { allMutants, ROOT, type Rules, type Slip, type Swap, swapsOf } from './slips.ts';
 
 /** The tests that hold the rules of a file of SQL, the likeliest first: a mutant is dead at the first that fails. */
 const TESTS: Readonly<Record<string, readonly string[]>> = {
-  'accounts/account-changes.sql': ['faults/account-cache', 'api/sharing'],
+  'accounts/account-changes.sql': ['api/sharing', 'api/admission', 'races/plan-limits'],
   'ballot-log/log-guards.sql': ['faults/ballot-log-guards'],
   'ballot-log/scatter-roll.sql': ['races/mixed-roll', 'faults/dead-rows', 'secrecy'],
   'ballot-log/tend-log.sql': ['api/log-end', 'api/ballot-log', 'faults/ballot-log-guards'],
@@ -24,22 +24,12 @@ const TESTS: Readonly<Record<string, readonly string[]>> = {
   'voters/participation.sql': ['api/participants', 'api/voting'],
   'voters/roll-figures.sql': ['api/roll', 'api/results', 'tamper'],
   'voters/voter-key.sql': ['api/participants', 'api/change-places', 'api/letters', 'api/voter-mails'],
-  'voting-events/delete-event.sql': ['api/organizer', 'faults/deleted', 'races/plan-limits'],
+  'voting-events/delete-event.sql': ['api/organizer', 'faults/clean-up', 'races/plan-limits'],
   'voting-events/event-changes.sql': ['races/event-cache', 'races/stale-event'],
   'voting-events/event-status.sql': ['unit/database/event-status', 'api/event-life', 'api/log-end'],
   'voting-events/rehearsal.sql': ['api/rehearsal', 'races/rehearsal'],
   'webhooks/webhook-events.sql': ['api/webhook-events', 'api/webhooks'],
 };
-
-const ROOT = path.resolve(import.meta.dirname, '../..');
-
-/** The files of tests whose path begins so; of a folder all that are in it. */
-function filesOf(name: string): string[] {
-  const folder = path.dirname(path.join('test', name, name.includes('/') ? '' : 'any'));
-  return readdirSync(path.join(ROOT, folder))
-    .map((file) => path.join(folder, file))
-    .filter((file) => file.startsWith(path.join('test', name)) && file.endsWith('.test.ts'));
-}
 
 /** A word or sign that ends a condition which stands at the same depth of brackets. */
 const END_OF_CONDITION =
@@ -61,14 +51,8 @@ function endOfCondition(text: string, from: number): number {
   return text.length;
 }
 
-interface Slip {
-  readonly at: number;
-  readonly find: string;
-  readonly replace: string;
-}
-
 /** One sign or word for another, each on its own. */
-const SWAPS: readonly (readonly [RegExp, (found: string) => string])[] = [
+const SWAPS: readonly Swap[] = [
   [/ (?:<=|>=) /g, (sign) => sign.replace('=', '')],
   [/ [<>] /g, (sign) => `${sign.trimEnd()}= `],
   [/ <> /g, () => ' = '],
@@ -88,9 +72,7 @@ const SWAPS: readonly (readonly [RegExp, (found: string) => string])[] = [
 const STATEMENT = /^ +(?:PERFORM|DELETE FROM|UPDATE|INSERT INTO)\b[^;]*;/gm;
 
 function slipsOf(text: string): Slip[] {
-  const slips: Slip[] = [];
-  for (const [pattern, change] of SWAPS)
-    for (const { 0: find, index } of text.matchAll(pattern)) slips.push({ at: index, find, replace: change(find) });
+  const slips = swapsOf(text, SWAPS);
   for (const { 0: find, index } of text.matchAll(STATEMENT)) slips.push({ at: index, find, replace: '  NULL;' });
   for (const { 0: word, index } of text.matchAll(/\b(?:AND|WHERE) /g)) {
     const begin = index + word.length;
@@ -100,28 +82,20 @@ function slipsOf(text: string): Slip[] {
     if (word === 'AND ') slips.push({ at: index, find, replace: '' });
     else slips.push({ at: index, find, replace: 'WHERE true ' });
   }
-  return slips.filter(({ find, replace }) => find !== replace);
+  return slips;
 }
 
-const withoutComments = (text: string): string => text.replace(/--[^\n]*/g, (comment) => ' '.repeat(comment.length));
+const RULES: Rules = {
+  tests: TESTS,
+  blank: (text) => text.replace(/--[^\n]*/g, (comment) => ' '.repeat(comment.length)),
+  slips: slipsOf,
+};
 
 /** Every mutant of the functions of the database, in the order of files and places. */
-function allMutants(): Mutant[] {
-  return Object.entries(TESTS).flatMap(([name, tests]) => {
-    const file = path.join('src', name);
-    const text = readFileSync(path.join(ROOT, file), 'utf8');
-    return slipsOf(withoutComments(text))
-      .sort((one, other) => one.at - other.at)
-      .map((slip) => {
-        const [find, replace] = [slip.find.trim().replace(/\s+/g, ' ').slice(0, 90), slip.replace.trim()];
-        const line = text.slice(0, slip.at).split('\n').length;
-        return { name: `${name}:${line} ${find} → ${replace}`, file, ...slip, tests: tests.map(filesOf) };
-      });
-  });
-}
+export const sqlMutants = (): Mutant[] => allMutants(RULES);
 
-/** Whether PostgreSQL takes the functions of the file at all: what it refuses is no wrong rule. */
-async function isTaken(client: pg.Client, mutant: Mutant): Promise<boolean> {
+/** Whether PostgreSQL takes the functions of the file at all: what it refuses is no wrong rule. @param client of a migrated database */
+export async function isTaken(client: pg.Client, mutant: Mutant): Promise<boolean> {
   const text = changed(readFileSync(path.join(ROOT, mutant.file), 'utf8'), mutant);
   await client.query('BEGIN');
   try {
@@ -132,25 +106,5 @@ async function isTaken(client: pg.Client, mutant: Mutant): Promise<boolean> {
     throw fault;
   } finally {
     await client.query('ROLLBACK');
-  }
-}
-
-/**
- * Mutants of the functions of the database that PostgreSQL takes, whose names hold a text: some of them, drawn by a seed, or all.
- * @param url a migrated database
- */
-export async function sqlMutants(url: string, part: string, sample: number, seed: number): Promise<Mutant[]> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
-  try {
-    const named = allMutants().filter(({ name }) => name.includes(part));
-    const taken: Mutant[] = [];
-    for (const mutant of new Draw(seed).shuffled(named)) {
-      if (taken.length === sample) break;
-      if (await isTaken(client, mutant)) taken.push(mutant);
-    }
-    return taken;
-  } finally {
-    await client.end();
   }
 }
