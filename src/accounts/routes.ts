@@ -45,8 +45,7 @@ export function accountRouter(): Hono<Env> {
     ...operation({
       operationId: 'getMe',
       summary: 'The account and the key that a request is made with',
-      method: 'GET',
-      path: '/',
+      route: 'GET /',
       scope: 'any',
       answers: answersOne(meView, 'Who you are.'),
     }),

@@ -65,8 +65,7 @@ function addBulkChange(router: Hono<Env>, deps: Deps, event: ReturnType<typeof l
     ...operation({
       operationId: 'changeCandidates',
       summary: 'Reject or delete up to 1,000 candidates, all or none',
-      method: 'POST',
-      path: '/bulk',
+      route: 'POST /bulk',
       scope: 'write',
       description:
         'What would be refused for one of them refuses them all. An unknown ID is named as `candidateIds[<index>]`. Rejected registrations free their place under the ceiling.',

@@ -33,8 +33,7 @@ export function definitionRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'createFromDefinition',
       summary: 'Create a voting event from a file',
-      method: 'POST',
-      path: '/voting-events/definition',
+      route: 'POST /voting-events/definition',
       scope: 'write',
       description: DESCRIPTION,
       bounds: DEFINITION_BOUNDS,
@@ -53,8 +52,7 @@ export function definitionRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'getDefinition',
       summary: 'Read a voting event as a file',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/definition',
+      route: 'GET /voting-events/:idOrCode/definition',
       scope: 'read',
       description:
         'Settings, groups, positions, candidates and sponsors: `data` can be sent back as it is. No voter, ballot or payment stands in it.',
@@ -68,8 +66,7 @@ export function definitionRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'replaceDefinition',
       summary: 'Make a draft exactly what a file says',
-      method: 'PUT',
-      path: '/voting-events/:idOrCode/definition',
+      route: 'PUT /voting-events/:idOrCode/definition',
       scope: 'write',
       description: `${DESCRIPTION} A row whose ID is one of the event's own stays the same row; rows that the file does not name are deleted, and settings that it leaves out become the default. With \`dryRun=true\` the answer lists what would change.`,
       bounds: DEFINITION_BOUNDS,

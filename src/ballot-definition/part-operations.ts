@@ -60,7 +60,7 @@ export function partRouter<Row extends { readonly id: string }, Query extends z.
   router.on(
     ...operation({
       ...{ operationId: `list${name}s`, summary: `List ${word}s` },
-      ...{ method: 'GET', path: '/', scope: 'read', query: kind.query },
+      ...{ route: 'GET /', scope: 'read', query: kind.query },
       answers: answersList(view, `Every ${word} of the event.`),
     }),
     event,
@@ -71,7 +71,7 @@ export function partRouter<Row extends { readonly id: string }, Query extends z.
   );
   router.on(
     ...operation({
-      ...{ operationId: `create${name}`, summary: `Create a ${word}`, method: 'POST', path: '/', scope: 'write' },
+      ...{ operationId: `create${name}`, summary: `Create a ${word}`, route: 'POST /', scope: 'write' },
       answers: answersCreated(view, `The new ${word}.`),
       ...creation.words,
     }),
@@ -86,7 +86,7 @@ export function partRouter<Row extends { readonly id: string }, Query extends z.
   kind.others?.(router, event);
   router.on(
     ...operation({
-      ...{ operationId: `get${name}`, summary: `Read a ${word}`, method: 'GET', path: '/:id', scope: 'read' },
+      ...{ operationId: `get${name}`, summary: `Read a ${word}`, route: 'GET /:id', scope: 'read' },
       answers: answersOne(view, `The ${word}.`),
     }),
     row,
@@ -94,7 +94,7 @@ export function partRouter<Row extends { readonly id: string }, Query extends z.
   );
   router.on(
     ...operation({
-      ...{ operationId: `update${name}`, summary: `Change a ${word}`, method: 'PATCH', path: '/:id', scope: 'write' },
+      ...{ operationId: `update${name}`, summary: `Change a ${word}`, route: 'PATCH /:id', scope: 'write' },
       answers: answersOne(view, `The ${word} as it is now.`),
       ...kind.change.words,
     }),
@@ -110,7 +110,7 @@ export function partRouter<Row extends { readonly id: string }, Query extends z.
   router.on(
     ...operation({
       ...{ operationId: `delete${name}`, summary: `Queue the deletion of a ${word}` },
-      ...{ method: 'DELETE', path: '/:id', scope: 'write', refusals: deletion.refusals },
+      ...{ route: 'DELETE /:id', scope: 'write', refusals: deletion.refusals },
       answers: answersQueued(`The ${word} disappears within seconds.`),
     }),
     row,

@@ -74,8 +74,7 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
     ...operation({
       operationId: 'getContext',
       summary: 'Read the settings a voting page is built from',
-      method: 'GET',
-      path: '/',
+      route: 'GET /',
       scope: 'vote',
       description: 'A draft is not found yet.',
       answers: answersOne(contextView, 'The settings of the event.'),
@@ -97,8 +96,7 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
     ...operation({
       operationId: 'getBallot',
       summary: 'Read the ballot',
-      method: 'GET',
-      path: '/ballot',
+      route: 'GET /ballot',
       scope: 'vote',
       description:
         'Positions in their order, and approved candidates only. Where the event shuffles candidates, the same `seed` gives the same order: send one for each voter.',
@@ -116,8 +114,7 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
     ...operation({
       operationId: 'registerCandidate',
       summary: 'Register a candidate',
-      method: 'POST',
-      path: '/register/candidate',
+      route: 'POST /register/candidate',
       scope: 'vote',
       description:
         'Where the event asks for payment, the first call answers 402 with a checkout, and the second one, with only `paymentAttemptId`, registers the candidate.',

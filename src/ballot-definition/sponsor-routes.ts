@@ -98,8 +98,7 @@ export function sponsorRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'deleteSponsor',
       summary: 'Delete a sponsor',
-      method: 'DELETE',
-      path: '/:id',
+      route: 'DELETE /:id',
       scope: 'write',
       answers: answersNothing('The sponsor is gone.'),
     }),

@@ -52,8 +52,7 @@ export function logKeyRouter({ logKey }: Deps): Hono<Env> {
     ...operation({
       operationId: 'getLogKey',
       summary: 'Read the key that checkpoints and promises are signed with',
-      method: 'GET',
-      path: '/',
+      route: 'GET /',
       scope: 'none',
       description: 'A C2SP verifier key: `<name>+<key hash>+<base64 of algorithm byte and Ed25519 key>`.',
       answers: answersText('text/plain', 'The key, one line.'),
@@ -77,8 +76,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     ...operation({
       operationId: 'getLogCheckpoint',
       summary: 'Read the signed head of the ballot log',
-      method: 'GET',
-      path: '/checkpoint',
+      route: 'GET /checkpoint',
       scope: READERS,
       keyless: true,
       description:
@@ -100,8 +98,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     ...operation({
       operationId: 'getLogTile',
       summary: 'Read a tile of hashes, or a bundle of entries, of the ballot log',
-      method: 'GET',
-      path: '/tile/:tile{.+}',
+      route: 'GET /tile/:tile{.+}',
       scope: READERS,
       keyless: true,
       description:
@@ -118,8 +115,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     ...operation({
       operationId: 'proveBallot',
       summary: 'Prove that a confirmed ballot is in the log',
-      method: 'POST',
-      path: '/proof',
+      route: 'POST /proof',
       scope: READERS,
       keyless: true,
       answers: answersOne(ballotProofView, 'Where the ballot stands.'),
@@ -142,8 +138,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     ...operation({
       operationId: 'getLogConsistency',
       summary: 'Prove that one size of the log is the beginning of another',
-      method: 'GET',
-      path: '/consistency',
+      route: 'GET /consistency',
       scope: READERS,
       keyless: true,
       answers: answersOne(consistencyView, 'The proof.'),
@@ -160,8 +155,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     ...operation({
       operationId: 'listLogConfigurations',
       summary: 'Read every configuration that the ballot log commits to',
-      method: 'GET',
-      path: '/configurations',
+      route: 'GET /configurations',
       scope: READERS,
       keyless: true,
       description:
@@ -180,8 +174,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     ...operation({
       operationId: 'listLogOpenings',
       summary: 'Read the opened ballots of a finished event',
-      method: 'GET',
-      path: '/openings',
+      route: 'GET /openings',
       scope: READERS,
       keyless: true,
       description:

@@ -67,8 +67,7 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
       untraced: true,
       urgency: 'cast',
       summary: 'Cast a ballot',
-      method: 'POST',
-      path: '/cast',
+      route: 'POST /cast',
       scope: 'vote',
       description:
         'The ballot does not count yet: confirm it. Casting again before that replaces it. In a paid poll the first call answers 402 with a checkout, and the second one, with only `paymentAttemptId`, casts the ballot that was sent first.',

@@ -56,8 +56,7 @@ export function confirmBallotRouter(deps: Deps, rateLimiter: RateLimiter, receip
       untraced: true,
       urgency: 'confirm',
       summary: 'Confirm a cast ballot',
-      method: 'POST',
-      path: '/confirm',
+      route: 'POST /confirm',
       scope: 'vote',
       description:
         'From here on the ballot counts. Confirming again gives the same answer. A ballot cast before the close may be confirmed for 15 minutes after it.',

@@ -25,13 +25,12 @@ import { advanceClock, decidePayment, OUTCOMES, pageIdField } from './sandbox-pa
 const ofConsole = <Path extends string>(
   operationId: string,
   summary: string,
-  method: 'GET' | 'POST',
-  path: Path,
+  route: `${'GET' | 'POST'} ${Path}`,
   answers: AnswerShapes,
   more: { readonly bytes?: true } = {},
 ) =>
   operation({
-    ...{ operationId, summary, method, path, scope: 'none', answers, ...more },
+    ...{ operationId, summary, route, scope: 'none', answers, ...more },
     ...{ undocumented: true, untraced: true, unlimited: true },
   });
 
@@ -76,7 +75,7 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
   };
   const router = new Hono<Env>();
   router.on(
-    ...ofConsole('getConsole', 'The console of a developer', 'GET', '/', answersText('text/html', 'The page.')),
+    ...ofConsole('getConsole', 'The console of a developer', 'GET /', answersText('text/html', 'The page.')),
     async (c) => {
       const { text, policy } = renderConsolePage(deps.config.companyName, feed.start);
       const headers = { ...PRIVATE, 'Content-Security-Policy': policy };
@@ -87,8 +86,7 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     ...ofConsole(
       'streamConsole',
       'What the console shows, as it happens',
-      'GET',
-      '/live',
+      'GET /live',
       answersText('text/event-stream', 'Server-sent events.'),
     ),
     async (c) => {
@@ -107,8 +105,7 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     ...ofConsole(
       'getConsoleMail',
       'A mail as mail programs show it',
-      'GET',
-      '/mails/:id',
+      'GET /mails/:id',
       answersText('text/html', 'The mail.'),
     ),
     async (c) => {
@@ -122,8 +119,7 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     ...ofConsole(
       'receiveInConsole',
       'Receive a message of a webhook endpoint',
-      'POST',
-      `/inbox/:name{${INBOX_NAME.source.slice(1, -1)}}`,
+      `POST /inbox/:name{${INBOX_NAME.source.slice(1, -1)}}`,
       answersNothing('It is shown in the console.'),
       { bytes: true },
     ),
@@ -141,8 +137,7 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     ...ofConsole(
       'replayInConsole',
       'Send a message to its endpoint again',
-      'POST',
-      '/replays',
+      'POST /replays',
       answersNothing('It is sent within a second.'),
     ),
     token,
@@ -158,8 +153,7 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     ...ofConsole(
       'decideInConsole',
       'Pay, decline or cancel on a page of the sandbox',
-      'POST',
-      '/payments',
+      'POST /payments',
       answersNothing('The sandbox has done so.'),
     ),
     token,
@@ -175,8 +169,7 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
     ...ofConsole(
       'advanceInConsole',
       'Make the open pages of the sandbox older',
-      'POST',
-      '/clock',
+      'POST /clock',
       answersNothing('They are.'),
     ),
     token,

@@ -55,8 +55,7 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
     ...operation({
       operationId: 'getCredits',
       summary: 'Read the credits of a visitor',
-      method: 'GET',
-      path: '/',
+      route: 'GET /',
       scope: 'vote',
       answers: answersOne(balanceView, 'The balance.'),
       query: creditsQuery,
@@ -74,8 +73,7 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
     ...operation({
       operationId: 'getCreditOptions',
       summary: 'Read what credits cost',
-      method: 'GET',
-      path: '/options',
+      route: 'GET /options',
       scope: 'vote',
       description: '404 where nothing can be bought.',
       answers: answersOne(optionsView, 'What can be bought.'),
@@ -94,8 +92,7 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
     ...operation({
       operationId: 'buyCredits',
       summary: 'Buy credits: start or finish the payment',
-      method: 'POST',
-      path: '/checkout',
+      route: 'POST /checkout',
       scope: 'vote',
       description:
         'The first call answers 402 with a checkout; the second one, with only `paymentAttemptId`, answers with the new balance.',

@@ -70,9 +70,10 @@ export const isChange = (operation: Operation): boolean =>
 
 type Declaration<Path extends string, Query extends z.ZodType> = Omit<
   Operation,
-  'role' | 'body' | 'bodyFor' | 'idempotent'
+  'method' | 'path' | 'role' | 'body' | 'bodyFor' | 'idempotent'
 > & {
-  readonly path: Path;
+  /** Method and path, as `POST /ballots/:id`. */
+  readonly route: `${Operation['method']} ${Path}`;
   /** Left out: what the scope says (`roleFor`). */
   readonly role?: Role;
   readonly query?: Query;
@@ -91,12 +92,13 @@ export function annotate<Handler extends object>(handler: Handler, part: Partial
  * @returns method, path, and the middleware that checks the query. @throws ApiError 400 `bad_request` from there
  */
 export function operation<Path extends string, Query extends z.ZodType>(declaration: Declaration<Path, Query>) {
-  const { method, path, query, scope } = declaration;
+  const { route, query, scope } = declaration;
+  const [method, path] = route.split(' ') as [Operation['method'], Path];
   const checkQuery: MiddlewareHandler<Env & { Variables: { query: z.output<Query> } }> = (c, next) => {
     c.set('query', parseQuery(query, c.get('requestTarget').query) as z.output<Query>);
     return next();
   };
-  annotate(checkQuery, { role: roleFor(scope, method), ...declaration });
+  annotate(checkQuery, { role: roleFor(scope, method), method, path, ...declaration });
   return [method, path, checkQuery] as const;
 }
 

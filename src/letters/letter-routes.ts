@@ -101,8 +101,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'printLetters',
       summary: 'Print letters with voter keys',
-      method: 'POST',
-      path: '/voting-events/:idOrCode/voters/letters',
+      route: 'POST /voting-events/:idOrCode/voters/letters',
       scope: 'write',
       goesWithRehearsal: true,
       description:
@@ -127,8 +126,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'getLetters',
       summary: 'Read how far letters are',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/letters/:id',
+      route: 'GET /voting-events/:idOrCode/letters/:id',
       scope: 'read',
       answers: answersOne(lettersView, 'The letters.'),
     }),
@@ -139,8 +137,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'getLettersPdf',
       summary: 'Redirect to a file of letters (PDF)',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/letters/:id/pdf',
+      route: 'GET /voting-events/:idOrCode/letters/:id/pdf',
       scope: 'write',
       description:
         'Redirects to an address that serves the file, and needs no key. A file is gone once it was downloaded to its end, or after 24 hours; a download that was cut off may be asked for again. The key that asks must be one that may write: who has a letter can vote.',
@@ -164,8 +161,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'downloadLetters',
       summary: 'Download letters by their signed address',
-      method: 'GET',
-      path: '/downloads/letters/:token',
+      route: 'GET /downloads/letters/:token',
       scope: 'none',
       description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
       answers: answersFile(['application/pdf'], 'The letters.', undefined),

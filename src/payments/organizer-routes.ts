@@ -82,8 +82,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     ...operation({
       operationId: 'listPaymentBusinesses',
       summary: 'List the payment businesses of the account',
-      method: 'GET',
-      path: '/payment-businesses',
+      route: 'GET /payment-businesses',
       scope: 'read',
       answers: answersList(businessView, 'Every payment business of the account.'),
       query: listBusinessesQuery,
@@ -98,8 +97,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     ...operation({
       operationId: 'getLinkedPaymentBusiness',
       summary: 'Read the payment business that an event is paid through',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/payment-business',
+      route: 'GET /voting-events/:idOrCode/payment-business',
       scope: 'read',
       answers: answersOne(businessView, 'The payment business; 404 when none is linked.'),
     }),
@@ -116,8 +114,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     ...operation({
       operationId: 'linkPaymentBusiness',
       summary: 'Link a payment business to an event',
-      method: 'PUT',
-      path: '/voting-events/:idOrCode/payment-business',
+      route: 'PUT /voting-events/:idOrCode/payment-business',
       scope: 'write',
       role: 'owner',
       description: 'Link a ready one before a price is set. Linking it again gives the same answer.',
@@ -136,8 +133,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     ...operation({
       operationId: 'unlinkPaymentBusiness',
       summary: 'Unlink the payment business of an event',
-      method: 'DELETE',
-      path: '/voting-events/:idOrCode/payment-business',
+      route: 'DELETE /voting-events/:idOrCode/payment-business',
       scope: 'write',
       role: 'owner',
       answers: answersNothing('No payment business is linked.'),
@@ -154,8 +150,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     ...operation({
       operationId: 'listPayments',
       summary: 'List the payments of an event',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/payments',
+      route: 'GET /voting-events/:idOrCode/payments',
       scope: 'read',
       description:
         'The newest 1,000 of what the filters find, newest last; `…/payments/csv` gives all of them. Without confirmation codes.',
@@ -172,8 +167,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     ...operation({
       operationId: 'getPaymentsCsv',
       summary: 'Read all payments of an event as a table (CSV)',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/payments/csv',
+      route: 'GET /voting-events/:idOrCode/payments/csv',
       scope: 'read',
       answers: answersText('text/csv', 'The payments, oldest first.'),
     }),
@@ -187,8 +181,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     ...operation({
       operationId: 'getPayment',
       summary: 'Read a payment of an event',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/payments/:id',
+      route: 'GET /voting-events/:idOrCode/payments/:id',
       scope: 'read',
       answers: answersOne(organizerAttemptView, 'The payment.'),
       refusals: ['payment_unavailable'],
@@ -235,8 +228,7 @@ function addChanges(router: Hono<Env>, deps: Deps, payments: PaymentDeps): void 
   router.on(
     ...operation({
       operationId: 'refundPayment',
-      method: 'POST',
-      path: '/voting-events/:idOrCode/payments/:id/refund',
+      route: 'POST /voting-events/:idOrCode/payments/:id/refund',
       role: 'owner',
       ...REFUND,
     }),
@@ -254,8 +246,7 @@ function addChanges(router: Hono<Env>, deps: Deps, payments: PaymentDeps): void 
   router.on(
     ...operation({
       operationId: 'settlePayment',
-      method: 'POST',
-      path: '/voting-events/:idOrCode/payments/:id/settle',
+      route: 'POST /voting-events/:idOrCode/payments/:id/settle',
       role: 'owner',
       ...SETTLE,
     }),
@@ -282,8 +273,7 @@ function addAccountPayments(router: Hono<Env>, deps: Deps, payments: PaymentDeps
     ...operation({
       operationId: 'listAccountPayments',
       summary: 'List the payments of the account',
-      method: 'GET',
-      path: '/payments',
+      route: 'GET /payments',
       scope: 'read',
       description:
         'Over all events that the account owns, deleted ones too, without those of rehearsals: the newest 1,000 of what the filters find, newest last; `/payments/csv` gives all of them.',
@@ -299,8 +289,7 @@ function addAccountPayments(router: Hono<Env>, deps: Deps, payments: PaymentDeps
     ...operation({
       operationId: 'getAccountPaymentsCsv',
       summary: 'Read all payments of the account as a table (CSV)',
-      method: 'GET',
-      path: '/payments/csv',
+      route: 'GET /payments/csv',
       scope: 'read',
       answers: answersText('text/csv', 'The payments, oldest first.'),
     }),
@@ -310,7 +299,7 @@ function addAccountPayments(router: Hono<Env>, deps: Deps, payments: PaymentDeps
     },
   );
   router.on(
-    ...operation({ operationId: 'refundAccountPayment', method: 'POST', path: '/payments/:id/refund', ...REFUND }),
+    ...operation({ operationId: 'refundAccountPayment', route: 'POST /payments/:id/refund', ...REFUND }),
     owned,
     takeIdempotencyKey(),
     noBody,
@@ -321,7 +310,7 @@ function addAccountPayments(router: Hono<Env>, deps: Deps, payments: PaymentDeps
       }),
   );
   router.on(
-    ...operation({ operationId: 'settleAccountPayment', method: 'POST', path: '/payments/:id/settle', ...SETTLE }),
+    ...operation({ operationId: 'settleAccountPayment', route: 'POST /payments/:id/settle', ...SETTLE }),
     owned,
     takeIdempotencyKey(),
     body(settleBody),

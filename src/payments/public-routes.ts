@@ -20,8 +20,7 @@ export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env
     ...operation({
       operationId: 'getPublicPayment',
       summary: 'Read how a payment stands',
-      method: 'GET',
-      path: '/public/voting-events/:idOrCode/payments/:id',
+      route: 'GET /public/voting-events/:idOrCode/payments/:id',
       scope: 'vote',
       description:
         'While nobody has paid yet, the provider is asked, at most every two seconds. Poll it, or wait for the webhook `payment.succeeded`.',
@@ -35,8 +34,7 @@ export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env
     ...operation({
       operationId: 'receiveProviderEvent',
       summary: 'Take a message of a payment provider',
-      method: 'POST',
-      path: '/provider-webhooks/:provider/:businessId',
+      route: 'POST /provider-webhooks/:provider/:businessId',
       scope: 'none',
       description: 'For the providers alone: a message must carry the signature of its provider.',
       answers: answersOne(z.object({ received: z.literal(true) }), 'The message is stored.'),

@@ -115,8 +115,7 @@ export function rehearsedPaymentRouter(deps: PaymentDeps): Hono<Env> {
     ...operation({
       operationId: 'getRehearsedPayment',
       summary: 'The payment page of a rehearsal',
-      method: 'GET',
-      path: '/:id',
+      route: 'GET /:id',
       scope: 'none',
       description: 'Stands for the page of the payment provider while an event is rehearsed. It takes no money.',
       answers: answersText('text/html', 'A page with the amount and three buttons: pay, fail, cancel.'),
@@ -128,8 +127,7 @@ export function rehearsedPaymentRouter(deps: PaymentDeps): Hono<Env> {
     ...operation({
       operationId: 'rehearsePayment',
       summary: 'Press a button of the payment page of a rehearsal',
-      method: 'POST',
-      path: '/:id',
+      route: 'POST /:id',
       scope: 'none',
       description:
         'Takes the form of the page, `outcome=pay`, `fail` or `cancel`, and leads on as the provider would. No money moves.',

@@ -81,8 +81,7 @@ export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> 
     ...operation({
       operationId: 'getReference',
       summary: 'Read the overview of the reference',
-      method: 'GET',
-      path: '/reference',
+      route: 'GET /reference',
       scope: 'none',
       answers: answersText('text/html', 'A page.'),
     }),
@@ -93,8 +92,7 @@ export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> 
       operationId: 'getReferenceIndex',
       summary: 'List the pages of the reference for programs',
       description: 'In the form of [llmstxt.org](https://llmstxt.org), with links to the pages in Markdown.',
-      method: 'GET',
-      path: '/llms.txt',
+      route: 'GET /llms.txt',
       scope: 'none',
       answers: answersText('text/plain', 'The list.'),
     }),
@@ -104,8 +102,7 @@ export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> 
     ...operation({
       operationId: 'getReferenceScript',
       summary: 'Read the script of the pages',
-      method: 'GET',
-      path: '/reference/page.js',
+      route: 'GET /reference/page.js',
       scope: 'none',
       answers: answersText('text/javascript', 'The search, and buttons that copy.'),
     }),
@@ -115,8 +112,7 @@ export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> 
     ...operation({
       operationId: 'getReferenceSearch',
       summary: 'Read the index of the search',
-      method: 'GET',
-      path: '/reference/search.json',
+      route: 'GET /reference/search.json',
       scope: 'none',
       answers: answersOne(z.array(searchEntry), 'Every place that can be found.'),
     }),
@@ -127,8 +123,7 @@ export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> 
       operationId: 'getReferencePage',
       summary: 'Read a guide or a section of the reference',
       description: 'With `.md` at the end of its name in Markdown, as programs read it; the overview is `index.md`.',
-      method: 'GET',
-      path: '/reference/:page',
+      route: 'GET /reference/:page',
       scope: 'none',
       answers: { 200: { description: 'A page.', contentType: ['text/html', 'text/markdown'] } },
     }),
@@ -145,8 +140,7 @@ export function documentRouter(describe: () => Promise<JsonSchema>): Hono<Env> {
     ...operation({
       operationId: 'getOpenApi',
       summary: 'This API as an OpenAPI 3.1 document',
-      method: 'GET',
-      path: '/',
+      route: 'GET /',
       scope: 'none',
       answers: {
         200: {

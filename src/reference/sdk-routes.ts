@@ -15,8 +15,7 @@ export function sdkRouter(): Hono<Env> {
       summary: 'Download the SDK for TypeScript and JavaScript',
       description:
         'A package without dependencies: `npm install` takes this address. The guide [SDK](/reference/sdk) shows how it is used.',
-      method: 'GET',
-      path: '/:file',
+      route: 'GET /:file',
       scope: 'none',
       answers: { 200: { description: 'The package.', contentType: 'application/gzip' } },
     }),

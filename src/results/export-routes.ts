@@ -45,7 +45,7 @@ const exportOf = <Query extends z.ZodType>(
   } = {},
 ) =>
   operation({
-    ...{ operationId, summary, method: 'GET', path: `/voting-events/:idOrCode/results/${kind}`, scope: 'read' },
+    ...{ operationId, summary, route: `GET /voting-events/:idOrCode/results/${kind}`, scope: 'read' },
     description: DESCRIPTION,
     answers: answersRedirect('The address of the file, good for five minutes.'),
     refusals: ['plan_feature'],
@@ -126,8 +126,7 @@ export function exportRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'download',
       summary: 'Download an export by its signed address',
-      method: 'GET',
-      path: '/downloads/:token',
+      route: 'GET /downloads/:token',
       scope: 'none',
       description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
       answers: answersFile(['application/pdf', 'text/csv', 'application/json', 'text/plain'], 'The file.', {

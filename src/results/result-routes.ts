@@ -71,7 +71,7 @@ function addResults<Target extends Organizer | VoteCaller>(
   };
   router.on(
     ...operation({
-      ...{ method: 'GET', path, scope, refusals, ...address.results },
+      ...{ route: `GET ${path}`, scope, refusals, ...address.results },
       answers: answersOne(resultsView, address.answered),
     }),
     event,
@@ -82,7 +82,7 @@ function addResults<Target extends Organizer | VoteCaller>(
   );
   router.on(
     ...operation({
-      ...{ method: 'GET', path: `${path}/rounds`, scope, refusals, query: roundsQuery, ...address.rounds },
+      ...{ route: `GET ${path}/rounds`, scope, refusals, query: roundsQuery, ...address.rounds },
       description:
         'At most 2,000 tallies an answer: go on with `fromRound` of `nextRound` until that is null. Other methods have no rounds.',
       answers: answersOne(roundsView, 'Rounds from `fromRound` on.'),
@@ -109,8 +109,7 @@ export function resultRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'listVotes',
       summary: 'List the votes of confirmed ballots',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/votes',
+      route: 'GET /voting-events/:idOrCode/votes',
       scope: 'read',
       description:
         'Each vote once, whatever is confirmed or sealed between two pages; a page of a search may hold fewer votes than `limit`. In a secret event sealed ballots alone are listed, and nothing tells who voted, or when.',
@@ -134,8 +133,7 @@ export function resultRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'getStats',
       summary: 'Read the figures of a voting event',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/stats',
+      route: 'GET /voting-events/:idOrCode/stats',
       scope: ['read', 'observe'],
       answers: answersOne(statsView, 'The figures.'),
     }),

@@ -57,8 +57,7 @@ export function serviceRouter(info: ServiceInfo, readHealth: () => Promise<Healt
     ...operation({
       operationId: 'getService',
       summary: 'Company, website, documentation and status page',
-      method: 'GET',
-      path: '/',
+      route: 'GET /',
       scope: 'none',
       answers: answersOne(serviceView, 'The service.'),
     }),
@@ -77,8 +76,7 @@ export function serviceRouter(info: ServiceInfo, readHealth: () => Promise<Healt
     ...operation({
       operationId: 'getDocs',
       summary: 'Redirects to the reference documentation',
-      method: 'GET',
-      path: '/docs',
+      route: 'GET /docs',
       scope: 'none',
       answers: answersRedirect('To the reference.'),
     }),
@@ -88,8 +86,7 @@ export function serviceRouter(info: ServiceInfo, readHealth: () => Promise<Healt
     ...operation({
       operationId: 'getDocsPage',
       summary: 'Redirects to a page of the reference documentation',
-      method: 'GET',
-      path: '/docs/:page',
+      route: 'GET /docs/:page',
       scope: 'none',
       answers: answersRedirect('To that page.'),
     }),
@@ -99,8 +96,7 @@ export function serviceRouter(info: ServiceInfo, readHealth: () => Promise<Healt
     ...operation({
       operationId: 'getHealth',
       summary: 'Whether the service can serve requests now',
-      method: 'GET',
-      path: '/health',
+      route: 'GET /health',
       scope: 'none',
       unlimited: true,
       answers: {
@@ -121,8 +117,7 @@ export function serviceRouter(info: ServiceInfo, readHealth: () => Promise<Healt
     ...operation({
       operationId: 'getLiveness',
       summary: 'Whether the process lives: for restarts only',
-      method: 'GET',
-      path: '/health/live',
+      route: 'GET /health/live',
       scope: 'none',
       unlimited: true,
       answers: answersOne(z.object({ status: z.literal('ok') }), 'The process lives.'),

@@ -102,8 +102,7 @@ export function serviceLogRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'getServiceLogKey',
       summary: 'Read the key that the service’s own log is signed with',
-      method: 'GET',
-      path: '/.well-known/voting-service-log-key',
+      route: 'GET /.well-known/voting-service-log-key',
       scope: 'none',
       description:
         'The key of the ballot logs under the origin of the service’s own log, as a C2SP verifier key: what a witness is set up with.',
@@ -115,8 +114,7 @@ export function serviceLogRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'getServiceCheckpoint',
       summary: 'Read the signed head of the service’s own log',
-      method: 'GET',
-      path: '/log/checkpoint',
+      route: 'GET /log/checkpoint',
       scope: 'none',
       description:
         'Every checkpoint of every event is a leaf of this one log, within about a minute. Behind the service’s signature stand the cosignatures (C2SP tlog-cosignature, `cosignature/v1`) of the witnesses that have signed this head so far.',
@@ -128,8 +126,7 @@ export function serviceLogRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'getServiceTile',
       summary: 'Read a tile of hashes, or a bundle of entries, of the service’s own log',
-      method: 'GET',
-      path: '/log/tile/:tile{.+}',
+      route: 'GET /log/tile/:tile{.+}',
       scope: 'none',
       description:
         'By the paths of C2SP tlog-tiles. An entry is canonical JSON of `{ v: 2, t: "checkpoint", e, c }`: `e` is SHA-256("event" ‖ origin), `c` is SHA-256("checkpoint" ‖ origin, size and root, each with its line end), in lowercase hex. Who reads an event’s log can make both again; nobody else learns its size or root.',
@@ -144,8 +141,7 @@ export function serviceLogRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'proveCheckpoint',
       summary: 'Prove that a checkpoint of the ballot log is in the service’s own log',
-      method: 'GET',
-      path: '/public/voting-events/:idOrCode/log/inclusion',
+      route: 'GET /public/voting-events/:idOrCode/log/inclusion',
       scope: ['vote', 'observe', 'log'],
       keyless: true,
       description: 'Under the head with the most cosignatures among the newest that hold it.',

@@ -74,8 +74,7 @@ export function confirmAddressRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'getAddressConfirmation',
       summary: 'The page behind the link that is mailed at registration',
-      method: 'GET',
-      path: '/:token',
+      route: 'GET /:token',
       scope: 'none',
       description: 'The same page for every link, with a button that sends the POST.',
       answers: answersText('text/html', 'A page with a button.'),
@@ -86,8 +85,7 @@ export function confirmAddressRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'confirmAddress',
       summary: 'Confirm the address of a registration',
-      method: 'POST',
-      path: '/:token',
+      route: 'POST /:token',
       scope: 'none',
       description:
         'Confirms the address at any time before the close, any number of times, and casts nothing. With automatic approval, a registration whose link is not used within 7 days expires.',

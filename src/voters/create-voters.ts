@@ -31,8 +31,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
     ...operation({
       operationId: 'createVoter',
       summary: 'Create a voter',
-      method: 'POST',
-      path: '/',
+      route: 'POST /',
       scope: 'write',
       answers: answersCreated(voterView, 'The new voter.'),
       refusals: [...ROLL_REFUSALS],
@@ -51,8 +50,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
     ...operation({
       operationId: 'createVoters',
       summary: 'Create up to 100 voters, all or none',
-      method: 'POST',
-      path: '/batch',
+      route: 'POST /batch',
       scope: 'write',
       description: 'One bad or duplicate row refuses them all, and is named as `voters[<index>].<field>`.',
       answers: answersCreated(z.array(voterView), 'The new voters, in the order sent.'),

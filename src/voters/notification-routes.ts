@@ -79,8 +79,7 @@ export function notificationRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'notifyVoters',
       summary: 'Mail voter keys or reminders to many voters',
-      method: 'POST',
-      path: '/voting-events/:idOrCode/voters/notify',
+      route: 'POST /voting-events/:idOrCode/voters/notify',
       scope: 'write',
       goesWithRehearsal: true,
       description: `Mails go out in the background and go on after any interruption; \`GET …/notifications/:id\` shows how far they are. A voter gets mails of one kind at least ${PAUSE_HOURS.key} hours apart, reminders ${PAUSE_HOURS.reminder} hours, whatever is asked for; single mails by \`…/voter-key\` are not counted in. Voters who wait for approval or were rejected get none. A plan sends ${aDay('free')}, ${aDay('pro')} or ${aDay('enterprise')} mails a day.`,
@@ -102,8 +101,7 @@ export function notificationRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'listNotifications',
       summary: 'List mails to many voters',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/notifications',
+      route: 'GET /voting-events/:idOrCode/notifications',
       scope: 'read',
       description: 'The newest 1,000 of what the filters find, newest last; `truncated` says that there are more.',
       answers: answersNewest(notificationView, 'The notifications, newest last.'),
@@ -123,8 +121,7 @@ export function notificationRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'getNotification',
       summary: 'Read how far mails to many voters are',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/notifications/:id',
+      route: 'GET /voting-events/:idOrCode/notifications/:id',
       scope: 'read',
       answers: answersOne(notificationView, 'The notification.'),
     }),

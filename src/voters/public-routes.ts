@@ -88,8 +88,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'registerVoter',
       summary: 'Register a voter',
-      method: 'POST',
-      path: '/register/voter',
+      route: 'POST /register/voter',
       scope: 'vote',
       answers: answersCreated(
         registeredVoterView,
@@ -116,8 +115,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'requestVoterKey',
       summary: 'E-mail a voter key',
-      method: 'POST',
-      path: '/voter-key/request',
+      route: 'POST /voter-key/request',
       scope: 'vote',
       description:
         'Send `voterId` where the event requires voter IDs, else `email`. The answer is the same for everybody: an unknown voter gets no mail.',
@@ -135,8 +133,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       operationId: 'checkVoter',
       untraced: true,
       summary: 'Check whether a voter may cast',
-      method: 'POST',
-      path: '/voter/check',
+      route: 'POST /voter/check',
       scope: 'vote',
       role: 'viewer',
       description: 'Never an error for somebody who may not vote: `eligible` is false, and `reason` tells why.',

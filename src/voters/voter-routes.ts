@@ -83,8 +83,7 @@ function addList(router: Hono<Env>, deps: Deps): void {
     ...operation({
       operationId: 'listVoters',
       summary: 'List voters',
-      method: 'GET',
-      path: '/',
+      route: 'GET /',
       scope: 'read',
       answers: answersPage(voterView, 'A page of voters.'),
       query: listVotersQuery,
@@ -129,8 +128,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
     ...operation({
       operationId: 'importRoll',
       summary: 'Import up to 5,000 voters, with a report of the rows that were not taken',
-      method: 'POST',
-      path: '/import',
+      route: 'POST /import',
       scope: 'write',
       description:
         'With `mode: "all"` one bad row keeps all of them out: 422 then, with the first 50 as `issues` and all as `rejected` in `details`; a `dryRun` answers 200 and the same report. With `mode: "partial"` rows are stored 500 at a time; a request that was cut off goes on where it was when it is sent again with its `Idempotency-Key`. Where the plan has no room for all good rows, none is taken. Takes bodies of up to 4 MiB and 60,000 values.',
@@ -162,8 +160,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
     ...operation({
       operationId: 'changeVoters',
       summary: 'Reject or delete up to 1,000 voters, all or none',
-      method: 'POST',
-      path: '/bulk',
+      route: 'POST /bulk',
       scope: 'write',
       description:
         'What would be refused for one of them refuses them all. An unknown ID is named as `voterIds[<index>]`. Rejected registrations free their place under the ceiling.',
@@ -187,8 +184,7 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
     ...operation({
       operationId: 'getVotersCsv',
       summary: 'Read the roll as a table (CSV)',
-      method: 'GET',
-      path: '/csv',
+      route: 'GET /csv',
       scope: 'read',
       description:
         'Every voter, in the order of their creation. Who took part is shown as in the list: in an election at least five voters at a time until the result is final.',
@@ -213,8 +209,7 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
     ...operation({
       operationId: 'getVoter',
       summary: 'Read a voter',
-      method: 'GET',
-      path: '/:id',
+      route: 'GET /:id',
       scope: 'read',
       answers: answersOne(voterView, 'The voter.'),
     }),
@@ -225,8 +220,7 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
     ...operation({
       operationId: 'updateVoter',
       summary: 'Change, approve or reject a voter',
-      method: 'PATCH',
-      path: '/:id',
+      route: 'PATCH /:id',
       scope: 'write',
       description:
         'Weight and group of somebody who voted are frozen. Another address or voter ID ends the keys that were mailed, and drops a ballot that was cast and is not confirmed.',
@@ -248,8 +242,7 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
     ...operation({
       operationId: 'deleteVoter',
       summary: 'Queue the deletion of a voter',
-      method: 'DELETE',
-      path: '/:id',
+      route: 'DELETE /:id',
       scope: 'write',
       answers: answersQueued('The voter disappears within seconds.'),
       refusals: ['event_has_ballots', 'roll_closed'],
@@ -270,8 +263,7 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
     ...operation({
       operationId: 'mailVoterKey',
       summary: 'E-mail a voter key again',
-      method: 'POST',
-      path: '/:id/voter-key',
+      route: 'POST /:id/voter-key',
       scope: 'write',
       goesWithRehearsal: true,
       answers: answersQueued('The mail is on its way; `keyStatus` of the voter tells what became of it.'),

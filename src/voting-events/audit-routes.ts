@@ -100,8 +100,7 @@ export function auditRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'listChanges',
       summary: 'List what was changed in an event, by which key and when',
-      method: 'GET',
-      path: '/',
+      route: 'GET /',
       scope: 'read',
       description:
         'The newest 1,000 of what the filters find, newest last; `truncated` says that there are more, and `…/audit/csv` gives all of them. Values of more than 320 characters are given as their length and SHA-256.',
@@ -120,8 +119,7 @@ export function auditRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'getChangesCsv',
       summary: 'Read everything that was changed in an event as a table (CSV)',
-      method: 'GET',
-      path: '/csv',
+      route: 'GET /csv',
       scope: 'read',
       answers: answersText('text/csv', 'The changes, oldest first; `before` and `after` as JSON texts.'),
     }),

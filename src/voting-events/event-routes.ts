@@ -55,8 +55,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'listVotingEvents',
       summary: 'List voting events',
-      method: 'GET',
-      path: '/',
+      route: 'GET /',
       scope: 'read',
       answers: answersPage(votingEventView, 'A page of voting events.'),
       query: listEventsQuery,
@@ -89,8 +88,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'createVotingEvent',
       summary: 'Create a voting event',
-      method: 'POST',
-      path: '/',
+      route: 'POST /',
       scope: 'write',
       answers: answersCreated(votingEventView, 'The voting event, a draft.'),
       refusals: ['code_in_use', 'plan_limit', 'ballot_key_unavailable'],
@@ -109,8 +107,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'getVotingEvent',
       summary: 'Read a voting event',
-      method: 'GET',
-      path: '/:idOrCode',
+      route: 'GET /:idOrCode',
       scope: 'read',
       answers: answersOne(votingEventView, 'The voting event.'),
     }),
@@ -121,8 +118,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'updateVotingEvent',
       summary: 'Change, open or close a voting event',
-      method: 'PATCH',
-      path: '/:idOrCode',
+      route: 'PATCH /:idOrCode',
       scope: 'write',
       description:
         'Any subset of the fields. `status: "open"` opens the event now, `status: "closed"` closes it. Once ballots are cast, what they depend on is frozen.',
@@ -151,8 +147,7 @@ export function eventRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'deleteVotingEvent',
       summary: 'Delete a voting event',
-      method: 'DELETE',
-      path: '/:idOrCode',
+      route: 'DELETE /:idOrCode',
       scope: 'write',
       role: 'owner',
       description:

@@ -29,8 +29,7 @@ export function inviteRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'listInvites',
       summary: 'List the invites of an event',
-      method: 'GET',
-      path: '/voting-events/:idOrCode/invites',
+      route: 'GET /voting-events/:idOrCode/invites',
       scope: 'read',
       answers: answersList(inviteView, 'Every invite.'),
       query: listInvitesQuery,
@@ -46,8 +45,7 @@ export function inviteRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'createInvite',
       summary: 'Invite a person to an event by e-mail',
-      method: 'POST',
-      path: '/voting-events/:idOrCode/invites',
+      route: 'POST /voting-events/:idOrCode/invites',
       scope: 'write',
       role: 'owner',
       description:
@@ -68,8 +66,7 @@ export function inviteRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'deleteInvite',
       summary: 'Take an invite back, accepted or not',
-      method: 'DELETE',
-      path: '/voting-events/:idOrCode/invites/:id',
+      route: 'DELETE /voting-events/:idOrCode/invites/:id',
       scope: 'write',
       role: 'owner',
       answers: answersNothing('The invite is gone; whoever had accepted it no longer sees the event.'),
@@ -85,8 +82,7 @@ export function inviteRouter(deps: Deps): Hono<Env> {
     ...operation({
       operationId: 'acceptInvite',
       summary: 'Accept an invite in the name of the account of the key',
-      method: 'POST',
-      path: '/invites/accept',
+      route: 'POST /invites/accept',
 
       // Any organizer key of the account: what it may do in the event is its own scope's question.
       scope: 'read',

@@ -42,8 +42,7 @@ export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpo
     ...operation({
       operationId: 'listWebhookDeliveries',
       summary: 'List the newest 1,000 deliveries of a webhook endpoint, with every attempt, newest last',
-      method: 'GET',
-      path: '/webhook-endpoints/:id/deliveries',
+      route: 'GET /webhook-endpoints/:id/deliveries',
       scope: 'read',
       answers: answersNewest(
         deliveryView,
@@ -64,8 +63,7 @@ export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpo
     ...operation({
       operationId: 'getWebhookDeliveriesCsv',
       summary: 'Read all deliveries of a webhook endpoint as a table (CSV)',
-      method: 'GET',
-      path: '/webhook-endpoints/:id/deliveries/csv',
+      route: 'GET /webhook-endpoints/:id/deliveries/csv',
       scope: 'read',
       answers: answersText('text/csv', 'The deliveries of the last 30 days, oldest first, without what was sent.'),
     }),
@@ -79,8 +77,7 @@ export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpo
     ...operation({
       operationId: 'retryWebhookDelivery',
       summary: 'Send a delivery again, whatever became of it',
-      method: 'POST',
-      path: '/webhook-endpoints/:id/deliveries/:deliveryId/retry',
+      route: 'POST /webhook-endpoints/:id/deliveries/:deliveryId/retry',
       scope: 'write',
       answers: answersQueued('The message is on its way again.'),
       refusals: ['endpoint_disabled'],

@@ -88,8 +88,7 @@ function addListAndCreate(router: Hono<Env>, deps: Deps, requireOwned: FindSeenE
     ...operation({
       operationId: 'listWebhookEndpoints',
       summary: 'List webhook endpoints',
-      method: 'GET',
-      path: '/webhook-endpoints',
+      route: 'GET /webhook-endpoints',
       scope: 'read',
       description:
         'Those of one event with `votingEventCode`, for its owner alone; without it, those of the account, which hear of the events that it owns.',
@@ -109,8 +108,7 @@ function addListAndCreate(router: Hono<Env>, deps: Deps, requireOwned: FindSeenE
     ...operation({
       operationId: 'createWebhookEndpoint',
       summary: 'Create a webhook endpoint; its secret is told this once',
-      method: 'POST',
-      path: '/webhook-endpoints',
+      route: 'POST /webhook-endpoints',
       scope: 'write',
       answers: answersCreated(endpointWithSecretView, 'The endpoint, with its secret.'),
       refusals: ['not_found', 'role', 'plan_limit'],
@@ -133,8 +131,7 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
     ...operation({
       operationId: 'getWebhookEndpoint',
       summary: 'Read a webhook endpoint',
-      method: 'GET',
-      path: '/webhook-endpoints/:id',
+      route: 'GET /webhook-endpoints/:id',
       scope: 'read',
       answers: answersOne(endpointView, 'The endpoint.'),
     }),
@@ -145,8 +142,7 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
     ...operation({
       operationId: 'updateWebhookEndpoint',
       summary: 'Change a webhook endpoint, switch it on or off',
-      method: 'PATCH',
-      path: '/webhook-endpoints/:id',
+      route: 'PATCH /webhook-endpoints/:id',
       scope: 'write',
       answers: answersOne(endpointView, 'The endpoint as it is now.'),
       example: { status: 'disabled' },
@@ -164,8 +160,7 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
     ...operation({
       operationId: 'deleteWebhookEndpoint',
       summary: 'Delete a webhook endpoint with its deliveries',
-      method: 'DELETE',
-      path: '/webhook-endpoints/:id',
+      route: 'DELETE /webhook-endpoints/:id',
       scope: 'write',
       answers: answersNothing('The endpoint is gone.'),
     }),
@@ -180,8 +175,7 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
     ...operation({
       operationId: 'testWebhookEndpoint',
       summary: 'Send a webhook endpoint a test message',
-      method: 'POST',
-      path: '/webhook-endpoints/:id/test',
+      route: 'POST /webhook-endpoints/:id/test',
       scope: 'write',
       answers: answersQueued('The message is on its way; see the deliveries.'),
       refusals: ['endpoint_disabled'],
@@ -195,8 +189,7 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
     ...operation({
       operationId: 'rotateWebhookSecret',
       summary: 'Give a webhook endpoint a new secret; those of the last day sign too, at most five',
-      method: 'POST',
-      path: '/webhook-endpoints/:id/rotate-secret',
+      route: 'POST /webhook-endpoints/:id/rotate-secret',
       scope: 'write',
       answers: answersOne(endpointWithSecretView, 'The endpoint, with its new secret.'),
     }),
@@ -215,8 +208,7 @@ function addEventTypes(router: Hono<Env>): void {
     ...operation({
       operationId: 'listWebhookEventTypes',
       summary: 'List the event types that an endpoint may subscribe to',
-      method: 'GET',
-      path: '/webhook-event-types',
+      route: 'GET /webhook-event-types',
       scope: 'read',
       answers: answersList(eventTypeView, 'Every type.'),
       query: z.strictObject({ search: searchField().optional() }),
