@@ -16,19 +16,19 @@ import { BallotWriter } from '#src/ballots/repository.ts';
 import { ConsoleFeed, KEPT, keepMails } from '#src/console/console-feed.ts';
 import { offersConsole } from '#src/console/offer-console.ts';
 import { isOfConsole } from '#src/console/routes.ts';
+import { lookAtDurability } from '#src/database/check-server.ts';
 import { connectDatabase, cutConnections } from '#src/database/client.ts';
 import { DatabaseClock } from '#src/database/database-clock.ts';
 import { Heartbeat } from '#src/database/heartbeat.ts';
 import { listenForNotifications } from '#src/database/notifications.ts';
 import { connectReads, waitingFor } from '#src/database/read-pool.ts';
-import { watchDurability } from '#src/database/watch-durability.ts';
 import { IN_RECOVERY } from '#src/database/writer.ts';
 import { IdempotencyStore } from '#src/http/idempotency.ts';
 import { Load } from '#src/http/load.ts';
 import { LoopWatch } from '#src/http/loop-watch.ts';
 import { EXCHANGE_MS, exchangeRateLimits, RateLimiter } from '#src/http/rate-limit.ts';
 import { createLeases } from '#src/http/request-life.ts';
-import { RequestTraces, readTraces, traceRequests } from '#src/http/trace-requests.ts';
+import { RequestTraces, readTraces } from '#src/http/trace-requests.ts';
 import type { RecurringJob } from '#src/jobs/queue.ts';
 import { JOB_PLACES } from '#src/jobs/run-jobs.ts';
 import { createFileMailer, createSmtpMailer, type Mailer } from '#src/mail/mailer.ts';
@@ -41,7 +41,7 @@ import { createSecrets, type SealedPlace } from '#src/platform/secrets.ts';
 import { ThreadPool } from '#src/platform/thread-pool.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { readVersion } from '#src/platform/version.ts';
-import { within } from '#src/platform/within.ts';
+import { repeat, within } from '#src/platform/within.ts';
 import { readAssets } from '#src/reference/built-assets.ts';
 import type { CountThreadData } from '#src/results/count-thread.ts';
 import { Counting } from '#src/results/counting.ts';
@@ -276,11 +276,11 @@ export async function startService(
   const replaced = Promise.withResolvers<string>();
   const heartbeat = watchDatabase(deps, databaseUrl, work, replaced.resolve);
   await heartbeat.start();
-  deps.load.start();
-  let stopping = false;
+  const stopping = new AbortController();
+  deps.load.start(stopping.signal);
   const checkDatabase = shareCheck(deps);
   const readHealth = async (): Promise<Health> => {
-    const database = stopping || heartbeat.isSilent ? 'failed' : await checkDatabase();
+    const database = stopping.signal.aborted || heartbeat.isSilent ? 'failed' : await checkDatabase();
     return {
       uptimeMs: Math.round(performance.now() - startedAt),
       checks: {
@@ -295,7 +295,6 @@ export async function startService(
   const metrics = createMetrics(() => readFigures(deps.db, jobs, deps.config.witnesses), deps.version);
   onAlarm(deps.log, (name) => metrics.alarm(name));
   const traces = new RequestTraces(deps.db.$client);
-  const tracing = traceRequests(traces, deps.log);
   const app = createApp(deps, rateLimiter, readHealth, (request) => {
     metrics.observe(request);
     traces.note(request);
@@ -329,7 +328,7 @@ export async function startService(
     reusePort,
   }).catch(giveUp);
   if (deps.consoleFeed !== undefined) deps.ownInbox.open(listener.port);
-  deps.loopWatch.start(({ isRepeated, ...hold }) => {
+  deps.loopWatch.start(stopping.signal, ({ isRepeated, ...hold }) => {
     metrics.held(hold);
     if (isRepeated) deps.log.error({ alarm: 'loop_held', ...hold }, 'the event loop is held again and again');
     else deps.log.warn(hold, 'the event loop was held');
@@ -354,40 +353,32 @@ export async function startService(
     },
   );
   if (deps.config.worker) await work.start();
-  const durability = watchDurability(deps.db.$client, deps.log, deps.config.requireStandby);
   // Among several processes the first one serves the figures of all of them.
   if (cluster.isWorker) shareMetrics(metrics.registry);
-  // In the background, one run after the other: no request waits for it.
-  const repeat = (work: () => Promise<void>, everyMs: number, failed: string) => {
-    let running = false;
-    return setInterval(async () => {
-      if (running) return;
-      running = true;
-      await work().catch((fault: unknown) => deps.log.warn({ fault: summariseFault(fault) }, failed));
-      running = false;
-    }, everyMs);
-  };
-  const repeated = [
-    repeat(() => exchangeRateLimits(deps.db.$client, rateLimiter), EXCHANGE_MS, 'rate limits were not shared'),
-    repeat(() => deps.authenticator.flushLastUsed(), MINUTE_MS, 'last use of keys not written'),
-    repeat(() => deps.ballotPublisher.publish(), SECOND_MS, 'confirmed ballots were not announced yet'),
-    repeat(() => deps.acknowledged.look(deps), MINUTE_MS, 'confirmed ballots were not looked for'),
-    repeat(() => deps.ballotKeys.tidy(), MINUTE_MS, 'keys of events not looked through'),
-    repeat(() => deps.idempotency.freeOver(), SECOND_MS, 'claims of requests that are over were not looked for'),
+  const tasks: readonly [number, string, () => Promise<unknown>][] = [
+    [SECOND_MS, 'refused requests were not kept', () => traces.flush()],
+    [SECOND_MS, 'confirmed ballots were not announced yet', () => deps.ballotPublisher.publish()],
+    [SECOND_MS, 'claims of requests that are over were not looked for', () => deps.idempotency.freeOver()],
+    [EXCHANGE_MS, 'rate limits were not shared', () => exchangeRateLimits(deps.db.$client, rateLimiter)],
+    [
+      10 * SECOND_MS,
+      'the settings of the database could not be read',
+      () => lookAtDurability(deps.db.$client, deps.log, deps.config.requireStandby),
+    ],
+    [MINUTE_MS, 'last use of keys not written', () => deps.authenticator.flushLastUsed()],
+    [MINUTE_MS, 'confirmed ballots were not looked for', () => deps.acknowledged.look(deps)],
+    [MINUTE_MS, 'keys of events not looked through', () => deps.ballotKeys.tidy()],
   ];
+  for (const [ms, failed, task] of tasks) repeat(ms, stopping.signal, deps.log, failed, task);
   return {
     port: listener.port,
     replaced: replaced.promise,
     async stop(drainMs = 0) {
-      stopping = true;
+      stopping.abort();
       deps.consoleFeed?.close();
-      for (const timer of repeated) clearInterval(timer);
-      durability.stop();
-      deps.load.stop();
-      deps.loopWatch.stop();
       await metricsServer?.stop();
       await Promise.all([listener.drain(drainMs).then(() => listener.close(TIME_LIMITS.shutdownGraceMs)), work.stop()]);
-      await within(Promise.all([deps.authenticator.flushLastUsed(), tracing.stop()]), TIME_LIMITS.closeMs);
+      await within(Promise.all([deps.authenticator.flushLastUsed(), traces.flush()]), TIME_LIMITS.closeMs);
       await within(Promise.all([heartbeat.stop(), notifications.stop(), closeDeps(deps)]), TIME_LIMITS.closeMs);
     },
   };

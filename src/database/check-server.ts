@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import { MOST_CLOCK_DIFFERENCE_MS } from '#src/platform/clock.ts';
+import type { Log } from '#src/platform/log.ts';
 import { withClient } from './client.ts';
 import { explainDatabaseFault } from './explain-database-fault.ts';
 import { readSchemaState, whatIsLacking } from './migrate.ts';
@@ -68,7 +69,7 @@ async function checkVersion(client: pg.Client): Promise<Finding> {
 }
 
 /** Settings without which a committed vote can be lost when the machine loses power, as this connection or the next one has them. */
-export async function listUnsafeSettings(client: Pick<pg.Client | pg.Pool, 'query'>): Promise<string[]> {
+async function listUnsafeSettings(client: Pick<pg.Client | pg.Pool, 'query'>): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `SELECT DISTINCT name FROM (
        SELECT name, setting FROM pg_settings
@@ -237,3 +238,15 @@ export const checkServer = (url: string, now: () => number, requireStandby = fal
     }
     return findings;
   });
+
+/**
+ * Looks whether a committed vote still survives a power cut, and where that is asked for the loss of the server: settings can be changed
+ * while it runs, and standbys go. Otherwise it raises `database_not_durable` or `no_standby`.
+ */
+export async function lookAtDurability(pool: pg.Pool, log: Log, requireStandby: boolean): Promise<void> {
+  const settings = await listUnsafeSettings(pool);
+  if (settings.length > 0)
+    log.error({ alarm: 'database_not_durable', settings }, 'the database would lose confirmed votes in a power cut');
+  if (requireStandby && (await countStandbys(pool)) === 0)
+    log.error({ alarm: 'no_standby' }, 'no synchronous standby is connected: votes would be lost with the server');
+}

@@ -1,4 +1,5 @@
 import { monotonicMs } from '#src/platform/clock.ts';
+import { every } from '#src/platform/within.ts';
 import { refuse } from './refusals.ts';
 
 /** The order in which requests are given up when there is too much to do. A confirm is last: all other steps of its voter are done. */
@@ -53,26 +54,20 @@ export class Load {
   readonly #ofAccounts = new Map<string, number>();
   readonly #late: number[] = [];
   #underWay = 0;
-  #timer: NodeJS.Timeout | undefined;
 
   /** @param countWaiting how many requests wait for a connection to the database */
   constructor(countWaiting: () => number) {
     this.#countWaiting = countWaiting;
   }
 
-  start(): void {
+  start(signal: AbortSignal): void {
     let due = monotonicMs() + LOOK_EVERY_MS;
-    this.#timer = setInterval(() => {
+    every(LOOK_EVERY_MS, signal, () => {
       const now = monotonicMs();
       this.#late.push(now - due);
       if (this.#late.length > LOOKS) this.#late.shift();
       due = now + LOOK_EVERY_MS;
-    }, LOOK_EVERY_MS);
-    this.#timer.unref();
-  }
-
-  stop(): void {
-    clearInterval(this.#timer);
+    });
   }
 
   pressure(): Pressure {

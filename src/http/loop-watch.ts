@@ -2,6 +2,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { promiseHooks } from 'node:v8';
 import type { Context, MiddlewareHandler } from 'hono';
 import { MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
+import { every } from '#src/platform/within.ts';
 import type { Env } from './env.ts';
 
 /** Code that runs so long without a pause holds up all other requests of the process. */
@@ -44,8 +45,6 @@ export class LoopWatch {
   /** When the loop came to a beat last, and what this thread had computed by then. */
   #beat = { at: 0, cpuMs: 0 };
   #computingHolds: number[] = [];
-  #timer: NodeJS.Timeout | undefined;
-  #unhook = (): void => undefined;
 
   readonly middleware: MiddlewareHandler<Env> = (c, next) => {
     const turn: Turn = { request: c };
@@ -59,19 +58,15 @@ export class LoopWatch {
     return next();
   };
 
-  start(onHeld: (hold: Hold) => void): void {
+  start(signal: AbortSignal, onHeld: (hold: Hold) => void): void {
     this.#onHeld = onHeld;
     this.#beat = { at: monotonicMs(), cpuMs: cpuMs() };
-    this.#unhook = promiseHooks.onBefore(() => {
+    const unhook = promiseHooks.onBefore(() => {
       const turn = this.#turns.getStore();
       if (turn !== this.#running) this.#turnTo(turn);
     }) as () => void;
-    this.#timer = setInterval(() => this.#look(), BEAT_MS).unref();
-  }
-
-  stop(): void {
-    this.#unhook();
-    clearInterval(this.#timer);
+    signal.addEventListener('abort', unhook);
+    every(BEAT_MS, signal, () => this.#look());
   }
 
   #turnTo(turn: Turn | undefined): void {

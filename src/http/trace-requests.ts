@@ -1,8 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Pool } from 'pg';
 import type { Database } from '#src/database/client.ts';
-import { monotonicMs, SECOND_MS } from '#src/platform/clock.ts';
-import { type Log, summariseFault } from '#src/platform/log.ts';
+import { monotonicMs } from '#src/platform/clock.ts';
 import type { TraceableRequest } from './errors.ts';
 
 /** A request that took longer is kept though it was not refused. */
@@ -11,7 +10,6 @@ const SLOW_MS = 1_000;
 export const KEPT_REQUESTS = 10_000;
 /** What one process adds in a second, so that a flood of refusals costs little. */
 const MOST_A_FLUSH = 200;
-const FLUSH_EVERY_MS = SECOND_MS;
 
 /**
  * Keeps the last refused and slow requests of all processes, so that a refusal can be explained from its request ID:
@@ -62,24 +60,6 @@ export class RequestTraces {
       values: [JSON.stringify(rows), KEPT_REQUESTS - rows.length],
     });
   }
-}
-
-/** Writes down once a second what a process noted: no request waits for it. */
-export function traceRequests(traces: RequestTraces, log: Log): { stop(): Promise<void> } {
-  let flushing: Promise<void> = Promise.resolve();
-  const flush = (): Promise<void> => {
-    flushing = flushing
-      .then(() => traces.flush())
-      .catch((fault: unknown) => log.warn({ fault: summariseFault(fault) }, 'refused requests were not kept'));
-    return flushing;
-  };
-  const timer = setInterval(flush, FLUSH_EVERY_MS);
-  return {
-    async stop() {
-      clearInterval(timer);
-      await flush();
-    },
-  };
 }
 
 /** A refused or slow request, as it was answered. */

@@ -1,4 +1,5 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { type Log, summariseFault } from './log.ts';
 
 /** Waits no longer than a while for what may hang when it ends. What fails then is of no more use to anybody. */
 export async function within(work: Promise<unknown> | undefined, ms: number): Promise<void> {
@@ -19,4 +20,21 @@ export async function orLate<T>(work: Promise<T>, ms: number, late: () => Error)
   } finally {
     clearTimeout(timer);
   }
+}
+
+/** Does something every so many milliseconds until the signal comes. */
+export function every(ms: number, signal: AbortSignal, work: () => void): void {
+  const timer = setInterval(work, ms).unref();
+  signal.addEventListener('abort', () => clearInterval(timer));
+}
+
+/** The same in the background, one run after the other. @param failed what the log says of a run that fails */
+export function repeat(ms: number, signal: AbortSignal, log: Log, failed: string, work: () => Promise<unknown>): void {
+  let running = false;
+  every(ms, signal, async () => {
+    if (running) return;
+    running = true;
+    await work().catch((fault: unknown) => log.warn({ fault: summariseFault(fault) }, failed));
+    running = false;
+  });
 }

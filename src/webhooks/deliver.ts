@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { setTimeout as pause } from 'node:timers/promises';
 import { Batcher } from '#src/database/batcher.ts';
 import { inTransaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
@@ -41,8 +42,6 @@ const BREATH_MS = 2;
 const FAULT_PAUSE_MS = SECOND_MS;
 const UNNOTED_PAUSE_MS = 5 * SECOND_MS;
 
-const pause = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms).unref());
-
 /**
  * Sends due deliveries until it is stopped. Each endpoint belongs to one sender at a time, so that its limit of ten under
  * way holds over all processes; inside of a process every endpoint has a queue of its own, and queues take turns.
@@ -64,18 +63,13 @@ export class WebhookSender {
   #hurried = false;
   #timer: NodeJS.Timeout | undefined;
   #turning: Promise<void> | undefined;
-  #stopped = false;
-  readonly #stopping: Promise<void>;
-  #beginStopping: () => void = () => undefined;
+  readonly #stopping = new AbortController();
   /** What is under way is broken off: nothing that comes of it says anything of its receiver. */
   #cut = false;
 
   constructor(deps: DeliverDeps, poster: Poster) {
     this.#deps = deps;
     this.#poster = poster;
-    this.#stopping = new Promise((resolve) => {
-      this.#beginStopping = resolve;
-    });
     const pool = deps.db.$client;
     this.#notes = new Batcher({
       runTogether: async (notes) => {
@@ -96,7 +90,7 @@ export class WebhookSender {
   }
 
   #schedule(waitMs: number): void {
-    if (this.#stopped) return;
+    if (this.#stopping.signal.aborted) return;
     this.#timer = setTimeout(() => {
       this.#timer = undefined;
       this.#turning = this.#turn().finally(() => {
@@ -175,7 +169,7 @@ export class WebhookSender {
 
   /** Lets queues take turns until all places are taken or nothing waits. */
   #send(): void {
-    while (!this.#stopped && this.#underWay < PER_PROCESS && this.#running.size < MAX_RUNNING) {
+    while (!this.#stopping.signal.aborted && this.#underWay < PER_PROCESS && this.#running.size < MAX_RUNNING) {
       const queue = this.#roundRobin.next(this.#unproven < PER_PROCESS_UNPROVEN);
       if (queue === undefined) return;
       // An exchange that the hold might not outlast is left for when it was renewed.
@@ -200,7 +194,7 @@ export class WebhookSender {
       .catch(async (fault: unknown) => {
         this.#deps.log.error({ delivery: delivery.id, fault: summariseFault(fault) }, 'a webhook was not noted');
         // It is still due, and is sent again (at least once): but not at once, over and over.
-        await Promise.race([pause(UNNOTED_PAUSE_MS), this.#stopping]);
+        await pause(UNNOTED_PAUSE_MS, undefined, { ref: false, signal: this.#stopping.signal }).catch(() => undefined);
       })
       .finally(() => {
         this.#running.delete(run);
@@ -256,11 +250,10 @@ export class WebhookSender {
 
   /** Begins nothing more; what is under way may end, for a while. Another sender goes on at once. */
   async stop(graceMs: number): Promise<void> {
-    this.#stopped = true;
-    this.#beginStopping();
+    this.#stopping.abort();
     clearTimeout(this.#timer);
     await this.#turning;
-    await Promise.race([Promise.all(this.#running), pause(graceMs)]);
+    await Promise.race([Promise.all(this.#running), pause(graceMs, undefined, { ref: false })]);
     this.#cut = true;
     await this.#poster.close();
     await Promise.all(this.#running);

@@ -139,7 +139,8 @@ describe('past the capacity of the process', () => {
 
   test('a process that comes late to everything says so, and not one that was held up once', async () => {
     const load = new Load(() => 0);
-    load.start();
+    const over = new AbortController();
+    load.start(over.signal);
     const hold = (ms: number): void => {
       const until = performance.now() + ms;
       while (performance.now() < until);
@@ -154,6 +155,6 @@ describe('past the capacity of the process', () => {
     }
     expect(load.pressure().delayMs).toBeGreaterThan(150);
     await vi.waitFor(() => expect(load.pressure().delayMs).toBeLessThan(150), { timeout: 5_000 });
-    load.stop();
+    over.abort();
   });
 });

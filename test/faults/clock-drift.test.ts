@@ -1,9 +1,10 @@
 import path from 'node:path';
 import pg from 'pg';
 import { describe, expect, test } from 'vitest';
-import { watchDurability } from '#src/database/watch-durability.ts';
+import { lookAtDurability } from '#src/database/check-server.ts';
 import { MINUTE_MS } from '#src/platform/clock.ts';
 import { createLog } from '#src/platform/log.ts';
+import { repeat } from '#src/platform/within.ts';
 import { createTestEvent, demand } from '#test/harness/elections.ts';
 import { createFakeClock, hasFaketime } from '#test/harness/faketime.ts';
 import { ask, startRealProcesses } from '#test/harness/real-processes.ts';
@@ -99,7 +100,8 @@ test('a server that stops waiting for its disk raises an alarm with each look', 
   const log = createLog('error', { write: (line: string) => void lines.push(line) });
   // One connection for every look: the setting of a database is that of connections made after it, and is seen all the same.
   const pool = new pg.Pool({ connectionString: real.databaseUrl, max: 1 });
-  const watch = watchDurability(pool, log, false, 50);
+  const over = new AbortController();
+  repeat(50, over.signal, log, 'no look', () => lookAtDurability(pool, log, false));
   const alarms = () => lines.filter((line) => line.includes('"alarm":"database_not_durable"'));
   try {
     await new Promise((resolve) => setTimeout(resolve, 300));
@@ -108,7 +110,7 @@ test('a server that stops waiting for its disk raises an alarm with each look', 
     await eventually(() => (alarms().length > 1 ? true : undefined));
     expect(alarms()[0]).toContain('"settings":["synchronous_commit"]');
   } finally {
-    watch.stop();
+    over.abort();
     await pool.end();
     await runStatements(real.server.url, ['ALTER DATABASE voting RESET synchronous_commit']);
   }
