@@ -1,4 +1,4 @@
-import { Hono } from 'hono';
+import { Hono, type MiddlewareHandler } from 'hono';
 import { z } from 'zod';
 import type { Database, Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
@@ -6,6 +6,7 @@ import { csv, gone, list, ok } from '#src/http/answer.ts';
 import { change, takeIdempotencyKey } from '#src/http/answer-once.ts';
 import { answersList, answersNothing, answersOne, answersText } from '#src/http/answer-shapes.ts';
 import { body, noBody } from '#src/http/body.ts';
+import type { Caller, Role } from '#src/http/caller.ts';
 import { answersNewest, listNewest } from '#src/http/cursor.ts';
 import type { Env } from '#src/http/env.ts';
 import { EXAMPLE } from '#src/http/example-values.ts';
@@ -15,7 +16,13 @@ import { answer, costly } from '#src/http/send.ts';
 import { csvById } from '#src/platform/csv.ts';
 import { notFound } from '#src/platform/errors.ts';
 import { loadEvent, loadEventWith } from '#src/voting-events/access.ts';
-import { type AttemptScope, findAttemptById, listAttempts, listAttemptsAfter } from './attempt-repository.ts';
+import {
+  type AttemptRef,
+  type AttemptScope,
+  findAttemptById,
+  listAttempts,
+  listAttemptsAfter,
+} from './attempt-repository.ts';
 import { findBusiness, listBusinesses } from './business-repository.ts';
 import { linkBusiness, unlinkBusiness } from './link-business.ts';
 import { refundPaymentByHand, settleBody, settleByHand } from './manage-payment.ts';
@@ -146,37 +153,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
         return gone;
       }),
   );
-  router.on(
-    ...operation({
-      operationId: 'listPayments',
-      summary: 'List the payments of an event',
-      route: 'GET /voting-events/:idOrCode/payments',
-      scope: 'read',
-      description:
-        'The newest 1,000 of what the filters find, newest last; `…/payments/csv` gives all of them. Without confirmation codes.',
-      answers: answersNewest(listedAttemptView, 'The payments of the event.'),
-      query: listPaymentsQuery,
-    }),
-    event,
-    (c) =>
-      costly(c, c.get('caller').accountId, () =>
-        listNewestPayments(deps.reads, { votingEventId: c.get('target').event.id }, c.get('query')),
-      ),
-  );
-  router.on(
-    ...operation({
-      operationId: 'getPaymentsCsv',
-      summary: 'Read all payments of an event as a table (CSV)',
-      route: 'GET /voting-events/:idOrCode/payments/csv',
-      scope: 'read',
-      answers: answersText('text/csv', 'The payments, oldest first.'),
-    }),
-    event,
-    (c) =>
-      costly(c, c.get('caller').accountId, async () =>
-        csv(() => writePaymentsCsv(deps.reads, { votingEventId: c.get('target').event.id })),
-      ),
-  );
+  addLists(router, deps, event, OF_EVENT, (target) => ({ votingEventId: target.event.id }));
   router.on(
     ...operation({
       operationId: 'getPayment',
@@ -189,31 +166,74 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     event,
     async (c) => answer(c, await readOrganizerPayment(payments, c.get('target').event.id, c.req.param('id'))),
   );
-  addChanges(router, deps, payments);
-  addAccountPayments(router, deps, payments);
+  addChanges(router, payments, event, OF_EVENT, (target, id) => ({ votingEventId: target.event.id, id }));
+  const anyCaller: Guard<unknown> = (_c, next) => next();
+  addLists(router, deps, anyCaller, OF_ACCOUNT, (_target, { accountId }) => ({ accountId }));
+  /** @throws ApiError 404 for another account's payment */
+  const owned = findTarget(async (c) => {
+    const found = await findAttemptById(deps.db, c.req.param('id') ?? '');
+    if (found?.accountId !== c.get('caller').accountId) throw notFound();
+    return { attempt: found };
+  });
+  addChanges(router, payments, owned, OF_ACCOUNT, ({ attempt }) => attempt);
   return router;
 }
 
-const REFUND = {
-  summary: 'Give a payment back',
-  scope: 'write',
-  description:
-    'The whole of it. What is not given yet, or not used, is gone at once; a ballot that counts is voided, and a candidate taken back, when the payer has the money. Asked again, there is one refund.',
-  answers: {
-    202: { description: 'The payment; the provider is asked.', schema: z.object({ data: organizerAttemptView }) },
-  },
-  refusals: ['nothing_to_refund'],
-} as const;
+/** The same operations stand at two addresses: `name` in their IDs, `whose` and `listed` in what is said of them. */
+type Address = Readonly<Record<'path' | 'name' | 'whose' | 'listed', string> & { role: Role }>;
 
-const SETTLE = {
-  summary: 'Say that a person has settled a payment',
-  scope: 'write',
-  description:
-    'Closes a case that shows `attention`: nothing of it is asked for any more. The note stands in the audit trail.',
-  answers: answersOne(organizerAttemptView, 'The payment.'),
-  refusals: ['nothing_to_settle'],
-  example: { note: 'Paid back by bank transfer on 3 March' },
-} as const;
+const OF_EVENT: Address = {
+  ...{ path: '/voting-events/:idOrCode/payments', name: '', role: 'owner', whose: 'an event' },
+  listed:
+    'The newest 1,000 of what the filters find, newest last; `…/payments/csv` gives all of them. Without confirmation codes.',
+};
+
+const OF_ACCOUNT: Address = {
+  ...{ path: '/payments', name: 'Account', role: 'editor', whose: 'the account' },
+  listed:
+    'Over all events that the account owns, deleted ones too, without those of rehearsals: the newest 1,000 of what the filters find, newest last; `/payments/csv` gives all of them.',
+};
+
+type Guard<Target> = MiddlewareHandler<Env & { Variables: { target: Target } }>;
+
+function addLists<Target>(
+  router: Hono<Env>,
+  { reads }: Deps,
+  guard: Guard<Target>,
+  { path, name, whose, listed }: Address,
+  scopeOf: (target: Target, caller: Caller) => AttemptScope,
+): void {
+  router.on(
+    ...operation({
+      operationId: `list${name}Payments`,
+      summary: `List the payments of ${whose}`,
+      route: `GET ${path}`,
+      scope: 'read',
+      description: listed,
+      answers: answersNewest(listedAttemptView, `The payments of ${whose.replace(/^an/, 'the')}.`),
+      query: listPaymentsQuery,
+    }),
+    guard,
+    (c) =>
+      costly(c, c.get('caller').accountId, () =>
+        listNewestPayments(reads, scopeOf(c.get('target'), c.get('caller')), c.get('query')),
+      ),
+  );
+  router.on(
+    ...operation({
+      operationId: `get${name}PaymentsCsv`,
+      summary: `Read all payments of ${whose} as a table (CSV)`,
+      route: `GET ${path}/csv`,
+      scope: 'read',
+      answers: answersText('text/csv', 'The payments, oldest first.'),
+    }),
+    guard,
+    (c) =>
+      costly(c, c.get('caller').accountId, async () =>
+        csv(() => writePaymentsCsv(reads, scopeOf(c.get('target'), c.get('caller')))),
+      ),
+  );
+}
 
 async function viewChanged(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt) {
   const [background = NO_BACKGROUND] = await listBackgrounds(tx, [attempt]);
@@ -222,104 +242,61 @@ async function viewChanged(tx: Transaction, deps: PaymentDeps, attempt: PaymentA
 
 const by = (c: { get(name: 'caller'): { readonly keyId: string } }) => ({ keyId: c.get('caller').keyId });
 
-/** What an organizer does about a payment of an event (completions 7.4). */
-function addChanges(router: Hono<Env>, deps: Deps, payments: PaymentDeps): void {
-  const event = loadEvent(deps);
+/** What an organizer does about a payment (completions 7.4). */
+function addChanges<Target>(
+  router: Hono<Env>,
+  payments: PaymentDeps,
+  guard: Guard<Target>,
+  { path, name, role }: Address,
+  refOf: (target: Target, id: string) => AttemptRef,
+): void {
   router.on(
     ...operation({
-      operationId: 'refundPayment',
-      route: 'POST /voting-events/:idOrCode/payments/:id/refund',
-      role: 'owner',
-      ...REFUND,
-    }),
-    event,
-    takeIdempotencyKey(),
-    noBody,
-    (c) => {
-      const ref = { votingEventId: c.get('target').event.id, id: c.req.param('id') };
-      return change(c, async (tx) => {
-        const attempt = await refundPaymentByHand(tx, payments, ref, by(c));
-        return { status: 202, body: { data: await viewChanged(tx, payments, attempt) } };
-      });
-    },
-  );
-  router.on(
-    ...operation({
-      operationId: 'settlePayment',
-      route: 'POST /voting-events/:idOrCode/payments/:id/settle',
-      role: 'owner',
-      ...SETTLE,
-    }),
-    event,
-    takeIdempotencyKey(),
-    body(settleBody),
-    (c) => {
-      const ref = { votingEventId: c.get('target').event.id, id: c.req.param('id') };
-      return change(c, async (tx) =>
-        ok(await viewChanged(tx, payments, await settleByHand(tx, payments, ref, c.get('body').note, by(c)))),
-      );
-    },
-  );
-}
-
-function addAccountPayments(router: Hono<Env>, deps: Deps, payments: PaymentDeps): void {
-  /** @throws ApiError 404 for another account's payment */
-  const owned = findTarget(async (c) => {
-    const found = await findAttemptById(deps.db, c.req.param('id') ?? '');
-    if (found?.accountId !== c.get('caller').accountId) throw notFound();
-    return { attempt: found };
-  });
-  router.on(
-    ...operation({
-      operationId: 'listAccountPayments',
-      summary: 'List the payments of the account',
-      route: 'GET /payments',
-      scope: 'read',
+      operationId: `refund${name}Payment`,
+      summary: 'Give a payment back',
+      route: `POST ${path}/:id/refund`,
+      ...{ scope: 'write', role },
       description:
-        'Over all events that the account owns, deleted ones too, without those of rehearsals: the newest 1,000 of what the filters find, newest last; `/payments/csv` gives all of them.',
-      answers: answersNewest(listedAttemptView, 'The payments of the account.'),
-      query: listPaymentsQuery,
+        'The whole of it. What is not given yet, or not used, is gone at once; a ballot that counts is voided, and a candidate taken back, when the payer has the money. Asked again, there is one refund.',
+      answers: {
+        202: { description: 'The payment; the provider is asked.', schema: z.object({ data: organizerAttemptView }) },
+      },
+      refusals: ['nothing_to_refund'],
     }),
-    (c) => {
-      const { accountId } = c.get('caller');
-      return costly(c, accountId, () => listNewestPayments(deps.reads, { accountId }, c.get('query')));
-    },
-  );
-  router.on(
-    ...operation({
-      operationId: 'getAccountPaymentsCsv',
-      summary: 'Read all payments of the account as a table (CSV)',
-      route: 'GET /payments/csv',
-      scope: 'read',
-      answers: answersText('text/csv', 'The payments, oldest first.'),
-    }),
-    (c) => {
-      const { accountId } = c.get('caller');
-      return costly(c, accountId, async () => csv(() => writePaymentsCsv(deps.reads, { accountId })));
-    },
-  );
-  router.on(
-    ...operation({ operationId: 'refundAccountPayment', route: 'POST /payments/:id/refund', ...REFUND }),
-    owned,
+    guard,
     takeIdempotencyKey(),
     noBody,
     (c) =>
       change(c, async (tx) => {
-        const attempt = await refundPaymentByHand(tx, payments, c.get('target').attempt, by(c));
+        const attempt = await refundPaymentByHand(tx, payments, refOf(c.get('target'), c.req.param('id')), by(c));
         return { status: 202, body: { data: await viewChanged(tx, payments, attempt) } };
       }),
   );
   router.on(
-    ...operation({ operationId: 'settleAccountPayment', route: 'POST /payments/:id/settle', ...SETTLE }),
-    owned,
+    ...operation({
+      operationId: `settle${name}Payment`,
+      summary: 'Say that a person has settled a payment',
+      route: `POST ${path}/:id/settle`,
+      ...{ scope: 'write', role },
+      description:
+        'Closes a case that shows `attention`: nothing of it is asked for any more. The note stands in the audit trail.',
+      answers: answersOne(organizerAttemptView, 'The payment.'),
+      refusals: ['nothing_to_settle'],
+      example: { note: 'Paid back by bank transfer on 3 March' },
+    }),
+    guard,
     takeIdempotencyKey(),
     body(settleBody),
     (c) =>
       change(c, async (tx) => {
-        const { attempt } = c.get('target');
-        return ok(
-          await viewChanged(tx, payments, await settleByHand(tx, payments, attempt, c.get('body').note, by(c))),
+        const attempt = await settleByHand(
+          tx,
+          payments,
+          refOf(c.get('target'), c.req.param('id')),
+          c.get('body').note,
+          by(c),
         );
+        return ok(await viewChanged(tx, payments, attempt));
       }),
   );
 }
