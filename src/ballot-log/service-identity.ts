@@ -2,6 +2,7 @@ import type pg from 'pg';
 import type { Config } from '#src/config.ts';
 import { type Finding, failed, found, warned, withConnection } from '#src/database/check-server.ts';
 import { conflict } from '#src/platform/errors.ts';
+import { inPages } from '#src/platform/loop-turns.ts';
 import { createSecrets, equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import {
   createNoteSigner,
@@ -164,19 +165,16 @@ export function adoptLogKey(config: Config, url: string): Promise<string> {
 const HEADS_TOGETHER = 1_000;
 
 async function signHeadsAgain(client: pg.Client, earlier: NoteVerifier, signer: NoteSigner): Promise<void> {
-  for (let after = ''; ; ) {
-    const { rows } = await client.query<{ id: string; note: string }>(
-      'SELECT voting_event_id AS id, note FROM ballot_logs WHERE voting_event_id > $1 ORDER BY 1 LIMIT $2',
-      [after, HEADS_TOGETHER],
-    );
-    for (const { id, note } of rows) {
-      const text = textOf(note, earlier);
-      if (text === undefined) continue;
-      const again = [id, note, signNote(text, signer)];
-      await client.query('UPDATE ballot_logs SET note = $3 WHERE voting_event_id = $1 AND note = $2', again);
-    }
-    if (rows.length < HEADS_TOGETHER) return;
-    after = rows.at(-1)?.id ?? '';
+  const read = 'SELECT voting_event_id AS id, note FROM ballot_logs WHERE voting_event_id > $1 ORDER BY 1 LIMIT $2';
+  const heads = inPages(
+    HEADS_TOGETHER,
+    async (...page) => (await client.query<{ id: string; note: string }>(read, page)).rows,
+  );
+  for await (const { id, note } of heads) {
+    const text = textOf(note, earlier);
+    if (text === undefined) continue;
+    const again = [id, note, signNote(text, signer)];
+    await client.query('UPDATE ballot_logs SET note = $3 WHERE voting_event_id = $1 AND note = $2', again);
   }
 }
 

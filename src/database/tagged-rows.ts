@@ -1,4 +1,5 @@
 import { sql } from 'drizzle-orm';
+import { inPages } from '#src/platform/loop-turns.ts';
 import { type DecidingRow, isTagged, tagOfRow } from '#src/platform/row-tag.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Database } from './client.ts';
@@ -19,15 +20,8 @@ export interface TaggedRows {
 
 const PAGE = 500;
 
-async function* rowsOf({ read }: TaggedRows, db: Database): AsyncGenerator<TaggedRow> {
-  for (let after = ''; ; ) {
-    const rows = await read(db, after, PAGE);
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE) return;
-    after = last.id;
-  }
-}
+const rowsOf = ({ read }: TaggedRows, db: Database): AsyncGenerator<TaggedRow> =>
+  inPages(PAGE, (after, limit) => read(db, after, limit));
 
 const isOfPresentKey = (secrets: Secrets, { tag }: TaggedRow): boolean =>
   tag.subarray(0, 4).toString('hex') === secrets.id;

@@ -1,3 +1,5 @@
+import { inPages } from './loop-turns.ts';
+
 const NUMERIC = /^-?\d+(\.\d+)?$/;
 /** Everything that a spreadsheet reads as the sign of a formula: small, full-width, raised and lowered ones too. */
 const SIGNS = '=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−';
@@ -42,11 +44,5 @@ export async function* csvById<Row extends { readonly id: string }>(
   cellsOf: (row: Row) => readonly Parameters<typeof csvCell>[0][],
 ): AsyncGenerator<string> {
   yield `\ufeff${csvLine(head)}`;
-  for (let after = ''; ; ) {
-    const rows = await readAfter(after, ROWS_AT_ONCE);
-    for (const row of rows) yield csvLine(cellsOf(row).map((value) => csvCell(value)));
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < ROWS_AT_ONCE) return;
-    after = last.id;
-  }
+  for await (const row of inPages(ROWS_AT_ONCE, readAfter)) yield csvLine(cellsOf(row).map((value) => csvCell(value)));
 }

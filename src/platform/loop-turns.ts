@@ -59,3 +59,20 @@ export class Pauses {
     this.#began = performance.now();
   }
 }
+
+/**
+ * All rows of a list that is read a page at a time, so that few are held however long it is.
+ * @param read up to `limit` rows whose IDs come after the one that is given, which is empty at first
+ */
+export async function* inPages<Row extends { readonly id: string }>(
+  limit: number,
+  read: (after: string, limit: number) => Promise<readonly Row[]>,
+): AsyncGenerator<Row> {
+  for (let after = ''; ; await setImmediate()) {
+    const rows = await read(after, limit);
+    yield* rows;
+    const last = rows.at(-1);
+    if (last === undefined || rows.length < limit) return;
+    after = last.id;
+  }
+}

@@ -1,6 +1,6 @@
-import { setImmediate } from 'node:timers/promises';
 import { type SQL, sql } from 'drizzle-orm';
 import { atOneMoment, type Database, type Executor, type Transaction, valuesOf } from '#src/database/client.ts';
+import { inPages } from '#src/platform/loop-turns.ts';
 import { equalSecrets, type Secrets } from '#src/platform/secrets.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { forgetRollSum, listRehearsed, noteRoll, RollSum } from './roll-sum.ts';
@@ -16,22 +16,8 @@ import {
 /** Rows that are held at a time, however long the roll is. */
 const PAGE = 1_000;
 
-/** All rows, a page at a time. @param read the rows behind an ID, `PAGE` at most, in the order of their IDs */
-async function* inPages<Row>(read: (after: string) => Promise<Row[]>, idOf: (row: Row) => string): AsyncGenerator<Row> {
-  for (let after = ''; ; await setImmediate()) {
-    const rows = await read(after);
-    yield* rows;
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < PAGE) return;
-    after = idOf(last);
-  }
-}
-
 const taggedRoll = (executor: Executor, eventId: string): AsyncGenerator<TaggedVoter> =>
-  inPages(
-    (after) => listTagged(executor, eventId, sql`v.id > ${after}`, PAGE),
-    ({ id }) => id,
-  );
+  inPages(PAGE, (after, limit) => listTagged(executor, eventId, sql`v.id > ${after}`, limit));
 
 async function listTagged(executor: Executor, eventId: string, which: SQL, limit: number): Promise<TaggedVoter[]> {
   const statement = sql`SELECT ${sql.raw(TAGGED_VOTER)} FROM voters v
@@ -57,25 +43,22 @@ async function* forgedParticipations(
   eventId: string,
   onGenuine?: (voter: TaggedVoter) => void,
 ): AsyncGenerator<string> {
-  type Row = { participant: string; tag: Buffer | null; tagged: TaggedArray | null };
-  const all = inPages<Row>(
-    async (after) => {
-      const { rows } = await executor.execute<Row>(sql`
-        SELECT p.participant, p.tag, ${sql.raw(TAGGED_VOTER)} AS tagged FROM (
-          SELECT participant, tag FROM participation
-          WHERE voting_event_id = ${eventId} AND participant > ${after} ORDER BY participant LIMIT ${PAGE}) AS p
-        LEFT JOIN voters v ON v.voting_event_id = ${eventId} AND v.id = p.participant AND v.deleted_at IS NULL
-        ORDER BY p.participant`);
-      return rows;
-    },
-    ({ participant }) => participant,
-  );
-  for await (const { participant, tag, tagged } of all) {
+  type Row = { id: string; tag: Buffer | null; tagged: TaggedArray | null };
+  const all = inPages(PAGE, async (after, limit) => {
+    const { rows } = await executor.execute<Row>(sql`
+      SELECT p.participant AS id, p.tag, ${sql.raw(TAGGED_VOTER)} AS tagged FROM (
+        SELECT participant, tag FROM participation
+        WHERE voting_event_id = ${eventId} AND participant > ${after} ORDER BY participant LIMIT ${limit}) AS p
+      LEFT JOIN voters v ON v.voting_event_id = ${eventId} AND v.id = p.participant AND v.deleted_at IS NULL
+      ORDER BY p.participant`);
+    return rows;
+  });
+  for await (const { id, tag, tagged } of all) {
     const voter = tagged === null ? undefined : taggedVoter(eventId, tagged);
     // A voter who took part was approved, and stays so.
     const isOwn = voter?.status === 'approved' && tag !== null && own !== undefined;
     if (isOwn && equalSecrets(tagOfParticipation(own, voter), tag)) onGenuine?.(voter);
-    else yield participant;
+    else yield id;
   }
 }
 
