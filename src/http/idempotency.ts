@@ -7,13 +7,7 @@ import { ApiError } from '#src/platform/errors.ts';
 import { takeRandomBytes } from '#src/platform/random-bytes.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { Answer } from './answer.ts';
-import {
-  type Claim,
-  type DeferredClaim,
-  type IdempotentRequest,
-  RequestSeal,
-  type StoredAnswer,
-} from './idempotent-request.ts';
+import { type DeferredClaim, type IdempotentRequest, RequestSeal, type StoredAnswer } from './idempotent-request.ts';
 import { refuse } from './refusals.ts';
 import { idempotencyKeys } from './tables.ts';
 
@@ -45,17 +39,18 @@ export class ClaimRefused extends Error {
 }
 
 type ClaimOutcome =
-  | { readonly kind: 'claimed'; readonly claim: Claim & HeldClaim }
+  | { readonly kind: 'claimed'; readonly claim: HeldClaim }
   | { readonly kind: 'replay'; readonly answer: StoredAnswer }
   /** It is done, and doing it again gives its answer. */
   | { readonly kind: 'again' };
 
-interface HeldClaim {
+interface HeldClaim extends DeferredClaim {
+  /** Whether the statement of the effect has looked at the key. */
+  readonly taken: boolean;
   /** Stores the answer of a handler that had no transaction to store it in. */
   storeUnlessStored(answer: Answer): Promise<void>;
   /** Stores an error that the handler decided, or frees the key for every other failure. */
   settleError(error: ApiError, body: string): Promise<void>;
-  release(): Promise<void>;
   /** The request is over: whatever became of the claim in the database, this process does not hold it any more. */
   end(): void;
 }
@@ -176,15 +171,11 @@ export class IdempotencyStore {
 
   /** Claims the key, or finds the stored answer. @throws ApiError `idempotency_mismatch`, or `conflict` while the first still runs. */
   async claim(request: IdempotentRequest): Promise<ClaimOutcome> {
-    const fingerprint = this.#seal.fingerprint(request);
-    const token = this.#newToken();
-    const claim = this.#heldClaim(request, token);
-    this.#underWay.add(token.toString('base64'));
-    const [name, ...earlier] = this.#seal.names(request);
+    const { claim, named, earlier } = this.#begin(request);
     try {
       const { rowCount } = await this.#db.$client.query(
         "SELECT 1 FROM claim_requests(ARRAY[$1], ARRAY[$2], ARRAY[$3]::bytea[], ARRAY[$4]::bytea[], NULL, '{NULL}', ARRAY[$5], $6)",
-        [request.apiKeyId, name, fingerprint, token, request.secret?.eventId ?? null, earlier],
+        [named.apiKeyId, named.key, named.fingerprint, named.token, named.secretEventId, earlier],
       );
       if (rowCount === 1) return { kind: 'claimed', claim };
     } catch (fault) {
@@ -200,55 +191,8 @@ export class IdempotencyStore {
   }
 
   /** A request whose claim is made by the statement of its effect. */
-  defer(request: IdempotentRequest): DeferredClaim & HeldClaim & { readonly taken: boolean } {
-    const fingerprint = this.#seal.fingerprint(request);
-    const token = this.#newToken();
-    this.#underWay.add(token.toString('base64'));
-    // Made when asked for: the usual request is claimed and answered by its statement.
-    let made: (Claim & HeldClaim) | undefined;
-    const held = (): Claim & HeldClaim => {
-      made ??= this.#heldClaim(request, token);
-      return made;
-    };
-    let taken = false;
-    let stored = false;
-    return {
-      seed: seedOf(fingerprint, token),
-      get requestKeys() {
-        return held().requestKeys;
-      },
-      store: (tx, answer, keepMs) => held().store(tx, answer, keepMs),
-      release: () => held().release(),
-      end: () => held().end(),
-      settleError: (error, body) => held().settleError(error, body),
-      get taken() {
-        return taken;
-      },
-      valuesFor: (answer) => ({
-        apiKeyId: request.apiKeyId,
-        key: this.#seal.names(request)[0] ?? '',
-        fingerprint,
-        token,
-        sealedAnswer: this.#seal.keep(request, answer.status, bodyText(answer)).body,
-        secretEventId: request.secret?.eventId ?? null,
-      }),
-      claimed(withAnswer) {
-        taken = true;
-        stored = withAnswer;
-      },
-      replay: (found) => {
-        taken = true;
-        stored = true;
-        const { fingerprint: print, token: claim, status, sealedAnswer: body } = found;
-        const answer = this.#judge(request, { fingerprint: print, claim, status, body });
-        // A refusal that was not stored: the statement takes its claim over, unless another run has it.
-        if (answer === undefined) throw inProgress();
-        return { status: answer.status as Answer['status'], replayed: answer.body };
-      },
-      storeUnlessStored: async (answer) => {
-        if (!stored) await held().storeUnlessStored(answer);
-      },
-    };
+  defer(request: IdempotentRequest): HeldClaim {
+    return this.#begin(request).claim;
   }
 
   async #find(request: IdempotentRequest, executor: Executor = this.#db): Promise<ClaimRow | undefined> {
@@ -258,40 +202,49 @@ export class IdempotencyStore {
     return rows[0];
   }
 
-  #heldClaim(request: IdempotentRequest, token: Buffer): Claim & HeldClaim {
+  /** Notes a run before its claim is sent. @returns also its names, under the present secret key and earlier ones */
+  #begin(request: IdempotentRequest) {
+    const [db, seal, underWay] = [this.#db, this.#seal, this.#underWay];
+    const { apiKeyId } = request;
+    const [key = '', ...earlier] = seal.names(request);
+    const [fingerprint, token] = [seal.fingerprint(request), this.#newToken()];
+    const named = { apiKeyId, key, fingerprint, token, secretEventId: request.secret?.eventId ?? null };
+    underWay.add(token.toString('base64'));
     // Made when asked for: a request whose statement claims by itself asks for none of it.
     const held = () =>
-      and(
-        eq(idempotencyKeys.apiKeyId, request.apiKeyId),
-        eq(idempotencyKeys.key, this.#seal.names(request)[0] ?? ''),
-        eq(idempotencyKeys.claim, token),
-      );
-    const save = async (
-      executor: Database | Transaction,
-      status: number,
-      body: string,
-      keepMs?: number,
-    ): Promise<boolean> => {
-      const { rowCount } = await executor
-        .update(idempotencyKeys)
-        .set({
-          ...this.#seal.keep(request, status, body),
-          expiresAt: sql`${nowMs} + coalesce(${keepMs ?? null}::bigint, idempotency_kept_ms())`,
-        })
-        .where(held());
-      return rowCount === 1;
+      and(eq(idempotencyKeys.apiKeyId, apiKeyId), eq(idempotencyKeys.key, key), eq(idempotencyKeys.claim, token));
+    const save = async (executor: Executor, status: number, body: string, keepMs?: number): Promise<boolean> => {
+      const expiresAt = sql`${nowMs} + coalesce(${keepMs ?? null}::bigint, idempotency_kept_ms())`;
+      const kept = { ...seal.keep(request, status, body), expiresAt };
+      return (await executor.update(idempotencyKeys).set(kept).where(held())).rowCount === 1;
     };
-    let stored = false;
     const release = async (): Promise<void> => {
-      await this.#db.delete(idempotencyKeys).where(held());
+      await db.delete(idempotencyKeys).where(held());
     };
-    const seal = this.#seal;
-    return {
-      end: () => void this.#underWay.delete(token.toString('base64')),
+    let [taken, stored] = [false, false];
+    const claim: HeldClaim = {
+      seed: seedOf(fingerprint, token),
       get requestKeys() {
         return seal.requestKeys(request);
       },
-      async store(tx, answer: Answer, keepMs) {
+      get taken() {
+        return taken;
+      },
+      end: () => void underWay.delete(token.toString('base64')),
+      valuesFor: (answer) => ({ ...named, sealedAnswer: seal.keep(request, answer.status, bodyText(answer)).body }),
+      claimed(withAnswer) {
+        taken = true;
+        stored = withAnswer;
+      },
+      replay: (found) => {
+        taken = true;
+        stored = true;
+        const answer = this.#judge(request, { ...found, claim: found.token, body: found.sealedAnswer });
+        // A refusal that was not stored: the statement takes its claim over, unless another run has it.
+        if (answer === undefined) throw inProgress();
+        return { status: answer.status as Answer['status'], replayed: answer.body };
+      },
+      async store(tx, answer, keepMs) {
         // A run that lost its claim must undo its effect: the one that took over makes it again.
         if (!(await save(tx, answer.status, bodyText(answer), keepMs))) throw inProgress();
         stored = true;
@@ -300,14 +253,14 @@ export class IdempotencyStore {
         if (stored) return;
         // A payment that is still to come is not the end of the request: the same call is made again after it.
         if (answer.status === 402) await release();
-        else await save(this.#db, answer.status, bodyText(answer));
+        else await save(db, answer.status, bodyText(answer));
       },
-      release,
       settleError: async (error, body) => {
-        if (isStored(error)) await save(this.#db, error.status, body);
+        if (isStored(error)) await save(db, error.status, body);
         else await release();
       },
     };
+    return { claim, named, earlier };
   }
 }
 
