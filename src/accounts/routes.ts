@@ -42,10 +42,8 @@ const meView = z
 export function accountRouter(): Hono<Env> {
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getMe',
+    ...operation('getMe', 'GET /', {
       summary: 'The account and the key that a request is made with',
-      route: 'GET /',
       scope: 'any',
       answers: answersOne(meView, 'Who you are.'),
     }),

@@ -62,10 +62,8 @@ export const candidateRouter = (deps: Deps) =>
 
 function addBulkChange(router: Hono<Env>, deps: Deps, event: ReturnType<typeof loadEvent>): void {
   router.on(
-    ...operation({
-      operationId: 'changeCandidates',
+    ...operation('changeCandidates', 'POST /bulk', {
       summary: 'Reject or delete up to 1,000 candidates, all or none',
-      route: 'POST /bulk',
       scope: 'write',
       description:
         'What would be refused for one of them refuses them all. An unknown ID is named as `candidateIds[<index>]`. Rejected registrations free their place under the ceiling.',

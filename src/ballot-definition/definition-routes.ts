@@ -30,10 +30,8 @@ export function definitionRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'createFromDefinition',
+    ...operation('createFromDefinition', 'POST /voting-events/definition', {
       summary: 'Create a voting event from a file',
-      route: 'POST /voting-events/definition',
       scope: 'write',
       description: DESCRIPTION,
       bounds: DEFINITION_BOUNDS,
@@ -49,10 +47,8 @@ export function definitionRouter(deps: Deps): Hono<Env> {
       ),
   );
   router.on(
-    ...operation({
-      operationId: 'getDefinition',
+    ...operation('getDefinition', 'GET /voting-events/:idOrCode/definition', {
       summary: 'Read a voting event as a file',
-      route: 'GET /voting-events/:idOrCode/definition',
       scope: 'read',
       description:
         'Settings, groups, positions, candidates and sponsors: `data` can be sent back as it is. No voter, ballot or payment stands in it.',
@@ -63,10 +59,8 @@ export function definitionRouter(deps: Deps): Hono<Env> {
       costly(c, c.get('caller').accountId, async () => ok(await readDefinition(deps.reads, c.get('target').event))),
   );
   router.on(
-    ...operation({
-      operationId: 'replaceDefinition',
+    ...operation('replaceDefinition', 'PUT /voting-events/:idOrCode/definition', {
       summary: 'Make a draft exactly what a file says',
-      route: 'PUT /voting-events/:idOrCode/definition',
       scope: 'write',
       description: `${DESCRIPTION} A row whose ID is one of the event's own stays the same row; rows that the file does not name are deleted, and settings that it leaves out become the default. With \`dryRun=true\` the answer lists what would change.`,
       bounds: DEFINITION_BOUNDS,

@@ -58,9 +58,8 @@ export function partRouter<Row extends { readonly id: string }, Query extends z.
   const row = loadRow(deps, kind.find);
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      ...{ operationId: `list${name}s`, summary: `List ${word}s` },
-      ...{ route: 'GET /', scope: 'read', query: kind.query },
+    ...operation(`list${name}s`, 'GET /', {
+      ...{ summary: `List ${word}s`, scope: 'read', query: kind.query },
       answers: answersList(view, `Every ${word} of the event.`),
     }),
     event,
@@ -70,8 +69,8 @@ export function partRouter<Row extends { readonly id: string }, Query extends z.
       ),
   );
   router.on(
-    ...operation({
-      ...{ operationId: `create${name}`, summary: `Create a ${word}`, route: 'POST /', scope: 'write' },
+    ...operation(`create${name}`, 'POST /', {
+      ...{ summary: `Create a ${word}`, scope: 'write' },
       answers: answersCreated(view, `The new ${word}.`),
       ...creation.words,
     }),
@@ -85,16 +84,16 @@ export function partRouter<Row extends { readonly id: string }, Query extends z.
   );
   kind.others?.(router, event);
   router.on(
-    ...operation({
-      ...{ operationId: `get${name}`, summary: `Read a ${word}`, route: 'GET /:id', scope: 'read' },
+    ...operation(`get${name}`, 'GET /:id', {
+      ...{ summary: `Read a ${word}`, scope: 'read' },
       answers: answersOne(view, `The ${word}.`),
     }),
     row,
     async (c) => answer(c, ok(await kind.show(c.get('target').row, deps.db))),
   );
   router.on(
-    ...operation({
-      ...{ operationId: `update${name}`, summary: `Change a ${word}`, route: 'PATCH /:id', scope: 'write' },
+    ...operation(`update${name}`, 'PATCH /:id', {
+      ...{ summary: `Change a ${word}`, scope: 'write' },
       answers: answersOne(view, `The ${word} as it is now.`),
       ...kind.change.words,
     }),
@@ -108,9 +107,8 @@ export function partRouter<Row extends { readonly id: string }, Query extends z.
   );
   if (deletion === undefined) return router;
   router.on(
-    ...operation({
-      ...{ operationId: `delete${name}`, summary: `Queue the deletion of a ${word}` },
-      ...{ route: 'DELETE /:id', scope: 'write', refusals: deletion.refusals },
+    ...operation(`delete${name}`, 'DELETE /:id', {
+      ...{ summary: `Queue the deletion of a ${word}`, scope: 'write', refusals: deletion.refusals },
       answers: answersQueued(`The ${word} disappears within seconds.`),
     }),
     row,

@@ -71,10 +71,8 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
   );
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getContext',
+    ...operation('getContext', 'GET /', {
       summary: 'Read the settings a voting page is built from',
-      route: 'GET /',
       scope: 'vote',
       description: 'A draft is not found yet.',
       answers: answersOne(contextView, 'The settings of the event.'),
@@ -93,10 +91,8 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
     },
   );
   router.on(
-    ...operation({
-      operationId: 'getBallot',
+    ...operation('getBallot', 'GET /ballot', {
       summary: 'Read the ballot',
-      route: 'GET /ballot',
       scope: 'vote',
       description:
         'Positions in their order, and approved candidates only. Where the event shuffles candidates, the same `seed` gives the same order: send one for each voter.',
@@ -111,10 +107,8 @@ export function publicBallotDefinitionRouter(deps: Deps, checkout: RegistrationC
     },
   );
   router.on(
-    ...operation({
-      operationId: 'registerCandidate',
+    ...operation('registerCandidate', 'POST /register/candidate', {
       summary: 'Register a candidate',
-      route: 'POST /register/candidate',
       scope: 'vote',
       description:
         'Where the event asks for payment, the first call answers 402 with a checkout, and the second one, with only `paymentAttemptId`, registers the candidate.',

@@ -95,10 +95,8 @@ export function sponsorRouter(deps: Deps): Hono<Env> {
     },
   });
   router.on(
-    ...operation({
-      operationId: 'deleteSponsor',
+    ...operation('deleteSponsor', 'DELETE /:id', {
       summary: 'Delete a sponsor',
-      route: 'DELETE /:id',
       scope: 'write',
       answers: answersNothing('The sponsor is gone.'),
     }),

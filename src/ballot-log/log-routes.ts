@@ -49,10 +49,8 @@ const proofBody = z.strictObject({
 export function logKeyRouter({ logKey }: Deps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getLogKey',
+    ...operation('getLogKey', 'GET /', {
       summary: 'Read the key that checkpoints and promises are signed with',
-      route: 'GET /',
       scope: 'none',
       description: 'A C2SP verifier key: `<name>+<key hash>+<base64 of algorithm byte and Ed25519 key>`.',
       answers: answersText('text/plain', 'The key, one line.'),
@@ -73,10 +71,8 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
   });
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getLogCheckpoint',
+    ...operation('getLogCheckpoint', 'GET /checkpoint', {
       summary: 'Read the signed head of the ballot log',
-      route: 'GET /checkpoint',
       scope: READERS,
       keyless: true,
       description:
@@ -95,10 +91,8 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     },
   );
   router.on(
-    ...operation({
-      operationId: 'getLogTile',
+    ...operation('getLogTile', 'GET /tile/:tile{.+}', {
       summary: 'Read a tile of hashes, or a bundle of entries, of the ballot log',
-      route: 'GET /tile/:tile{.+}',
       scope: READERS,
       keyless: true,
       description:
@@ -112,10 +106,8 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     },
   );
   router.on(
-    ...operation({
-      operationId: 'proveBallot',
+    ...operation('proveBallot', 'POST /proof', {
       summary: 'Prove that a confirmed ballot is in the log',
-      route: 'POST /proof',
       scope: READERS,
       keyless: true,
       answers: answersOne(ballotProofView, 'Where the ballot stands.'),
@@ -135,10 +127,8 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
       }),
   );
   router.on(
-    ...operation({
-      operationId: 'getLogConsistency',
+    ...operation('getLogConsistency', 'GET /consistency', {
       summary: 'Prove that one size of the log is the beginning of another',
-      route: 'GET /consistency',
       scope: READERS,
       keyless: true,
       answers: answersOne(consistencyView, 'The proof.'),
@@ -152,10 +142,8 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     },
   );
   router.on(
-    ...operation({
-      operationId: 'listLogConfigurations',
+    ...operation('listLogConfigurations', 'GET /configurations', {
       summary: 'Read every configuration that the ballot log commits to',
-      route: 'GET /configurations',
       scope: READERS,
       keyless: true,
       description:
@@ -171,10 +159,8 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     },
   );
   router.on(
-    ...operation({
-      operationId: 'listLogOpenings',
+    ...operation('listLogOpenings', 'GET /openings', {
       summary: 'Read the opened ballots of a finished event',
-      route: 'GET /openings',
       scope: READERS,
       keyless: true,
       description:

@@ -62,12 +62,10 @@ export function castRouter(deps: Deps, payments: CheckoutDeps): Hono<Env> {
   const keep = keepingOf(deps);
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'castBallot',
+    ...operation('castBallot', 'POST /cast', {
       untraced: true,
       urgency: 'cast',
       summary: 'Cast a ballot',
-      route: 'POST /cast',
       scope: 'vote',
       description:
         'The ballot does not count yet: confirm it. Casting again before that replaces it. In a paid poll the first call answers 402 with a checkout, and the second one, with only `paymentAttemptId`, casts the ballot that was sent first.',

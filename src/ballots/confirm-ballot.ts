@@ -51,12 +51,10 @@ import {
 export function confirmBallotRouter(deps: Deps, rateLimiter: RateLimiter, receipts: LogReceipts): Hono<Env> {
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'confirmBallot',
+    ...operation('confirmBallot', 'POST /confirm', {
       untraced: true,
       urgency: 'confirm',
       summary: 'Confirm a cast ballot',
-      route: 'POST /confirm',
       scope: 'vote',
       description:
         'From here on the ballot counts. Confirming again gives the same answer. A ballot cast before the close may be confirmed for 15 minutes after it.',

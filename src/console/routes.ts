@@ -29,8 +29,8 @@ const ofConsole = <Path extends string>(
   answers: AnswerShapes,
   more: { readonly bytes?: true } = {},
 ) =>
-  operation({
-    ...{ operationId, summary, route, scope: 'none', answers, ...more },
+  operation(operationId, route, {
+    ...{ summary, scope: 'none', answers, ...more },
     ...{ undocumented: true, untraced: true, unlimited: true },
   });
 

@@ -52,10 +52,8 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
   );
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getCredits',
+    ...operation('getCredits', 'GET /', {
       summary: 'Read the credits of a visitor',
-      route: 'GET /',
       scope: 'vote',
       answers: answersOne(balanceView, 'The balance.'),
       query: creditsQuery,
@@ -70,10 +68,8 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
     },
   );
   router.on(
-    ...operation({
-      operationId: 'getCreditOptions',
+    ...operation('getCreditOptions', 'GET /options', {
       summary: 'Read what credits cost',
-      route: 'GET /options',
       scope: 'vote',
       description: '404 where nothing can be bought.',
       answers: answersOne(optionsView, 'What can be bought.'),
@@ -89,10 +85,8 @@ export function publicCreditRouter(deps: Deps, payments: CheckoutDeps): Hono<Env
     },
   );
   router.on(
-    ...operation({
-      operationId: 'buyCredits',
+    ...operation('buyCredits', 'POST /checkout', {
       summary: 'Buy credits: start or finish the payment',
-      route: 'POST /checkout',
       scope: 'vote',
       description:
         'The first call answers 402 with a checkout; the second one, with only `paymentAttemptId`, answers with the new balance.',

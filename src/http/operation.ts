@@ -68,12 +68,10 @@ export interface Operation {
 export const isChange = (operation: Operation): boolean =>
   operation.scope !== 'none' && urgencyOf(operation) === 'change';
 
-type Declaration<Path extends string, Query extends z.ZodType> = Omit<
+type Declaration<Query extends z.ZodType> = Omit<
   Operation,
-  'method' | 'path' | 'role' | 'body' | 'bodyFor' | 'idempotent'
+  'operationId' | 'method' | 'path' | 'role' | 'body' | 'bodyFor' | 'idempotent'
 > & {
-  /** Method and path, as `POST /ballots/:id`. */
-  readonly route: `${Operation['method']} ${Path}`;
   /** Left out: what the scope says (`roleFor`). */
   readonly role?: Role;
   readonly query?: Query;
@@ -88,17 +86,21 @@ export function annotate<Handler extends object>(handler: Handler, part: Partial
 }
 
 /**
- * Declares an operation: `router.on(...castBallot, …)`.
+ * Declares an operation: `router.on(...operation('castBallot', 'POST /…', { … }), …)`.
  * @returns method, path, and the middleware that checks the query. @throws ApiError 400 `bad_request` from there
  */
-export function operation<Path extends string, Query extends z.ZodType>(declaration: Declaration<Path, Query>) {
-  const { route, query, scope } = declaration;
+export function operation<Path extends string, Query extends z.ZodType>(
+  operationId: string,
+  route: `${Operation['method']} ${Path}`,
+  declaration: Declaration<Query>,
+) {
+  const { query, scope } = declaration;
   const [method, path] = route.split(' ') as [Operation['method'], Path];
   const checkQuery: MiddlewareHandler<Env & { Variables: { query: z.output<Query> } }> = (c, next) => {
     c.set('query', parseQuery(query, c.get('requestTarget').query) as z.output<Query>);
     return next();
   };
-  annotate(checkQuery, { role: roleFor(scope, method), method, path, ...declaration });
+  annotate(checkQuery, { role: roleFor(scope, method), operationId, method, path, ...declaration });
   return [method, path, checkQuery] as const;
 }
 

@@ -98,10 +98,8 @@ export function letterRouter(deps: Deps): Hono<Env> {
   });
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'printLetters',
+    ...operation('printLetters', 'POST /voting-events/:idOrCode/voters/letters', {
       summary: 'Print letters with voter keys',
-      route: 'POST /voting-events/:idOrCode/voters/letters',
       scope: 'write',
       goesWithRehearsal: true,
       description:
@@ -123,10 +121,8 @@ export function letterRouter(deps: Deps): Hono<Env> {
   );
   router.all('/voting-events/:idOrCode/voters/letters', noOtherMethod);
   router.on(
-    ...operation({
-      operationId: 'getLetters',
+    ...operation('getLetters', 'GET /voting-events/:idOrCode/letters/:id', {
       summary: 'Read how far letters are',
-      route: 'GET /voting-events/:idOrCode/letters/:id',
       scope: 'read',
       answers: answersOne(lettersView, 'The letters.'),
     }),
@@ -134,10 +130,8 @@ export function letterRouter(deps: Deps): Hono<Env> {
     async (c) => answer(c, ok(viewLetters(c.get('target').row))),
   );
   router.on(
-    ...operation({
-      operationId: 'getLettersPdf',
+    ...operation('getLettersPdf', 'GET /voting-events/:idOrCode/letters/:id/pdf', {
       summary: 'Redirect to a file of letters (PDF)',
-      route: 'GET /voting-events/:idOrCode/letters/:id/pdf',
       scope: 'write',
       description:
         'Redirects to an address that serves the file, and needs no key. A file is gone once it was downloaded to its end, or after 24 hours; a download that was cut off may be asked for again. The key that asks must be one that may write: who has a letter can vote.',
@@ -158,10 +152,8 @@ export function letterRouter(deps: Deps): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      operationId: 'downloadLetters',
+    ...operation('downloadLetters', 'GET /downloads/letters/:token', {
       summary: 'Download letters by their signed address',
-      route: 'GET /downloads/letters/:token',
       scope: 'none',
       description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
       answers: answersFile(['application/pdf'], 'The letters.', undefined),

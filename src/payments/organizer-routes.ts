@@ -86,10 +86,8 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
   const payingEvent = loadEventWith('paid_features', deps);
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'listPaymentBusinesses',
+    ...operation('listPaymentBusinesses', 'GET /payment-businesses', {
       summary: 'List the payment businesses of the account',
-      route: 'GET /payment-businesses',
       scope: 'read',
       answers: answersList(businessView, 'Every payment business of the account.'),
       query: listBusinessesQuery,
@@ -101,10 +99,8 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
       ),
   );
   router.on(
-    ...operation({
-      operationId: 'getLinkedPaymentBusiness',
+    ...operation('getLinkedPaymentBusiness', 'GET /voting-events/:idOrCode/payment-business', {
       summary: 'Read the payment business that an event is paid through',
-      route: 'GET /voting-events/:idOrCode/payment-business',
       scope: 'read',
       answers: answersOne(businessView, 'The payment business; 404 when none is linked.'),
     }),
@@ -118,10 +114,8 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      operationId: 'linkPaymentBusiness',
+    ...operation('linkPaymentBusiness', 'PUT /voting-events/:idOrCode/payment-business', {
       summary: 'Link a payment business to an event',
-      route: 'PUT /voting-events/:idOrCode/payment-business',
       scope: 'write',
       role: 'owner',
       description: 'Link a ready one before a price is set. Linking it again gives the same answer.',
@@ -137,10 +131,8 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
       ),
   );
   router.on(
-    ...operation({
-      operationId: 'unlinkPaymentBusiness',
+    ...operation('unlinkPaymentBusiness', 'DELETE /voting-events/:idOrCode/payment-business', {
       summary: 'Unlink the payment business of an event',
-      route: 'DELETE /voting-events/:idOrCode/payment-business',
       scope: 'write',
       role: 'owner',
       answers: answersNothing('No payment business is linked.'),
@@ -155,10 +147,8 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
   );
   addLists(router, deps, event, OF_EVENT, (target) => ({ votingEventId: target.event.id }));
   router.on(
-    ...operation({
-      operationId: 'getPayment',
+    ...operation('getPayment', 'GET /voting-events/:idOrCode/payments/:id', {
       summary: 'Read a payment of an event',
-      route: 'GET /voting-events/:idOrCode/payments/:id',
       scope: 'read',
       answers: answersOne(organizerAttemptView, 'The payment.'),
       refusals: ['payment_unavailable'],
@@ -204,10 +194,8 @@ function addLists<Target>(
   scopeOf: (target: Target, caller: Caller) => AttemptScope,
 ): void {
   router.on(
-    ...operation({
-      operationId: `list${name}Payments`,
+    ...operation(`list${name}Payments`, `GET ${path}`, {
       summary: `List the payments of ${whose}`,
-      route: `GET ${path}`,
       scope: 'read',
       description: listed,
       answers: answersNewest(listedAttemptView, `The payments of ${whose.replace(/^an/, 'the')}.`),
@@ -220,10 +208,8 @@ function addLists<Target>(
       ),
   );
   router.on(
-    ...operation({
-      operationId: `get${name}PaymentsCsv`,
+    ...operation(`get${name}PaymentsCsv`, `GET ${path}/csv`, {
       summary: `Read all payments of ${whose} as a table (CSV)`,
-      route: `GET ${path}/csv`,
       scope: 'read',
       answers: answersText('text/csv', 'The payments, oldest first.'),
     }),
@@ -251,10 +237,8 @@ function addChanges<Target>(
   refOf: (target: Target, id: string) => AttemptRef,
 ): void {
   router.on(
-    ...operation({
-      operationId: `refund${name}Payment`,
+    ...operation(`refund${name}Payment`, `POST ${path}/:id/refund`, {
       summary: 'Give a payment back',
-      route: `POST ${path}/:id/refund`,
       ...{ scope: 'write', role },
       description:
         'The whole of it. What is not given yet, or not used, is gone at once; a ballot that counts is voided, and a candidate taken back, when the payer has the money. Asked again, there is one refund.',
@@ -273,10 +257,8 @@ function addChanges<Target>(
       }),
   );
   router.on(
-    ...operation({
-      operationId: `settle${name}Payment`,
+    ...operation(`settle${name}Payment`, `POST ${path}/:id/settle`, {
       summary: 'Say that a person has settled a payment',
-      route: `POST ${path}/:id/settle`,
       ...{ scope: 'write', role },
       description:
         'Closes a case that shows `attention`: nothing of it is asked for any more. The note stands in the audit trail.',

@@ -17,10 +17,8 @@ export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env
   const event = loadPublicEvent(deps);
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getPublicPayment',
+    ...operation('getPublicPayment', 'GET /public/voting-events/:idOrCode/payments/:id', {
       summary: 'Read how a payment stands',
-      route: 'GET /public/voting-events/:idOrCode/payments/:id',
       scope: 'vote',
       description:
         'While nobody has paid yet, the provider is asked, at most every two seconds. Poll it, or wait for the webhook `payment.succeeded`.',
@@ -31,10 +29,8 @@ export function publicPaymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env
     async (c) => answer(c, await readPayment(payments, c.get('target').event.id, c.req.param('id'))),
   );
   router.on(
-    ...operation({
-      operationId: 'receiveProviderEvent',
+    ...operation('receiveProviderEvent', 'POST /provider-webhooks/:provider/:businessId', {
       summary: 'Take a message of a payment provider',
-      route: 'POST /provider-webhooks/:provider/:businessId',
       scope: 'none',
       description: 'For the providers alone: a message must carry the signature of its provider.',
       answers: answersOne(z.object({ received: z.literal(true) }), 'The message is stored.'),

@@ -112,10 +112,8 @@ function page({ title, price, isOpen, returnUrl, cancelUrl }: RehearsedPayment):
 export function rehearsedPaymentRouter(deps: PaymentDeps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getRehearsedPayment',
+    ...operation('getRehearsedPayment', 'GET /:id', {
       summary: 'The payment page of a rehearsal',
-      route: 'GET /:id',
       scope: 'none',
       description: 'Stands for the page of the payment provider while an event is rehearsed. It takes no money.',
       answers: answersText('text/html', 'A page with the amount and three buttons: pay, fail, cancel.'),
@@ -124,10 +122,8 @@ export function rehearsedPaymentRouter(deps: PaymentDeps): Hono<Env> {
     async (c) => answer(c, page(await readRehearsedPayment(deps, c.req.param('id')))),
   );
   router.on(
-    ...operation({
-      operationId: 'rehearsePayment',
+    ...operation('rehearsePayment', 'POST /:id', {
       summary: 'Press a button of the payment page of a rehearsal',
-      route: 'POST /:id',
       scope: 'none',
       description:
         'Takes the form of the page, `outcome=pay`, `fail` or `cancel`, and leads on as the provider would. No money moves.',

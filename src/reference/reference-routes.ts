@@ -78,52 +78,42 @@ export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> 
   };
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getReference',
+    ...operation('getReference', 'GET /reference', {
       summary: 'Read the overview of the reference',
-      route: 'GET /reference',
       scope: 'none',
       answers: answersText('text/html', 'A page.'),
     }),
     async (c) => answer(c, await find('')),
   );
   router.on(
-    ...operation({
-      operationId: 'getReferenceIndex',
+    ...operation('getReferenceIndex', 'GET /llms.txt', {
       summary: 'List the pages of the reference for programs',
       description: 'In the form of [llmstxt.org](https://llmstxt.org), with links to the pages in Markdown.',
-      route: 'GET /llms.txt',
       scope: 'none',
       answers: answersText('text/plain', 'The list.'),
     }),
     async (c) => answer(c, await find('llms.txt')),
   );
   router.on(
-    ...operation({
-      operationId: 'getReferenceScript',
+    ...operation('getReferenceScript', 'GET /reference/page.js', {
       summary: 'Read the script of the pages',
-      route: 'GET /reference/page.js',
       scope: 'none',
       answers: answersText('text/javascript', 'The search, and buttons that copy.'),
     }),
     async (c) => answer(c, await find('page.js')),
   );
   router.on(
-    ...operation({
-      operationId: 'getReferenceSearch',
+    ...operation('getReferenceSearch', 'GET /reference/search.json', {
       summary: 'Read the index of the search',
-      route: 'GET /reference/search.json',
       scope: 'none',
       answers: answersOne(z.array(searchEntry), 'Every place that can be found.'),
     }),
     async (c) => answer(c, await find('search.json')),
   );
   router.on(
-    ...operation({
-      operationId: 'getReferencePage',
+    ...operation('getReferencePage', 'GET /reference/:page', {
       summary: 'Read a guide or a section of the reference',
       description: 'With `.md` at the end of its name in Markdown, as programs read it; the overview is `index.md`.',
-      route: 'GET /reference/:page',
       scope: 'none',
       answers: { 200: { description: 'A page.', contentType: ['text/html', 'text/markdown'] } },
     }),
@@ -137,10 +127,8 @@ export function documentRouter(describe: () => Promise<JsonSchema>): Hono<Env> {
   const read = makeOnce(async () => JSON.stringify(await describe()));
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getOpenApi',
+    ...operation('getOpenApi', 'GET /', {
       summary: 'This API as an OpenAPI 3.1 document',
-      route: 'GET /',
       scope: 'none',
       answers: {
         200: {

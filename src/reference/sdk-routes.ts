@@ -10,12 +10,10 @@ const HEADERS = { 'Cache-Control': 'public, max-age=300' };
 export function sdkRouter(): Hono<Env> {
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getSdk',
+    ...operation('getSdk', 'GET /:file', {
       summary: 'Download the SDK for TypeScript and JavaScript',
       description:
         'A package without dependencies: `npm install` takes this address. The guide [SDK](/reference/sdk) shows how it is used.',
-      route: 'GET /:file',
       scope: 'none',
       answers: { 200: { description: 'The package.', contentType: 'application/gzip' } },
     }),

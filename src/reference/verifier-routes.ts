@@ -85,12 +85,10 @@ export function verifierRouter(serviceName: string): Hono<Env> {
   });
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getVerifierPage',
+    ...operation('getVerifierPage', 'GET /', {
       summary: 'Verify a ballot log in the browser',
       description:
         'Answers a voter whether their ballot is in the log, in the language of the event (English, German, Spanish or French); the other checks are folded away, for observers. It takes a receipt as a file: any text that holds a link to this page, or the promise. The fragment of its address may bring `event`, `key`, `code` (the confirmation code), `promise` and `since` along: `/verify#event=evt_…&code=…`. No server is sent a fragment.',
-      route: 'GET /',
       scope: 'none',
       answers: answersText('text/html', 'The page.'),
     }),
@@ -101,21 +99,17 @@ export function verifierRouter(serviceName: string): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      operationId: 'getVerifierScript',
+    ...operation('getVerifierScript', 'GET /page.js', {
       summary: 'Read the program of the page',
-      route: 'GET /page.js',
       scope: 'none',
       answers: answersText('text/javascript', 'The verifier, for browsers.'),
     }),
     async (c) => answer(c, script((await readAssets()).verifierPage)),
   );
   router.on(
-    ...operation({
-      operationId: 'getVerifierFile',
+    ...operation('getVerifierFile', 'GET /voting-verifier.mjs', {
       summary: 'Download the verifier as one file',
       description: 'Runs with Node 20 or newer, and needs nothing else: `node voting-verifier.mjs --help`.',
-      route: 'GET /voting-verifier.mjs',
       scope: 'none',
       answers: answersText('text/javascript', 'The verifier, for a terminal.'),
     }),

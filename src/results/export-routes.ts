@@ -44,8 +44,8 @@ const exportOf = <Query extends z.ZodType>(
     readonly query?: Query;
   } = {},
 ) =>
-  operation({
-    ...{ operationId, summary, route: `GET /voting-events/:idOrCode/results/${kind}`, scope: 'read' },
+  operation(operationId, `GET /voting-events/:idOrCode/results/${kind}`, {
+    ...{ summary, scope: 'read' },
     description: DESCRIPTION,
     answers: answersRedirect('The address of the file, good for five minutes.'),
     refusals: ['plan_feature'],
@@ -123,10 +123,8 @@ export function exportRouter(deps: Deps): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      operationId: 'download',
+    ...operation('download', 'GET /downloads/:token', {
       summary: 'Download an export by its signed address',
-      route: 'GET /downloads/:token',
       scope: 'none',
       description: 'The address is signed: nobody can make one, or change what it gives. It needs no key.',
       answers: answersFile(['application/pdf', 'text/csv', 'application/json', 'text/plain'], 'The file.', {

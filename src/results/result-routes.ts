@@ -63,15 +63,15 @@ function addResults<Target extends Organizer | VoteCaller>(
   deps: Deps,
   address: ResultsAddress<Target>,
 ): void {
-  const { path, scope, audience, event, refusals } = address;
+  const { path, scope, audience, event, refusals, results, rounds } = address;
   /** @throws ApiError 403 `results_not_available` */
   const readable = ({ caller, event: row }: Target, nowMs: number) => {
     if (audience === 'public') requireAvailable(caller, row, nowMs);
     return requireBallotDefinition(deps.definitions, row);
   };
   router.on(
-    ...operation({
-      ...{ route: `GET ${path}`, scope, refusals, ...address.results },
+    ...operation(results.operationId, `GET ${path}`, {
+      ...{ scope, refusals, ...results },
       answers: answersOne(resultsView, address.answered),
     }),
     event,
@@ -81,8 +81,8 @@ function addResults<Target extends Organizer | VoteCaller>(
     },
   );
   router.on(
-    ...operation({
-      ...{ route: `GET ${path}/rounds`, scope, refusals, query: roundsQuery, ...address.rounds },
+    ...operation(rounds.operationId, `GET ${path}/rounds`, {
+      ...{ scope, refusals, query: roundsQuery, ...rounds },
       description:
         'At most 2,000 tallies an answer: go on with `fromRound` of `nextRound` until that is null. Other methods have no rounds.',
       answers: answersOne(roundsView, 'Rounds from `fromRound` on.'),
@@ -106,10 +106,8 @@ export function resultRouter(deps: Deps): Hono<Env> {
   const definitionOf = (row: VotingEvent) => requireBallotDefinition(deps.definitions, row);
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'listVotes',
+    ...operation('listVotes', 'GET /voting-events/:idOrCode/votes', {
       summary: 'List the votes of confirmed ballots',
-      route: 'GET /voting-events/:idOrCode/votes',
       scope: 'read',
       description:
         'Each vote once, whatever is confirmed or sealed between two pages; a page of a search may hold fewer votes than `limit`. In a secret event sealed ballots alone are listed, and nothing tells who voted, or when.',
@@ -130,10 +128,8 @@ export function resultRouter(deps: Deps): Hono<Env> {
       }),
   );
   router.on(
-    ...operation({
-      operationId: 'getStats',
+    ...operation('getStats', 'GET /voting-events/:idOrCode/stats', {
       summary: 'Read the figures of a voting event',
-      route: 'GET /voting-events/:idOrCode/stats',
       scope: ['read', 'observe'],
       answers: answersOne(statsView, 'The figures.'),
     }),

@@ -54,10 +54,8 @@ export type Health = Pick<z.output<typeof healthView>, 'uptimeMs' | 'checks'>;
 export function serviceRouter(info: ServiceInfo, readHealth: () => Promise<Health>): Hono<Env> {
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getService',
+    ...operation('getService', 'GET /', {
       summary: 'Company, website, documentation and status page',
-      route: 'GET /',
       scope: 'none',
       answers: answersOne(serviceView, 'The service.'),
     }),
@@ -73,30 +71,24 @@ export function serviceRouter(info: ServiceInfo, readHealth: () => Promise<Healt
       ),
   );
   router.on(
-    ...operation({
-      operationId: 'getDocs',
+    ...operation('getDocs', 'GET /docs', {
       summary: 'Redirects to the reference documentation',
-      route: 'GET /docs',
       scope: 'none',
       answers: answersRedirect('To the reference.'),
     }),
     async (c) => answer(c, redirect(info.apiDocUrl)),
   );
   router.on(
-    ...operation({
-      operationId: 'getDocsPage',
+    ...operation('getDocsPage', 'GET /docs/:page', {
       summary: 'Redirects to a page of the reference documentation',
-      route: 'GET /docs/:page',
       scope: 'none',
       answers: answersRedirect('To that page.'),
     }),
     async (c) => answer(c, redirect(`${info.apiDocUrl}/${encodeURIComponent(c.req.param('page'))}`)),
   );
   router.on(
-    ...operation({
-      operationId: 'getHealth',
+    ...operation('getHealth', 'GET /health', {
       summary: 'Whether the service can serve requests now',
-      route: 'GET /health',
       scope: 'none',
       unlimited: true,
       answers: {
@@ -114,10 +106,8 @@ export function serviceRouter(info: ServiceInfo, readHealth: () => Promise<Healt
     },
   );
   router.on(
-    ...operation({
-      operationId: 'getLiveness',
+    ...operation('getLiveness', 'GET /health/live', {
       summary: 'Whether the process lives: for restarts only',
-      route: 'GET /health/live',
       scope: 'none',
       unlimited: true,
       answers: answersOne(z.object({ status: z.literal('ok') }), 'The process lives.'),

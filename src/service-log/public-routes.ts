@@ -99,10 +99,8 @@ async function proveCheckpoint(deps: ServiceLogDeps, eventId: string): Promise<C
 export function serviceLogRouter(deps: Deps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getServiceLogKey',
+    ...operation('getServiceLogKey', 'GET /.well-known/voting-service-log-key', {
       summary: 'Read the key that the service’s own log is signed with',
-      route: 'GET /.well-known/voting-service-log-key',
       scope: 'none',
       description:
         'The key of the ballot logs under the origin of the service’s own log, as a C2SP verifier key: what a witness is set up with.',
@@ -111,10 +109,8 @@ export function serviceLogRouter(deps: Deps): Hono<Env> {
     async (c) => answer(c, noteAnswer(`${deps.serviceLog.signer.verifierKey}\n`)),
   );
   router.on(
-    ...operation({
-      operationId: 'getServiceCheckpoint',
+    ...operation('getServiceCheckpoint', 'GET /log/checkpoint', {
       summary: 'Read the signed head of the service’s own log',
-      route: 'GET /log/checkpoint',
       scope: 'none',
       description:
         'Every checkpoint of every event is a leaf of this one log, within about a minute. Behind the service’s signature stand the cosignatures (C2SP tlog-cosignature, `cosignature/v1`) of the witnesses that have signed this head so far.',
@@ -123,10 +119,8 @@ export function serviceLogRouter(deps: Deps): Hono<Env> {
     async (c) => answer(c, noteAnswer(await readServiceCheckpoint(deps))),
   );
   router.on(
-    ...operation({
-      operationId: 'getServiceTile',
+    ...operation('getServiceTile', 'GET /log/tile/:tile{.+}', {
       summary: 'Read a tile of hashes, or a bundle of entries, of the service’s own log',
-      route: 'GET /log/tile/:tile{.+}',
       scope: 'none',
       description:
         'By the paths of C2SP tlog-tiles. An entry is canonical JSON of `{ v: 2, t: "checkpoint", e, c }`: `e` is SHA-256("event" ‖ origin), `c` is SHA-256("checkpoint" ‖ origin, size and root, each with its line end), in lowercase hex. Who reads an event’s log can make both again; nobody else learns its size or root.',
@@ -138,10 +132,8 @@ export function serviceLogRouter(deps: Deps): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      operationId: 'proveCheckpoint',
+    ...operation('proveCheckpoint', 'GET /public/voting-events/:idOrCode/log/inclusion', {
       summary: 'Prove that a checkpoint of the ballot log is in the service’s own log',
-      route: 'GET /public/voting-events/:idOrCode/log/inclusion',
       scope: ['vote', 'observe', 'log'],
       keyless: true,
       description: 'Under the head with the most cosignatures among the newest that hold it.',

@@ -71,10 +71,8 @@ const OVER = page(
 export function confirmAddressRouter(deps: Deps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'getAddressConfirmation',
+    ...operation('getAddressConfirmation', 'GET /:token', {
       summary: 'The page behind the link that is mailed at registration',
-      route: 'GET /:token',
       scope: 'none',
       description: 'The same page for every link, with a button that sends the POST.',
       answers: answersText('text/html', 'A page with a button.'),
@@ -82,10 +80,8 @@ export function confirmAddressRouter(deps: Deps): Hono<Env> {
     async (c) => answer(c, ASK),
   );
   router.on(
-    ...operation({
-      operationId: 'confirmAddress',
+    ...operation('confirmAddress', 'POST /:token', {
       summary: 'Confirm the address of a registration',
-      route: 'POST /:token',
       scope: 'none',
       description:
         'Confirms the address at any time before the close, any number of times, and casts nothing. With automatic approval, a registration whose link is not used within 7 days expires.',

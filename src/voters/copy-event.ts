@@ -140,10 +140,8 @@ async function keepsPrices(
 export function copyRouter(deps: Deps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'copyVotingEvent',
+    ...operation('copyVotingEvent', 'POST /voting-events/:idOrCode/copy', {
       summary: 'Copy a voting event',
-      route: 'POST /voting-events/:idOrCode/copy',
       scope: 'write',
       description:
         'A draft with a code of its own, in the account of the key; with its voters, in that of the owner, and shared with the editor who asked: settings, groups, positions, candidates and sponsors, without times, ballots and webhook endpoints. Prices and the payment business are taken along within one account, where the plan and the business still allow them. Registrations that were never approved stay behind. With `withVoters` the voters follow in the background: `copy` of the new event shows how many there are, and it does not open before all are.',

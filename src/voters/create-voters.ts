@@ -28,10 +28,8 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
     judgeRowParts(deps.db, of, sent.voters ?? [], batchField, isFaulty),
   );
   router.on(
-    ...operation({
-      operationId: 'createVoter',
+    ...operation('createVoter', 'POST /', {
       summary: 'Create a voter',
-      route: 'POST /',
       scope: 'write',
       answers: answersCreated(voterView, 'The new voter.'),
       refusals: [...ROLL_REFUSALS],
@@ -47,10 +45,8 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
       }),
   );
   router.on(
-    ...operation({
-      operationId: 'createVoters',
+    ...operation('createVoters', 'POST /batch', {
       summary: 'Create up to 100 voters, all or none',
-      route: 'POST /batch',
       scope: 'write',
       description: 'One bad or duplicate row refuses them all, and is named as `voters[<index>].<field>`.',
       answers: answersCreated(z.array(voterView), 'The new voters, in the order sent.'),

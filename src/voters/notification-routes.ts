@@ -76,10 +76,8 @@ export function notificationRouter(deps: Deps): Hono<Env> {
   const isKeptBack = (row: VotingEvent): boolean => keepsBack(row, deps.clock.now());
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'notifyVoters',
+    ...operation('notifyVoters', 'POST /voting-events/:idOrCode/voters/notify', {
       summary: 'Mail voter keys or reminders to many voters',
-      route: 'POST /voting-events/:idOrCode/voters/notify',
       scope: 'write',
       goesWithRehearsal: true,
       description: `Mails go out in the background and go on after any interruption; \`GET …/notifications/:id\` shows how far they are. A voter gets mails of one kind at least ${PAUSE_HOURS.key} hours apart, reminders ${PAUSE_HOURS.reminder} hours, whatever is asked for; single mails by \`…/voter-key\` are not counted in. Voters who wait for approval or were rejected get none. A plan sends ${aDay('free')}, ${aDay('pro')} or ${aDay('enterprise')} mails a day.`,
@@ -98,10 +96,8 @@ export function notificationRouter(deps: Deps): Hono<Env> {
   );
   router.all('/voting-events/:idOrCode/voters/notify', noOtherMethod);
   router.on(
-    ...operation({
-      operationId: 'listNotifications',
+    ...operation('listNotifications', 'GET /voting-events/:idOrCode/notifications', {
       summary: 'List mails to many voters',
-      route: 'GET /voting-events/:idOrCode/notifications',
       scope: 'read',
       description: 'The newest 1,000 of what the filters find, newest last; `truncated` says that there are more.',
       answers: answersNewest(notificationView, 'The notifications, newest last.'),
@@ -118,10 +114,8 @@ export function notificationRouter(deps: Deps): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      operationId: 'getNotification',
+    ...operation('getNotification', 'GET /voting-events/:idOrCode/notifications/:id', {
       summary: 'Read how far mails to many voters are',
-      route: 'GET /voting-events/:idOrCode/notifications/:id',
       scope: 'read',
       answers: answersOne(notificationView, 'The notification.'),
     }),

@@ -85,10 +85,8 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
   );
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'registerVoter',
+    ...operation('registerVoter', 'POST /register/voter', {
       summary: 'Register a voter',
-      route: 'POST /register/voter',
       scope: 'vote',
       answers: answersCreated(
         registeredVoterView,
@@ -112,10 +110,8 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       }),
   );
   router.on(
-    ...operation({
-      operationId: 'requestVoterKey',
+    ...operation('requestVoterKey', 'POST /voter-key/request', {
       summary: 'E-mail a voter key',
-      route: 'POST /voter-key/request',
       scope: 'vote',
       description:
         'Send `voterId` where the event requires voter IDs, else `email`. The answer is the same for everybody: an unknown voter gets no mail.',
@@ -129,11 +125,9 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
     (c) => change(c, async (tx) => ok(await requestVoterKey(tx, deps.secrets, c.get('target'), c.get('body')))),
   );
   router.on(
-    ...operation({
-      operationId: 'checkVoter',
+    ...operation('checkVoter', 'POST /voter/check', {
       untraced: true,
       summary: 'Check whether a voter may cast',
-      route: 'POST /voter/check',
       scope: 'vote',
       role: 'viewer',
       description: 'Never an error for somebody who may not vote: `eligible` is false, and `reason` tells why.',

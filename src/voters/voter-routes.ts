@@ -80,10 +80,8 @@ export function voterRouter(deps: Deps): Hono<Env> {
 function addList(router: Hono<Env>, deps: Deps): void {
   const event = loadEvent(deps);
   router.on(
-    ...operation({
-      operationId: 'listVoters',
+    ...operation('listVoters', 'GET /', {
       summary: 'List voters',
-      route: 'GET /',
       scope: 'read',
       answers: answersPage(voterView, 'A page of voters.'),
       query: listVotersQuery,
@@ -125,10 +123,8 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
   );
   const exported = loadEventWith('data_export', deps);
   router.on(
-    ...operation({
-      operationId: 'importRoll',
+    ...operation('importRoll', 'POST /import', {
       summary: 'Import up to 5,000 voters, with a report of the rows that were not taken',
-      route: 'POST /import',
       scope: 'write',
       description:
         'With `mode: "all"` one bad row keeps all of them out: 422 then, with the first 50 as `issues` and all as `rejected` in `details`; a `dryRun` answers 200 and the same report. With `mode: "partial"` rows are stored 500 at a time; a request that was cut off goes on where it was when it is sent again with its `Idempotency-Key`. Where the plan has no room for all good rows, none is taken. Takes bodies of up to 4 MiB and 60,000 values.',
@@ -157,10 +153,8 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
   );
   router.all('/import', noOtherMethod);
   router.on(
-    ...operation({
-      operationId: 'changeVoters',
+    ...operation('changeVoters', 'POST /bulk', {
       summary: 'Reject or delete up to 1,000 voters, all or none',
-      route: 'POST /bulk',
       scope: 'write',
       description:
         'What would be refused for one of them refuses them all. An unknown ID is named as `voterIds[<index>]`. Rejected registrations free their place under the ceiling.',
@@ -181,10 +175,8 @@ function addManyAtOnce(router: Hono<Env>, deps: Deps): void {
   );
   router.all('/bulk', noOtherMethod);
   router.on(
-    ...operation({
-      operationId: 'getVotersCsv',
+    ...operation('getVotersCsv', 'GET /csv', {
       summary: 'Read the roll as a table (CSV)',
-      route: 'GET /csv',
       scope: 'read',
       description:
         'Every voter, in the order of their creation. Who took part is shown as in the list: in an election at least five voters at a time until the result is final.',
@@ -206,10 +198,8 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
     ({ event, row }) => viewStoredVoter(deps, event, row),
   );
   router.on(
-    ...operation({
-      operationId: 'getVoter',
+    ...operation('getVoter', 'GET /:id', {
       summary: 'Read a voter',
-      route: 'GET /:id',
       scope: 'read',
       answers: answersOne(voterView, 'The voter.'),
     }),
@@ -217,10 +207,8 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
     async (c) => answer(c, ok(viewStoredVoter(deps, c.get('target').event, c.get('target').row))),
   );
   router.on(
-    ...operation({
-      operationId: 'updateVoter',
+    ...operation('updateVoter', 'PATCH /:id', {
       summary: 'Change, approve or reject a voter',
-      route: 'PATCH /:id',
       scope: 'write',
       description:
         'Weight and group of somebody who voted are frozen. Another address or voter ID ends the keys that were mailed, and drops a ballot that was cast and is not confirmed.',
@@ -239,10 +227,8 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
     },
   );
   router.on(
-    ...operation({
-      operationId: 'deleteVoter',
+    ...operation('deleteVoter', 'DELETE /:id', {
       summary: 'Queue the deletion of a voter',
-      route: 'DELETE /:id',
       scope: 'write',
       answers: answersQueued('The voter disappears within seconds.'),
       refusals: ['event_has_ballots', 'roll_closed'],
@@ -260,10 +246,8 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
     },
   );
   router.on(
-    ...operation({
-      operationId: 'mailVoterKey',
+    ...operation('mailVoterKey', 'POST /:id/voter-key', {
       summary: 'E-mail a voter key again',
-      route: 'POST /:id/voter-key',
       scope: 'write',
       goesWithRehearsal: true,
       answers: answersQueued('The mail is on its way; `keyStatus` of the voter tells what became of it.'),

@@ -97,10 +97,8 @@ export function auditRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'listChanges',
+    ...operation('listChanges', 'GET /', {
       summary: 'List what was changed in an event, by which key and when',
-      route: 'GET /',
       scope: 'read',
       description:
         'The newest 1,000 of what the filters find, newest last; `truncated` says that there are more, and `…/audit/csv` gives all of them. Values of more than 320 characters are given as their length and SHA-256.',
@@ -116,10 +114,8 @@ export function auditRouter(deps: Deps): Hono<Env> {
       }),
   );
   router.on(
-    ...operation({
-      operationId: 'getChangesCsv',
+    ...operation('getChangesCsv', 'GET /csv', {
       summary: 'Read everything that was changed in an event as a table (CSV)',
-      route: 'GET /csv',
       scope: 'read',
       answers: answersText('text/csv', 'The changes, oldest first; `before` and `after` as JSON texts.'),
     }),

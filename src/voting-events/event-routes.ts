@@ -52,10 +52,8 @@ export function eventRouter(deps: Deps): Hono<Env> {
   );
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'listVotingEvents',
+    ...operation('listVotingEvents', 'GET /', {
       summary: 'List voting events',
-      route: 'GET /',
       scope: 'read',
       answers: answersPage(votingEventView, 'A page of voting events.'),
       query: listEventsQuery,
@@ -85,10 +83,8 @@ export function eventRouter(deps: Deps): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      operationId: 'createVotingEvent',
+    ...operation('createVotingEvent', 'POST /', {
       summary: 'Create a voting event',
-      route: 'POST /',
       scope: 'write',
       answers: answersCreated(votingEventView, 'The voting event, a draft.'),
       refusals: ['code_in_use', 'plan_limit', 'ballot_key_unavailable'],
@@ -104,10 +100,8 @@ export function eventRouter(deps: Deps): Hono<Env> {
   const viewWaiting = async (executor: Executor, row: VotingEvent) =>
     viewEvent(row, deps.clock.now(), (await countIn(executor, [row])).get(row.id));
   router.on(
-    ...operation({
-      operationId: 'getVotingEvent',
+    ...operation('getVotingEvent', 'GET /:idOrCode', {
       summary: 'Read a voting event',
-      route: 'GET /:idOrCode',
       scope: 'read',
       answers: answersOne(votingEventView, 'The voting event.'),
     }),
@@ -115,10 +109,8 @@ export function eventRouter(deps: Deps): Hono<Env> {
     async (c) => answer(c, ok(await viewWaiting(deps.db, c.get('target').event))),
   );
   router.on(
-    ...operation({
-      operationId: 'updateVotingEvent',
+    ...operation('updateVotingEvent', 'PATCH /:idOrCode', {
       summary: 'Change, open or close a voting event',
-      route: 'PATCH /:idOrCode',
       scope: 'write',
       description:
         'Any subset of the fields. `status: "open"` opens the event now, `status: "closed"` closes it. Once ballots are cast, what they depend on is frozen.',
@@ -144,10 +136,8 @@ export function eventRouter(deps: Deps): Hono<Env> {
       ),
   );
   router.on(
-    ...operation({
-      operationId: 'deleteVotingEvent',
+    ...operation('deleteVotingEvent', 'DELETE /:idOrCode', {
       summary: 'Delete a voting event',
-      route: 'DELETE /:idOrCode',
       scope: 'write',
       role: 'owner',
       description:

@@ -26,10 +26,8 @@ export function inviteRouter(deps: Deps): Hono<Env> {
   const invite = loadRow(deps, findInvite);
   const router = new Hono<Env>();
   router.on(
-    ...operation({
-      operationId: 'listInvites',
+    ...operation('listInvites', 'GET /voting-events/:idOrCode/invites', {
       summary: 'List the invites of an event',
-      route: 'GET /voting-events/:idOrCode/invites',
       scope: 'read',
       answers: answersList(inviteView, 'Every invite.'),
       query: listInvitesQuery,
@@ -42,10 +40,8 @@ export function inviteRouter(deps: Deps): Hono<Env> {
     },
   );
   router.on(
-    ...operation({
-      operationId: 'createInvite',
+    ...operation('createInvite', 'POST /voting-events/:idOrCode/invites', {
       summary: 'Invite a person to an event by e-mail',
-      route: 'POST /voting-events/:idOrCode/invites',
       scope: 'write',
       role: 'owner',
       description:
@@ -63,10 +59,8 @@ export function inviteRouter(deps: Deps): Hono<Env> {
       ),
   );
   router.on(
-    ...operation({
-      operationId: 'deleteInvite',
+    ...operation('deleteInvite', 'DELETE /voting-events/:idOrCode/invites/:id', {
       summary: 'Take an invite back, accepted or not',
-      route: 'DELETE /voting-events/:idOrCode/invites/:id',
       scope: 'write',
       role: 'owner',
       answers: answersNothing('The invite is gone; whoever had accepted it no longer sees the event.'),
@@ -79,10 +73,8 @@ export function inviteRouter(deps: Deps): Hono<Env> {
       }),
   );
   router.on(
-    ...operation({
-      operationId: 'acceptInvite',
+    ...operation('acceptInvite', 'POST /invites/accept', {
       summary: 'Accept an invite in the name of the account of the key',
-      route: 'POST /invites/accept',
 
       // Any organizer key of the account: what it may do in the event is its own scope's question.
       scope: 'read',

@@ -39,10 +39,8 @@ const writeDeliveriesCsv = (db: Database, endpoint: WebhookEndpoint): AsyncGener
 
 export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): void {
   router.on(
-    ...operation({
-      operationId: 'listWebhookDeliveries',
+    ...operation('listWebhookDeliveries', 'GET /webhook-endpoints/:id/deliveries', {
       summary: 'List the newest 1,000 deliveries of a webhook endpoint, with every attempt, newest last',
-      route: 'GET /webhook-endpoints/:id/deliveries',
       scope: 'read',
       answers: answersNewest(
         deliveryView,
@@ -60,10 +58,8 @@ export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpo
       }),
   );
   router.on(
-    ...operation({
-      operationId: 'getWebhookDeliveriesCsv',
+    ...operation('getWebhookDeliveriesCsv', 'GET /webhook-endpoints/:id/deliveries/csv', {
       summary: 'Read all deliveries of a webhook endpoint as a table (CSV)',
-      route: 'GET /webhook-endpoints/:id/deliveries/csv',
       scope: 'read',
       answers: answersText('text/csv', 'The deliveries of the last 30 days, oldest first, without what was sent.'),
     }),
@@ -74,10 +70,8 @@ export function addDeliveries(router: Hono<Env>, deps: Deps, endpoint: LoadEndpo
       ),
   );
   router.on(
-    ...operation({
-      operationId: 'retryWebhookDelivery',
+    ...operation('retryWebhookDelivery', 'POST /webhook-endpoints/:id/deliveries/:deliveryId/retry', {
       summary: 'Send a delivery again, whatever became of it',
-      route: 'POST /webhook-endpoints/:id/deliveries/:deliveryId/retry',
       scope: 'write',
       answers: answersQueued('The message is on its way again.'),
       refusals: ['endpoint_disabled'],

@@ -85,10 +85,8 @@ export function webhookRouter(deps: Deps, findSeen: FindSeenEvent<SeenEvent | un
 
 function addListAndCreate(router: Hono<Env>, deps: Deps, requireOwned: FindSeenEvent<SeenEvent>): void {
   router.on(
-    ...operation({
-      operationId: 'listWebhookEndpoints',
+    ...operation('listWebhookEndpoints', 'GET /webhook-endpoints', {
       summary: 'List webhook endpoints',
-      route: 'GET /webhook-endpoints',
       scope: 'read',
       description:
         'Those of one event with `votingEventCode`, for its owner alone; without it, those of the account, which hear of the events that it owns.',
@@ -105,10 +103,8 @@ function addListAndCreate(router: Hono<Env>, deps: Deps, requireOwned: FindSeenE
     },
   );
   router.on(
-    ...operation({
-      operationId: 'createWebhookEndpoint',
+    ...operation('createWebhookEndpoint', 'POST /webhook-endpoints', {
       summary: 'Create a webhook endpoint; its secret is told this once',
-      route: 'POST /webhook-endpoints',
       scope: 'write',
       answers: answersCreated(endpointWithSecretView, 'The endpoint, with its secret.'),
       refusals: ['not_found', 'role', 'plan_limit'],
@@ -128,10 +124,8 @@ function addListAndCreate(router: Hono<Env>, deps: Deps, requireOwned: FindSeenE
 
 function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): void {
   router.on(
-    ...operation({
-      operationId: 'getWebhookEndpoint',
+    ...operation('getWebhookEndpoint', 'GET /webhook-endpoints/:id', {
       summary: 'Read a webhook endpoint',
-      route: 'GET /webhook-endpoints/:id',
       scope: 'read',
       answers: answersOne(endpointView, 'The endpoint.'),
     }),
@@ -139,10 +133,8 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
     async (c) => answer(c, ok(viewEndpoint(c.get('target').endpoint))),
   );
   router.on(
-    ...operation({
-      operationId: 'updateWebhookEndpoint',
+    ...operation('updateWebhookEndpoint', 'PATCH /webhook-endpoints/:id', {
       summary: 'Change a webhook endpoint, switch it on or off',
-      route: 'PATCH /webhook-endpoints/:id',
       scope: 'write',
       answers: answersOne(endpointView, 'The endpoint as it is now.'),
       example: { status: 'disabled' },
@@ -157,10 +149,8 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
       ),
   );
   router.on(
-    ...operation({
-      operationId: 'deleteWebhookEndpoint',
+    ...operation('deleteWebhookEndpoint', 'DELETE /webhook-endpoints/:id', {
       summary: 'Delete a webhook endpoint with its deliveries',
-      route: 'DELETE /webhook-endpoints/:id',
       scope: 'write',
       answers: answersNothing('The endpoint is gone.'),
     }),
@@ -172,10 +162,8 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
       }),
   );
   router.on(
-    ...operation({
-      operationId: 'testWebhookEndpoint',
+    ...operation('testWebhookEndpoint', 'POST /webhook-endpoints/:id/test', {
       summary: 'Send a webhook endpoint a test message',
-      route: 'POST /webhook-endpoints/:id/test',
       scope: 'write',
       answers: answersQueued('The message is on its way; see the deliveries.'),
       refusals: ['endpoint_disabled'],
@@ -186,10 +174,8 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
     (c) => change(c, async (tx) => queued(await testEndpoint(tx, deps, c.get('target').endpoint.id))),
   );
   router.on(
-    ...operation({
-      operationId: 'rotateWebhookSecret',
+    ...operation('rotateWebhookSecret', 'POST /webhook-endpoints/:id/rotate-secret', {
       summary: 'Give a webhook endpoint a new secret; those of the last day sign too, at most five',
-      route: 'POST /webhook-endpoints/:id/rotate-secret',
       scope: 'write',
       answers: answersOne(endpointWithSecretView, 'The endpoint, with its new secret.'),
     }),
@@ -205,10 +191,8 @@ function addOneEndpoint(router: Hono<Env>, deps: Deps, endpoint: LoadEndpoint): 
 
 function addEventTypes(router: Hono<Env>): void {
   router.on(
-    ...operation({
-      operationId: 'listWebhookEventTypes',
+    ...operation('listWebhookEventTypes', 'GET /webhook-event-types', {
       summary: 'List the event types that an endpoint may subscribe to',
-      route: 'GET /webhook-event-types',
       scope: 'read',
       answers: answersList(eventTypeView, 'Every type.'),
       query: z.strictObject({ search: searchField().optional() }),

@@ -7,7 +7,7 @@ import type { Env } from '#src/http/env.ts';
 import { operation, operationsOf } from '#src/http/operation.ts';
 
 const declared = (method: 'GET' | 'POST' | 'PATCH', path: string) =>
-  operation({ operationId: `${method} ${path}`, summary: '', route: `${method} ${path}`, scope: 'write', answers: {} });
+  operation(`${method} ${path}`, `${method} ${path}`, { summary: '', scope: 'write', answers: {} });
 const done = (): Response => new Response();
 const schema = z.strictObject({});
 
