@@ -1,7 +1,15 @@
 import { afterAll, expect, test } from 'vitest';
 import { createTestEvent, PLURALITY, votePolls } from '#test/harness/elections.ts';
 import { startTestService } from '#test/harness/test-service.ts';
-import { findTampering, holdElection, RECORDED, readOutcome, STAGES, type Stage } from './tampered-election.ts';
+import {
+  type Election,
+  findTampering,
+  holdElection,
+  RECORDED,
+  readOutcome,
+  STAGES,
+  type Stage,
+} from './tampered-election.ts';
 import { keepRows, listReplays, listTamperings, type Tampering, tamper } from './ways.ts';
 
 /** `npm run tamper` goes through all of them, `TAMPER=voters.weight npx vitest …` through those of this name; otherwise each so many, beginning with another one at each stage. */
@@ -18,11 +26,19 @@ type End = 'no rows' | 'refused' | 'found' | 'recorded' | 'withheld' | 'harmless
 const { $client } = target.service.deps.db;
 const keepEarlier = (eventId: string): Promise<void> => keepRows($client, 'earlier', eventId);
 
-async function tryOne(stage: Stage, tampering: Tampering, truth: unknown): Promise<{ end: End; by: string }> {
-  const election = await holdElection(target, stage, keepEarlier);
+/** @param held the election of each stage that nothing was written to: the next tampering is tried on it */
+async function tryOne(
+  stage: Stage,
+  tampering: Tampering,
+  truth: unknown,
+  held: Map<Stage, Election>,
+): Promise<{ end: End; by: string }> {
+  const election = held.get(stage) ?? (await holdElection(target, stage, keepEarlier));
+  held.set(stage, election);
   const touched = await tamper($client, tampering, election.event.id);
   if (touched === undefined) return { end: 'refused', by: 'the database' };
   if (touched === 0) return { end: 'no rows', by: '' };
+  held.delete(stage);
   target.service.deps.events.forgetAll();
   const [by] = await findTampering(target, election);
   if (by !== undefined && !by.startsWith(RECORDED)) return { end: 'found', by };
@@ -43,13 +59,14 @@ async function tryAll(tamperings: readonly Tampering[], every: number): Promise<
   const truth = await readOutcome(target, honest);
   const ends = new Map<End, number>();
   const notFound: string[] = [];
+  const held = new Map<Stage, Election>();
   for (const [place, stage] of STAGES.entries())
     for (const [index, tampering] of tamperings.entries()) {
       if (index % every !== (place * 7) % every) continue;
       const { table, column, way } = tampering;
       const name = `${stage}: ${way} ${table}${column === null ? '' : `.${column}`}`;
       if (WANTED !== undefined && WANTED !== 'all' && !name.includes(WANTED)) continue;
-      const { end, by } = await tryOne(stage, tampering, truth);
+      const { end, by } = await tryOne(stage, tampering, truth, held);
       ends.set(end, (ends.get(end) ?? 0) + 1);
       if (end !== 'no rows' && EVERY === 1) console.info(`${end.padEnd(10)} ${name.padEnd(60)} ${by}`);
       if (end === 'NOT FOUND') notFound.push(`${name} ${by}`);

@@ -148,6 +148,7 @@ export async function tamper(pool: Pool, { statement }: Tampering, eventId: stri
   try {
     await client.query("SET session_replication_role = 'replica'");
     const { rowCount } = await client.query(statement, [eventId]);
+    if (rowCount === 0) return 0;
     await client.query('UPDATE voting_events SET paper_version = paper_version + 1 WHERE id = $1', [eventId]);
     return rowCount ?? 0;
   } catch (fault) {
