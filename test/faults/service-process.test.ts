@@ -7,11 +7,13 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { askRaw, readToken, watchConsole } from '#test/harness/console.ts';
+import { programFile } from '#test/harness/programs.ts';
 import { freePort } from '#test/harness/started-service.ts';
 import { eventually } from '#test/harness/test-service.ts';
 
 const run = promisify(execFile);
-const ROOT = path.resolve(import.meta.dirname, '../..');
+/** As a checkout starts; the other tests start a bundle of it. */
+const SOURCES = path.resolve(import.meta.dirname, '../../src/main.ts');
 
 let dataDir: string;
 let children: ChildProcess[];
@@ -37,11 +39,14 @@ interface Started {
   output(): string;
 }
 
-/** Starts the service as a newcomer does: nothing configured but where its data and port are. */
-async function start(settings: Record<string, string> = {}): Promise<Started> {
+/** Starts the service as a newcomer does: nothing configured but where its data and port are. @param program its file */
+async function start(
+  settings: Record<string, string> = {},
+  program: string = programFile('src/main.ts'),
+): Promise<Started> {
   const port = await freePort();
   const { PATH = '', HOME = '' } = process.env;
-  const child = spawn(process.execPath, [path.join(ROOT, 'src/main.ts')], {
+  const child = spawn(process.execPath, [program], {
     cwd: tmpdir(),
     env: { PATH, HOME, DATA_DIR: dataDir, PORT: String(port), LOG_LEVEL: 'error', ...settings },
   });
@@ -62,8 +67,8 @@ const isUp = ({ port }: Started) =>
     ),
   );
 
-async function startUp(settings: Record<string, string> = {}): Promise<Started> {
-  const started = await start(settings);
+async function startUp(...how: Parameters<typeof start>): Promise<Started> {
+  const started = await start(...how);
   await isUp(started);
   return started;
 }
@@ -79,7 +84,7 @@ const linesToPaste = (started: Started): Promise<string> =>
 async function cli(...words: string[]): Promise<{ code: number; stdout: string; stderr: string }> {
   const { PATH = '', HOME = '' } = process.env;
   try {
-    const done = await run(process.execPath, [path.join(ROOT, 'src/cli.ts'), ...words], {
+    const done = await run(process.execPath, [programFile('src/cli.ts'), ...words], {
       env: { PATH, HOME, DATA_DIR: dataDir },
     });
     return { code: 0, ...done };
@@ -91,7 +96,7 @@ async function cli(...words: string[]): Promise<{ code: number; stdout: string; 
 
 describe('the service as a process', () => {
   test('starts with nothing configured, and the lines it prints vote in an election and pay for a vote in a poll when pasted', async () => {
-    const started = await startUp();
+    const started = await startUp({}, SOURCES);
     const printed = await linesToPaste(started);
     const script = printed
       .split('\n')
@@ -144,7 +149,7 @@ describe('the service as a process', () => {
 
   test('serves with several processes on one port, and replaces one that is killed', async () => {
     const metricsPort = await freePort();
-    const started = await startUp({ WEB_CONCURRENCY: '2', METRICS_PORT: String(metricsPort) });
+    const started = await startUp({ WEB_CONCURRENCY: '2', METRICS_PORT: String(metricsPort) }, SOURCES);
     await linesToPaste(started);
     // Whichever process a page of the console is served by, it shows what all of them did.
     const ids = Array.from({ length: 8 }, (_, number) => `asked-${number}`);

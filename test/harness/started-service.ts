@@ -149,7 +149,7 @@ export async function runVerifier(
   more: readonly string[] = [],
   program: 'verifier/main.ts' | 'src/cli.ts' = 'verifier/main.ts',
 ): Promise<Verified> {
-  const words = [program, ...(program === 'src/cli.ts' ? ['log', 'verify'] : [])];
+  const words = program === 'src/cli.ts' ? [programFile(program), 'log', 'verify'] : [program];
   const where = ['--base-url', `http://127.0.0.1:${port}`, '--event', eventId, '--json'];
   const child = spawn(process.execPath, [...words, ...where, ...more], {
     env: { PATH: process.env['PATH'], VOTING_KEY: key },
