@@ -51,36 +51,36 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1894,
+  platform: 1925,
   'payment-providers': 2093,
-  database: 2366,
+  database: 2341,
   'embedded-postgres': 982,
-  http: 4254,
-  server: 951,
-  reference: 2955,
+  http: 4181,
+  server: 936,
+  reference: 2925,
   jobs: 560,
   mail: 626,
-  accounts: 971,
-  webhooks: 2502,
-  'voting-events': 5147,
-  'ballot-definition': 3927,
-  voters: 5778,
-  payments: 4472,
-  credits: 731,
-  ballots: 3260,
-  'ballot-log': 4823,
-  'service-log': 702,
+  accounts: 968,
+  webhooks: 2462,
+  'voting-events': 5117,
+  'ballot-definition': 3901,
+  voters: 5704,
+  payments: 4408,
+  credits: 722,
+  ballots: 3254,
+  'ballot-log': 4800,
+  'service-log': 690,
   tally: 2698,
-  results: 6669,
-  letters: 1003,
-  console: 1210,
+  results: 6660,
+  letters: 991,
+  console: 1203,
   demo: 479,
   commands: 4424,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_818;
+const LINES_OF_ALL = 67_382;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 29;
+const SMALL_FILES = 28;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [
