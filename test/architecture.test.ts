@@ -288,9 +288,9 @@ describe('the house', () => {
   });
 
   test('declares a scope on every operation', () => {
-    const declaring = files.filter(({ text }) => /\boperation\(\{/.test(text));
+    const declaring = files.filter(({ text }) => /\boperation\(/.test(text));
     const undeclared = declaring.flatMap(({ name, text }) => {
-      const operations = text.match(/\boperation\(\{/g)?.length ?? 0;
+      const operations = text.match(/\boperation\(/g)?.length ?? 0;
       const scopes = text.match(/\bscope:/g)?.length ?? 0;
       return operations > scopes ? [`${name}: ${operations} operations, ${scopes} scopes`] : [];
     });
