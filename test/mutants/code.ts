@@ -32,7 +32,11 @@ const SWAPS: readonly Swap[] = [
   [/\b(?:true|false)\b(?=[;,)\s])/g, (word) => String(word === 'false')],
   [/\.(?:some|every)(?=\()/g, (word) => (word === '.some' ? '.every' : '.some')],
   [/\bMath\.(?:min|max)(?=\()/g, (word) => (word === 'Math.min' ? 'Math.max' : 'Math.min')],
-  [/(?<=[\s([-])\d+n?(?=[\s,;)\]])/g, (number) => number.replace(/\d+/, (digits) => String(Number(digits) + 1))],
+  // What stands for a place that no list lacks is never read.
+  [
+    /(?<=[\s([-])(?<!\?\? )\d+n?(?=[\s,;)\]])/g,
+    (number) => number.replace(/\d+/, (digits) => String(Number(digits) + 1)),
+  ],
   [/^ +(?:if|for|while) \(.*\) (?:break|continue|return);$/gm, () => ''],
   // A statement for its effect: a call, an assignment, a count.
   [/^ +(?!return|const|let|throw|case|type)[\w.#[\]]+(?:\(.*\)|(?:\+\+|--)| [-+*]?= .*);$/gm, () => ''],
