@@ -49,6 +49,10 @@ const examples = await listExamples(service);
 const ofOneEvent = examples.filter(({ name, route }) => !LEFT_OUT.has(name) && route.path.includes(':idOrCode'));
 await withClient(database.url, (client) => keepInLastPart(client, service.deps.ids, 2 * examples.length));
 
+const looking = new pg.Client({ connectionString: database.url });
+await looking.connect();
+afterAll(() => looking.end());
+
 /** How often tables were touched in other parts, once all that sessions did is in the statistics, and no job is left that is due. */
 async function countSettled(): Promise<Map<string, number>> {
   await untilTrue(async () => {
@@ -57,21 +61,19 @@ async function countSettled(): Promise<Map<string, number>> {
     );
     return due.length === 0;
   });
-  return withClient(database.url, async (client) => {
-    const known = [...clients].filter((one) => Reflect.get(one, '_ending') !== true);
-    // A session that its pool ends at this moment has written its statistics.
-    const ended = (fault: Error): void => {
-      if (!/Connection terminated/.test(fault.message)) throw fault;
-    };
-    await Promise.all(known.map((one) => one.query('SELECT pg_stat_force_next_flush()').catch(ended)));
-    // Sessions of threads that count write their statistics when they end.
-    await client.query(
-      `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database()
-       AND backend_type = 'client backend' AND state = 'idle' AND pid <> ALL ($1)`,
-      [known.map((one) => Reflect.get(one, 'processID'))],
-    );
-    return countElsewhere(client);
-  });
+  const known = [...clients].filter((one) => Reflect.get(one, '_ending') !== true);
+  // A session that its pool ends at this moment has written its statistics.
+  const ended = (fault: Error): void => {
+    if (!/Connection terminated/.test(fault.message)) throw fault;
+  };
+  await Promise.all(known.map((one) => one.query('SELECT pg_stat_force_next_flush()').catch(ended)));
+  // Sessions of threads that count write their statistics when they end.
+  await looking.query(
+    `SELECT pg_terminate_backend(pid, 5000) FROM pg_stat_activity WHERE datname = current_database()
+     AND backend_type = 'client backend' AND state = 'idle' AND pid <> ALL ($1)`,
+    [[looking, ...known].map((one) => Reflect.get(one, 'processID'))],
+  );
+  return countElsewhere(looking);
 }
 
 /** The tables that something touched in other parts. */
