@@ -1,6 +1,7 @@
 import { cpSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { SCHEMA } from '#src/database/schema-number.ts';
+import { copyBundles } from './programs.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../..');
 const COPIED = ['src', 'migrations', 'sandbox', 'sdk', 'verifier', 'docs', 'build', 'package.json'];
@@ -28,6 +29,12 @@ export function copyRelease(folder: string, changes: Changes = {}): string {
   symlinkSync(path.join(ROOT, 'node_modules'), path.join(folder, 'node_modules'));
   change(path.join(folder, 'src/database/schema-number.ts'), `number: ${SCHEMA.number}`, `number: ${number}`);
   change(path.join(folder, 'src/database/schema-number.ts'), SCHEMA.digest, '0123456789abcdef');
+  copyBundles(folder, (text) =>
+    text.replace(
+      `number: ${SCHEMA.number}, digest: "${SCHEMA.digest}"`,
+      `number: ${number}, digest: "0123456789abcdef"`,
+    ),
+  );
   change(path.join(folder, 'src/database/functions/living-processes.sql'), 'now_ms() - 2000', 'now_ms() - 2001');
   const journalFile = path.join(folder, 'migrations/meta/_journal.json');
   const journal = JSON.parse(readFileSync(journalFile, 'utf8'));

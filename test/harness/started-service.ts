@@ -42,8 +42,7 @@ export async function freePort(): Promise<number> {
 
 function spawnProgram(file: string, words: readonly string[], settings: Settings, root: string): ChildProcess {
   const { PATH = '', HOME = '' } = process.env;
-  const program = root === ROOT ? programFile(file) : path.join(root, file);
-  return spawn(process.execPath, [program, ...words], {
+  return spawn(process.execPath, [programFile(file, root), ...words], {
     cwd: tmpdir(),
     env: { PATH, HOME, ...settings },
     stdio: ['ignore', 'pipe', 'pipe'],
