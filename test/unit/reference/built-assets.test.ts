@@ -14,6 +14,7 @@ import path from 'node:path';
 import { promisify } from 'node:util';
 import { describe, expect, test } from 'vitest';
 import type { AssetList } from '#src/reference/built-assets.ts';
+import { copyBundles, programFile } from '#test/harness/programs.ts';
 import { useFolder } from '#test/harness/use.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '../../..');
@@ -42,6 +43,9 @@ const checkout = useFolder('voting-checkout-');
 for (const name of SOURCES) cpSync(path.join(ROOT, name), inCheckout(name), { recursive: true });
 rmSync(inCheckout(TYPES));
 rmSync(inCheckout(OPERATIONS));
+copyBundles(checkout, (text) => text);
+/** The service of the checkout, which reads the list that stands there. */
+const SERVICE = programFile('src/main.ts', checkout);
 
 describe('the verifier and the SDK of a checkout', () => {
   test('are not built without the development dependencies, which one line asks for', async () => {
@@ -65,7 +69,7 @@ describe('the verifier and the SDK of a checkout', () => {
   test.each(['', '{', 'null', '{"assets":[]}'])('are listed by %j: one line says what to run', async (list) => {
     mkdirSync(inCheckout('build'), { recursive: true });
     writeFileSync(inCheckout('build/assets.json'), list);
-    const { code, stderr } = await start('src/main.ts');
+    const { code, stderr } = await start(SERVICE);
     rmSync(inCheckout('build'), { recursive: true });
     expect([code, stderr]).toEqual([
       1,
@@ -75,7 +79,7 @@ describe('the verifier and the SDK of a checkout', () => {
 
   test('are a file where a folder should be: one line says what to run', async () => {
     writeFileSync(inCheckout('build'), '');
-    const { code, stderr } = await start('src/main.ts');
+    const { code, stderr } = await start(SERVICE);
     rmSync(inCheckout('build'));
     expect([code, stderr]).toEqual([
       1,
