@@ -8,54 +8,6 @@ import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import type { WitnessPlace } from '#src/service-log/ask-witness.ts';
 import { parseWitnessKey } from '#src/service-log/cosignature.ts';
 
-/** Everything that can be set from outside, read once at the start and checked (completions 9.4). */
-export interface Config {
-  readonly port: number;
-  readonly host: string;
-  readonly baseUrl: string;
-  /** Undefined in embedded mode: the database then lives in `dataDir`. */
-  readonly databaseUrl: string | undefined;
-  /** A copy of the database that long reads go to; undefined where there is none. */
-  readonly databaseReadUrl: string | undefined;
-  /** The service starts with a synchronous standby alone, and its loss is an alarm. */
-  readonly requireStandby: boolean;
-  readonly dataDir: string;
-  /** Where the keys of secret events stand; undefined where they stand in the database, sealed under the secret key. */
-  readonly ballotKeysDir: string | undefined;
-  /** Folders that hold the same keys. */
-  readonly ballotKeysCopies: readonly string[];
-  /** The current key first, then replaced ones. Empty in embedded mode until one is generated. */
-  readonly secretKeys: readonly Buffer[];
-  /** Signs the ballot logs; undefined where a key derived from the secret key does. */
-  readonly logSigningKey: Buffer | undefined;
-  /** Have the service's own log cosigned. */
-  readonly witnesses: readonly WitnessPlace[];
-  /** The name that the ballot logs have; null: the host name of BASE_URL. Not a setting: the database keeps it. */
-  readonly logName: string | null;
-  readonly companyName: string;
-  readonly websiteUrl: string;
-  readonly apiDocUrl: string;
-  readonly statusPageUrl: string;
-  readonly smtpUrl: string | undefined;
-  readonly mailFrom: string;
-  /** Where mails that cannot be delivered come back to; the sender's address when undefined. */
-  readonly mailBounces: string | undefined;
-  readonly worker: boolean;
-  /** Processes that serve on one port. */
-  readonly webConcurrency: number;
-  /** Where metrics are served; nowhere when undefined. */
-  readonly metricsPort: number | undefined;
-  readonly logLevel: string;
-  readonly emailDomainCheck: boolean;
-  readonly plansFile: string | undefined;
-  readonly trustProxy: number;
-  readonly production: boolean;
-  /** Receivers of webhooks may lie in private networks and speak plain http. */
-  readonly webhookAllowPrivate: boolean;
-  /** Where the payment providers answer, when not at their real addresses. */
-  readonly providerUrls: Readonly<Partial<Record<ProviderName, string | undefined>>>;
-}
-
 export class ConfigError extends Error {}
 
 const onOff = z.enum(['on', 'off']).transform((value) => value === 'on');
@@ -80,7 +32,7 @@ const webUrl = z
 const key32 = (name: string) =>
   z
     .string()
-    .transform((value) => Buffer.from(value, 'base64'))
+    .transform((value): Buffer => Buffer.from(value, 'base64'))
     .refine(
       (bytes) => bytes.length === SECRET_KEY_BYTES,
       `must be ${name} in base64 (make one: openssl rand -base64 32)`,
@@ -119,16 +71,20 @@ const environmentSchema = z.object({
   PORT: port.default(3000),
   HOST: z.string().min(1).optional(),
   BASE_URL: webUrl.optional(),
+  /** Undefined in embedded mode: the database then lives in `dataDir`. */
   DATABASE_URL: databaseUrl
     .refine(
       (value) => !/[?&]target_session_attrs=(?!any|read-write|primary)/.test(value),
       'must lead to the server that takes writes: leave target_session_attrs out',
     )
     .optional(),
+  /** A copy of the database that long reads go to; undefined where there is none. */
   DATABASE_READ_URL: databaseUrl.optional(),
   DATABASE_REQUIRE_STANDBY: onOff.default(false),
   DATA_DIR: z.string().min(1).optional(),
+  /** Where the keys of secret events stand; undefined where they stand in the database, sealed under the secret key. */
   BALLOT_KEYS_DIR: z.string().min(1).optional(),
+  /** Folders that hold the same keys. */
   BALLOT_KEYS_COPIES: z
     .string()
     .transform((value) => value.split(',').map((folder) => folder.trim()))
@@ -139,7 +95,9 @@ const environmentSchema = z.object({
     .transform((value) => value.split(',').map((part) => part.trim()))
     .pipe(z.array(key32('32 bytes')).min(1))
     .optional(),
+  /** Signs the ballot logs; undefined where a key derived from the secret key does. */
   LOG_SIGNING_KEY: key32('32 bytes').optional(),
+  /** Have the service's own log cosigned. */
   WITNESSES: witnesses.default([]),
   COMPANY_NAME: z.string().min(1).default('Voting Service'),
   WEBSITE_URL: webUrl.optional(),
@@ -150,29 +108,60 @@ const environmentSchema = z.object({
     .regex(/^smtps?:\/\//, 'must be an address such as smtp://user:password@mail.example.org:587')
     .optional(),
   MAIL_FROM: z.string().min(3).default('Voting Service <no-reply@localhost.localdomain>'),
+  /** Where mails that cannot be delivered come back to; the sender's address when undefined. */
   MAIL_BOUNCES: z
     .string()
     .regex(/^[^\s<>@]+@[^\s<>@]+$/, 'must be an address such as bounces@example.org')
     .optional(),
   WORKER: onOff.default(true),
+  /** Processes that serve on one port. */
   WEB_CONCURRENCY: count(64)
     .refine((value) => value >= 1, 'must be at least 1')
     .default(1),
+  /** Where metrics are served; nowhere when undefined. */
   METRICS_PORT: port.optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   EMAIL_DOMAIN_CHECK: onOff.optional(),
   PLANS_FILE: z.string().min(1).optional(),
   TRUST_PROXY: count(16).default(0),
   NODE_ENV: z.string().optional(),
+  /** Receivers of webhooks may lie in private networks and speak plain http. */
   WEBHOOK_ALLOW_PRIVATE: onOff.default(false),
 });
 
 /** `PROVIDER_A_API_URL` and its like: one for each payment provider. */
+const addressOf = (name: ProviderName): string => `${name.toUpperCase()}_API_URL`;
 const providerAddresses = z
-  .object(Object.fromEntries(PROVIDER_NAMES.map((name) => [`${name.toUpperCase()}_API_URL`, webUrl.optional()])))
-  .transform((found) =>
-    Object.fromEntries(PROVIDER_NAMES.map((name) => [name, found[`${name.toUpperCase()}_API_URL`]])),
-  );
+  .object(Object.fromEntries(PROVIDER_NAMES.map((name) => [addressOf(name), webUrl.optional()])))
+  .transform((found) => Object.fromEntries(PROVIDER_NAMES.map((name) => [name, found[addressOf(name)]])));
+
+/** `DATA_DIR` is `dataDir` in programs. */
+type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
+  ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
+  : Lowercase<Name>;
+/** What was read of a schema: what is not set is there as undefined. */
+type Read<Schema extends z.ZodObject> = {
+  readonly [Name in keyof Required<z.output<Schema>> as Camel<Name & string>]: z.output<Schema>[Name];
+};
+
+/** Computed where they are not set. */
+type Given = 'host' | 'dataDir' | 'baseUrl' | 'websiteUrl' | 'apiDocUrl' | 'statusPageUrl';
+
+/** Everything that can be set from outside, read once at the start and checked (completions 9.4). */
+export interface Config
+  extends Omit<Read<typeof environmentSchema>, Given | 'databaseRequireStandby' | 'secretKey' | 'nodeEnv'>,
+    Readonly<Record<Given, string>> {
+  readonly emailDomainCheck: boolean;
+  /** The service starts with a synchronous standby alone, and its loss is an alarm. */
+  readonly requireStandby: boolean;
+  /** The current key first, then replaced ones. Empty in embedded mode until one is generated. */
+  readonly secretKeys: readonly Buffer[];
+  /** The name that the ballot logs have; null: the host name of BASE_URL. Not a setting: the database keeps it. */
+  readonly logName: string | null;
+  readonly production: boolean;
+  /** Where the payment providers answer, when not at their real addresses. */
+  readonly providerUrls: Readonly<Partial<Record<ProviderName, string | undefined>>>;
+}
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -192,13 +181,13 @@ const resolveFolder = (folder: string): string => path.resolve(folder.replace(/^
  * of one's own in the database, unless a folder is named that every process shares.
  */
 function readKeyFolders(
-  { BALLOT_KEYS_DIR, BALLOT_KEYS_COPIES }: z.output<typeof environmentSchema>,
+  settings: Read<typeof environmentSchema>,
   dataDir: string,
   embedded: boolean,
 ): Pick<Config, 'ballotKeysDir' | 'ballotKeysCopies'> {
-  const named = BALLOT_KEYS_DIR === undefined ? undefined : resolveFolder(BALLOT_KEYS_DIR);
+  const named = settings.ballotKeysDir === undefined ? undefined : resolveFolder(settings.ballotKeysDir);
   const ballotKeysDir = named ?? (embedded ? path.join(dataDir, 'ballot-keys') : undefined);
-  const ballotKeysCopies = BALLOT_KEYS_COPIES.map(resolveFolder);
+  const ballotKeysCopies = settings.ballotKeysCopies.map(resolveFolder);
   if (ballotKeysDir === undefined && ballotKeysCopies.length > 0)
     throw new ConfigError('BALLOT_KEYS_COPIES needs BALLOT_KEYS_DIR: the folder that these are copies of');
   if (new Set([ballotKeysDir, ...ballotKeysCopies]).size <= ballotKeysCopies.length)
@@ -217,50 +206,43 @@ function parseSettings<T>(schema: z.ZodType<T>, environment: Environment): T {
   throw new ConfigError(`${String(issue?.path[0])} ${issue?.message ?? 'is wrong'}`);
 }
 
+function readSettings<Schema extends z.ZodObject>(schema: Schema, environment: Environment): Read<Schema> {
+  const found: Readonly<Record<string, unknown>> = parseSettings(schema, environment);
+  const camel = (name: string): string => name.toLowerCase().replace(/_(.)/g, (_, letter) => letter.toUpperCase());
+  return Object.fromEntries(Object.keys(schema.shape).map((name) => [camel(name), found[name]])) as Read<Schema>;
+}
+
 /**
  * Reads the settings from the environment.
  * @throws ConfigError with one line that names the bad setting; values are never repeated, they may be secrets.
  */
 export function readConfig(environment: Environment = process.env): Config {
-  const settings = parseSettings(environmentSchema, environment);
-  const embedded = settings.DATABASE_URL === undefined;
-  if (!embedded && settings.SECRET_KEY === undefined) {
+  const read = readSettings(environmentSchema, environment);
+  const { databaseRequireStandby, secretKey, nodeEnv, ...settings } = read;
+  const embedded = settings.databaseUrl === undefined;
+  if (!embedded && secretKey === undefined) {
     throw new ConfigError('SECRET_KEY must be set when DATABASE_URL is set (make one: openssl rand -base64 32)');
   }
-  if (embedded && settings.DATABASE_READ_URL !== undefined)
+  if (embedded && settings.databaseReadUrl !== undefined)
     throw new ConfigError('DATABASE_READ_URL needs DATABASE_URL: the database that it leads to a copy of');
-  const baseUrl = settings.BASE_URL ?? `http://localhost:${settings.PORT}`;
-  const dataDir = resolveFolder(settings.DATA_DIR ?? path.join(PROJECT_ROOT, '.data'));
+  const baseUrl = settings.baseUrl ?? `http://localhost:${settings.port}`;
+  const dataDir = resolveFolder(settings.dataDir ?? path.join(PROJECT_ROOT, '.data'));
   return {
-    port: settings.PORT,
-    host: settings.HOST ?? (embedded ? '127.0.0.1' : '0.0.0.0'),
+    ...settings,
+    host: settings.host ?? (embedded ? '127.0.0.1' : '0.0.0.0'),
     baseUrl,
-    databaseUrl: settings.DATABASE_URL,
-    databaseReadUrl: settings.DATABASE_READ_URL,
-    requireStandby: settings.DATABASE_REQUIRE_STANDBY,
+    requireStandby: databaseRequireStandby,
     dataDir,
-    ...readKeyFolders(settings, dataDir, embedded),
-    secretKeys: settings.SECRET_KEY ?? [],
-    logSigningKey: settings.LOG_SIGNING_KEY,
+    ...readKeyFolders(read, dataDir, embedded),
+    secretKeys: secretKey ?? [],
     logName: null,
-    witnesses: settings.WITNESSES,
-    companyName: settings.COMPANY_NAME,
-    websiteUrl: settings.WEBSITE_URL ?? baseUrl,
-    apiDocUrl: settings.API_DOC_URL ?? `${baseUrl}/reference`,
-    statusPageUrl: settings.STATUS_PAGE_URL ?? `${baseUrl}/health`,
-    smtpUrl: settings.SMTP_URL,
-    mailFrom: settings.MAIL_FROM,
-    mailBounces: settings.MAIL_BOUNCES,
-    worker: settings.WORKER,
-    webConcurrency: settings.WEB_CONCURRENCY,
-    metricsPort: settings.METRICS_PORT,
-    logLevel: settings.LOG_LEVEL,
+    websiteUrl: settings.websiteUrl ?? baseUrl,
+    apiDocUrl: settings.apiDocUrl ?? `${baseUrl}/reference`,
+    statusPageUrl: settings.statusPageUrl ?? `${baseUrl}/health`,
     // The demo's addresses end in .example, which has no mail server anywhere.
-    emailDomainCheck: settings.EMAIL_DOMAIN_CHECK ?? !embedded,
-    plansFile: settings.PLANS_FILE === undefined ? undefined : path.resolve(settings.PLANS_FILE),
-    trustProxy: settings.TRUST_PROXY,
-    production: settings.NODE_ENV === 'production',
-    webhookAllowPrivate: settings.WEBHOOK_ALLOW_PRIVATE,
+    emailDomainCheck: settings.emailDomainCheck ?? !embedded,
+    plansFile: settings.plansFile === undefined ? undefined : path.resolve(settings.plansFile),
+    production: nodeEnv === 'production',
     providerUrls: parseSettings(providerAddresses, environment),
   };
 }
@@ -341,8 +323,8 @@ const apiAccessSchema = environmentSchema.pick({ PORT: true }).extend({
 
 /** What organizers' commands reach a service with; the one of this machine unless an address is set. @throws ConfigError */
 export function readApiAccess(environment: Environment = process.env): ApiAccess {
-  const { VOTING_API_KEY: key, VOTING_API: address, PORT } = parseSettings(apiAccessSchema, environment);
-  return { key, baseUrl: address ?? `http://127.0.0.1:${PORT}` };
+  const { votingApiKey: key, votingApi: address, port } = readSettings(apiAccessSchema, environment);
+  return { key, baseUrl: address ?? `http://127.0.0.1:${port}` };
 }
 
 /** What the verifier runs with: this environment, and the key where one was given. */
