@@ -76,7 +76,7 @@ async function takeOne(executor: Executor, { name, windowMs, max }: Quota): Prom
 }
 
 /** Takes a mail from every limit on it, or returns the one that is used up. A mail that could not be sent counts all the same. */
-async function takeLimited(db: Database, secrets: Secrets, mail: CountedMail): Promise<MailLimit | undefined> {
+export async function takeMail(db: Database, secrets: Secrets, mail: CountedMail): Promise<MailLimit | undefined> {
   const { rows } = await db.execute<{ plan: PlanName }>(sql`SELECT plan FROM accounts WHERE id = ${mail.accountId}`);
   const plan = rows[0]?.plan;
   if (plan === undefined) return { until: 0, isOfPlan: false };
@@ -87,9 +87,6 @@ async function takeLimited(db: Database, secrets: Secrets, mail: CountedMail): P
   }
   return undefined;
 }
-
-export const takeMail = async (db: Database, secrets: Secrets, mail: CountedMail): Promise<boolean> =>
-  (await takeLimited(db, secrets, mail)) === undefined;
 
 interface MailedEvent {
   readonly id: string;
@@ -119,7 +116,7 @@ export async function findMailLimit(
 ): Promise<MailLimit | undefined> {
   if (run.attempt > 1) return undefined;
   const rehearsal = event.rehearsalSince === null ? null : event.rehearsalNumber;
-  return takeLimited(db, secrets, { to, accountId: event.accountId, votingEventId: event.id, rehearsal });
+  return takeMail(db, secrets, { to, accountId: event.accountId, votingEventId: event.id, rehearsal });
 }
 
 export async function forgetMailQuotas(db: Database): Promise<void> {

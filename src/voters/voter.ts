@@ -27,7 +27,6 @@ const KEY_OUTCOMES = ['none', 'sent', 'printed', 'failed'] as const;
 export type KeyOutcome = (typeof KEY_OUTCOMES)[number];
 /** The same, or that a key was used. */
 const KEY_STATUSES = [...KEY_OUTCOMES, 'used'] as const;
-export type KeyStatus = (typeof KEY_STATUSES)[number];
 
 /** A voter without what only clean-up asks for. */
 export type Voter = Readonly<

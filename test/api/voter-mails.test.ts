@@ -14,8 +14,8 @@ const DAY_MS = 24 * HOUR_MS;
 const service = await useService();
 const account = await service.account();
 
-const take = (to: string, accountId = account.id, votingEventId = 'evt_one'): Promise<boolean> =>
-  takeMail(service.deps.db, service.deps.secrets, { to, accountId, votingEventId });
+const take = async (to: string, accountId = account.id, votingEventId = 'evt_one'): Promise<boolean> =>
+  (await takeMail(service.deps.db, service.deps.secrets, { to, accountId, votingEventId })) === undefined;
 const query = (text: string, ...values: unknown[]) => service.deps.db.$client.query(text, values);
 const timePasses = (ms: number) => query('UPDATE mail_quotas SET began_at = began_at - $1::bigint', ms);
 

@@ -1,4 +1,4 @@
-import type { MailWords } from '../mail-words.ts';
+import type { MailWords } from './en.ts';
 
 export const de: MailWords = {
   hello: (name) => (name === null ? 'Guten Tag,' : `Guten Tag ${name},`),

@@ -1,21 +1,24 @@
-import type { MailWords } from '../mail-words.ts';
-
-export const en: MailWords = {
-  hello: (name) => (name === null ? 'Hello,' : `Hello ${name},`),
+/** What mails of an event say. Titles and names are marked as the words of others wherever they stand. */
+export const en = {
+  /** Null where the name is not repeated. */
+  hello: (name: string | null) => (name === null ? 'Hello,' : `Hello ${name},`),
   votingPage: 'To the voting page',
-  opens: (date) => `Voting begins on ${date}.`,
-  closes: (date) => `Voting ends on ${date}.`,
-  contact: (address) => `Questions? Contact the organizers: ${address}`,
+  opens: (date: string) => `Voting begins on ${date}.`,
+  closes: (date: string) => `Voting ends on ${date}.`,
+  contact: (address: string) => `Questions? Contact the organizers: ${address}`,
   rehearsal: 'This is a rehearsal: what is voted now does not count and will be deleted.',
+  /** What a referendum is answered with. */
   options: { yes: 'Yes', no: 'No', abstain: 'Abstain' },
   key: {
-    subject: (title) => `Your voter key for "${title}"`,
-    intro: (title) => `this is your voter key for the voting event that its organizers call "${title}":`,
+    subject: (title: string) => `Your voter key for "${title}"`,
+    intro: (title: string) => `this is your voter key for the voting event that its organizers call "${title}":`,
     use: 'Type it in on the voting page, with or without the dashes. It is yours alone: whoever has it can vote in your name.',
     notAsked: 'You did not ask for a key? Then you need not do anything.',
   },
+  /** What a printed letter says besides. */
   letter: {
-    intro: (title) => `this is your voter key for the voting event "${title}":`,
+    intro: (title: string) => `this is your voter key for the voting event "${title}":`,
+    /** By what is sent with the key. */
     use: {
       voterId:
         'Type in both on the voting page: the voter key, with or without the dashes, and your voter ID. Keep the key to yourself: with it, others can vote in your name.',
@@ -23,27 +26,28 @@ export const en: MailWords = {
         'Type in both on the voting page: the voter key, with or without the dashes, and your e-mail address. Keep the key to yourself: with it, others can vote in your name.',
     },
     key: 'Your voter key',
-    voterId: (id) => `Voter ID: ${id}`,
-    email: (address) => `E-mail: ${address}`,
+    voterId: (id: string) => `Voter ID: ${id}`,
+    email: (address: string) => `E-mail: ${address}`,
     scan: 'Scan to vote',
-    page: (address) => `The voting page: ${address}`,
+    page: (address: string) => `The voting page: ${address}`,
     opened: 'Did this letter reach you opened? Then contact the organizers before you vote.',
   },
   reminder: {
-    subject: (title) => `Reminder: "${title}"`,
-    intro: (title) => `this is a reminder of the voting event that its organizers call "${title}".`,
+    subject: (title: string) => `Reminder: "${title}"`,
+    intro: (title: string) => `this is a reminder of the voting event that its organizers call "${title}".`,
     key: 'Here is a voter key for you; those of earlier mails are valid as well:',
     voted: 'You have voted already? Then you need not do anything.',
   },
   waiting: {
-    intro: (title) => `a voter key for the voting event that its organizers call "${title}" was asked for.`,
+    intro: (title: string) => `a voter key for the voting event that its organizers call "${title}" was asked for.`,
     pending:
       'Your registration still waits for the approval of the organizers. Ask for a key again once they have approved it.',
     rejected: 'The organizers have not approved your registration, so there is no key for you. Please turn to them.',
   },
   registration: {
-    subject: (title) => `Your registration for "${title}"`,
-    intro: (title) => `somebody registered this address for the voting event that its organizers call "${title}".`,
+    subject: (title: string) => `Your registration for "${title}"`,
+    intro: (title: string) =>
+      `somebody registered this address for the voting event that its organizers call "${title}".`,
     untilUsed: 'Please confirm your address within seven days; otherwise the registration ends by itself.',
     untilDecided: 'Please confirm your address. The organizers decide on your registration.',
     confirm: 'Confirm your address',
@@ -51,17 +55,17 @@ export const en: MailWords = {
       'This confirms your address and nothing else: no vote is cast. Was it not you? Then you need not do anything.',
   },
   addressChanged: {
-    subject: (title) => `Your address was changed for "${title}"`,
-    intro: (title) =>
+    subject: (title: string) => `Your address was changed for "${title}"`,
+    intro: (title: string) =>
       `the organizers have changed the e-mail address under which you are listed in a voting event, which they call "${title}". Voter keys no longer come to this address, and those that did are no longer valid.`,
     warning:
       'If you did not ask for that, turn to the organizers now: whoever reads the new address can vote in your place.',
   },
   invite: {
-    subject: (title) => `You are invited to "${title}"`,
-    viewer: (title) =>
+    subject: (title: string) => `You are invited to "${title}"`,
+    viewer: (title: string) =>
       `the organizers of a voting event, which they call "${title}", share it with you: you may look at everything in it.`,
-    editor: (title) =>
+    editor: (title: string) =>
       `the organizers of a voting event, which they call "${title}", share it with you: you may look at everything in it and change it.`,
     token: 'This is the token of your invite:',
     accept: 'Accept it with any organizer key of your account:',
@@ -69,3 +73,5 @@ export const en: MailWords = {
       'It is valid for seven days, for the first account that brings it. You do not know the organizers? Then you need not do anything.',
   },
 };
+
+export type MailWords = typeof en;

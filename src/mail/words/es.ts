@@ -1,4 +1,4 @@
-import type { MailWords } from '../mail-words.ts';
+import type { MailWords } from './en.ts';
 
 export const es: MailWords = {
   hello: (name) => (name === null ? 'Buenos días:' : `Buenos días, ${name}:`),
