@@ -176,18 +176,11 @@ export async function renewNote(
   return note;
 }
 
-interface QueuedCheckpoint {
-  readonly eventId: string;
-  readonly size: number;
-  /** 32 bytes. */
-  readonly rootHash: Buffer;
-}
-
 /**
  * Takes up to `limit` checkpoints that have no leaf in the service's own log yet, smaller ones of an event first. What other
  * processes write meanwhile is left for the next time.
  */
-export async function takeQueuedCheckpoints(tx: Transaction, limit: number): Promise<QueuedCheckpoint[]> {
+export async function takeQueuedCheckpoints(tx: Transaction, limit: number) {
   const { rows } = await tx.execute<{ event: string; size: string; root: Buffer }>(sql`
     WITH taken AS (
       DELETE FROM checkpoint_queue q USING (

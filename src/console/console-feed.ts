@@ -68,14 +68,6 @@ export type FeedEntry =
   | { readonly kind: 'request'; readonly item: ShownRequest }
   | { readonly kind: 'message'; readonly item: ReceivedMessage };
 
-/** What is new since a version, oldest first. Versions are of one process alone. */
-interface News {
-  readonly version: number;
-  readonly mails: readonly SentMail[];
-  readonly requests: readonly ShownRequest[];
-  readonly messages: readonly ReceivedMessage[];
-}
-
 /** What all processes of one start have in common. */
 export interface Start {
   /** Names the start: the page of an earlier one loads itself again. */
@@ -174,8 +166,8 @@ export class ConsoleFeed {
     ];
   }
 
-  /** @param version of what is known already; 0 for nothing */
-  since(version: number): News {
+  /** What is new since a version, oldest first; 0 for everything. Versions are of one process alone. */
+  since(version: number) {
     return {
       version: this.#version,
       mails: this.#mails.since(version),

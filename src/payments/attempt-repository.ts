@@ -312,16 +312,8 @@ export async function listDueAttempts(executor: Executor): Promise<PaymentAttemp
     .limit(DUE_AT_ONCE);
 }
 
-interface PaymentFigures {
-  readonly attempts: number;
-  readonly succeeded: number;
-  readonly fulfilled: number;
-  readonly refunded: number;
-  readonly revenue: { currency: string; amountMinor: number }[];
-}
-
 /** What an event took in: revenue is what was fulfilled and did not go back, parts that did taken off. */
-export async function readPaymentFigures(executor: Executor, votingEventId: string): Promise<PaymentFigures> {
+export async function readPaymentFigures(executor: Executor, votingEventId: string) {
   const { rows } = await executor.execute<Record<'attempts' | 'succeeded' | 'fulfilled' | 'refunded', string>>(sql`
     SELECT count(*) AS attempts, count(*) FILTER (WHERE status = 'succeeded') AS succeeded,
       count(*) FILTER (WHERE status = 'fulfilled') AS fulfilled,

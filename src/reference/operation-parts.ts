@@ -31,17 +31,7 @@ export const answersOf = (operation: OperationShape, document: ReferenceDocument
     ([status, response]) => response['x-codes'] === undefined && status !== 'default',
   );
 
-interface Refusals {
-  readonly reasons: readonly {
-    readonly status: string;
-    readonly code: string;
-    readonly reason: string;
-    readonly when: string;
-  }[];
-  readonly codes: readonly { readonly status: string; readonly code: string }[];
-}
-
-export function refusalsIn(operation: OperationShape, document: ReferenceDocument): Refusals {
+export function refusalsIn(operation: OperationShape, document: ReferenceDocument) {
   const refusals = responsesOf(operation, document).filter(([, response]) => response['x-codes'] !== undefined);
   return {
     reasons: refusals.flatMap(([status, response]) =>

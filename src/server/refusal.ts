@@ -6,14 +6,6 @@ import { answerHeaders, ownRequestId } from '#src/http/request-headers.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 
-/** An answer to a request that never reaches the app: the same envelope and headers as the app's own refusals. */
-interface Refusal {
-  readonly status: number;
-  readonly requestId: string;
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
 /** What a refusal says of the service. */
 export interface RefusingService {
   readonly referenceUrl: string | undefined;
@@ -21,11 +13,8 @@ export interface RefusingService {
   readonly secure: boolean;
 }
 
-function composeRefusal(
-  error: ApiError,
-  rawHeaders: readonly string[],
-  { referenceUrl, secure }: RefusingService,
-): Refusal {
+/** An answer to a request that never reaches the app: the same envelope and headers as the app's own refusals. */
+function composeRefusal(error: ApiError, rawHeaders: readonly string[], { referenceUrl, secure }: RefusingService) {
   const requestId = ownRequestId(rawHeaders) ?? randomUUID();
   const body = envelope(error, requestId, referenceUrl);
   const headers = {

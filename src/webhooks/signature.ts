@@ -14,22 +14,11 @@ export function secretHintOf(secret: string): string {
   return `${SECRET_PREFIX}…${secret.slice(-4)}`;
 }
 
-interface SignedHeaders {
-  readonly 'webhook-id': string;
-  readonly 'webhook-timestamp': string;
-  readonly 'webhook-signature': string;
-}
-
 /**
  * The headers that prove a message: one signature for each secret, the newest first.
  * @param timeSeconds of this attempt, Unix seconds
  */
-export function signMessage(
-  secrets: readonly string[],
-  messageId: string,
-  timeSeconds: number,
-  body: string,
-): SignedHeaders {
+export function signMessage(secrets: readonly string[], messageId: string, timeSeconds: number, body: string) {
   const signatures = secrets.map((secret) => {
     const key = Buffer.from(secret.slice(SECRET_PREFIX.length), 'base64');
     return `v1,${createHmac('sha256', key).update(`${messageId}.${timeSeconds}.${body}`).digest('base64')}`;
