@@ -56,31 +56,31 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   database: 2341,
   'embedded-postgres': 982,
   http: 4181,
-  server: 936,
-  reference: 2925,
+  server: 925,
+  reference: 2915,
   jobs: 560,
-  mail: 626,
-  accounts: 968,
-  webhooks: 2462,
+  mail: 570,
+  accounts: 965,
+  webhooks: 2451,
   'voting-events': 5117,
   'ballot-definition': 3901,
-  voters: 5704,
-  payments: 4408,
+  voters: 5703,
+  payments: 4400,
   credits: 722,
   ballots: 3254,
-  'ballot-log': 4800,
+  'ballot-log': 4793,
   'service-log': 690,
   tally: 2698,
   results: 6660,
   letters: 991,
-  console: 1203,
+  console: 1195,
   demo: 479,
   commands: 4424,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_382;
+const LINES_OF_ALL = 67_249;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
-const SMALL_FILES = 28;
+const SMALL_FILES = 29;
 
 /** What commands run besides their own room. */
 const COMMANDS_ELSEWHERE = [
