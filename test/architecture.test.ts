@@ -71,14 +71,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 4793,
   'service-log': 690,
   tally: 2698,
-  results: 6660,
+  results: 6663,
   letters: 991,
   console: 1195,
   demo: 479,
   commands: 4424,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_249;
+const LINES_OF_ALL = 67_252;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 29;
 

@@ -1,6 +1,5 @@
 import type { BallotDefinition } from '#src/ballot-definition/ballot-definition.ts';
 import type { Deps } from '#src/deps.ts';
-import { MICRO } from '#src/platform/decimal.ts';
 import { pick } from '#src/platform/pick.ts';
 import { closeTime, paperOf, secrecyOf, statusAt } from '#src/voting-events/lifecycle.ts';
 import type { PaperSize } from './download-link.ts';
@@ -98,7 +97,7 @@ export class ReportPress {
 
   async #order(definition: BallotDefinition, size: PaperSize, nowMs: number): Promise<PrintOrder> {
     const { event } = definition;
-    const [results, { voters }] = await Promise.all([
+    const [results, { voters, weighted }] = await Promise.all([
       this.#deps.counting.forThread(definition, nowMs),
       readVoterFigures(this.#deps.copy, event.id),
     ]);
@@ -121,7 +120,7 @@ export class ReportPress {
               approvedWeightMicro: BigInt(voters.approvedWeight),
               votedWeightMicro: BigInt(voters.votedWeight),
             },
-      unitWeights: BigInt(voters.weight) === BigInt(voters.total) * MICRO,
+      unitWeights: !weighted,
       issuer: { company: this.#deps.config.companyName, baseUrl: this.#deps.config.baseUrl },
     };
     const definitions = new Map(

@@ -31,6 +31,8 @@ interface VoterFigures extends Record<string, unknown> {
     readonly approvedWeight: string;
     readonly votedWeight: string;
   };
+  /** Whether a voter weighs something else than 1. Weights of 0.5 and 1.5 have the sum of two voters. */
+  readonly weighted: boolean;
   /** Whether somebody voted who is not disclosed yet. */
   readonly waiting: boolean;
   /** Changes that the figures are the sum of. */
@@ -61,6 +63,8 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
         'unreachable', (SELECT count(*) FROM voters v WHERE v.voting_event_id = ${eventId} AND v.email IS NULL
           AND v.key_status = 'none' AND ${MAY_VOTE})) FROM f) AS voters,
       (SELECT coalesce(sum(change), 0)::int FROM f) AS changes,
+      (SELECT coalesce(min(weight_micro) <> 1000000 OR max(weight_micro) <> 1000000, false)
+        FROM voters WHERE voting_event_id = ${eventId}) AS weighted,
       EXISTS (SELECT 1 FROM undisclosed_voters WHERE voting_event_id = ${eventId}) AS waiting,
       (SELECT count(*)::int FROM pending_ballots WHERE voting_event_id = ${eventId}) AS "pendingBallots",
       (SELECT coalesce(jsonb_agg(jsonb_build_object('groupId', g.id, 'name', g.name,

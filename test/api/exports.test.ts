@@ -256,6 +256,19 @@ describe('the result report', () => {
     }
   });
 
+  test('shows the turnout by weight where voters weigh different things, whatever the sum of their weights', async () => {
+    for (const [weights, isShown] of [
+      [[1, 1], false],
+      [[0.5, 1.5], true],
+    ] as const) {
+      const event = await account.event({ type: 'election' }, [], false);
+      const voters = weights.map((weight, index) => ({ name: `Voter ${index}`, voterId: String(index), weight }));
+      demand(await account.post(`/voting-events/${event.id}/voters/batch`, { voters }), 201);
+      const lines = readPdf(await download(event, 'pdf')).pages.flatMap((page) => page.split('\n'));
+      expect([weights, lines.includes('Turnout by weight')]).toEqual([weights, isShown]);
+    }
+  });
+
   test('on letter paper is as large as letter paper, and final when the event is over', async () => {
     const event = await pollOfEveryMethod(3);
     await account.patch(`/voting-events/${event.id}`, { status: 'closed' });
