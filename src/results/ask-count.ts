@@ -9,15 +9,15 @@ import type { CountInputs, WaitingBallot } from './read-count-inputs.ts';
 import { type EventReportOptions, RunningCount, type StoredBallot } from './running-count.ts';
 import { electorateOf } from './shape-count.ts';
 
-/** A count that has caught up, and what belongs to that moment. */
+/** A running count that has caught up with the box, and the inputs read at the same moment. */
 export interface Moment {
   readonly running: RunningCount;
   readonly inputs: CountInputs;
-  /** What the audience is shown in place of all that was confirmed, where something is kept back from it. */
+  /** The only ballots that the audience may see; undefined if it may see all confirmed ballots. */
   readonly shown: PublicSnapshot | undefined;
 }
 
-/** What is asked of a count while it holds the ballots of a moment. */
+/** A query on a count that holds exactly the ballots of one moment. */
 export type Question<Answer> = (
   count: RunningCount,
   options: Omit<EventReportOptions, 'lot'>,
@@ -27,8 +27,8 @@ export type Question<Answer> = (
 type AskDeps = Pick<Deps, 'db' | 'secrets' | 'ballotKeys'>;
 
 /**
- * Has a count hold, while it is asked, what belongs to the moment and is not in the box to stay, or no more than what is shown.
- * @param leftOut ballots of the log that do not count this time
+ * Runs a query on the count while it holds all confirmed ballots, or only the public snapshot; then restores it.
+ * @param leftOut ballots of the log to exclude from this query
  */
 export function askCount<Answer>(
   deps: AskDeps,
@@ -42,7 +42,7 @@ export function askCount<Answer>(
     : askShown(deps, definition, running, inputs, shown, ask);
 }
 
-/** Asks about the ballots of a snapshot and no others. */
+/** Runs the query on the ballots of a public snapshot only. */
 async function askShown<Answer>(
   { db }: AskDeps,
   definition: BallotDefinition,
@@ -54,7 +54,7 @@ async function askShown<Answer>(
   const { event } = definition;
   const isEmpty = lastLeaf < 0n;
   const count = isEmpty ? new RunningCount(definition) : running;
-  // What was sealed since stands in the box for good, and may be much: it is read twice and held nowhere.
+  // The count has the ballots sealed since the snapshot: subtract them, then add them again. As they may be many, read them twice.
   const addLater = async (times: 1 | -1): Promise<void> => {
     if (isEmpty || running.lastLeaf <= lastLeaf) return;
     const take = (bytes: Uint8Array, start: number, end: number, weightMicro: bigint): void =>
@@ -69,7 +69,7 @@ async function askShown<Answer>(
   return answer;
 }
 
-/** Asks about all confirmed ballots. */
+/** Runs the query on all confirmed ballots. */
 async function askAll<Answer>(
   { db, secrets: own, ballotKeys }: AskDeps,
   { event }: BallotDefinition,
@@ -79,11 +79,11 @@ async function askAll<Answer>(
   leftOut: readonly WaitingBallot[],
 ): Promise<Answer> {
   const out = [...inputs.voided, ...leftOut];
-  // What stands in the log needs no key, so that a result outlives its own.
+  // Ballots in the log are not encrypted. Once all are there, the event can be counted without its key.
   const isAnySealed = [...inputs.queue, ...out].some(({ entries }) => isSealed(entries));
   const secrets = (isAnySealed ? await ballotKeys.find(event) : undefined) ?? own;
   const { sound, forged } = await judgeWaiting(db, secrets, event, inputs.queue);
-  // What counts in no result is not taken from one either.
+  // A forged ballot was never counted, so it is not subtracted either.
   const notCounted = out.flatMap((one): StoredBallot[] => {
     if (forged.has(one.codeTag.toString('hex'))) return [];
     const { entries, sealed } = openBallot(secrets, event, one.codeTag, one.entries);

@@ -8,7 +8,7 @@ import { microToDecimal } from '#src/platform/decimal.ts';
 import type { EventResults } from './event-results.ts';
 import { readElectorateTwice } from './repository.ts';
 
-/** One thing that a recount is held against. `left_out` where there is nothing yet to hold it against. */
+/** One comparison of a recount with stored data. `left_out` if there is nothing to compare it with. */
 export interface CountCheck {
   readonly check: string;
   readonly status: 'agrees' | 'differs' | 'left_out';
@@ -21,12 +21,12 @@ export const judged = (check: string, agrees: boolean, right: string, wrong: str
   detail: agrees ? right : wrong,
 });
 
-/** As a reader of the API has it: what JSON does not know is gone. */
+/** The value as an API client reads it: JSON drops `undefined` members. */
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
 /**
- * Counts, and holds the count against everything else that the database says of it: the roll (who voted), the signed log
- * with every ballot's leaf, and the result that the log's `close` leaf bears (trust I1, I9).
+ * Counts, and compares the count with what else the database holds: the roll (who voted), the electorate, the signed log with every
+ * ballot's leaf, and the result that the log's `close` leaf commits to (trust I1, I9).
  */
 export async function checkCount(
   deps: CheckDeps,
@@ -44,7 +44,7 @@ export async function checkCount(
   return { results, checks: [roll, ...others] };
 }
 
-/** @param before who had taken part before the count, and `after` it: votes may come in while it runs */
+/** @param before how many had voted before the count, and `after` it: votes may arrive while it runs */
 function checkRoll({ event }: BallotDefinition, { stats }: EventResults, before: number, after: number): CountCheck {
   if (event.type !== 'election')
     return {
@@ -93,7 +93,7 @@ async function checkClose({ db }: CheckDeps, results: EventResults): Promise<Cou
 const commitmentOfClose = ({ salt, ...content }: CloseOpening): string =>
   closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex');
 
-/** Where two JSON values differ: `positions[0].candidates[1].votesWon: 5 instead of 4`, at most so many. */
+/** Lists where two JSON values differ, at most `most` places: `positions[0].candidates[1].votesWon: 5 instead of 4`. */
 export function differencesOf(given: unknown, wanted: unknown, most = 10, path = ''): string[] {
   if (typeof given !== 'object' || typeof wanted !== 'object' || given === null || wanted === null)
     return given === wanted ? [] : [`${path}: ${JSON.stringify(given)} instead of ${JSON.stringify(wanted)}`];
@@ -104,7 +104,7 @@ export function differencesOf(given: unknown, wanted: unknown, most = 10, path =
   return names.flatMap((name) => differencesOf(some.get(name), others.get(name), most, step(name))).slice(0, most);
 }
 
-/** What of two results of the same ballots must be the same. */
+/** The part of a result that must be equal in two results of the same ballots. */
 export function comparable(results: { readonly positions?: unknown; readonly stats?: unknown }): unknown {
   const { totalVotes, ballots, abstentions } = { ...(results.stats as EventResults['stats'] | undefined) };
   return asJson({ positions: results.positions, stats: { totalVotes, ballots, abstentions } });

@@ -25,7 +25,7 @@ import { BallotDefinitionLacks, RunningCount } from './running-count.ts';
 import { type Counted, describe, shape } from './shape-count.ts';
 import { SharedTurns } from './shared-turns.ts';
 
-/** The reader of a count. An auditor gets every confirmed ballot, whatever is kept back; no API key is one. */
+/** The audience of a count. An auditor gets every confirmed ballot, even while some are kept back; no API key has this audience. */
 export type ResultsAudience = 'organizer' | 'public' | 'auditor';
 
 const MAX_KEPT = 200;
@@ -36,8 +36,8 @@ export interface RoundQuestion {
 }
 
 /**
- * Whether the count moves with the disclosure: for the public always, for organizers where a weight has few holders, because a
- * weighted count would show how they voted.
+ * Whether this audience gets the count in disclosure steps only: the public always; organizers if a weight has few holders, because a
+ * weighted count would show how these voted.
  */
 const isInSteps = (audience: ResultsAudience, inputs: CountInputs): boolean =>
   audience === 'public' || (audience === 'organizer' && inputs.rare);
@@ -50,11 +50,11 @@ interface Present extends Moment {
 
 interface Count {
   readonly results: EventResults;
-  /** All confirmed ballots of that moment, those included that are kept back from the audience. */
+  /** Number of all confirmed ballots at that moment, including those kept back from the audience. */
   readonly confirmed: number;
 }
 
-/** Which report of an event: of the disclosed ballots, whole, or without those reversed after the close. */
+/** Which ballots a report counts: the disclosed ones, all, or all but those whose payment was reversed after the close. */
 type ReportKind = 'disclosed' | 'whole' | 'after reversals';
 
 /** The ballots of final results are read from `copy`. */
@@ -64,30 +64,29 @@ interface CounterDeps extends Pick<Deps, 'db' | 'copy' | 'secrets' | 'ballotKeys
 }
 
 /**
- * Counts events: keeps a running count of each and adds only what came since, so that no request grows with the box.
- * One count at a time works on an event; those who ask while it works share the next one. A change of the event's definition
- * starts the count again.
+ * Keeps a running count per event and adds only new ballots, so that the cost of a request does not grow with the box. An event is
+ * counted once at a time; callers that arrive meanwhile share the next count. A change of the event's definition restarts the count.
  */
 export class EventCounter {
   readonly #deps: CounterDeps;
   readonly #db: Database;
   readonly #counts = new Map<string, RunningCount>();
-  /** The last report of each event and audience, with what it was made of. */
+  /** The last report per event and `ReportKind`, with the fingerprint of its inputs (`describe`). */
   readonly #reports = new Map<string, { readonly madeOf: string; readonly counted: Counted }>();
   readonly #turns = new SharedTurns();
 
-  /** @param deps with `disclosure` steps that are due are made */
+  /** @param deps with `disclosure`, the counter makes the disclosure steps that are due */
   constructor(deps: CounterDeps) {
     this.#deps = deps;
     this.#db = deps.db;
   }
 
-  /** The results of an event at this moment (completions 5); a confirm that was answered before is in them. */
+  /** The results of an event now (completions 5), including every ballot confirmed before the call. */
   async results(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<EventResults> {
     return (await this.count(definition, audience, nowMs)).results;
   }
 
-  /** The same, with the number of all confirmed ballots. */
+  /** `results`, with the number of all confirmed ballots. */
   async count(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<Count> {
     try {
       return await this.#shared(definition, audience, nowMs);
@@ -100,8 +99,8 @@ export class EventCounter {
   }
 
   /**
-   * The result that the log's close leaf is to bear: lots are drawn from the root before it.
-   * @throws BallotDefinitionLacks where the definition is older than a ballot
+   * The result that the log's close leaf will commit to. Lots are drawn with the log's root before that leaf.
+   * @throws BallotDefinitionLacks if the definition is older than a ballot
    */
   async finalCount(definition: BallotDefinition, nowMs: number, roll: CheckedRoll | undefined): Promise<FinalCount> {
     const { results } = await this.#inTurn(definition.event.id, () =>
@@ -112,7 +111,7 @@ export class EventCounter {
     return { result: resultOf({ positions }), abstentions: stats.abstentions, lotRoot: Buffer.from(lot.root, 'hex') };
   }
 
-  /** Some of the rounds of one position, at this moment; undefined where the position is not there or has none. */
+  /** A page of the rounds of one position now; undefined for an unknown position. */
   async rounds(
     definition: BallotDefinition,
     audience: ResultsAudience,
@@ -130,7 +129,7 @@ export class EventCounter {
     });
   }
 
-  /** The next count of these results, with all others who ask for it before it begins. */
+  /** The next count of these results, shared by all callers that ask before it begins. */
   #shared(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<Count> {
     const { event } = definition;
     const name = `${event.id} ${event.definitionVersion} ${statusAt(event, nowMs)} ${audience}`;
@@ -141,7 +140,7 @@ export class EventCounter {
     );
   }
 
-  /** The definition as it is now, where that is newer: the event that the caller read may be a second old. */
+  /** The current definition; undefined unless it is newer. The caller's copy of the event may be a second old. */
   async #newerDefinition(definition: BallotDefinition): Promise<BallotDefinition | undefined> {
     const event = await findEventById(this.#db, definition.event.id);
     const newer = event === undefined ? undefined : await this.#deps.definitions.get(event);
@@ -150,7 +149,7 @@ export class EventCounter {
       : undefined;
   }
 
-  /** Half a chunk may have been counted where the work fails: the next count starts from the beginning. */
+  /** Work that fails may leave a chunk half counted. Drops the running count then, so that the next count starts from zero. */
   #whole<T>(eventId: string, work: () => Promise<T>): () => Promise<T> {
     return () =>
       work().catch((fault: unknown) => {
@@ -175,7 +174,7 @@ export class EventCounter {
     return fresh;
   }
 
-  /** @param close what lots are drawn by: none before it, and the log as it stands for the close leaf that is about to be written */
+  /** @param close the close whose root lots are drawn with; `Closing` while its leaf is being made, undefined before */
   async #present(
     definition: BallotDefinition,
     audience: ResultsAudience,
@@ -184,7 +183,7 @@ export class EventCounter {
   ): Promise<Present> {
     const { event } = definition;
     const running = this.#running(definition);
-    // What is open changes with each ballot, and the result that a log is closed with is the writer's.
+    // An open event changes with each ballot, and a close needs the exact state: only the count of a closed event reads the replica.
     const source = close === undefined || isClosing(close) ? this.#db : this.#deps.copy;
     const whole = await this.#catchUp(source, event.id, running, keepsBack(event, nowMs));
     const shown =
@@ -193,7 +192,7 @@ export class EventCounter {
     await foldRollFigures(this.#db, event.id, inputs.electorate.changes);
     const seed = inputs.seed === undefined ? undefined : openSeed(this.#deps.secrets, event, inputs.seed);
     const root = isClosing(close) ? inputs.log.root() : close?.rootBefore;
-    // The seed is secret until the result is final: who knew it could reckon how to break a tie.
+    // The seed is secret until the result is final: with it, a voter could calculate how to break a tie.
     const lot =
       seed === undefined || root === undefined
         ? null
@@ -208,7 +207,7 @@ export class EventCounter {
     closing?: Closing,
   ): Promise<Count> {
     const { event } = definition;
-    // Before the rest: what is closed then has the lot that it was drawn from.
+    // Read the close before the inputs: the inputs then include the lot that the close was drawn from.
     const close = await this.#findClose(event, nowMs);
     const present = await this.#present(definition, audience, nowMs, closing ?? close);
     const { running, inputs, shown, seed, lot } = present;
@@ -217,14 +216,14 @@ export class EventCounter {
     const left = inputs.reversed.length === 0 ? null : await this.#report(definition, present, 'after reversals');
     const { identity, roll } = inputs.changes;
     const byGroup = close === undefined ? [] : await readTurnoutByGroup(this.#db, event.id);
-    // What is final is what was signed for, or it is not shown as that (completions 6.3).
+    // The result is shown as final only if it equals what the signed close leaf commits to (completions 6.3).
     const seedHash = seed === undefined ? null : sha256(seed).toString('hex');
     const final =
       close?.opening !== undefined &&
       close.seedHash === seedHash &&
       isAsClosed(close.opening, counted, { title: event.title, identityChanges: identity, rollChanges: roll, byGroup });
     const results = {
-      // In whatever form these figures are read, they say what they are (completions 10.5).
+      // Every form of these figures must say that they are of a rehearsal (completions 10.5).
       ...(event.rehearsalSince === null ? {} : { rehearsal: true as const }),
       votingEventId: event.id,
       title: event.title,
@@ -256,13 +255,13 @@ export class EventCounter {
     return { results, confirmed };
   }
 
-  /** What the log is closed with; undefined for an event that is not over. */
+  /** The close of the log; undefined while the event is not over. */
   async #findClose(event: VotingEvent, nowMs: number): Promise<ClosedLog | undefined> {
     if (!isFinalAt(event, nowMs)) return undefined;
     return findOpenedClose(this.#deps, event, await findHead(this.#db, event.id));
   }
 
-  /** Counts what came into the box, and gives the rest of that moment. */
+  /** Counts the new ballots of the box. @returns the other inputs of the same moment */
   async #catchUp(
     { $client: pool }: Database,
     eventId: string,
@@ -291,7 +290,7 @@ export class EventCounter {
     }
   }
 
-  /** What the public is shown: nothing before the first step, or where the service did not write the row. */
+  /** The public snapshot; empty before the first step, or if the service did not write the row. */
   async #shown(event: VotingEvent, sealed: Buffer | undefined): Promise<PublicSnapshot> {
     const secrets = sealed === undefined ? undefined : await this.#deps.ballotKeys.find(event);
     if (sealed === undefined || secrets === undefined) return NOTHING_SHOWN;
@@ -300,7 +299,7 @@ export class EventCounter {
     return snapshot;
   }
 
-  /** The report of a moment: that of the one before where nothing came since. */
+  /** The report of a moment; the previous report if its inputs were equal. */
   async #report(definition: BallotDefinition, present: Omit<Present, 'seed'>, kind: ReportKind): Promise<Counted> {
     const { running, inputs, shown, lot } = present;
     const name = `${definition.event.id} ${kind}`;
@@ -318,10 +317,10 @@ export class EventCounter {
   }
 }
 
-/** The hashes of counted positions: a report that is shown again is not hashed again. */
+/** Hashes of counted positions, kept because reports are reused. */
 const hashes = new WeakMap<EventResults['positions'], string>();
 
-/** What an event is closed by: in an election the roll as it was checked, whatever figures stand beside it. */
+/** Input of a close. An election's checked roll replaces the stored sums of the electorate. */
 interface Closing {
   readonly roll: CheckedRoll | undefined;
 }
@@ -334,7 +333,7 @@ function measuredBy(inputs: CountInputs, { roll }: Closing): CountInputs {
   return { ...inputs, electorate: { ...inputs.electorate, weightMicro: roll.weightMicro, byGroup } };
 }
 
-/** As JSON has it: what readers of the API hash. */
+/** Hashes the positions as JSON, which is what API clients can hash. */
 function resultOf({ positions }: Pick<Counted, 'positions'>): string {
   const kept = hashes.get(positions) ?? hashOfJson(JSON.parse(JSON.stringify(positions)));
   hashes.set(positions, kept);

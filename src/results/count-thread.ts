@@ -18,11 +18,11 @@ export interface CountThreadData {
   readonly readUrl: string | undefined;
   readonly secretKeys: readonly Uint8Array[];
   readonly keySettings: KeySettings;
-  /** What the heads of logs are checked with. */
+  /** Public key that verifies the signed heads of logs. */
   readonly verifierKey: string;
 }
 
-/** What it is asked, of one event. */
+/** An order for the thread, about one event. */
 export type CountOrder =
   | { readonly kind: FileKind | 'summary'; readonly audience: ResultsAudience }
   | {
@@ -39,7 +39,7 @@ export interface CountRequest {
   readonly order: CountOrder;
 }
 
-/** Connections of the thread: a box is read by two at once, and something else may be asked meanwhile. */
+/** Database connections of the thread: two copy from a box (`readBox`), the others serve queries meanwhile. */
 const CONNECTIONS = 4;
 
 const { databaseUrl, readUrl, secretKeys, keySettings, verifierKey } = workerData as CountThreadData;
@@ -51,10 +51,10 @@ const definitions = new BallotDefinitionCache(db);
 const secrets = createSecrets(secretKeys);
 const ballotKeys = new BallotKeys({ db, log, secrets, settings: keySettings });
 const logKey = parseVerifierKey(verifierKey);
-/** The most ballots of a snapshot that the order under way has shown; the pool gives one order at a time. */
+/** Ballots in the largest public snapshot that the current order showed; the pool gives a thread one order at a time. */
 let shown = 0;
 const disclosure = {
-  // The process of the thread makes the steps.
+  // `Counting` makes the step before it posts the order.
   step: async (): Promise<void> => undefined,
   remember: (_event: unknown, ballots: number): void => {
     shown = Math.max(shown, ballots);
@@ -71,15 +71,15 @@ async function definitionOf(eventId: string): Promise<BallotDefinition> {
 
 const bytesOf = (pieces: Iterable<string>): Uint8Array<ArrayBuffer> => {
   const bytes = Buffer.concat(Array.from(pieces, (piece) => Buffer.from(piece)));
-  // Not out of the pool of small buffers: it is handed over as a whole.
+  // Copy into an ArrayBuffer of its own: the result is transferred, and a pooled Buffer would take others along.
   return Uint8Array.from(bytes);
 };
 
 export interface CountReply {
-  /** A file, which is handed over. */
+  /** A file; transferred, not copied. */
   readonly bytes: Uint8Array<ArrayBuffer> | undefined;
   readonly value: unknown;
-  /** The most ballots that were shown of a snapshot: the process remembers what it shows (`Disclosure`). */
+  /** Ballots in the largest public snapshot shown, for `Disclosure.remember` of the process. */
   readonly shown: number;
 }
 

@@ -20,23 +20,23 @@ import { FILES, type FileKind } from './result-files.ts';
 import { type CountSummary, summarise } from './shape-count.ts';
 import { SharedTurns } from './shared-turns.ts';
 
-/** Candidates of all positions together whose results are a megabyte or so, made in a thread of its own. */
+/** An event with more candidates in all is counted in a thread: its results take a megabyte or so. */
 const MANY_ROWS = 5_000;
-/** Steps of a ranked count, each some nanoseconds, that would hold up everybody else for too long. */
+/** A ranked count of more steps, each some nanoseconds, runs in a thread: it would block the event loop too long. */
 const MANY_STEPS = 5_000_000;
-/** Candidates squared, of all ranked positions together: rounds times candidates. */
+/** The same for rounds times candidates: candidates squared, summed over the ranked positions. */
 const MANY_TALLIES = 100_000;
-/** A caller who has waited so long is asked to come back; the count goes on, and is there then. */
+/** After this wait the caller is asked to retry; the count goes on, so that a retry is fast. */
 const MAX_WAIT_MS = 20_000;
 const RETRY_SECONDS = 5;
-/** The close of the largest event takes a minute or two. */
+/** Time limit of the count for a close, which takes a minute or two for the largest event. */
 const MAX_FINAL_MS = 600_000;
-/** A count that takes longer is given up, and its thread with it. */
+/** A count that takes longer is aborted, and its thread terminated. */
 const MAX_COUNT_MS = 120_000;
-/** What is sent at once: after each piece others have their turn. */
+/** Piece size of a long answer: between pieces the event loop serves other requests. */
 const PIECE_BYTES = 64 * 1_024;
 
-/** What several callers may ask at once, by its name. */
+/** The orders whose answer several callers may share. */
 type SharedOrder = Exclude<CountOrder, { kind: 'final' }>;
 
 type CountingDeps = Pick<
@@ -46,10 +46,10 @@ type CountingDeps = Pick<
   readonly logKey: NoteVerifier;
 };
 
-/** Results as they are asked for: small events are counted here, long counts in a thread that blocks no request. */
+/** Answers requests for results: counts small events here, and large ones in a thread, so that no request is blocked. */
 export class Counting {
   readonly #deps: CountingDeps;
-  /** Makes the steps by which elections show who voted. */
+  /** Shows who voted in elections, several voters at a time. */
   readonly disclosure: Disclosure;
   readonly #counter: EventCounter;
   readonly #turns = new SharedTurns();
@@ -74,19 +74,19 @@ export class Counting {
     return streamText(FILES[kind](results));
   }
 
-  /** How many ballots there are, and what of them the audience is shown. */
+  /** The number of ballots, and the figures that the audience may see. */
   async summary(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<CountSummary> {
     if (!(await this.#isLong(definition))) return summarise(this.#counter, definition, audience, nowMs);
     return (await this.#ask(definition, { kind: 'summary', audience }, nowMs)) as CountSummary;
   }
 
-  /** For another thread: the results, or the text of `{ data }` where they are long. */
+  /** The results to pass to another thread; from a long count as the JSON text of `{ data }`. */
   async forThread(definition: BallotDefinition, nowMs: number): Promise<EventResults | Uint8Array<ArrayBuffer>> {
     if (!(await this.#isLong(definition))) return this.#counter.results(definition, 'organizer', nowMs);
     return this.#bytes(definition, { kind: 'json', audience: 'organizer' }, nowMs);
   }
 
-  /** Some of the rounds of a position; undefined where there is no such position. */
+  /** A page of the rounds of a position; undefined for an unknown position. */
   async rounds(
     definition: BallotDefinition,
     audience: ResultsAudience,
@@ -98,16 +98,16 @@ export class Counting {
     return (await this.#ask(definition, order, nowMs)) as RoundPage | undefined;
   }
 
-  /** The result that the log's close leaf is to bear. @param roll what positions are measured against; left out in polls */
+  /** The result that the log's close leaf will commit to. @param roll the checked roll, for the electorate; left out in polls */
   async finalCount(definition: BallotDefinition, nowMs: number, roll?: CheckedRoll): Promise<FinalCount> {
     if (!(await this.#isLong(definition))) return this.#counter.finalCount(definition, nowMs, roll);
-    // No other caller shares the count of a close: its roll is its own.
+    // Not shared with other callers: only this count uses the checked roll.
     const count = this.#post(definition.event, { kind: 'final', roll }, nowMs);
     const final = (await answeredWithin(count, MAX_FINAL_MS)) as FinalCount;
     return { ...final, lotRoot: Buffer.from(final.lotRoot) };
   }
 
-  /** Whether a count takes so long, or its results are so many, that others would notice. */
+  /** Whether the count takes so long, or its results are so large, that other requests would wait. */
   async #isLong({ event, positions }: BallotDefinition): Promise<boolean> {
     const rows = positions.reduce((sum, { everCandidates }) => sum + everCandidates.length, 0);
     if (rows > MANY_ROWS) return true;
@@ -116,7 +116,7 @@ export class Counting {
     for (const { everCandidates } of ranked) {
       const { length } = everCandidates;
       tallies += length * length;
-      // What a ballot may be looked at for: a round each, and a pair each.
+      // A ballot may be read once per round, and once per pair of candidates.
       looks += length + (length <= MAX_PAIRWISE ? (length * length) / 2 : 0);
     }
     if (tallies > MANY_TALLIES) return true;
@@ -138,8 +138,8 @@ export class Counting {
   }
 
   /**
-   * Asks the thread. What was asked before a confirm may leave its ballot out: who asks later gets the next answer.
-   * @throws ApiError 500 `internal` with `Retry-After` where the answer takes longer
+   * Asks the thread, sharing an order that has not begun. An order under way may miss a ballot confirmed since, so it is not shared.
+   * @throws ApiError 500 `internal` with `Retry-After` if the answer takes longer
    */
   #ask({ event }: BallotDefinition, order: SharedOrder, nowMs: number): Promise<unknown> {
     const name = JSON.stringify([event.id, order]);
@@ -150,7 +150,7 @@ export class Counting {
   async #post(event: VotingEvent, order: CountOrder, nowMs: number): Promise<unknown> {
     const { id, accountId } = event;
     const isFinal = order.kind === 'final';
-    // Once a count, for all who wait for it. The thread makes no step: this process remembers how far they have gone.
+    // Make the step here, once for all callers of the count: this process, not the thread, remembers how many ballots were shown.
     if (!isFinal && keepsBack(event, nowMs)) await this.disclosure.step(id);
     try {
       const reply = (await this.#deps[isFinal ? 'closeThreads' : 'threads'].run({
@@ -168,7 +168,7 @@ export class Counting {
   }
 }
 
-/** @throws ApiError 500 `internal` with `Retry-After` where the answer takes longer */
+/** @throws ApiError 500 `internal` with `Retry-After` if the answer takes longer than `waitMs` */
 function answeredWithin<Value>(answer: Promise<Value>, waitMs: number): Promise<Value> {
   const timeout = AbortSignal.timeout(waitMs);
   return Promise.race([
@@ -182,7 +182,7 @@ function answeredWithin<Value>(answer: Promise<Value>, waitMs: number): Promise<
   ]);
 }
 
-/** The answer to who waits for a count that was not finished: the fault is logged with it, and the call may be repeated. */
+/** The error for callers of a count that failed: they may retry, and the cause is logged with it. */
 function unfinished(cause: unknown): ApiError {
   const error = new ApiError('internal', 'The count could not be finished. Retry.', undefined, RETRY_SECONDS);
   error.cause = cause;

@@ -15,11 +15,11 @@ import { DISCLOSED_TOGETHER, type VotingEvent } from '#src/voting-events/voting-
 import { judgeWaiting } from './judge-waiting.ts';
 import type { StoredBallot } from './running-count.ts';
 
-/** What the public is shown of an event that keeps back who voted (completions 5.6): these ballots, and no others. */
+/** The ballots that the public count includes while an event keeps back who voted (completions 5.6). */
 export interface PublicSnapshot {
   /** All ballots of the box up to this leaf; -1 for none. */
   readonly lastLeaf: bigint;
-  /** How many those are. */
+  /** Number of these ballots. */
   readonly boxBallots: number;
   /** The ballots that waited for the log when the snapshot was made. */
   readonly waiting: readonly StoredBallot[];
@@ -30,15 +30,15 @@ export const NOTHING_SHOWN: PublicSnapshot = { lastLeaf: -1n, boxBallots: 0, wai
 export const ballotsOf = ({ boxBallots, waiting }: PublicSnapshot): number => boxBallots + waiting.length;
 
 const HEAD_BYTES = 8 + 8 + 4;
-/** Before the entries of each ballot. */
+/** Header of each ballot: its weight, and the length of its entries. */
 const BALLOT_BYTES = 8 + 4;
 
 const placeOf = (eventId: string) => ({ table: 'public_snapshots', column: 'sealed', row: eventId });
 
 /**
- * Leaf (8 bytes), ballots of the box (8), how many waited (4), and of each its weight (8, millionths), the length of its packed entries (4)
- * and the entries; zeros up to `room`. All numbers are big-endian.
- * @param room bytes of the ballots as they wait, which have one length: that of the snapshot shows nothing of the choices
+ * Encrypts a snapshot: leaf (8 bytes), ballots of the box (8), number of waiting ballots (4); for each the weight (8, millionths),
+ * the length of its packed entries (4) and the entries; zeros up to `room`. Numbers are big-endian.
+ * @param room bytes of the waiting ballots as stored, which have equal lengths: the snapshot's length then reveals no choices
  */
 function sealSnapshot(secrets: Secrets, eventId: string, snapshot: PublicSnapshot, room: number): Buffer {
   const { lastLeaf, boxBallots, waiting } = snapshot;
@@ -72,14 +72,14 @@ export function openSnapshot(secrets: Secrets, eventId: string, sealed: Buffer):
   return { lastLeaf: plain.readBigInt64BE(0), boxBallots: Number(plain.readBigInt64BE(8)), waiting };
 }
 
-/** Rows that SQL wrote ask for a step that would show fewer than five ballots: voters and ballots stay as they are. */
+/** Rolls a step back: with rows that other SQL wrote, it would reveal fewer than five ballots. */
 class StepRefused extends Error {}
 
-/** Waiting ballots are opened and stored again at each step: where they are many, steps are rarer, and with more than the second none is made until some are sealed. */
+/** Each step decrypts and stores all waiting ballots: beyond MANY_WAITING, steps are 10 s apart; beyond MOST_WAITING none is made. */
 const MANY_WAITING = 1_000;
 const MOST_WAITING = 10_000;
 const MANY_EVERY_MS = 10_000;
-/** Elections whose last step is remembered. */
+/** Most elections whose last step is remembered. */
 const MOST_REMEMBERED = 10_000;
 
 interface DisclosureDeps {
@@ -89,10 +89,10 @@ interface DisclosureDeps {
   readonly log: Log;
 }
 
-/** Makes the steps by which elections show who voted and what was voted, and remembers how far they have gone. */
+/** Shows who voted in elections, and the public count, in steps of at least five ballots; remembers how far each has gone. */
 export class Disclosure {
   readonly #deps: DisclosureDeps;
-  /** By the IDs of the events' keys: the most ballots that this process has shown. A snapshot that SQL set back would let single ballots be seen. */
+  /** Most ballots shown, by the ID of the event's key: a step from an older snapshot that SQL restored would reveal single ballots. */
   readonly #shown = new RecentMap<number>(MOST_REMEMBERED);
   readonly #steppedAt = new RecentMap<number>(MOST_REMEMBERED);
 
@@ -131,7 +131,7 @@ export class Disclosure {
     }
   }
 
-  /** A snapshot of so many ballots was shown. */
+  /** Notes that a snapshot of this many ballots was shown. */
   remember({ ballotKey }: Pick<VotingEvent, 'ballotKey'>, ballots: number): void {
     if (ballotKey === null) return;
     this.#shown.set(ballotKey, Math.max(ballots, this.#shown.get(ballotKey) ?? 0));
@@ -146,7 +146,7 @@ export class Disclosure {
     const { sound } = await judgeWaiting(tx, secrets, event, queue);
     const boxBallots = known.boxBallots + (await countBallots(tx, event.id, known.lastLeaf, lastLeaf));
     const snapshot = { lastLeaf, boxBallots, waiting: sound };
-    // Ballots that SQL put into the box are behind what was signed: beside them a single one could be seen.
+    // SQL added ballots to the box if it has more than the signed head: next to forged ballots a single real one could be seen.
     if (boxBallots > this.#confirmedOf(event, note)) throw new StepRefused();
     const shown = Math.max(ballotsOf(known), this.#shown.get(event.ballotKey ?? '') ?? 0);
     if (ballotsOf(snapshot) < shown + DISCLOSED_TOGETHER) throw new StepRefused();
@@ -158,7 +158,7 @@ export class Disclosure {
     return { event, snapshot, isForged: before !== undefined && opened === undefined };
   }
 
-  /** Ballots that the signed head of the log names. */
+  /** Number of ballots that the signed head of the log confirms; 0 without a valid head. */
   #confirmedOf(event: VotingEvent, note: string | undefined): number {
     const { logKey } = this.#deps;
     if (note === undefined) return 0;

@@ -15,7 +15,7 @@ const ENDINGS: Readonly<Record<DownloadKind, string>> = {
 
 const MAX_TITLE = 80;
 
-/** What some file system refuses, and what hides or reorders a name. */
+/** Characters that some file system refuses, or that hide or reorder parts of a name. */
 const UNFIT = /[\p{C}\p{Zl}\p{Zp}/\\:*?"<>|]+/gu;
 
 /** RFC 5987: everything but attr-char is percent-encoded, the marks that encodeURIComponent leaves too. */
@@ -23,8 +23,8 @@ const encodeExtended = (text: string): string =>
   encodeURIComponent(text).replace(/['()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
 
 /**
- * The file's name as a header: plain ASCII with the event's code for old clients, the title in full for the others. That of a rehearsal says
- * so: a file goes round without its event.
+ * The file name as a header: ASCII with the event's code for old clients, the full title for others. It says if the event is a
+ * rehearsal, because files are passed on alone.
  */
 export function fileNameHeader(
   { title: shown, code, rehearsalSince }: Pick<VotingEvent, 'title' | 'code' | 'rehearsalSince'>,
@@ -48,10 +48,10 @@ export interface Download {
   readonly kind: DownloadKind;
   readonly eventId: string;
   readonly accountId: string;
-  /** The key that asked for it: a link is good for no longer than its key. */
+  /** The API key that requested the link. The link ends with its key. */
   readonly keyId: string;
   readonly paper: PaperSize;
-  /** The position that it is about; null for all of them. */
+  /** The only position in the file; null for all. */
   readonly positionId: string | null;
 }
 
@@ -68,7 +68,7 @@ const downloadSchema = z.tuple([
   z.string().nullable(),
 ]);
 
-/** The last part of a download's address: HMAC-SHA256 over everything that it says, then that itself, in base64url. */
+/** The token that ends a download URL: HMAC-SHA256 of the body, then the body itself, in base64url. */
 export function signDownload(secrets: Secrets, download: Download, nowMs: number): string {
   const { kind, eventId, accountId, keyId, paper, positionId } = download;
   return signLink(secrets, [kind, eventId, accountId, keyId, paper, positionId], nowMs);
@@ -80,22 +80,22 @@ export function openDownload(secrets: Secrets, token: string, nowMs: number): Do
   return { kind, eventId, accountId, keyId, paper, positionId };
 }
 
-/** @param parts what the link gives; the first one names its kind */
+/** @param parts content of the link; the first part names its kind */
 export function signLink(secrets: Secrets, parts: readonly (string | number | null)[], nowMs: number): string {
   const body = Buffer.from(JSON.stringify([nowMs + DOWNLOAD_LINK_MS, ...parts]));
   return Buffer.concat([secrets.mac('download', body), body]).toString('base64url');
 }
 
-/** @throws ApiError 403 `forbidden`, reason `download_link_invalid` for anything that was not signed here, `download_link_expired` afterwards */
+/** @throws ApiError 403 `forbidden`, reason `download_link_invalid` if not signed here or outdated, else `download_link_expired` */
 export function openLink<Parts>(secrets: Secrets, token: string, schema: z.ZodType<Parts>, nowMs: number): Parts {
   const bytes = Buffer.from(token, 'base64url');
   const body = bytes.subarray(MAC_BYTES);
-  // The last character of base64url has spare bits, and decoding skips what is no character: only one spelling is ours.
+  // Several texts decode to the same bytes (spare bits, skipped characters): accept only the canonical one.
   const genuine =
     bytes.toString('base64url') === token &&
     secrets.macs('download', body).some((mac) => equalSecrets(bytes.subarray(0, MAC_BYTES), mac));
   if (!genuine) throw refuse('download_link_invalid');
-  // Signed by a release before this one, it has other parts.
+  // A link of an earlier release may have other parts.
   const [expiresAt, ...parts] = z.tuple([z.int()], z.unknown()).parse(JSON.parse(body.toString('utf8')));
   const parsed = schema.safeParse(parts);
   if (!parsed.success) throw refuse('download_link_outdated');

@@ -8,9 +8,9 @@ import type { WaitingBallot } from './read-count-inputs.ts';
 import type { StoredBallot } from './running-count.ts';
 
 /**
- * What waits and is not as the service wrote it, or stands in the box already, counts in no result (completions 6.7). A mark beside it
- * decides nothing.
- * @returns the ballots that count, and the tags of the rows that do not, in hex
+ * Separates waiting ballots that count from forged ones. A ballot that the service did not write, or that is already in the box,
+ * counts in no result (completions 6.7). The mark `set_back` is ignored, because SQL could set it.
+ * @returns the ballots that count, and the tags of the forged rows, in hex
  */
 export async function judgeWaiting(
   executor: Executor,

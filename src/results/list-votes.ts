@@ -60,7 +60,7 @@ export const listVotesQuery = z.strictObject({
 });
 type VoteFilter = Omit<z.output<typeof listVotesQuery>, 'limit' | 'cursor'>;
 
-/** A vote with where it stands: its ballot's place and its own in the ballot. */
+/** A vote, and its key for the cursor: `<place of its ballot>/<index in the ballot>`. */
 interface PlacedVote {
   readonly vote: Vote;
   readonly key: string;
@@ -72,7 +72,7 @@ interface VotePage {
   readonly next: string | null;
 }
 
-/** Ballots that one request looks at: a filter that few votes pass must not read the whole box. */
+/** Most ballots that one request reads: a filter that few votes match must not scan the whole box. */
 const MAX_BALLOTS = 2_000;
 
 function matcherOf({ search, positionId, candidateId }: VoteFilter) {
@@ -90,7 +90,7 @@ function votesOf(
   matches: ReturnType<typeof matcherOf>,
 ): PlacedVote[] {
   const opened = openBallotOrNot(secrets, definition.event, ballot.codeTag, ballot.entries);
-  // The service did not write it, and it is not sealed either.
+  // Encrypted, but not by the service for this ballot: a forged row.
   if (opened === undefined) return [];
   const ballotId = opened.sealed?.id ?? ballot.id;
   const weight = weightsShown ? microToNumber(ballot.weightMicro) : null;
@@ -105,7 +105,7 @@ function votesOf(
     if (!matches(position, chosen, ballot.voterId)) return [];
     const kind = ENTRY_KINDS[position.votingMethod];
     const vote: Vote = {
-      // Drawn from the ballot's random ID: the same vote has the same ID each time, and reveals nothing of its order.
+      // Derived from the ballot's random ID: a vote keeps its ID, which reveals nothing of the order.
       id: `vot_${base32(sha256(`${ballotId}/${index}`), 26)}`,
       positionId: position.id,
       candidateId: chosen.id,
@@ -122,11 +122,11 @@ function votesOf(
 }
 
 /**
- * Votes of confirmed ballots (completions 3, "Results, votes, exports"): those that the box held when the listing began in its
- * order, then those of every other ballot by their ballots' random IDs. A ballot that is sealed meanwhile keeps its ID, so
- * each vote that stood at the beginning is listed once, whatever is confirmed or sealed between two pages.
- * In a secret event sealed ballots alone are listed: one that waits would show who has just voted.
- * @param after where the page before ended
+ * Lists votes of confirmed ballots (completions 3, "Results, votes, exports"): first of the ballots that were in the box when the
+ * listing began, by leaf; then of all others, by random ID. A ballot keeps its ID when it is sealed, so each vote that existed at the
+ * beginning is listed once, whatever is confirmed or sealed between two pages. A secret event lists sealed ballots only: a waiting
+ * ballot would show who has just voted.
+ * @param after where the previous page ended
  */
 export async function listVotes(
   { db, secrets }: { readonly db: Database; readonly secrets: Secrets },

@@ -12,7 +12,7 @@ export interface PrintOrder {
   >;
   readonly definitions: ReadonlyMap<string, { readonly definition: BallotPosition; readonly groupName: string | null }>;
   readonly groups: ReadonlyMap<string, string>;
-  /** Those of a large event as the JSON text that the API answers: reading it is work for this thread. */
+  /** Results; of a large event as the API's JSON text, which this thread parses to spare the main thread. */
   readonly results: EventResults | Uint8Array<ArrayBuffer>;
   readonly size: PaperSize;
 }
@@ -38,5 +38,5 @@ function inputOf({ frame, definitions, groups, results }: PrintOrder): ReportInp
   };
 }
 
-/** In the thread: the bytes of the PDF. */
+/** Runs in the thread. @returns the bytes of the PDF */
 export const work = (order: PrintOrder): Promise<Uint8Array<ArrayBuffer>> => writeReport(inputOf(order), order.size);

@@ -6,7 +6,7 @@ import type { PaperSize } from './download-link.ts';
 import type { PrintOrder } from './print-order.ts';
 import { readVoterFigures } from './repository.ts';
 
-/** The largest report takes a few seconds; what takes longer is given up, alone. */
+/** The largest report takes a few seconds; a slower one is aborted. */
 const MAX_PRINT_MS = 60_000;
 
 interface Print<T> {
@@ -15,14 +15,11 @@ interface Print<T> {
   callers: number;
 }
 
-/** Lets all who ask for the same report share one print; one without a waiting caller is not made, or is broken off. */
+/** Shares one print among all callers of the same report, and aborts it when the last of them has gone. */
 export class SharedPrints<T> {
   readonly #prints = new Map<string, Print<T>>();
 
-  /**
-   * @param key what makes two reports the same
-   * @param gone aborted when the caller goes away
-   */
+  /** @param key equal for callers that may share a report */
   async print(key: string, gone: AbortSignal, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
     const print = this.#prints.get(key) ?? this.#begin(key, work);
     print.callers += 1;
@@ -56,7 +53,7 @@ export class SharedPrints<T> {
   }
 }
 
-/** Prints reports in threads: drawing is work of the processor, and would hold up everybody who votes meanwhile. */
+/** Prints reports in threads: drawing is CPU work that would block the event loop, and voters with it. */
 export class ReportPress {
   readonly #deps: Pick<Deps, 'copy' | 'config' | 'counting' | 'leases' | 'threads'>;
   readonly #prints = new SharedPrints<Uint8Array<ArrayBuffer>>();
@@ -66,9 +63,9 @@ export class ReportPress {
   }
 
   /**
-   * The result report of an event at this moment, as a PDF (completions 3, "Results, votes, exports").
-   * @param gone aborted when the caller goes away: a report without a waiting caller is not made
-   * @throws ApiError 429 where the account has as many reports under way as it may; 500 where all accounts together have
+   * The result report of an event now, as a PDF (completions 3, "Results, votes, exports").
+   * @param gone aborted when the caller goes away; a report without callers is aborted
+   * @throws ApiError 429 if the account has too many reports under way; 500 if all accounts together have
    */
   print(
     definition: BallotDefinition,
@@ -79,7 +76,7 @@ export class ReportPress {
   ): Promise<Uint8Array<ArrayBuffer>> {
     const { event } = definition;
     const { leases, threads } = this.#deps;
-    // A caller who asks while the same report is made gets that one: it shows a moment before, and says which.
+    // A caller may join a print of the same report that is under way: it is slightly older, and states its time.
     const key = `${event.id} ${paperOf(event)} ${size} ${statusAt(event, nowMs)}`;
     return this.#prints.print(key, gone, async (signal) => {
       const place = await leases.prints.take(account);
@@ -126,7 +123,7 @@ export class ReportPress {
     const definitions = new Map(
       definition.positions.map((own) => {
         const groupName = own.groupId === null ? null : (groups.get(own.groupId) ?? null);
-        // The candidates stand in the results, which do not say who has withdrawn.
+        // Pass on only the withdrawn candidates: the results have all candidates, but not who has withdrawn.
         const withdrawn = own.everCandidates.filter(({ status }) => status === 'withdrawn');
         const bare = { ...own, candidates: [], everCandidates: withdrawn, allCandidates: [] };
         return [own.id, { definition: bare, groupName }];

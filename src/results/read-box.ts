@@ -6,26 +6,26 @@ import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { type CopiedRow, CopyReader, copyPieces } from '#src/database/copy-rows.ts';
 import { Pauses } from '#src/platform/loop-turns.ts';
 
-/** Leaves of one copy at most, and of the first one, whose ballots may be of any length. */
+/** Most leaves of one copy, and leaves of the first copy, when the ballots' length is still unknown. */
 export const BALLOTS_PER_COPY = 32_000;
 const FIRST_BALLOTS = 500;
 /**
- * What a copy is meant to hold. While one is counted, the next is read a socket's buffer at a time, in the pauses of the
- * count: a larger one could come close to the time limit of a statement on a busy machine.
+ * Target size of a copy. While one copy is counted, the next is received in the pauses of the count only: on a busy machine a larger
+ * one could come close to the statement timeout.
  */
 const BYTES_PER_COPY = 512 * 1024;
-/** Copies under way at once: the database sends ballots while others are counted. */
+/** Concurrent copies: the database sends one while another is counted. */
 const COPIES = 2;
 
-/** A packed ballot within bytes that are good until the next one is asked for. */
+/** Receives a packed ballot, from `start` to before `end`. The bytes are valid only during the call. */
 type TakeBallot = (bytes: Uint8Array, start: number, end: number, weightMicro: bigint) => void;
 
 const [FIRST_LEAF, BALLOTS, WEIGHTS, ENTRIES] = [0, 1, 2, 3];
-/** An array in binary form begins with so many bytes; each element follows its length. */
+/** Header of an array in PostgreSQL's binary format; each element follows its 4-byte length. */
 const ARRAY_HEAD_BYTES = 20;
 const WEIGHT_BYTES = 4 + 8;
 
-/** Hands on the ballots of blocks that stand after one leaf and not behind another. */
+/** Passes on the ballots of blocks from after one leaf up to another. */
 class BlockReader {
   readonly #take: TakeBallot;
   #row: CopiedRow | undefined;
@@ -33,7 +33,7 @@ class BlockReader {
   /** Whether each ballot of the block has a weight of its own. */
   #isWeighted = false;
   #weightsAt = 0;
-  /** The ballots of the block that are asked for: from the first to before the second. */
+  /** Indexes of the wanted ballots in the block: `#from` to before `#to`. */
   #from = 0;
   #to = 0;
 
@@ -58,7 +58,7 @@ class BlockReader {
     const weights = ((ends[WEIGHTS] as number) - (starts[WEIGHTS] as number) - ARRAY_HEAD_BYTES) / WEIGHT_BYTES;
     if (weights !== 1 && weights !== ballots) throw new Error(`a block has ${weights} weights for ${ballots} ballots`);
     this.#isWeighted = weights > 1;
-    // A bigint is made where the bytes are others: most ballots weigh as much as those before.
+    // Keep the previous bigint if the weight is equal, as for most ballots.
     const weightMicro = bytes.readBigInt64BE(this.#weightsAt);
     if (weightMicro !== this.#weightMicro) this.#weightMicro = weightMicro;
   }
@@ -72,12 +72,12 @@ class BlockReader {
 }
 
 /**
- * Reads the ballots of the box after a leaf, in any order, without holding more than a few thousand of them. Leaves are only
- * ever added, so what is there up to the last one does not change while several copies read it; rows that become a block
- * meanwhile are read once, because each copy takes the leaves that are its own.
- * @param expect hears first how many ballots there are at most
- * @param upTo the last leaf that is asked for, where that is not the last one of the box
- * @returns the last leaf that was read, `afterLeaf` where there was none
+ * Reads the ballots of the box after a leaf, in any order, holding only a few copies of them in memory. Leaves are only added, so
+ * several copies can read up to the last one without a common snapshot. A block may reach into two copies; each takes only its own
+ * leaves.
+ * @param expect called first, with the most ballots to come
+ * @param upTo the last leaf to read, unless it is the last of the box
+ * @returns the last leaf that was read, `afterLeaf` if there was none
  */
 export async function readBox(
   pool: Pool,
@@ -112,7 +112,7 @@ export async function readBox(
       }
     }
   };
-  // All of them end before a fault is thrown: none may go on counting into what is thrown away.
+  // Wait for all copies before throwing an error: none may go on adding to a count that is being discarded.
   const ended = await Promise.allSettled(Array.from({ length: COPIES }, copy));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return BigInt(last);

@@ -6,16 +6,16 @@ import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { runNamed } from '#src/database/client.ts';
 import { DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 
-/** A ballot that may still wait for the log: its entries are then sealed, and opened with its code's tag. */
+/** A confirmed ballot, in the log or waiting for it. A waiting ballot's entries are encrypted, and opened with `codeTag`. */
 export interface WaitingBallot {
   readonly entries: Buffer;
   readonly weightMicro: bigint;
   readonly codeTag: Buffer;
 }
 
-/** Everything of an event that results are made of and that a running count does not have yet, at one moment. */
+/** The inputs of an event's results at one moment, without the ballots that the running count already has. */
 export interface CountInputs {
-  /** The box from the asked leaf on; undefined where that is too much for one answer. */
+  /** Ballots of the box after the given leaf; undefined if they are too many for one answer. */
   readonly box: { readonly ballots: readonly WaitingBallot[]; readonly last: bigint } | undefined;
   /** Confirmed ballots that are not in the log yet. */
   readonly queue: readonly WaitingBallot[];
@@ -23,7 +23,7 @@ export interface CountInputs {
   readonly voided: readonly WaitingBallot[];
   /** Ballots whose `void` leaf stands behind the `close` leaf: the final result counts them, `afterReversals` does not. */
   readonly reversed: readonly WaitingBallot[];
-  /** Voters who are not disclosed yet, five at most. Of events that keep nothing back this and the next are not asked for. */
+  /** Number of voters not disclosed yet, at most five. It, `snapshot` and `rare` are read only if the event keeps something back. */
   readonly undisclosed: number;
   /** The sealed snapshot of what the public is shown; undefined before the first step. */
   readonly snapshot: Buffer | undefined;
@@ -32,9 +32,9 @@ export interface CountInputs {
   readonly log: CompactRange;
   /** The sealed seed of the lot; undefined before the log has opened. */
   readonly seed: string | undefined;
-  /** Whether the ballots or their log were found not to be what was signed. */
+  /** Whether a check found that the ballots or their log are not what was signed. */
   readonly disputed: boolean;
-  /** The approved voters' weight, and of how many changes it is the sum. */
+  /** Weight of the approved voters. `changes`: rows of roll changes that folding would remove. */
   readonly electorate: {
     readonly weightMicro: bigint;
     /** The part of it in each group. */
@@ -51,20 +51,20 @@ export interface CountInputs {
   readonly changes: { readonly identity: number; readonly roll: number };
 }
 
-/** A box that has grown by more blocks since it was counted last is streamed. */
+/** A box that grew by this many blocks since the last count is streamed (`readBox`). */
 export const MAX_BOX_BLOCKS = 32;
 
 const BALLOT = 'b.weight_micro::text AS amount, b.entries, b.code_tag';
 
 /**
- * The ballot of a tag, in the order of the index that is meant: several begin with the event, and a plan that was made while the
- * table was small may have taken any of them. The range has two ends: one without would go on over ballots that have left.
+ * The ballot of a tag. Several indexes begin with the event, and a plan cached on a small table may use any; ORDER BY forces the
+ * right one. BETWEEN ends the scan at the tag: otherwise it would go on over dead rows of ballots that have left.
  */
 const ofTag = (table: string): string =>
   `SELECT x.weight_micro, x.entries, x.code_tag FROM ${table} x
     WHERE x.voting_event_id = v.voting_event_id AND x.code_tag BETWEEN v.code_tag AND v.code_tag ORDER BY x.code_tag LIMIT 1`;
 
-/** Behind every leaf: a range with two ends is planned as a narrow one, even where the first end is not known yet. */
+/** Above every leaf: with an upper bound the planner expects a narrow range, even if the lower bound is a parameter. */
 const NO_LEAF = 2n ** 62n;
 
 const BASE = `
@@ -128,7 +128,7 @@ function ballotOf({ amount, entries, code_tag }: MomentRow): WaitingBallot {
   return { entries, weightMicro: BigInt(amount), codeTag: code_tag };
 }
 
-/** The ballots of blocks that stand after a leaf. @throws BlockSpoilt */
+/** The ballots of blocks after a leaf. @throws BlockSpoilt */
 function boxOf(blocks: readonly MomentRow[], afterLeaf: bigint): NonNullable<CountInputs['box']> {
   let last = afterLeaf;
   const ballots = blocks.flatMap(({ number, amount, entries, code_tag }): WaitingBallot[] => {
@@ -142,9 +142,9 @@ function boxOf(blocks: readonly MomentRow[], afterLeaf: bigint): NonNullable<Cou
 }
 
 /**
- * One statement, so that all of it is of one moment: a ballot that moves from the queue to the box meanwhile is in one of
- * them. It reads what is new and nothing else, by index, however many ballots and voters there are.
- * @param keepsBack whether the event is secret and not final: what it keeps back is asked for then
+ * Reads all in one statement, so in one snapshot: a ballot that moves from the queue to the box meanwhile is in exactly one of them.
+ * Reads only what is new, by index, however many ballots and voters there are.
+ * @param keepsBack whether the event is secret and not final; then also reads what is kept back
  */
 export async function readCountInputs(
   pool: Pool,
@@ -165,7 +165,7 @@ export async function readCountInputs(
   return {
     box: box.length === MAX_BOX_BLOCKS ? undefined : boxOf(box, afterLeaf),
     queue: of('queue').map(ballotOf),
-    // No payment of an election is reversed: a row that says so is SQL's, and leaves no ballot out.
+    // Payments of an election are never reversed: SQL wrote a row that says so, and it must not exclude a ballot.
     voided: keepsBack ? [] : of('voided').map(ballotOf),
     reversed: keepsBack ? [] : of('reversed').map(ballotOf),
     undisclosed: of('undisclosed').length,

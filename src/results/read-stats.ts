@@ -90,8 +90,8 @@ export const statsView = z
 export type StatsView = z.output<typeof statsView>;
 
 /**
- * The figures of an event (completions 3, rule 6). What is counted moves as the results of the same audience do (completions 5.6).
- * Turnout is of the approved voters, in heads and in weight.
+ * The figures of an event (completions 3, rule 6). Counted figures follow the disclosure steps of the same audience's results
+ * (completions 5.6). Turnout is of the approved voters, in heads and in weight.
  */
 export async function readStats(
   deps: Pick<Deps, 'db' | 'reads'>,
@@ -102,16 +102,16 @@ export async function readStats(
 ): Promise<StatsView> {
   const { event } = definition;
   const { reads } = deps;
-  // First: it makes the step that the figures show, if one is due.
+  // Count first: this makes the disclosure step that the figures show, if one is due.
   const count = await counting.summary(definition, audience, nowMs);
   const [figures, payments, changes] = await Promise.all([
     readVoterFigures(reads, event.id),
     readPaymentFigures(reads, event.id),
-    // Read from the event as it is now: these settings make no new version of the definition.
+    // Read the event again: its change counters grow without a new version of the definition.
     findEventById(reads, event.id),
   ]);
   if (figures.waiting && isFinalAt(event, nowMs)) {
-    // The last ones are disclosed with the final result, which may be a moment ago.
+    // The final result discloses the remaining voters. The result may have just become final: make that step, and read again.
     await counting.disclosure.step(event.id);
     return readStats(deps, counting, definition, audience, nowMs);
   }
@@ -149,15 +149,15 @@ export async function readStats(
   };
 }
 
-/** Changes of a roll that are put together, so that their sum stays cheap. */
+/** With more rows of roll changes than this they are merged, so that their sum stays cheap. */
 const MAX_ROLL_CHANGES = 200;
 
-/** Puts the changes of a roll together where they have become many. */
+/** Merges an event's rows of roll changes if they are many. */
 export async function foldRollFigures(db: Database, eventId: string, changes: number): Promise<void> {
   if (changes > MAX_ROLL_CHANGES) await db.execute(sql`SELECT fold_roll_figures(${eventId})`);
 }
 
-/** Does the same for every event, a few hundred of them a run: the figures of a large one may not be asked for in days. */
+/** Merges the roll changes of 200 events at most: the figures of a large event may not be read for days. */
 export async function foldAllRollFigures(db: Database): Promise<void> {
   const { rows } = await db.execute<{ id: string }>(sql`
     SELECT voting_event_id AS id FROM roll_figures GROUP BY 1 HAVING count(*) > ${MAX_ROLL_CHANGES} LIMIT 200`);

@@ -9,7 +9,7 @@ import { secrecyOf } from '#src/voting-events/lifecycle.ts';
 import type { WaitingBallot } from './read-count-inputs.ts';
 import type { StatsView } from './read-stats.ts';
 
-/** True for a ballot `b` that does not count. Lists and records hold the ballots that the result is made of. */
+/** SQL: whether a ballot `b` does not count. Lists and records, like the result, leave it out. */
 const isVoid = sql.raw(NOT_COUNTED);
 
 /** The electorate in millionths of weight, read twice at one moment: as the sum of its changes, and from the roll itself. */
@@ -35,15 +35,15 @@ interface VoterFigures extends Record<string, unknown> {
   readonly weighted: boolean;
   /** Whether somebody voted who is not disclosed yet. */
   readonly waiting: boolean;
-  /** Changes that the figures are the sum of. */
+  /** Rows of roll changes that the figures are the sum of. */
   readonly changes: number;
   readonly pendingBallots: number;
   readonly byGroup: StatsView['byGroup'];
 }
 
 /**
- * The figures of an event's roll and its ballots on their way. They are sums of the roll's changes: no read grows with the
- * number of voters.
+ * The figures of an event's roll and its pending ballots. The roll's figures are sums of its rows of changes, so that the read does
+ * not grow with the number of voters.
  */
 export async function readVoterFigures(executor: Executor, eventId: string): Promise<VoterFigures> {
   const { rows } = await executor.execute<VoterFigures>(sql`
@@ -78,14 +78,14 @@ export async function readVoterFigures(executor: Executor, eventId: string): Pro
 
 export interface StoredVoteBallot extends WaitingBallot {
   readonly id: string;
-  /** Where it stands: `b` and the leaf, which sorts before `q` and the random ID of one still in the queue. */
+  /** Position in a listing: `b` and the leaf in the box; `u` and the random ID behind the box's `end`. */
   readonly place: string;
   readonly voterId: string | null;
   readonly countryCode: string | null;
   readonly submittedAt: number | null;
 }
 
-/** Whole numbers come as text. */
+/** PostgreSQL returns bigints as text. */
 type VoteBallotRow = Omit<StoredVoteBallot, 'weightMicro' | 'submittedAt'> & {
   readonly weightMicro: string;
   readonly submittedAt: string | null;
@@ -93,7 +93,7 @@ type VoteBallotRow = Omit<StoredVoteBallot, 'weightMicro' | 'submittedAt'> & {
 
 const VOTE_BALLOTS = 200;
 
-/** The end of a box that is listed whole, and nothing behind it. */
+/** An `end` above every leaf: lists the whole box, and no other ballots. */
 export const WHOLE_BOX = String(2n ** 62n);
 
 /** Where a page of ballots begins: `b` and a leaf of the box, or `u` and the ID of a ballot behind the box's `end`. */
@@ -103,7 +103,7 @@ interface PageStart {
   readonly inclusive: boolean;
 }
 
-/** Confirmed ballots from a place on: the box up to its `end` in its order, then those sealed later and the queue by their random IDs. */
+/** Confirmed ballots from a place on: the box up to `end` by leaf, then ballots sealed later and queued ballots by random ID. */
 export async function readBallotPage(
   executor: Executor,
   eventId: string,
@@ -152,7 +152,7 @@ const VOTE_COLUMNS = sql`id, entries, weight_micro, code_tag, voter_id, country_
 const VOTE_FIELDS = sql`id, entries, weight_micro AS "weightMicro", code_tag AS "codeTag", voter_id AS "voterId",
   country_code AS "countryCode", submitted_at AS "submittedAt"`;
 
-/** Few leaves are sealed while somebody reads a list: they are found by their place, then put in the order of their IDs. */
+/** Ballots sealed after `end` and queued ballots, by ID. Few ballots are sealed during a listing: read them by leaf, then sort. */
 const laterPage = (eventId: string, end: string, id: string, inclusive: boolean): SQL => sql`
   SELECT 'u' || id AS place, ${VOTE_FIELDS} FROM (
     SELECT ${eventId} AS voting_event_id, ${VOTE_COLUMNS} FROM sealed_ballots(${eventId}, ${end}::bigint - ${BLOCK_BALLOTS} + 1)
@@ -170,8 +170,8 @@ async function readVoteBallots(executor: Executor, page: SQL): Promise<StoredVot
 }
 
 /**
- * Whether at least this many approved voters have each weight of an election. Where weights differ, that many in each class have to: a
- * class is a group with positions of its own, derived from the contests on a ballot, and everybody else.
+ * Whether each weight of an election has at least `holders` approved voters. If weights differ, each must have them in every class,
+ * because a ballot's contests show its voter's class: a group with positions of its own, or all other voters.
  */
 async function hasOnlyCommonWeights(executor: Executor, eventId: string, holders: number): Promise<boolean> {
   const { rows } = await executor.execute<{ common: boolean | null }>(sql`
@@ -191,13 +191,13 @@ export interface RecordBallot extends WaitingBallot {
 
 const RECORDS = 2_000;
 
-/** Where the box ended at one moment, and what waited to enter it. */
+/** The last leaf of the box at one moment, and the ballots in the queue. */
 interface RecordMoment {
   readonly last: string;
   readonly queue: readonly RecordBallot[];
 }
 
-/** The queue comes in the order of its random tags, because rows come back in the order in which they were written. */
+/** Sorts the queue by random tags: without ORDER BY the rows would show the order in which they were written. */
 export function readRecordMoment(db: Database, eventId: string): Promise<RecordMoment> {
   return atOneMoment(db, async (tx) => {
     const last = await readBoxEnd(tx, eventId);
@@ -209,8 +209,8 @@ export function readRecordMoment(db: Database, eventId: string): Promise<RecordM
 }
 
 /**
- * Every confirmed ballot that counts, as of that moment: the box in its order, then the queue. Read in chunks without a
- * transaction around them: what stands in the box never changes.
+ * Every confirmed ballot that counts, as of the moment: the box by leaf, then the queue. Reads in chunks without a transaction,
+ * because ballots in the box never change.
  */
 export async function* readRecords(
   db: Database,
@@ -227,7 +227,7 @@ export async function* readRecords(
   yield moment.queue;
 }
 
-/** In a secret event weights of ballots are shown where each has at least so many holders, who could all have cast the ballot. */
+/** A secret event shows ballots' weights only if each weight has at least this many holders who could have cast the ballot. */
 export const COMMON_WEIGHT_HOLDERS = 5;
 
 /**

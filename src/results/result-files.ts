@@ -8,7 +8,7 @@ const COLUMNS = [
   ...(['toCandidateId', 'toCandidate', 'votes', 'weight', 'value'] as const),
 ];
 type Cell = string | number | boolean | null;
-/** One row of the table. What a kind of row has no use for stays empty. */
+/** One row of the table. Columns that do not apply to its `record` stay empty. */
 type Row = { readonly record: string } & { readonly [Column in (typeof COLUMNS)[number]]?: Cell };
 
 const line = (row: Row): string =>
@@ -140,8 +140,8 @@ const TABLE_COLUMNS = [
 ];
 
 /**
- * The results as people lay them out: one candidate a row, the most votes first within a position. Each row says what it
- * belongs to, so that it can be filtered and sorted.
+ * The results for a spreadsheet: one candidate a row, most votes first within a position. Each row repeats its position, so that rows
+ * can be filtered and sorted.
  */
 function* writeTable({ positions, final, rehearsal }: EventResults): Generator<string> {
   const mark = rehearsal === undefined ? {} : { rehearsal };

@@ -45,7 +45,7 @@ function requireAvailable({ scopes }: Pick<Caller, 'scopes'>, event: VotingEvent
 
 type Words = { readonly operationId: string; readonly summary: string; readonly description?: string };
 
-/** How somebody reads the results of an event. */
+/** The routes to an event's results for one audience. */
 interface ResultsAddress<Target> {
   readonly path: string;
   readonly scope: 'read' | readonly ['vote', 'observe'];
@@ -57,7 +57,7 @@ interface ResultsAddress<Target> {
   readonly refusals: readonly RefusalCase[];
 }
 
-/** Results, and the rounds of a ranked count in pages. */
+/** Adds the routes of results, and of the rounds of a ranked count in pages. */
 function addResults<Target extends Organizer | VoteCaller>(
   router: Hono<Env>,
   deps: Deps,
@@ -141,7 +141,7 @@ export function resultRouter(deps: Deps): Hono<Env> {
             deps,
             counting,
             await definitionOf(c.get('target').event),
-            // An observer's results are those of a vote key until they are final (completions 2.1).
+            // An observer sees the same as a vote key until the results are final (completions 2.1).
             c.get('caller').scopes.includes('read') ? 'organizer' : 'public',
             deps.clock.now(),
           ),

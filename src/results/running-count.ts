@@ -13,25 +13,25 @@ export interface StoredBallot {
   readonly weightMicro: bigint;
 }
 
-/** A ballot was judged by a newer version of the definition than the count has. */
+/** A ballot names a position or candidate that this version of the definition lacks: it was cast under a newer one. */
 export class BallotDefinitionLacks extends Error {}
 
-/** One position under way. */
+/** The count of one position. */
 interface Counted {
-  /** The group that it is open to alone; null for everybody. */
+  /** The only group that may vote on the position; null for everybody. */
   readonly groupId: string | null;
   readonly count: PositionCount;
   /** By a candidate's number: its index in the count, or -1. */
   readonly indexByNumber: Int32Array;
   /** How often ballots name each candidate; only noted where some candidate is unlisted. */
   readonly named: Float64Array;
-  /** By index: candidates who are shown only where a ballot names them. */
+  /** By index: whether the candidate is shown only if a ballot names it. */
   readonly unlisted: readonly boolean[];
   readonly hasUnlisted: boolean;
 }
 
 /**
- * Counts what a ballot says of one position, which its reader stands at.
+ * Counts a ballot's entries for the position that `reader` has reached.
  * @throws BallotDefinitionLacks for a candidate that the definition does not have
  */
 export function addAnswer(counted: Counted, reader: BallotReader, weightMicro: bigint, times: 1 | -1): void {
@@ -43,7 +43,7 @@ export function addAnswer(counted: Counted, reader: BallotReader, weightMicro: b
   counted.count.add(reader, weightMicro, times);
 }
 
-/** Has a ranking written straight to where it stays. @returns false where that is not possible, and nothing was read */
+/** Decodes a ranking directly into the count's memory. @returns false if that is not possible; then nothing was read */
 function addRanking(counted: Counted, reader: BallotReader, weightMicro: bigint, times: 1 | -1): boolean {
   const { count, hasUnlisted, indexByNumber } = counted;
   const sink = count.rankingSink;
@@ -77,7 +77,7 @@ function tallyPosition(position: BallotPosition, candidates: readonly Candidate[
   };
 }
 
-/** What the figures of an event are made with. */
+/** Options of a report on all positions of an event. */
 export interface EventReportOptions extends ReportOptions {
   /** The part of the electorate in each group; positions of a group are measured against it. */
   readonly electorateByGroup?: ReadonlyMap<string, bigint>;
@@ -103,7 +103,7 @@ export class RunningCount {
   constructor(definition: BallotDefinition) {
     this.definitionVersion = definition.event.definitionVersion;
     for (const position of definition.positions) {
-      // Whatever their status: a ballot that was cast may name them, and a count that failed on it would leave no result.
+      // Candidates of any status: a cast ballot may name them, and a count that failed on it would leave no result.
       const candidates = position.allCandidates;
       const unlisted = candidates.map(({ status }) => status === 'pending' || status === 'rejected');
       this.#positions.set(position.number, {
@@ -122,7 +122,7 @@ export class RunningCount {
     return this.#weight.micro;
   }
 
-  /** Says that so many ballots are to be counted, or fewer. */
+  /** Announces how many ballots to expect at most, so that room is made at once. */
   expect(ballots: number): void {
     for (const { count } of this.#positions.values()) count.rankingSink?.expect(ballots);
   }
@@ -156,7 +156,7 @@ export class RunningCount {
     if (weightMicro % MICRO !== 0n) this.fractional += times;
   }
 
-  /** Some of the rounds of a position, by its number. */
+  /** A page of the rounds of a position, by its number; undefined for an unknown one. */
   rounds(positionNumber: number, options: ReportOptions, fromRound: number): RoundPage | undefined {
     return this.#positions.get(positionNumber)?.count.rounds(options, fromRound);
   }

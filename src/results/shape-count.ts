@@ -9,25 +9,25 @@ import type { CountInputs } from './read-count-inputs.ts';
 import type { StatsView } from './read-stats.ts';
 import type { EventReportOptions, RunningCount } from './running-count.ts';
 
-/** What of the results needs a count; the rest is of the event and the clock. */
+/** The part of the results that comes from a count; the rest comes from the event and the clock. */
 export interface Counted {
   readonly stats: Omit<EventResults['stats'], 'identityChanges' | 'rollChanges' | 'lettersPrinted' | 'disclosure'>;
   readonly positions: EventResults['positions'];
   /** Exact decimals: the weight of the ballots, and of the approved voters; null in polls. */
   readonly weight: string;
   readonly electorate: string | null;
-  /** Whether a ballot that waits was left out because the service did not write it as it stands. */
+  /** Whether a waiting ballot was left out as forged (`judgeWaiting`). */
   readonly isForged: boolean;
 }
 
 /**
- * The weight of those who may vote. Approvals by a first key that are kept back are not in it (completions 5.6): only as far as the
- * ballots show them anyway, so that no more than all have voted.
+ * The weight of the approved voters, but at least that of the ballots: approvals that are kept back (completions 5.6) are missing
+ * from it, their ballots are not, and turnout must not exceed 100 %.
  */
 export const electorateOf = ({ electorate }: CountInputs, { weightMicro }: RunningCount): bigint =>
   electorate.weightMicro > weightMicro ? electorate.weightMicro : weightMicro;
 
-/** What a report is made of: two that agree in it are the same. */
+/** Fingerprint of a report's inputs: equal fingerprints mean equal reports. */
 export function describe(
   running: RunningCount,
   inputs: CountInputs,
@@ -45,7 +45,7 @@ export function describe(
   const { fractional, weighted } = inputs;
   const made = [
     running.definitionVersion,
-    // A snapshot says more ballots than the one before, or is the same.
+    // Each new snapshot has more ballots than the last, so their number identifies it.
     shown === undefined ? running.lastLeaf : `${shown.boxBallots} ${shown.waiting.length}`,
     weightMicro,
     ...groups,
@@ -80,13 +80,13 @@ export async function shape(running: RunningCount, options: EventReportOptions):
   };
 }
 
-/** What the figures of an event need of its results. */
+/** The part of the results that the figures of an event need. */
 export interface CountSummary {
-  /** Confirmed ballots, all of them: every signed checkpoint says this number. */
+  /** All confirmed ballots, which is no secret: every signed checkpoint states the number. */
   readonly ballots: number;
   /** Votes of the ballots that the audience is shown. */
   readonly entries: number;
-  /** They move with the same ballots: beside the roll of a small group, one ballot would show who voted, or left a position out. */
+  /** Only of ballots that are shown: next to the roll of a small group, a single ballot would show who voted or abstained. */
   readonly byPosition: StatsView['byPosition'];
 }
 

@@ -1,10 +1,10 @@
-/** Work that goes one after the other in each lane. Those who ask for the same before it begins share it. */
+/** Runs the work of a lane one after the other. Callers that ask for the same work before it begins share it. */
 export class SharedTurns {
   readonly #last = new Map<string, Promise<unknown>>();
-  /** What was asked for and has not begun. */
+  /** Shared work that has not begun, by name. */
   readonly #waiting = new Map<string, Promise<unknown>>();
 
-  /** Begins once all that was asked for in the lane before has ended, however it did. */
+  /** Runs work after all earlier work of the lane has ended, even with an error. */
   async take<Given>(lane: string, work: () => Promise<Given>): Promise<Given> {
     const before = this.#last.get(lane) ?? Promise.resolve();
     const mine = before.then(work, work);
@@ -16,10 +16,10 @@ export class SharedTurns {
     }
   }
 
-  /** The same with all others who ask for what has this name. */
+  /** Like `take`, but joins work of the same name that has not begun. */
   share<Given>(lane: string, name: string, work: () => Promise<Given>): Promise<Given> {
     const waiting = this.#waiting.get(name);
-    // Whatever has one name gives the same.
+    // Work of one name has one result type.
     if (waiting !== undefined) return waiting as Promise<Given>;
     const mine = this.take(lane, () => {
       this.#waiting.delete(name);

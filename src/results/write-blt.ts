@@ -12,7 +12,7 @@ import { readRecordMoment, readRecords, showsWeights } from './repository.ts';
 
 /**
  * The position of a BLT file.
- * @param event as it is now: the definition may be from before the result was final
+ * @param event the current row: the definition may predate the final result
  * @throws ApiError 404 for an unknown position, 400 for one without rankings, 403 `openings_not_available` before the result is final
  */
 export function requireRankedPosition(
@@ -30,12 +30,12 @@ export function requireRankedPosition(
 }
 
 /**
- * What weights are multiplied by, so that all of them are whole: the format knows no other, and the unit of the weights
- * changes no result. @throws ApiError 409 `weights_kept_back` where a weight would show whose a ballot is
+ * The unit of weights in the file, their greatest common divisor: BLT knows only whole weights, and their unit changes no result.
+ * @throws ApiError 409 `weights_kept_back` if a weight would show whose a ballot is
  */
 export async function weightUnit(db: Database, definition: BallotDefinition): Promise<bigint> {
   const weights = await listBallotWeights(db, definition.event.id);
-  // Alike weights are as good as none, and show no voter.
+  // Equal weights identify no voter.
   if (weights.length <= 1) return weights[0] ?? 1n;
   if (!(await showsWeights(db, definition))) throw refuse('weights_kept_back');
   return weights.reduce(greatestCommonDivisor, 0n);
@@ -45,9 +45,9 @@ export async function weightUnit(db: Database, definition: BallotDefinition): Pr
 const quoted = (text: string): string => `"${text.replaceAll('"', "'")}"`;
 
 /**
- * The ballots of a ranked position as BLT, the format that programs for counting read: candidates by their place in the
- * list at the end, a line a ballot in the order of the log, gaps between ranks closed, withdrawn candidates by a minus.
- * Abstentions are ballots without a choice; ballots to which the position was not open are left out.
+ * The ballots of a ranked position as BLT, a format of counting programs: one line a ballot in log order, candidates as their number
+ * in the list at the end, no gaps between ranks, a minus before withdrawn candidates. Abstentions are ballots without a choice;
+ * ballots to which the position was not open are left out.
  */
 export async function* writeBlt(
   { db, secrets }: { readonly db: Database; readonly secrets: Secrets },

@@ -14,7 +14,7 @@ interface RecordSource {
   readonly secrets: Secrets;
   readonly manufacturer: string;
   readonly version: string;
-  /** The event's definition as it is when asked. */
+  /** Reads the event's current definition. */
   readonly newestDefinition: () => Promise<BallotDefinition>;
 }
 
@@ -159,7 +159,7 @@ function* recordOf(
     return { position, own };
   });
   const snapshotId = `snapshot-${place}`;
-  // Nothing that could be joined with a voter or with another list: in a secret event a record has a place and no name.
+  // In a secret event a record has no ID, only its place in the file: an ID could link it to a voter or another list.
   const uniqueId =
     secrecyOf(definition.event) !== 'secret' ? { UniqueId: `cvr_${base32(sha256(`${ballot.id}/record`), 26)}` } : {};
   const record = {
@@ -188,13 +188,13 @@ export async function* writeCastVoteRecords(
   nowMs: number,
 ): AsyncGenerator<string> {
   const { db, secrets } = source;
-  // In this order: a candidate that came after the definition cannot be named by a ballot of the moment.
+  // Ballots first, then the definition: it then has every candidate that these ballots can name.
   const moment = await readRecordMoment(db, eventId);
   const definition = await source.newestDefinition();
-  // What waits for others in a secret event would show when each ballot came.
+  // In a secret event the queue is left out: it would show when each ballot came.
   const shown = secrecyOf(definition.event) === 'secret' ? { ...moment, queue: [] } : moment;
   const weightsShown = await showsWeights(db, definition);
-  // Contest by contest: a thousand candidates in a hundred of them are one text of many megabytes otherwise.
+  // Written contest by contest: a hundred contests of a thousand candidates each would be one text of many megabytes.
   yield JSON.stringify(reportOf(source, definition, nowMs)).slice(0, -'}]}'.length);
   yield ',"Contest":[';
   for (const [index, position] of contestsOf(definition).entries())
