@@ -30,32 +30,32 @@ export class Participation {
 }
 
 /**
- * Distinct weights that get their own row of plain integers. A report multiplies rows × candidates bigints, and the rows
- * of 1,000 candidates fill half a megabyte of cache: past this many, adding straight into bigints is no slower.
+ * Most distinct weights with a row of plain integers each. A report multiplies rows × candidates bigints, and the rows of 1,000
+ * candidates fill half a megabyte of cache: beyond this number, adding directly into bigints is no slower.
  */
 const MAX_WEIGHT_ROWS = 64;
 
-/** Sums over the ballots of one weight: each stays below 2^53 in size because `bound` does. */
+/** Sums over the ballots of one weight. `bound` keeps each sum below 2^53 in size. */
 interface WeightRow {
   readonly weightMicro: bigint;
   readonly heads: Float64Array;
-  /** No sum of the row can be larger than this, whatever the order of the ballots. */
+  /** Upper bound of every sum of the row, in any order of the ballots. */
   bound: number;
 }
 
-/** Exact sums of values for each candidate, in heads and in weight. Taking out is adding a negative number of times. */
+/** Exact sums of values per candidate, in heads and in weight. A negative `times` takes a ballot out. */
 class CandidateSums {
   readonly #candidates: number;
   readonly #rows = new Map<bigint, WeightRow>();
   #lastRow: WeightRow | undefined;
-  /** What the rows don't hold: weights beyond their number, sums beyond 2^53. Made when first needed. */
+  /** Sums that do not fit the rows: of further weights, or beyond 2^53. Created when first needed. */
   #wide: { readonly heads: bigint[]; readonly weightMicro: bigint[] } | undefined;
 
   constructor(candidates: number) {
     this.#candidates = candidates;
   }
 
-  /** Adds every value of the ballot `times` times. @param largest no value is larger in size */
+  /** Adds every value of the ballot `times` times. @param largest upper bound of the values' size */
   add(ballot: PositionBallot, largest: number, weightMicro: bigint, times: number): void {
     const growth = largest * Math.abs(times);
     const row = this.#rowOf(weightMicro);
@@ -113,16 +113,16 @@ class CandidateSums {
 }
 
 /**
- * A sum of weights in millionths. Most ballots have the weight of the one before: those are counted in a plain number, and
- * multiplied when the weight changes or the sum is asked for. A bigint a ballot would cost more than reading it.
+ * A sum of weights in millionths. Most ballots have the same weight as the previous ballot: WeightSum counts these in a plain number,
+ * and multiplies when the weight changes or the sum is read. A bigint per ballot would cost more than reading it.
  */
 export class WeightSum {
   #sum = 0n;
   #weightMicro = 0n;
-  /** Ballots of that weight which are not in the sum yet. */
+  /** Ballots of weight `#weightMicro` that are not in `#sum` yet. */
   #times = 0;
 
-  /** Adds a weight so many times; a number below zero takes it out again. */
+  /** Adds a weight `times` times; a negative number takes it out. */
   add(weightMicro: bigint, times: number): void {
     if (weightMicro !== this.#weightMicro || !Number.isSafeInteger(this.#times + times)) {
       this.#sum = this.micro;
@@ -137,11 +137,11 @@ export class WeightSum {
   }
 }
 
-/** What a ballot of a summing method may hold. */
+/** Which entries a ballot of a summing method may have. */
 export interface BallotRule {
   /** Most entries, unless the position says otherwise. */
   readonly maxEntries: number;
-  /** What an answering ballot gives to each candidate whom it leaves out; 0 where left out. */
+  /** Value that an answering ballot gives to each candidate it does not name; default 0. */
   readonly leftOut?: number;
   readonly values: ValueRange;
 }
@@ -152,7 +152,7 @@ export class BallotSums {
   readonly #position: TallyPosition;
   readonly #check: MarkCheck;
   readonly #values: ValueRange;
-  /** Sums of values minus `leftOut`: then nothing needs to be added for those whom a ballot leaves out. */
+  /** Sums of value − `leftOut`, so that candidates whom a ballot does not name need no addition. */
   readonly #sums: CandidateSums;
   readonly #leftOut: number;
   /** Weight of the ballots that answered. */

@@ -1,15 +1,15 @@
-/** Masks that are added up together. */
+/** Masks that are added in one step. */
 const TOGETHER = 8;
-/** Binary digits of a count: as many masks may be added. */
+/** Binary digits of a count, which bound the number of masks to 2^31 − 1. */
 const PLANES = 31;
 
 /**
- * Counts, for each of some rows, how many masks of 32 bits have each bit set, for 32 bits at a time: plane n of a row holds
- * the n-th binary digit of its 32 counts (a "vertical counter"). Eight masks are first added to each other by full adders,
- * three planes deep, which takes a fifth of the time of counting bit by bit.
+ * Counts, per row, how many 32-bit masks have each bit set, for all 32 bits at once: plane n of a row holds the n-th binary digit of
+ * its 32 counts (a "vertical counter"). Full adders first add eight masks to each other, three planes deep, which takes a fifth of
+ * the time of counting bit by bit.
  */
 export class BitCounts {
-  /** Masks that are not added yet: that of row r and column c at `r * stride + c`. A row without a mask has 0 there. */
+  /** Masks not added yet: row r, column c is at `r * stride + c`. A row without a mask has 0 there. */
   readonly waiting: Int32Array;
   readonly stride = TOGETHER;
   readonly #rows: number;
@@ -72,7 +72,7 @@ export class BitCounts {
       half = fours ^ four1;
       let carried = (fours & four1) | (half & four2);
       planes[at + 2] = half ^ four2;
-      // From here on one plane after the other, as far as anything is carried: rarely far.
+      // Carry into the higher planes one by one, as far as a carry is left: rarely far.
       for (let plane = at + 3; carried !== 0; plane += 1) {
         const held = planes[plane] as number;
         planes[plane] = held ^ carried;

@@ -1,6 +1,6 @@
 /**
- * The count was given what cannot be: a ballot that its method forbids, a void without its ballot. Ballots were checked
- * when they were cast, so this is a fault of the program; counting on would publish a wrong result.
+ * The count got impossible input: a ballot that its method forbids, or a void without its ballot. Ballots were checked when they were
+ * cast, so this is a bug; counting on would publish a wrong result.
  */
 export class CountRefused extends Error {
   constructor(reason: string) {
@@ -14,7 +14,7 @@ export function requireThat(condition: boolean, reason: string): asserts conditi
   if (!condition) throw new CountRefused(reason);
 }
 
-/** For hot loops, where even a call that finds everything right would cost. @throws CountRefused */
+/** Throws unconditionally, for hot loops in which calling `requireThat` per entry would cost too much. @throws CountRefused */
 export function refuseCount(reason: string): never {
   throw new CountRefused(reason);
 }

@@ -1,12 +1,12 @@
-/** What a candidate's tally was from which round on, the earliest first. */
+/** A candidate's tallies, and the round in which each began, the earliest first. */
 interface History {
   readonly rounds: number[];
   readonly tallies: bigint[];
 }
 
 /**
- * How candidates stood in the rounds so far. Only changes are kept: with a thousand candidates most tallies stay as they are
- * in most rounds, and whole rounds would fill the memory.
+ * The candidates' tallies in all rounds so far. Only changes are stored: with a thousand candidates most tallies stay equal in most
+ * rounds, and storing whole rounds would fill the memory.
  */
 export class EarlierRounds {
   readonly #histories: readonly History[];
@@ -16,7 +16,7 @@ export class EarlierRounds {
     this.#histories = Array.from({ length: candidates }, () => ({ rounds: [], tallies: [] }));
   }
 
-  /** Adds a round, later than all before; who is not listed any more is never asked for again. */
+  /** Adds the next round. A candidate that is no longer listed is never asked for again. */
   note(listed: readonly number[], tallies: readonly bigint[]): void {
     this.#round += 1;
     for (const candidate of listed) {
@@ -28,7 +28,7 @@ export class EarlierRounds {
     }
   }
 
-  /** Those of the candidates who had the lowest (-1) or the highest (1) tally in the latest round in which they differ. */
+  /** The candidates with the lowest (-1) or highest (1) tally in the latest round in which they differ. */
   best(candidates: readonly number[], sign: -1 | 1): number[] {
     let best: number[] = [];
     for (const candidate of candidates) {
@@ -39,7 +39,7 @@ export class EarlierRounds {
     return best;
   }
 
-  /** Below 0 where the one stood lower than the other in the latest round in which they differ; 0 where they never did. */
+  /** Below 0 if `one` had the lower tally in the latest round in which both differ, 0 if they never did. */
   #compare(one: number, other: number): number {
     const [mine, theirs] = [this.#histories[one], this.#histories[other]];
     if (mine === undefined || theirs === undefined) return 0;
@@ -47,7 +47,7 @@ export class EarlierRounds {
     while (at >= 0 && against >= 0) {
       const [tally, their] = [mine.tallies[at] ?? 0n, theirs.tallies[against] ?? 0n];
       if (tally !== their) return tally < their ? -1 : 1;
-      // Equal since the later of these changes: on to what was before it.
+      // The tallies are equal since the later of both changes: go on to the tally before it.
       const [since, sinceThen] = [mine.rounds[at] ?? 0, theirs.rounds[against] ?? 0];
       if (since >= sinceThen) at -= 1;
       if (sinceThen >= since) against -= 1;

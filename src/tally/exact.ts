@@ -8,7 +8,7 @@ export function toWholeNumber(value: bigint): number {
   return Number(value);
 }
 
-/** The whole part of a figure that is not negative and has `decimals` decimals: cut down, never rounded up. */
+/** Cuts a non-negative figure with `decimals` decimals to its whole part; never rounds up. */
 export const cutToWholeNumber = (value: bigint, decimals: number): number =>
   toWholeNumber(value / 10n ** BigInt(decimals));
 

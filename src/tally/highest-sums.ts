@@ -5,9 +5,9 @@ import { type SeatTie, Ties } from './ties.ts';
 import { headOf, NOT_RANKED, type PositionCount, type ReportOptions, type TallyPosition } from './types.ts';
 
 export interface HighestSumsRule extends BallotRule {
-  /** Whether a sum of nothing, or below, can win a seat. */
+  /** Whether a sum of zero or less can win a seat. */
   readonly zeroMayWin: boolean;
-  /** Whether a vote can always be taken from one candidate and given to another: then a margin is exact. */
+  /** Whether a vote can always be moved from one candidate to another, which makes a margin exact. */
   readonly votesMoveFreely: boolean;
 }
 
@@ -51,7 +51,7 @@ class SeatsBySum {
   report(): PositionResult {
     const position = this.#position;
     const { ballots, abstentions } = this.#sums.participation;
-    // Highest first; those who had nothing to win with are not in it.
+    // Highest first, without candidates whose sum cannot win.
     const standing =
       ballots === 0 ? [] : this.#ties.byFigure(this.#electable(), (candidate) => this.#figure(candidate));
     const seats = ballots === 0 ? NO_SEATS : this.#fillSeats(standing.filter((one) => this.#hasMajority(one)));
@@ -103,7 +103,7 @@ class SeatsBySum {
     return reached > this.#sums.answeredMicro * BigInt(majority.numerator);
   }
 
-  /** @param ranked who may win, highest first */
+  /** @param ranked candidates who may win, highest first */
   #fillSeats(ranked: readonly number[]): Seats {
     const { seats } = this.#position;
     const [lastSeat, firstLoser] = [ranked[seats - 1], ranked[seats]];
@@ -115,7 +115,7 @@ class SeatsBySum {
     return { winners: [...above, ...tie.winners], tied, tie };
   }
 
-  /** The first of a sorted list, and all who are level with the last of them. */
+  /** The first `count` of a sorted list, and all whose figure equals the last of them. */
   #best(sorted: readonly number[], count: number): number[] {
     const last = sorted[count - 1];
     return last === undefined

@@ -9,8 +9,8 @@ interface Ended {
 }
 
 /**
- * One seat: eliminates the candidate with the lowest tally, one a round, until somebody has more than half of the weight
- * that is still active, or two with equal tallies remain. Then counts on to the last two, for the figures alone.
+ * One seat: eliminates the candidate with the lowest tally, one a round, until a candidate has more than half of the weight that is
+ * still active, or two with equal tallies remain. Then counts on to the last two, only for `finalTwo` and the runner-up.
  */
 export function runInstantRunoff(count: RankedCount): RankedOutcome {
   const ended = runRounds(count);

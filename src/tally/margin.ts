@@ -15,30 +15,30 @@ export function ceilTo(step: bigint, numerator: bigint, denominator: bigint): bi
 const aboveTo = (step: bigint, numerator: bigint, denominator: bigint): bigint =>
   (numerator / (denominator * step) + 1n) * step;
 
-/** @param exact whether the figure is the margin itself where every weight is 1 */
+/** @param exact whether the figure is the exact margin if every weight is 1; otherwise a lower bound */
 export function marginOf(micro: bigint, unitWeights: boolean, exact: boolean): Margin {
   const sure = exact && unitWeights;
   return { votes: scaledToDecimal(micro, WEIGHT_DECIMALS), exact: sure, bound: sure ? null : 'lower' };
 }
 
-/** A candidate who is level already needs no change. */
+/** Margin of a tie: without any change, another candidate could win. */
 export const NO_MARGIN: Margin = { votes: '0', exact: true, bound: null };
 
-/** What decides the winners of a position whose candidates are compared by one figure each. */
+/** The figures that decide a position whose candidates are compared by one sum each. */
 interface Contest {
-  /** Lowest first is of no matter: figures of the winners, and of the others who could have won. */
+  /** Figures of the winners, and of other candidates who could have won; in any order. */
   readonly winning: readonly bigint[];
   readonly losing: readonly bigint[];
   readonly seats: number;
   readonly answered: bigint;
   readonly majority: Majority | null;
-  /** Whether a sum of nothing can win a seat. */
+  /** Whether a sum of zero can win a seat. */
   readonly zeroMayWin: boolean;
 }
 
 /**
- * The least that must change hands before the winners can be others: a changed vote takes from one and gives to another,
- * so it closes twice its weight of a gap. Being level counts, because from there the rule for ties decides.
+ * The least weight whose votes must change before the winners can change. A changed vote moves from one candidate to another, so it
+ * closes a gap by twice its weight. Reaching a tie suffices, because the rule for ties then decides.
  */
 export function leastChange(contest: Contest, unitWeights: boolean): bigint | undefined {
   const { winning, losing, seats, answered, majority } = contest;
@@ -48,7 +48,7 @@ export function leastChange(contest: Contest, unitWeights: boolean): bigint | un
   const changes: bigint[] = [];
   if (majority !== null && lowest !== undefined) {
     const [part, whole] = [BigInt(majority.numerator), BigInt(majority.denominator)];
-    // A winner who is brought down to the share has no seat any more.
+    // A winner loses the seat when its figure falls to the required share.
     changes.push(ceilTo(step, lowest * whole - answered * part, whole));
   }
   if (highest !== undefined && winning.length < seats) {

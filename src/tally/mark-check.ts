@@ -1,10 +1,10 @@
 import { refuseCount, requireThat } from './count-refused.ts';
 import type { PositionBallot, TallyPosition } from './types.ts';
 
-/** Refuses a ballot whose entries the position does not allow. One for each count: it remembers where a candidate stood last. */
+/** Refuses a ballot whose entries the position does not allow. One instance per count, because it numbers the ballots. */
 export class MarkCheck {
   readonly #maxEntries: number;
-  /** Number of the checked ballot that named the candidate last; saves clearing a set for every ballot. */
+  /** By candidate: number of the last ballot that named it, which saves clearing a set for every ballot. */
   readonly #lastNamedBy: Float64Array;
   #checked = 0;
 
@@ -13,7 +13,7 @@ export class MarkCheck {
     this.#lastNamedBy = new Float64Array(position.candidates.length);
   }
 
-  /** Checks what is to be known of a ballot without its entries. */
+  /** Checks what can be checked without the ballot's entries. */
   requireSize(length: number, weightMicro: bigint, times: number): void {
     requireThat(weightMicro > 0n, 'a weight must be above zero');
     requireThat(Number.isSafeInteger(times), 'a ballot is counted a whole number of times');
@@ -45,7 +45,7 @@ export const MARK: ValueRange = { least: 1, most: 1 };
 export const POSITIVE: ValueRange = { least: 1, most: Number.MAX_SAFE_INTEGER };
 export const WHOLE_NUMBER: ValueRange = { least: -Number.MAX_SAFE_INTEGER, most: Number.MAX_SAFE_INTEGER };
 
-/** Refuses a ballot with a value that its method forbids. @returns the largest size of a value, 0 without any */
+/** Refuses a ballot with a value that its method forbids. @returns the largest absolute value, 0 without entries */
 export function requireValues(ballot: PositionBallot, range: ValueRange): number {
   const { length, lowest, highest } = ballot;
   if (length === 0) return 0;

@@ -5,12 +5,12 @@ import type { Pairwise } from './position-result.ts';
 import type { Rankings } from './rankings.ts';
 import type { TallyPosition } from './types.ts';
 
-/** The table grows with the square of the candidates, and its work with that times the ballots. */
+/** The table grows with the square of the candidates, and the work with that times the ballots. */
 export const MAX_PAIRWISE = 50;
 
 /**
- * Every pair of the candidates who are not withdrawn: the weight of the ballots that rank one above the other. A ballot
- * ranks everybody it names above everybody it leaves out. Null above `MAX_PAIRWISE` candidates, and without a ballot.
+ * For every pair of candidates who are not withdrawn: the weight of the ballots that rank one above the other. A ballot ranks each
+ * candidate it names above all it does not name. Null with more than `MAX_PAIRWISE` candidates, or without a ballot.
  */
 export function comparePairs(position: TallyPosition, rankings: Rankings): Pairwise | null {
   const standing = [...position.candidates.keys()].filter((index) => position.candidates[index]?.withdrawn === false);
@@ -20,7 +20,7 @@ export function comparePairs(position: TallyPosition, rankings: Rankings): Pairw
   const { named, above } = sumPairs(rankings, standing.length, placeOf);
   if (named.every((weight) => weight === 0n)) return null;
   const size = standing.length;
-  // Named, and not below: the other is named lower down, or not at all.
+  // A ballot ranks `one` over `other` if it names `one`, but not `other` above it.
   const over = (one: number, other: number): bigint =>
     one === other ? 0n : (named[one] ?? 0n) - (above[other * size + one] ?? 0n);
   const id = (place: number): string => position.candidates[standing[place] ?? -1]?.id ?? '';
@@ -33,7 +33,7 @@ export function comparePairs(position: TallyPosition, rankings: Rankings): Pairw
   };
 }
 
-/** In millionths: the weight that names each, and at `one * size + other` the weight that names one above the other. */
+/** In millionths: the weight of the ballots that name each candidate; at `one * size + other`, of those that rank `one` above `other`. */
 function sumPairs(
   rankings: Rankings,
   size: number,
@@ -48,7 +48,7 @@ function sumPairs(
   return plain ? sumPlain(rankings, size, placeOf, unit) : sumWide(rankings, size, placeOf);
 }
 
-/** Sums that stay below 2^53 in units of the weights' greatest common divisor. */
+/** Sums in plain numbers: they stay below 2^53 in units of the weights' greatest common divisor. */
 function sumPlain(rankings: Rankings, size: number, placeOf: Int16Array, unit: bigint) {
   const { cells, starts, heads, weightIndexOf, candidates } = rankings;
   const worthOf = Float64Array.from(rankings.weights, (weight) => Number(weight / unit));
@@ -80,12 +80,13 @@ function sumPlain(rankings: Rankings, size: number, placeOf: Int16Array, unit: b
   return { named: exact(named), above: exact(above) };
 }
 
-/** The bits of a mask of candidates. */
+/** Bits of a mask: most candidates that a mask holds. */
 const MASK_BITS = 32;
 
 /**
- * Pairs of the ballots that are one of their kind and have the first weight: all of them where every ballot differs. Each has a
- * mask a candidate, of those whom it ranks above, and one of all whom it names; the masks are counted many bits at a time.
+ * Counts the pairs of ballots that are alone in their group and have the first weight, as nearly all if every ballot differs. Each
+ * ballot has one mask per candidate, of the candidates ranked above it, and one of all it names; `BitCounts` counts 32 bits at a
+ * time.
  */
 class SinglePairs {
   readonly #cells: Rankings['cells'];
@@ -102,7 +103,7 @@ class SinglePairs {
     this.#counts = new BitCounts(size + 1);
   }
 
-  /** @param start of the ballot's cells */
+  /** @param start index of the ballot's first cell */
   add(start: number): void {
     const [cells, end, placeOf] = [this.#cells, this.#end, this.#placeOf];
     const column = this.#counts.next();

@@ -3,65 +3,65 @@ import { requireThat } from './count-refused.ts';
 import { largestOf } from './exact.ts';
 import type { Rankings } from './rankings.ts';
 
-/** Ballots are worth a whole number of hundred-thousandths of themselves. */
+/** A ballot's transfer value is a whole number of hundred-thousandths. */
 export const VALUE_DECIMALS = 5;
 const FULL_VALUE = 10 ** VALUE_DECIMALS;
 /** Decimals of a tally by weight: weight in millionths × value in hundred-thousandths. */
 export const TALLY_DECIMALS = WEIGHT_DECIMALS + VALUE_DECIMALS;
 
-/** What one transfer moved to a receiver: a candidate, or the number after the last one for what found no candidate. */
+/** What one transfer moved to a receiver: a candidate, or for exhausted ballots the number after the last candidate. */
 interface Received {
   readonly to: number;
   readonly weight: bigint;
   readonly heads: bigint;
 }
 
-/** In the order of the receivers; who received nothing is not in it. */
+/** In the order of the receivers; without those that received nothing. */
 export type Passed = readonly Received[];
 
-/** From here on a transfer follows a list of the ballots that its candidate holds, instead of looking through all. */
+/** From this number of candidates on, a transfer follows a list of its candidate's ballots instead of scanning all. */
 const LISTED_FROM = 64;
-/** Groups that are looked through together: what is noted of them stays in the processor's cache. */
+/** Groups that are scanned as one batch, so small that its arrays stay in the processor's cache. */
 const MOVED_TOGETHER = 2_048;
 
 /**
- * The holders of all ballots, during one count. With few candidates a transfer looks through all groups in their order: reading
- * a byte of each is far cheaper than jumping through memory after a list of them. With many, each holds so few that lists
- * win: a thousand eliminations would read everything a thousand times. Sums run in plain integers: weights are cut into digits
- * ("limbs") small enough that all heads at full value times a digit stay below 2^53, and are put together as bigint once
- * a transfer. Array accesses are cast because every index comes from the bounds of the array it reads.
+ * Which candidate holds each ballot during one count. With few candidates a transfer scans all groups in order: reading a byte of
+ * each is far cheaper than random access through a list. With many candidates each holds few groups, so lists are faster: a thousand
+ * eliminations would scan everything a thousand times. Sums use plain integers: weights are split into digits ("limbs"), so small
+ * that all heads at full value times a digit stay below 2^53, and joined to a bigint once a transfer. Array accesses are cast because
+ * every index comes from the bounds of the array it reads.
  */
 export class Piles {
   /** Tallies by candidate: in weight with `TALLY_DECIMALS` decimals, in heads with `VALUE_DECIMALS`. */
   readonly weight: bigint[];
   readonly heads: bigint[];
-  /** All ballots, those that never named a continuing candidate too; same decimals as the tallies. */
+  /** All ballots, including those that never named a continuing candidate; same decimals as the tallies. */
   readonly rankedWeight: bigint;
   readonly rankedHeads: bigint;
   readonly #rankings: Rankings;
-  /** 1 for the candidates who may receive ballots, and for the number that ends a ranking: none. */
+  /** 1 for candidates who may receive ballots, and for the number that ends a ranking (exhausted ballots). */
   readonly #receives: Uint8Array;
-  /** The holder of each group: a candidate, or the number that ends a ranking. */
+  /** By group: its holder, a candidate or the number that ends a ranking. */
   readonly #holder: Uint8Array | Uint16Array;
-  /** The cell that names the holder of each group. */
+  /** By group: the cell that names its holder. */
   readonly #cursor: Uint32Array;
-  /** Transfer value of each group, once there are others than the full one. */
+  /** By group: its transfer value; undefined while all have the full value. */
   #values: Uint32Array | undefined;
   readonly #limbs: Limbs;
-  /** The first group of each holder and the one after each group, -1 at the end; undefined with few candidates. */
+  /** Linked lists: the first group of each holder, and the group after each group, -1 at the end. Undefined with few candidates. */
   readonly #lists: { readonly first: Int32Array; readonly next: Int32Array } | undefined;
-  /** Whether every group is one ballot of the first weight, as where every ballot differs. */
+  /** Whether every group is a single ballot of the first weight, as when all ballots differ. */
   readonly #areSingles: boolean;
-  /** What the move under way brings; all 0 between two moves. */
+  /** Sums of the current move; all 0 between two moves. */
   readonly #sums: Sums;
-  /** What is noted of the groups that are moved together: their numbers, the cells of their holders, the candidates there. */
+  /** One batch of groups: their numbers, the cells of their holders, the candidates in these cells. */
   readonly #batch = {
     groups: new Uint32Array(MOVED_TOGETHER),
     cursors: new Uint32Array(MOVED_TOGETHER),
     choices: new Uint16Array(MOVED_TOGETHER),
   };
 
-  /** Deals every ballot to its first candidate who is not withdrawn. */
+  /** Gives every ballot to its first candidate who is not withdrawn. */
   constructor(rankings: Rankings, withdrawn: readonly boolean[]) {
     const { candidates, size } = rankings;
     this.#rankings = rankings;
@@ -83,7 +83,7 @@ export class Piles {
         ? undefined
         : { first: new Int32Array(receivers).fill(-1), next: new Int32Array(size).fill(-1) };
     this.#areSingles = areSingles(rankings);
-    // The array of holders starts with zeros: until they are dealt, candidate 0 holds all groups.
+    // The array of holders starts with zeros, so candidate 0 holds all groups until this move.
     if (this.#lists === undefined) this.#moveHeld(0);
     else for (let group = 0; group < size; group += 1) this.#moveGroup(group);
     const dealt = this.#credit();
@@ -96,12 +96,12 @@ export class Piles {
     return this.#receives[candidate] === 1;
   }
 
-  /** From now on the candidate receives nothing: elected, or eliminated. */
+  /** The candidate receives no more ballots: it was elected or eliminated. */
   close(candidate: number): void {
     this.#receives[candidate] = 0;
   }
 
-  /** Passes all ballots of a closed candidate on at the value they have; its own tally is left for the caller to set. */
+  /** Passes all ballots of a closed candidate on at their present value. The caller sets the candidate's own tally. */
   pass(from: number): Passed {
     requireThat(!this.continues(from), 'a candidate who continues passes no ballots on');
     this.#moveHeld(from);
@@ -109,11 +109,11 @@ export class Piles {
     return this.#credit();
   }
 
-  /** Passes all ballots of a closed candidate on at `numerator / denominator` of their value, cut down. */
+  /** Passes all ballots of a closed candidate on at `numerator / denominator` of their value, rounded down. */
   passFraction(from: number, numerator: bigint, denominator: bigint): Passed {
     this.#values ??= new Uint32Array(this.#rankings.size).fill(FULL_VALUE);
     const values = this.#values;
-    // Ballots have few different values, so each is divided once only.
+    // Divide each distinct value once: ballots have few.
     const reduced = new Map<number, number>();
     this.#forEachHeld(from, (group) => {
       const value = values[group] as number;
@@ -124,7 +124,7 @@ export class Piles {
     return this.pass(from);
   }
 
-  /** The work may give the group to another holder. */
+  /** Calls `work` for each group of a holder; `work` may move the group to another holder. */
   #forEachHeld(from: number, work: (group: number) => void): void {
     if (this.#lists === undefined) {
       const { size } = this.#rankings;
@@ -141,7 +141,7 @@ export class Piles {
     }
   }
 
-  /** Moves all groups that a candidate holds. */
+  /** Moves all groups that a candidate holds to their next receiver. */
   #moveHeld(from: number): void {
     const isPlain = this.#areSingles && this.#values === undefined && this.#lists === undefined;
     if (isPlain) this.#moveSingles(from);
@@ -149,8 +149,8 @@ export class Piles {
   }
 
   /**
-   * The same where every group is one ballot of one weight at its full value: how many went to whom says all. What the held groups
-   * need is fetched before any of them is judged: the processor then waits for many of them at once.
+   * `#moveHeld` if every group is a single ballot of one weight at full value, so that counting the receivers suffices. Reads the
+   * cells of all held groups of a batch before it moves any: the processor then waits for many reads at once.
    */
   #moveSingles(from: number): void {
     const { cells, size } = this.#rankings;
@@ -159,7 +159,7 @@ export class Piles {
     for (let begin = 0; begin < size; begin += MOVED_TOGETHER) {
       const end = Math.min(size, begin + MOVED_TOGETHER);
       let held = 0;
-      // Each number is written, and stays where the count goes on: without a branch, the processor has nothing to guess.
+      // Branch-free filter: every number is written, but `held` advances only for a held group, so that no branch is mispredicted.
       for (let group = begin; group < end; group += 1) {
         groups[held] = group;
         held += holder[group] === from ? 1 : 0;
@@ -197,7 +197,7 @@ export class Piles {
     singles.fill(0);
   }
 
-  /** The hot step: moves a group to the next in its ranking who receives, and adds it up there. */
+  /** The hot step: moves a group to the next candidate in its ranking who receives, and adds it to the sums there. */
   #moveGroup(group: number): void {
     const { cells, heads, weightIndexOf } = this.#rankings;
     const { count, ofWeight } = this.#limbs;
@@ -241,26 +241,26 @@ export class Piles {
   }
 }
 
-/** What a move brings to each receiver: heads × value, and the limbs of weight × value. */
+/** By receiver, what a move adds: heads × value, and the limbs of weight × value. */
 interface Sums {
   readonly heads: Float64Array;
   readonly limbs: Float64Array;
-  /** 1 for whom a group went to. */
+  /** 1 if the receiver got a group. */
   readonly touched: Uint8Array;
-  /** Ballots that are one of their kind, while they are moved. */
+  /** Number of ballots that `#moveSingles` moved to the receiver. */
   readonly singles: Float64Array;
 }
 
 interface Limbs {
-  /** Digits of a weight. 1 unless weights are huge beside the number of heads. */
+  /** Number of digits of a weight; 1 unless weights are huge compared with the number of heads. */
   readonly count: number;
-  /** Digits of weight w at `w * count`, the lowest first. */
+  /** The digits of weight w, from `w * count` on, lowest first. */
   readonly ofWeight: Float64Array;
-  /** Puts together the sum of digits at `at * count`, as millionths of weight. */
+  /** Joins the sums of digits at `at * count` to millionths of weight. */
   join(sums: Float64Array, at: number): bigint;
 }
 
-/** Cuts the weights, in units of their greatest common divisor, into digits that all heads at full value cannot overflow. */
+/** Splits the weights, in units of their greatest common divisor, into digits so small that no sum overflows 2^53. */
 function cutIntoLimbs(rankings: Rankings): Limbs {
   const { weights } = rankings;
   const unit = weights.reduce(greatestCommonDivisor, 0n) || 1n;
@@ -287,7 +287,7 @@ function areSingles({ size, heads, weightIndexOf }: Rankings): boolean {
   return true;
 }
 
-/** Heads of all groups, those taken out counted too: no sum of heads is larger. */
+/** Heads of all groups; groups taken out count as positive. No sum of heads is larger. */
 function headsMoved(rankings: Rankings): number {
   let heads = 0;
   for (let group = 0; group < rankings.size; group += 1) heads += Math.abs(rankings.heads[group] as number);

@@ -18,7 +18,7 @@ const tieView = z
 export const roundView = z
   .object({
     round: z.int(),
-    // What is needed to be elected; docs/counting.md says when it must be exceeded.
+    // Tally that elects a candidate; docs/counting.md says when it must be exceeded, not only reached.
     threshold: weight(),
     tallies: listShape(tallyView),
     others: z
@@ -47,7 +47,7 @@ const referendumView = z
     rules: listShape(
       z.object({
         name: z.enum(['threshold', 'turnout_quorum', 'approval_quorum']),
-        // Both as fractions `numerator/denominator`, weights in the unit of the roll.
+        // `required` and `actual` are fractions `numerator/denominator`; weights are in the unit of the roll.
         required: z.string(),
         actual: z.string(),
         met: z.boolean(),
@@ -77,7 +77,7 @@ const pairwiseView = z
   })
   .meta({ id: 'Pairwise' });
 
-/** What a count says of a position (completions 5). */
+/** The result of a position (completions 5). */
 export const positionResultView = z
   .object({
     id: z.string(),

@@ -13,17 +13,17 @@ import { Rankings } from './rankings.ts';
 import { runSingleTransferableVote } from './single-transferable-vote.ts';
 import { headOf, type PositionBallot, type PositionCount, type ReportOptions, type TallyPosition } from './types.ts';
 
-/** Ranks end at the number of candidates, and there are fewer of those than this. */
+/** Upper bound of a rank: ranks end at the number of candidates, which is smaller. */
 const MAX_RANK = 2 ** 16;
 
-/** The highest bit above zero that stays clear of the sign. */
+/** Most ranks that a signed 32-bit mask holds, one bit each. */
 const MAX_BIT = 29;
 
 /** Reads ballots' candidates by rank, first choice first; gaps in the ranks close. */
 class RankReader {
-  /** The first places hold the ranking that was read last. */
+  /** The last ranking that was read, in the first places. */
   readonly places: Uint16Array;
-  /** By rank: candidate + 1, or 0 where no candidate has the rank. All 0 between two ballots. */
+  /** By rank: candidate + 1, or 0 if no candidate has the rank. All 0 between two ballots. */
   #candidateAt: Uint16Array;
 
   constructor(candidates: number) {
@@ -36,8 +36,8 @@ class RankReader {
   }
 
   /**
-   * Nearly all ballots: the ranks are 1 to their number, each once, so a rank is a place. One bit a rank shows that, in one pass;
-   * false where it is otherwise, or where the bits do not suffice.
+   * Reads a ballot whose ranks are 1 to n, each once, as nearly all are: a rank then is a place. One bit per rank checks this in the
+   * same pass. @returns false for any other ballot, or if it has more ranks than `MAX_BIT`
    */
   #readWithoutGaps({ candidates, values, length }: PositionBallot): boolean {
     if (length > MAX_BIT) return false;
@@ -45,7 +45,7 @@ class RankReader {
     let seen = 0;
     for (let entry = 0; entry < length; entry += 1) {
       const rank = values[entry] as number;
-      // `| 0` is the number itself for whole numbers of 32 bits alone.
+      // `rank | 0` equals the rank only for 32-bit integers.
       if (!(rank >= 1 && rank <= length && (rank | 0) === rank)) return false;
       seen |= 1 << rank;
       places[rank - 1] = candidates[entry] as number;
@@ -76,13 +76,13 @@ class RankReader {
       if (candidate !== 0) {
         places[place] = candidate - 1;
         place += 1;
-        // Empty again for the next ballot, which is cheaper than clearing all of it.
+        // Clear only the used ranks for the next ballot: cheaper than clearing the whole array.
         candidateAt[rank] = 0;
       }
     }
   }
 
-  /** Ranks end at the number of candidates, unless ballots were cast when there were more. */
+  /** Makes room for ranks above the number of candidates: ballots may have been cast when there were more. */
   #makeRoom(rank: number): Uint16Array {
     const larger = new Uint16Array(rank + 1);
     larger.set(this.#candidateAt);
@@ -181,7 +181,7 @@ function report(
     runoff: null,
     margin: marginOfFinalTwo(outcome, options.unitWeights),
     tie: outcome.seatTie?.decision ?? null,
-    // A part of them would look like a whole.
+    // Only complete rounds: a part would look complete.
     rounds: log.nextRound === null ? log.rounds : null,
     roundsOmitted: log.nextRound !== null,
     firstChoices: count.firstWeight.flatMap((weight, candidate) =>
@@ -194,8 +194,8 @@ function report(
 }
 
 /**
- * A tie for a seat needs no change, by whatever rule it was broken. Moving half of what the last two are apart changes the winner; a smaller change, earlier in the count, may do it too.
- * Ballots of many weights cannot be moved to the exact half, so nothing is said of them.
+ * Upper bound of the margin: moving half of the last two candidates' difference changes the winner; a smaller change earlier in the
+ * count may do so too. 0 for a tie. Null unless all weights are 1: other weights may not add up to exactly half.
  */
 function marginOfFinalTwo({ finalTwo, seatTie }: RankedOutcome, unitWeights: boolean): Margin | null {
   if (seatTie !== null) return NO_MARGIN;

@@ -7,13 +7,13 @@ import type { ReportOptions, TallyPosition } from './types.ts';
 
 /** How a ranked count ended; candidates are indexes into the position's. */
 export interface RankedOutcome {
-  /** None of the others came nearer to a seat; null where no one lost, or no one has won yet. */
+  /** The loser who came nearest to a seat; null if there is no loser, or no winner yet. */
   readonly runnerUp: number | null;
-  /** Instant runoff: the last two, the winner or the higher tally first, with their tallies; null where there are no two. */
+  /** Instant runoff: the last two candidates, the winner or the higher tally first; null if there are not two. */
   readonly finalTwo: readonly FinalTally[] | null;
   /** In order of election. */
   readonly winners: readonly number[];
-  /** Those who shared the last seat's tally, and what was decided on them. */
+  /** Candidates who tied for the last seat, and the decision between them. */
   readonly tied: readonly number[];
   readonly seatTie: SeatTie | null;
 }
@@ -24,7 +24,7 @@ export interface FinalTally {
   readonly heads: bigint;
 }
 
-/** What both ranked methods work on: the piles, the candidates who continue, the log of rounds. */
+/** State of a ranked count, for both ranked methods: the piles, the continuing candidates, the log of rounds. */
 export class RankedCount {
   readonly position: TallyPosition;
   readonly wholeWeights: boolean;
@@ -32,13 +32,13 @@ export class RankedCount {
   readonly log: RoundLog;
   readonly ties: Ties;
   readonly unitWeights: boolean;
-  /** By candidate, before anything moved: highest preferences, with the decimals of tallies. */
+  /** By candidate: first preferences before any transfer, with the decimals of tallies. */
   readonly firstWeight: readonly bigint[];
   readonly firstHeads: readonly bigint[];
   /** Candidates who may still receive ballots, in the position's order. */
   #continuing: number[] | undefined;
 
-  /** @param fromRound the first round that is written down */
+  /** @param fromRound the first round to record */
   constructor(position: TallyPosition, rankings: Rankings, options: ReportOptions, fromRound = 1) {
     this.position = position;
     this.unitWeights = options.unitWeights;
@@ -59,7 +59,7 @@ export class RankedCount {
     return this.#continuing;
   }
 
-  /** From now on the candidate receives nothing: elected, or eliminated. */
+  /** The candidate receives no more ballots: it was elected or eliminated. */
   stop(candidate: number): void {
     this.piles.close(candidate);
     this.#continuing = this.continuing().filter((other) => other !== candidate);
@@ -74,7 +74,7 @@ export class RankedCount {
     return this.piles.weight.reduce((sum, weight) => sum + weight, 0n);
   }
 
-  /** Those of the candidates who share the lowest tally. */
+  /** The candidates who share the lowest tally. */
   lowest(candidates: readonly number[]): number[] {
     const [first, ...others] = candidates;
     if (first === undefined) return [];
@@ -90,7 +90,7 @@ export class RankedCount {
     return lowest;
   }
 
-  /** Takes a candidate out, passes its ballots on at the value they have, and closes the round. */
+  /** Eliminates a candidate, passes its ballots on at their present value, and closes the round. */
   eliminate(candidate: number, elected: readonly number[], tie: (() => TieDecision) | null, provisional = false): void {
     this.stop(candidate);
     const passed = this.piles.pass(candidate);
@@ -100,8 +100,8 @@ export class RankedCount {
   }
 
   /**
-   * Eliminates the lowest of the candidates, with ties decided by earlier rounds, the lot or the candidate order.
-   * @param least with fewer candidates than this something else is decided than who goes out
+   * Eliminates the candidate with the lowest tally; earlier rounds, the lot or the candidate order decide ties.
+   * @param least number of continuing candidates that must remain: from there on the count decides seats
    */
   eliminateLowest(candidates: readonly number[], elected: readonly number[], least: number): void {
     const lowest = this.lowest(candidates);
@@ -116,7 +116,7 @@ export class RankedCount {
     if (areVoteless) this.#skipVoteless(lowest, least);
   }
 
-  /** Takes the rest of those without a ballot out at once, as far as no round is to be read: nothing moves, nothing is decided. */
+  /** Eliminates the other candidates without a ballot at once, as far as their rounds are not recorded: no ballot moves. */
   #skipVoteless(voteless: readonly number[], least: number): void {
     const rounds = Math.min(this.log.unread, this.continuing().length - least);
     const left = voteless.filter((candidate) => this.piles.continues(candidate));

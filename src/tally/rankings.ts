@@ -6,27 +6,27 @@ type Cells = Uint8Array | Uint16Array;
 type Column = Cells | Uint32Array | Float64Array;
 
 const FIRST_GROUPS = 64;
-/** Groups are named by 32-bit integers, one above zero in the table. */
+/** The hash table stores group + 1 as a signed 32-bit integer. */
 const MAX_GROUPS = 2 ** 31 - 2;
-/** Cells are named by 32-bit cursors. */
+/** Cursors to cells are unsigned 32-bit integers. */
 const MAX_CELLS = 2 ** 32 - 1;
-/** A cell has 16 bits, and one value above the candidates ends a ranking. */
+/** A cell has 16 bits, and the value after the last candidate ends a ranking. */
 const MAX_CANDIDATES = 2 ** 16 - 1;
-/** From here on, each time the groups have doubled, grouping must have halved them at least, or it ends. */
+/** From this number of groups on, at each doubling: grouping ends unless ballots are at least twice the groups. */
 const FIRST_GROUPING_REVIEW = 2 ** 16;
-/** Room is made for somewhat more than the ballots to come: they are not quite as long as those before. */
+/** Spare room, in case the ballots to come are slightly longer than those so far. */
 const GROWTH_MARGIN = 1.02;
 
 /**
- * Ballots as packed groups of one ranking and one weight: a run of `cells`, a weight, a number of heads. Identical ones
- * share a group while that pays: a small field gives few groups however many vote; where nearly every ballot is different
- * looking for its equal only costs, so each gets its own. A million different rankings of 20 take some 50 MB; as objects
- * they would take ten times that. A ballot taken out may be a group of its own, with heads below zero.
- * Array accesses are cast because every index here comes from the bounds of the array it reads.
+ * Ballots in packed groups of one ranking and one weight: a run of `cells`, a weight, a number of heads. Identical ballots share a
+ * group while that pays: few candidates give few groups however many vote; if nearly every ballot differs, searching for an equal one
+ * only costs, so each gets its own group. A million different rankings of 20 take some 50 MB; as objects they would take ten times
+ * that. A ballot taken out may be a group of its own, with negative heads. Array accesses are cast because every index here comes
+ * from the bounds of the array it reads.
  */
 export class Rankings implements RankingSink {
   readonly candidates: number;
-  /** Distinct weights in millionths; `weightIndexOf` names them. */
+  /** Distinct weights in millionths; `weightIndexOf` has indexes of this array. */
   readonly weights: bigint[] = [];
   /** Number of groups. */
   size = 0;
@@ -41,10 +41,10 @@ export class Rankings implements RankingSink {
   readonly #indexOfWeight = new Map<bigint, number>();
   #lastWeight: bigint | undefined;
   #lastWeightIndex = 0;
-  /** Open addressing: group + 1 at its hash or the next free slot, 0 where free; at most half full. Undefined once grouping has ended. */
+  /** Open addressing: group + 1 at its hash or the next free slot, 0 if free; at most half full. Undefined once grouping has ended. */
   #table: Int32Array | undefined = new Int32Array(FIRST_GROUPS * 2);
   #groupingReview = FIRST_GROUPING_REVIEW;
-  /** Ballots there will be, as far as was said. */
+  /** Number of ballots in all, as `expect` announced. */
   #expected = 0;
 
   constructor(candidates: number) {
@@ -66,7 +66,7 @@ export class Rankings implements RankingSink {
     this.addWritten(length, weightMicro, times);
   }
 
-  /** Counts the ranking that stands in the cells from `end` on; `makeRoom` was asked for before it was written there. */
+  /** Counts the ranking in the cells from `end` on. Call `makeRoom` before writing it there. */
   addWritten(length: number, weightMicro: bigint, times: number): void {
     const weightIndex = this.#weightIndex(weightMicro);
     this.#added += Math.abs(times);
@@ -101,7 +101,7 @@ export class Rankings implements RankingSink {
     return index;
   }
 
-  /** The group of the ranking at `end` and its weight; where there is none, the table is prepared for the one appended next. */
+  /** The group of the ranking at `end` and its weight. Undefined if there is none; the table then already lists it as the next group. */
   #find(table: Int32Array, length: number, weightIndex: number): number | undefined {
     const mask = table.length - 1;
     let slot = hashOf(this.cells, this.#usedCells, this.#usedCells + length, weightIndex) & mask;
@@ -126,7 +126,7 @@ export class Rankings implements RankingSink {
     return this.cells[start + length] === this.candidates;
   }
 
-  /** Makes the ranking that stands at `end` a group. */
+  /** Makes the ranking at `end` a group. */
   #append(length: number, weightIndex: number, times: number): void {
     const group = this.size;
     this.starts[group] = this.#usedCells;
@@ -137,17 +137,17 @@ export class Rankings implements RankingSink {
     this.#reviewGrouping();
   }
 
-  /** Says that so many more ballots are to come, or fewer: room for all of them is made at once where each will be a group. */
+  /** Announces at most so many more ballots. If each will be a group, room for all of them is made at once. */
   expect(ballots: number): void {
     this.#expected = this.#added + ballots;
   }
 
-  /** How many times its length a full column is to have, so that the ballots to come find room if they are like those so far. */
+  /** Growth factor of a full column, so that the expected ballots fit if they are like those so far. */
   get #growth(): number {
     return this.#table === undefined ? (this.#expected / this.#added) * GROWTH_MARGIN : 0;
   }
 
-  /** Makes room for one group more, of so many cells, and the one that ends it. */
+  /** Makes room for another group of `length` cells, and the cell that ends it. */
   makeRoom(length: number): void {
     if (this.size === this.heads.length) {
       requireThat(this.size < MAX_GROUPS / 2, 'there are more different rankings than the count can hold');

@@ -13,9 +13,9 @@ interface Votes {
   readonly yes: bigint;
   readonly no: bigint;
   readonly abstain: bigint;
-  /** All ballots, those without entries too. */
+  /** All ballots, including those without entries. */
   readonly turnout: bigint;
-  /** Zero where there is no roll: a quorum of an unknown number is never met. */
+  /** Zero without a roll: a quorum of an unknown electorate is never met. */
   readonly electorate: bigint;
 }
 
@@ -90,15 +90,15 @@ function decide(rules: ReferendumRules, votes: Votes, electorateMicro: bigint | 
   };
 }
 
-/** What the share of yes is taken of. */
+/** The base of the share of yes. */
 function baseOf({ threshold }: ReferendumRules, { yes, no, abstain, electorate }: Votes): bigint {
   if (threshold.base === 'electorate') return electorate;
   return threshold.base === 'answers' ? yes + no + abstain : yes + no;
 }
 
 /**
- * The least weight of answers whose change changes the outcome: yes to no, or no, then abstentions, to yes. Both move every
- * share of yes one way only, so the smallest change is found by halving. Null where no change of answers can do it.
+ * The least weight of answers that must change to change the outcome: from yes to no; or from no, then from abstentions, to yes. More
+ * change moves every share of yes in one direction only, so bisection finds the least. Null if no change suffices.
  */
 function marginOfReferendum(rules: ReferendumRules, votes: Votes, options: ReportOptions): Margin | null {
   const { unitWeights, electorateMicro } = options;
@@ -146,7 +146,7 @@ function applyRule(
   };
 }
 
-/** Withdrawn options keep their votes here: taking an option off must not turn a decision. */
+/** Includes withdrawn options: withdrawing an option must not change the decision. */
 function sumOfRole(position: TallyPosition, weightsMicro: readonly bigint[], role: ReferendumRole): bigint {
   return position.candidates.reduce(
     (sum, candidate, index) => (candidate.referendumRole === role ? sum + (weightsMicro[index] ?? 0n) : sum),

@@ -6,9 +6,9 @@ import { type Passed, type Piles, TALLY_DECIMALS, VALUE_DECIMALS } from './piles
 import type { Round, RoundTally, RoundTransfer, TieDecision } from './position-result.ts';
 import type { TallyPosition } from './types.ts';
 
-/** Candidates that a round lists one by one; the others are summed up. */
+/** Most candidates that a round lists singly; the others are summed up. */
 const MAX_LISTED = 200;
-/** Tallies that one answer holds. More rounds than that are left out of the results, and read in pages. */
+/** Most tallies in one answer. With more, the results omit the rounds, and clients read them in pages. */
 const MAX_TALLIES = 2_000;
 
 /** What was decided in a round; candidates are indexes into the position's. */
@@ -20,24 +20,24 @@ interface RoundDecision {
   readonly provisional?: boolean;
 }
 
-/** What a round starts with. */
+/** A round that has started. */
 interface OpenRound {
   readonly listed: readonly number[];
   readonly threshold: bigint;
-  /** Undefined where the round is not written down. */
+  /** Undefined if the round is not recorded. */
   readonly shown: Pick<Round, 'tallies' | 'others' | 'exhausted' | 'roundingLoss'> | undefined;
 }
 
 /**
- * The rounds of one ranked count as they happen, and what a report or a later tie wants to know of them. Writes down no
- * more than `MAX_TALLIES` tallies, because the rounds of a thousand candidates would fill fifty megabytes.
+ * Records the rounds of a ranked count, for reports and for later ties. Records at most `MAX_TALLIES` tallies, because the rounds of
+ * a thousand candidates would fill fifty megabytes.
  */
 export class RoundLog {
-  /** The rounds that were written down, from the one that was asked for. */
+  /** The recorded rounds, from the requested one on. */
   rounds: Round[] = [];
-  /** The first round that there was no room for. */
+  /** The first round that did not fit; null if all did. */
   nextRound: number | null = null;
-  /** The rounds before the open one, which ties look back at. */
+  /** Tallies of all rounds so far, for ties that earlier rounds decide. */
   readonly earlier: EarlierRounds;
   readonly #position: TallyPosition;
   readonly #piles: Piles;
@@ -61,7 +61,7 @@ export class RoundLog {
     this.#lastHeads = position.candidates.map(() => 0n);
   }
 
-  /** Notes the tallies with which a round starts; `listed` are the candidates who continue or are elected. */
+  /** Starts a round and notes its tallies; `listed` are the continuing and the elected candidates. */
   open(listed: readonly number[], threshold: bigint, lost = 0n): void {
     this.#number += 1;
     const { weight, heads } = this.#piles;
@@ -93,18 +93,18 @@ export class RoundLog {
     });
   }
 
-  /** The count goes on for a further figure: no more rounds are written down, and the candidates' figures stay. */
+  /** Stops recording: the count goes on for `finalTwo` only, and the candidates' figures stay. */
   seal(): void {
     this.#sealed = true;
   }
 
-  /** How many of the rounds to come are not written down. */
+  /** How many of the next rounds are not recorded. */
   get unread(): number {
     if (this.#sealed || this.nextRound !== null) return Number.POSITIVE_INFINITY;
     return Math.max(0, this.#fromRound - 1 - this.#number);
   }
 
-  /** Counts rounds that are not written down and in which no tally changes. */
+  /** Counts rounds that are not recorded, and in which no tally changes. */
   skip(rounds: number): void {
     this.#number += rounds;
   }

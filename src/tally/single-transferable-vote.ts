@@ -5,8 +5,8 @@ import type { SeatTie } from './ties.ts';
 const WHOLE = 10n ** BigInt(TALLY_DECIMALS);
 
 /**
- * Several seats: who has the quota is elected, surpluses pass on by the weighted inclusive Gregory method, the lowest is
- * eliminated when there is no surplus; one transfer a round.
+ * Several seats: a candidate with the quota is elected; its surplus is transferred by the weighted inclusive Gregory method; without
+ * a surplus, the lowest candidate is eliminated. One transfer a round.
  */
 export function runSingleTransferableVote(count: RankedCount): RankedOutcome {
   const valid = count.activeWeight();
@@ -14,7 +14,7 @@ export function runSingleTransferableVote(count: RankedCount): RankedOutcome {
   return new TransferableVote(count, quotaOf(valid, count.position.seats, count.unitWeights)).run();
 }
 
-/** The quota as an exact fraction of tally units; `inclusive` where reaching it is enough. */
+/** The quota as an exact fraction of tally units; `inclusive` if reaching it suffices. */
 interface Quota {
   readonly numerator: bigint;
   readonly denominator: bigint;
@@ -22,8 +22,8 @@ interface Quota {
 }
 
 /**
- * Where every weight is 1, the smallest whole number that more candidates than seats cannot reach together. Otherwise
- * exactly the share that they cannot all exceed: a whole number would make the result depend on the unit of the weights.
+ * If every weight is 1, the smallest whole number that more candidates than seats cannot all reach (Droop). Otherwise exactly the
+ * share that they cannot all exceed: a whole number would make the result depend on the unit of the weights.
  */
 function quotaOf(valid: bigint, seats: number, unitWeights: boolean): Quota {
   const denominator = BigInt(seats + 1);
@@ -34,12 +34,12 @@ function quotaOf(valid: bigint, seats: number, unitWeights: boolean): Quota {
 class TransferableVote {
   readonly #count: RankedCount;
   readonly #quota: Quota;
-  /** The quota cut down to the decimals of a tally: what a candidate keeps whose surplus was transferred. */
+  /** The quota rounded down to the decimals of a tally: the tally of a candidate whose surplus was transferred. */
   readonly #kept: bigint;
   readonly #winners: number[] = [];
   #seatTie: SeatTie | null = null;
   #tied: readonly number[] = [];
-  /** Weight that cutting down has lost so far. */
+  /** Weight that rounding down has lost so far. */
   #lost = 0n;
   #lastEliminated: number | undefined;
 
@@ -50,7 +50,7 @@ class TransferableVote {
   }
 
   run(): RankedOutcome {
-    // Every round elects, empties a surplus or eliminates, so there are at most two for each candidate.
+    // Ends after at most two rounds per candidate: every round elects, transfers a surplus or eliminates.
     let ended = false;
     while (!ended) ended = this.#round();
     return {
@@ -129,7 +129,7 @@ class TransferableVote {
     return true;
   }
 
-  /** One more continues than seats are open, and the lowest share their tally: the seats' policy decides. */
+  /** One candidate more than open seats continues, and the lowest tie: the position's policy for seats decides. */
   #decideLastSeat(left: readonly number[], elected: readonly number[]): boolean {
     const count = this.#count;
     const tied = count.lowest(left);
@@ -150,7 +150,7 @@ class TransferableVote {
     return false;
   }
 
-  /** The highest of those who stand without a seat; where no one does, who was eliminated last. */
+  /** The continuing candidate with the highest tally; if none continues, the last eliminated one. */
   #runnerUp(): number | null {
     if (this.#seatTie?.undecided === true) return null;
     const { ties, log } = this.#count;

@@ -9,7 +9,7 @@ type SumMethod = Exclude<VotingMethod, 'referendum' | 'ranked_choice'>;
 
 const SUMS = { zeroMayWin: false, votesMoveFreely: true };
 
-/** The methods in which the candidates with the highest sums win: what a ballot of each may hold, and how its sums decide. */
+/** Methods in which the highest sums win: what a ballot of each may hold, and how its sums decide. */
 const SUM_METHODS: Readonly<Record<SumMethod, (position: TallyPosition) => HighestSumsRule>> = {
   plurality: () => ({ ...SUMS, maxEntries: 1, values: MARK }),
   approval: ({ candidates: { length } }) => ({ ...SUMS, maxEntries: length, values: MARK }),
@@ -30,8 +30,8 @@ const SUM_METHODS: Readonly<Record<SumMethod, (position: TallyPosition) => Highe
 };
 
 /**
- * A candidate who is left out counts 0 where the scale holds it, otherwise the lowest mark: on a scale from 1 to 5, a 0 would
- * be below the worst and on one from -5 to -1 above the best.
+ * A candidate whom a ballot does not name gets 0 if the scale includes it, otherwise the lowest mark: on a scale from 1 to 5 a 0
+ * would be below the worst mark, on one from -5 to -1 above the best.
  */
 function leftOutScore(position: TallyPosition): number {
   const [lowest, highest] = [position.scoreMin ?? 0, position.scoreMax ?? 0];

@@ -4,22 +4,22 @@ import type { EarlierRounds } from './earlier-rounds.ts';
 import type { TieDecision } from './position-result.ts';
 import type { Lot, TallyPosition } from './types.ts';
 
-/** How the tied for a seat fare: who of them wins, in the order in which seats are given. */
+/** Outcome of a tie for seats. `winners`: the tied candidates who win, in the order of their seats. */
 export interface SeatTie {
   readonly winners: readonly number[];
   readonly decision: TieDecision;
-  /** Some of the tied win and some lose; false for `joint`, where no one loses, and for a lot that is not drawn yet. */
+  /** Whether some of the tied win and others lose; false for `joint`, where none loses, and for a lot not drawn yet. */
   readonly separated: boolean;
-  /** A lot that is not drawn yet: none of the tied has won or lost. */
+  /** Whether the lot is not drawn yet: none of the tied has won or lost. */
   readonly undecided: boolean;
 }
 
-/** Which one of the tied is picked, where no seat depends on it. */
+/** The candidate picked from a tie that is not about a seat. */
 interface Pick {
   readonly picked: number;
-  /** Made when a round is written down: hundreds may tie without a vote in each of a thousand rounds. */
+  /** Called only for recorded rounds: hundreds of candidates without a vote may tie in each of a thousand rounds. */
   readonly decision: () => TieDecision;
-  /** The lot is to decide and is not drawn yet. */
+  /** Whether the lot must decide, and is not drawn yet: the candidate order stands in. */
   readonly provisional: boolean;
 }
 
@@ -31,7 +31,7 @@ export class Ties {
   readonly #lot: Lot | null;
   /** Place in the candidate order, by candidate. */
   readonly #place: readonly number[];
-  /** Place in the order of the lot, by candidate, once a tie has needed it. */
+  /** Place in the order of the lot, by candidate; computed when a tie first needs it. */
   #lotPlace: readonly number[] | undefined;
 
   /** @param lot null while the result is not final */
@@ -55,12 +55,12 @@ export class Ties {
     return [...candidates].sort((a, b) => this.#placeOf(a) - this.#placeOf(b));
   }
 
-  /** Sorts by figure, highest first; equal ones in candidate order. */
+  /** Sorts by figure, highest first; equal figures in candidate order. */
   byFigure(candidates: Iterable<number>, figure: (candidate: number) => bigint): number[] {
     return this.inCandidateOrder(candidates).sort((a, b) => compare(figure(b), figure(a)));
   }
 
-  /** Decides, by the position's policy, who of the tied takes the open seats (fewer than the tied). */
+  /** Decides by the position's policy which of the tied get the open seats, which are fewer. */
   forSeat(tied: readonly number[], openSeats: number): SeatTie {
     requireThat(openSeats > 0 && openSeats < tied.length, 'a tie for a seat needs more candidates than seats');
     const policy = this.#position.tieBreak;
@@ -72,23 +72,23 @@ export class Ties {
     return { winners: order.slice(0, openSeats), decision, separated: true, undecided: false };
   }
 
-  /** Picks the one who goes out among those who share the lowest tally. */
+  /** Picks which candidate with the lowest tally is eliminated. */
   forElimination(tied: readonly number[], earlier: EarlierRounds): Pick {
     return this.#pick(tied, earlier.best(tied, -1), -1);
   }
 
-  /** Candidates who were level in every round, in the order in which they go out. */
+  /** Sorts candidates that were equal in every round in their order of elimination. */
   outFirst(tied: readonly number[]): number[] {
     const byLot = this.#position.tieBreak !== 'candidate_order' && this.#lot !== null;
     return (byLot ? this.#luckiestFirst(tied) : this.inCandidateOrder(tied)).toReversed();
   }
 
-  /** Picks the one whose surplus is transferred first among those who share the largest. */
+  /** Picks which of the largest surpluses is transferred first. */
   forSurplus(tied: readonly number[], earlier: EarlierRounds): Pick {
     return this.#pick(tied, earlier.best(tied, 1), 0);
   }
 
-  /** Picks among those whom the earlier rounds left: the luckiest (`at` 0) or the unluckiest (-1), if they are several. */
+  /** Picks from the candidates that earlier rounds left (`left`): the first (`at` 0) or last (-1) by lot or candidate order. */
   #pick(tied: readonly number[], left: readonly number[], at: 0 | -1): Pick {
     const byLot = left.length > 1 && this.#position.tieBreak !== 'candidate_order';
     const drawn = byLot && this.#lot !== null;
@@ -137,7 +137,7 @@ function lotPlaces(position: TallyPosition, lot: Lot): number[] {
   return placesBy(numbers.length, (a, b) => compare(numbers[a] ?? '', numbers[b] ?? ''));
 }
 
-/** Hex of SHA-256(seed ‖ log root ‖ candidate id): the smaller, the luckier. */
+/** Hex of SHA-256(seed ‖ log root ‖ candidate id): the smaller, the better for the candidate. */
 function lotNumber({ seed, root }: Lot, candidateId: string): string {
   const hash = createHash('sha256').update(seed, 'hex').update(root, 'hex');
   return hash.update(candidateId, 'utf8').digest('hex');

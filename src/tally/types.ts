@@ -8,7 +8,7 @@ import type {
 import type { PositionResult, Round } from './position-result.ts';
 
 /**
- * What a count reads and what it answers. Shapes follow section 5 of the API reference ("Results").
+ * Input and output of a count. Shapes follow section 5 of the API reference ("Results").
  *
  * Weights are integers in millionths ("micro"): a voter of weight 1.5 has `1_500_000n`.
  * Everything that leaves a count is an integer or an exact decimal string.
@@ -29,9 +29,9 @@ export interface TallyPosition {
   readonly title: string;
   readonly votingMethod: VotingMethod;
   readonly seats: number;
-  /** Most entries a ballot may have; left out, 1 for plurality and referendum and the number of candidates otherwise. */
+  /** Most entries of a ballot; default: 1 for plurality and referendum, otherwise the number of candidates. */
   readonly maxSelections?: number;
-  /** Score: the ends of the scale. Left out, the scale holds 0 and has no known ends. */
+  /** Score: the ends of the scale. When left out, the scale is unbounded and includes 0. */
   readonly scoreMin?: number | null;
   readonly scoreMax?: number | null;
   /** Plurality and approval: the share of the answering weight that a winner must exceed. */
@@ -51,26 +51,26 @@ export interface PositionBallot {
   readonly length: number;
   readonly candidates: ArrayLike<number>;
   readonly values: ArrayLike<number>;
-  /** True where the reader has seen that each candidate stands after the one before, and in the position: none stands twice. */
+  /** True if the reader has checked that the candidates ascend and belong to the position, so none is named twice. */
   readonly isAscending?: boolean;
-  /** The lowest and the highest value, where the reader has seen that all of them are exact whole numbers. */
+  /** Lowest and highest value, if the reader has checked that all values are exact whole numbers. */
   readonly lowest?: number;
   readonly highest?: number;
 }
 
-/** What lots are drawn from once the result is final; hex. */
+/** Input of lots, known once the result is final; hex. */
 export interface Lot {
   readonly seed: string;
-  /** Root of the event's log before its close leaf: it could not be known when the seed was drawn. */
+  /** Root of the event's log before its close leaf, which could not be known when the seed was drawn. */
   readonly root: string;
 }
 
 export interface ReportOptions {
-  /** Null until the result is final: a tie for a seat by lot stays undecided, and eliminations that need it are provisional. */
+  /** Null until the result is final: until then a tie for a seat by lot is undecided, and an elimination by lot provisional. */
   readonly lot: Lot | null;
   /** Weight of the approved voters whom the position is open to, or null where there is no roll (polls). */
   readonly electorateMicro: bigint | null;
-  /** Whether approvals are kept back that ballots show: no more than all have voted then. */
+  /** Whether kept-back approvals may be missing from `electorateMicro`: the electorate then is at least the turnout. */
   readonly atLeastTurnout?: boolean;
   /** Whether every weight of the event is a whole number: then `votesWon` is the weighted figure, otherwise heads. */
   readonly wholeWeights: boolean;
@@ -78,23 +78,23 @@ export interface ReportOptions {
   readonly unitWeights: boolean;
 }
 
-/** Some of the rounds of a ranked count, from a number on. */
+/** A page of the rounds of a ranked count. */
 export interface RoundPage {
   readonly rounds: readonly Round[];
   /** The round that the next page begins with; null at the end. */
   readonly nextRound: number | null;
 }
 
-/** Takes rankings that are written straight to the place where they stay: no copy and no object a ballot. */
+/** Lets a reader write rankings directly into the count's memory, without a copy or an object per ballot. */
 export interface RankingSink {
-  /** Where the next ranking is to be written, from `end` on: candidates of the position, first choice first, none twice. */
+  /** Memory for the next ranking, from `end` on: candidates of the position, first choice first, each at most once. */
   readonly cells: Uint8Array | Uint16Array;
   readonly end: number;
-  /** Says that so many rankings are to come, or fewer. */
+  /** Announces at most so many rankings. */
   expect(rankings: number): void;
-  /** Makes room for a ranking of so many places; `cells` may be others then. */
+  /** Makes room for a ranking of `length` places; may replace `cells`. */
   makeRoom(length: number): void;
-  /** Counts the ranking that was written there; its length is above 0. `times` as in `PositionCount.add`. */
+  /** Counts the ranking that was written; its length is above 0. `times` as in `PositionCount.add`. */
   addWritten(length: number, weightMicro: bigint, times: number): void;
 }
 
@@ -106,14 +106,14 @@ export interface PositionCount {
    * @param times 1 to add, -1 to take a voided ballot out again, or the number of identical ballots.
    */
   add(ballot: PositionBallot, weightMicro: bigint, times?: number): void;
-  /** Only a ranked method has it: another way to add ballots, for a reader that knows their order. */
+  /** Ranked methods only: adds ballots from a reader that already has the choices in rank order. */
   readonly rankingSink?: RankingSink;
   report(options: ReportOptions): PositionResult;
-  /** The rounds from a number on, as many as one answer may hold; empty where the method has none. */
+  /** The rounds from a number on, as many as one answer may hold; empty for methods without rounds. */
   rounds(options: ReportOptions, fromRound: number): RoundPage;
 }
 
-/** What a result begins with. */
+/** The first fields of a result. */
 export const headOf = ({ id, title, votingMethod, seats }: TallyPosition) => ({ id, title, votingMethod, seats });
-/** What is said of ranked counts alone. */
+/** Empty values of the fields that only ranked counts have. */
 export const NOT_RANKED = { rounds: null, roundsOmitted: false, firstChoices: null, pairwise: null, finalTwo: null };
