@@ -84,9 +84,8 @@ function sumPlain(rankings: Rankings, size: number, placeOf: Int16Array, unit: b
 const MASK_BITS = 32;
 
 /**
- * Counts the pairs of ballots that are alone in their group and have the first weight, as nearly all if every ballot differs. Each
- * ballot has one mask per candidate, of the candidates ranked above it, and one of all it names; `BitCounts` counts 32 bits at a
- * time.
+ * Pairs of the ballots that are alone in their group and have the first weight: nearly all, if every ballot differs. A ballot has a
+ * mask per candidate, of the candidates ranked above it, and one of all it names; `BitCounts` adds 32 bits at a time.
  */
 class SinglePairs {
   readonly #cells: Rankings['cells'];

@@ -3,7 +3,7 @@ import type { PositionResult, TieDecision } from '#src/tally/position-result.ts'
 import type { ReportWords } from './report-words.ts';
 import { isolate } from './text-runs.ts';
 
-/** The method's name as a heading gives it. */
+/** The method's name for a heading. */
 export function methodName(position: BallotPosition, { methods }: ReportWords): string {
   if (position.votingMethod !== 'ranked_choice') return methods[position.votingMethod];
   return position.seats === 1 ? methods.instantRunoff : methods.transferable;
@@ -29,7 +29,7 @@ function methodRule(position: BallotPosition, { rules, selections }: ReportWords
   }
 }
 
-/** What was applied to a position, one sentence a rule. */
+/** The rules that were applied to a position, one sentence each. */
 export function describeRules(position: BallotPosition, groupName: string | null, words: ReportWords): string[] {
   const { rules: texts, fraction } = words;
   const rules = [methodRule(position, words)];
@@ -53,7 +53,7 @@ export function describeRules(position: BallotPosition, groupName: string | null
 
 const MAX_NAMES = 12;
 
-/** Names in a sentence; of many the first ones. */
+/** Names for a sentence; of more than MAX_NAMES only the first, and the number of the others. */
 export function listNames(ids: readonly string[], nameOf: (id: string) => string, words: ReportWords): string {
   const names = ids
     .slice(0, MAX_NAMES)
@@ -68,7 +68,7 @@ export function tieText(tie: TieDecision, nameOf: (id: string) => string, words:
   return tie.seed === null ? words.ties.undrawn(names) : words.ties.lot(names, tie.seed);
 }
 
-/** How close it was, in a sentence that a chair can read aloud; undefined where there is nothing to say. */
+/** How close the result was, in a sentence that a chair can read aloud; undefined if there is nothing to say. */
 export function marginText(
   { runnerUp, margin, tie }: Pick<PositionResult, 'runnerUp' | 'margin' | 'tie'>,
   nameOf: (id: string) => string,

@@ -12,19 +12,19 @@ interface Bar {
 
 export const MAX_BARS = 16;
 export const BAR_STEP = 19;
-/** A chart that goes on over pages has so many on each. */
+/** A chart that continues on another page has at least so many bars on each. */
 export const LEAST_BARS = 4;
 export const SHARES_HEIGHT = 70;
 const THICKNESS = 11;
 const LABEL: TextStyle = { size: 8.5, color: INK };
 const PLAIN_BAR = '#9fb3c8';
 
-/** Bars of one chart, which are all drawn to one measure. */
+/** The common scale of all bars of a chart. */
 interface Measure {
   readonly labelWidth: number;
   readonly track: number;
   readonly zero: number;
-  /** The largest figure less the least one. */
+  /** The largest figure minus the least, both counted with 0. */
   readonly span: bigint;
 }
 
@@ -55,8 +55,8 @@ function drawBar(sheet: Sheet, bar: Bar, y: number, { labelWidth, track, zero, s
 }
 
 /**
- * Bars from zero, the largest as long as the width allows; figures stand beside them in full. Goes on over pages, so that
- * no page stays empty for a chart that does not fit.
+ * Draws bars from zero, the longest as wide as there is room; figures stand beside them in full. A chart may continue on the next
+ * page, so that no page stays half empty for a chart that does not fit.
  */
 export function drawBars(sheet: Sheet, bars: readonly Bar[], unit: string): void {
   const { charts } = sheet.words;
@@ -68,7 +68,7 @@ export function drawBars(sheet: Sheet, bars: readonly Bar[], unit: string): void
   for (let at = 0; at < shown.length; ) {
     sheet.ensure(Math.min(LEAST_BARS, shown.length - at) * BAR_STEP + noteHeight + 4);
     const room = Math.max(1, Math.floor((sheet.bottom - sheet.y - noteHeight - 4) / BAR_STEP));
-    // What would stand on the next page is more than one bar.
+    // Leave at least two bars for the next page.
     const left = shown.length - at;
     const part = shown.slice(at, at + (left - room === 1 && room > LEAST_BARS ? room - 1 : room));
     const isLast = at + part.length === shown.length;
@@ -94,11 +94,11 @@ export interface Share {
   readonly label: string;
   readonly figure: string;
   readonly color: string;
-  /** White, where nothing is given. */
+  /** Default: white. */
   readonly textColor?: string;
 }
 
-/** One bar of shares with a mark where the threshold lies. The alternative text says the same. */
+/** Draws one bar of shares, with a mark at the threshold. The alternative text gives the same facts. */
 export function drawShares(
   sheet: Sheet,
   shares: readonly Share[],
@@ -133,7 +133,7 @@ export function drawShares(
       const width = sheet.text.width(mark.label, small);
       const left = Math.min(Math.max(markX - width / 2, sheet.left), sheet.left + sheet.width - width);
       sheet.text.draw(mark.label, left, top - 17, small);
-      // A part that is too narrow for its name is named below.
+      // If a share is too narrow for its name, a line below names all.
       if (!fit) sheet.text.draw(named.join('  ·  '), sheet.left, top + 27, small);
     },
     { alt },

@@ -27,17 +27,17 @@ interface FlowStep {
 const MAX_ROUNDS_DRAWN = 8;
 const MAX_CANDIDATES = 14;
 
-/** The last rounds that can be drawn legibly: no more than eight, with no more than fourteen candidates. */
+/** The last rounds that can be drawn legibly: at most eight, each with at most fourteen candidates. */
 function roundsToDraw(rounds: readonly Round[]): readonly Round[] {
   const last = rounds.slice(-MAX_ROUNDS_DRAWN);
   const from = last.findIndex((round) => round.tallies.length <= MAX_CANDIDATES);
   return from === -1 ? [] : last.slice(from);
 }
 
-/** From where to where the weight goes between the rounds. What neither moves nor exhausts stays. */
+/** The flow of weight from round to round: transfers, and the weight that stays with its candidate or exhausted. */
 function flowOf(result: PositionResult, rounds: readonly Round[], exhaustedName: string): FlowStep[] {
   const nameOf = namesOf(result);
-  // One order in all rounds, so that few flows cross: those who stayed longest stand on top.
+  // The same order in all rounds, so that few flows cross: candidates who stayed longest are on top.
   const places = new Map(inOrderOfResult(result).map(({ id }, place) => [id, place]));
   const placeOf = ({ candidateId }: { readonly candidateId: string }): number => places.get(candidateId) ?? places.size;
   return rounds.map((round, index) => {
@@ -158,7 +158,7 @@ function drawLinks(
   doc.fillOpacity(1);
 }
 
-/** Names stand once beside the first and the last round; where two would touch, the lower one moves down. */
+/** Draws names only beside the first and the last round; if two would touch, the lower one moves down. */
 function drawNames(
   sheet: Sheet,
   nodes: Iterable<PlacedNode>,
@@ -199,7 +199,7 @@ const ownRounds = (result: PositionResult): readonly Round[] => {
 
 export const flowHeight = (result: PositionResult): number => (ownRounds(result).length === 0 ? 0 : HEIGHT + 40);
 
-/** Where the votes went from round to round: as thick as they weigh. Draws nothing where it would not be legible. */
+/** Draws where the votes went from round to round, flows as thick as their weight; nothing if it would not be legible. */
 export function drawFlow(sheet: Sheet, result: PositionResult): void {
   const { words } = sheet;
   const all = result.rounds ?? [];

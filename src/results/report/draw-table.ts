@@ -4,10 +4,10 @@ import { lineHeight, type TextStyle } from './text-setter.ts';
 
 export interface Column {
   readonly title: string;
-  /** In points; the one column without takes what is left. */
+  /** In points; the one column without a width takes the rest. */
   readonly width?: number;
   readonly align?: Align;
-  /** Room before a text that stands beside figures, in points. */
+  /** Space before a text column next to figures, in points. */
   readonly indent?: number;
 }
 
@@ -22,9 +22,9 @@ const PAD_X = 5;
 const PAD_Y = 3;
 /** Below a table, in points. */
 export const TABLE_GAP = 8;
-/** That stand together below the titles, before a page may end and on the last one. */
+/** Least rows below the titles before a page break, and on the last page. */
 const LEAST_ROWS = 2;
-/** Rows between two turns of other requests. */
+/** After so many rows the event loop serves other work. */
 const BREATH = 40;
 
 interface Placed extends Column {
@@ -75,10 +75,7 @@ function heightOf(lines: readonly (readonly string[])[]): number {
   return most * lineHeight({ size: SIZE }) + 2 * PAD_Y;
 }
 
-/**
- * A table with a heading row on every page it reaches. Cells wrap, so that every name and figure stands there in full.
- * @param below height of a text that belongs to the table, and is drawn below it
- */
+/** Draws a table with a heading row on every page it reaches. Cells wrap, so that every name and figure is shown in full. */
 export async function drawTable(
   sheet: Sheet,
   columns: readonly Column[],
@@ -100,15 +97,15 @@ export async function drawTable(
     sheet.y += titleHeight;
   };
   const all = [...rows];
-  // Two of three rows on one page would leave one alone.
+  // Keep three rows together: after two, the third would be alone on the next page.
   const together = all.length === LEAST_ROWS + 1 ? all.length : LEAST_ROWS;
   const heights = (from: number, to: number): number =>
     all.slice(from, to).reduce((sum, cells) => sum + heightOf(wrap(cells)), to < all.length ? 0 : below);
   const first = heights(0, 1);
-  // High rows would leave much of a page empty: then one of them is enough.
+  // Keep only one row with the titles if rows are so high that much of a page would stay empty.
   const most = sheet.pageHeight / 5;
   sheet.ensure(titleHeight + Math.max(first, Math.min(heights(0, together), most)));
-  // A table that goes on over pages is opened again on each: readers then find its headings there.
+  // Each page gets a table element of its own, so that screen readers find the headings on each.
   let open: (() => void)[] = [];
   const flush = (): void => {
     const steps = open;

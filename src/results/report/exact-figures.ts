@@ -1,6 +1,6 @@
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
-/** Decimals that comparisons of figures are made with: a transferable vote has eleven. */
+/** Decimals for comparing figures: a tally of a transferable vote has eleven. */
 export const SCALE_DECIMALS = 12;
 
 /** `"1.5"` → 1.5 × 10¹², exactly. Takes the decimal strings that a count gives. */
@@ -10,7 +10,7 @@ export function decimalToScaled(text: string): bigint {
   return text.startsWith('-') ? -scaled : scaled;
 }
 
-/** part / whole with so many decimals, rounded half up, or undefined of nothing. */
+/** part / whole with `decimals` decimals, rounded half up; undefined if `whole` is not above 0. */
 export function quotient(part: bigint, whole: bigint, decimals: number): string | undefined {
   if (whole <= 0n) return undefined;
   if (part < 0n) return `-${quotient(-part, whole, decimals)}`;
@@ -21,18 +21,18 @@ export function quotient(part: bigint, whole: bigint, decimals: number): string 
 
 export type Language = VotingEvent['language'];
 
-/** How figures and moments are written in a language. */
+/** Formats of figures and times in a language. */
 export interface Formats {
   readonly language: Language;
   /** `"1234567.5"` → `"1,234,567.5"`, `"1.234.567,5"`: every digit of an exact decimal. */
   readonly digits: (figure: string | number | bigint) => string;
-  /** part / whole as `33.3 %`, or a dash of nothing. */
+  /** part / whole as `33.3 %`; a dash if `whole` is 0, or `part` negative. */
   readonly percent: (part: bigint, whole: bigint) => string;
-  /** `21 November 2026, 08:15 GMT+01:00`, in the zone of the event; a dash where there is no such moment. */
+  /** `21 November 2026, 08:15 GMT+01:00`, in the event's time zone; a dash for null. */
   readonly date: (timeMs: number | null, timeZone: string) => string;
 }
 
-/** A space that a line does not break at and that every face has, where a language has a narrower one. */
+/** Replaces the narrow no-break space of some languages by a no-break space, which every font face has. */
 const plainSpaces = (text: string): string => text.replaceAll('\u202f', '\u00a0');
 
 export function formatsOf(language: Language): Formats {
@@ -41,7 +41,7 @@ export function formatsOf(language: Language): Formats {
   const point = wholes.formatToParts(0.5).find(({ type }) => type === 'decimal')?.value ?? '.';
   const digits: Formats['digits'] = (figure) => {
     const text = String(figure);
-    // The sign stands apart: of "-0.5" the whole part alone would lose it.
+    // Set the sign apart: BigInt("-0") would lose it in "-0.5".
     const [whole = '', fraction] = text.replace('-', '').split('.');
     const grouped = plainSpaces(wholes.format(BigInt(whole)));
     return `${text.startsWith('-') ? '-' : ''}${grouped}${fraction === undefined ? '' : `${point}${fraction}`}`;

@@ -3,7 +3,7 @@ import { findPackageJSON } from 'node:module';
 import path from 'node:path';
 import { create, type Font } from 'fontkit';
 
-/** Files of one face, in the folder of its package. */
+/** Font files of one face, relative to its package. */
 interface Face {
   readonly package: string;
   readonly regular: string;
@@ -16,10 +16,10 @@ const scripts = <Name extends string>(...names: readonly Name[]): Readonly<Recor
       const file = (weight: number): string => `files/noto-sans-${name}-${name}-${weight}-normal.woff`;
       return [name, { package: `@fontsource/noto-sans-${name}`, regular: file(400), bold: file(600) }];
     }),
-    // What `fromEntries` returns has the names that it was given.
+    // Safe: the keys are the given names.
   ) as Record<Name, Face>;
 
-/** The report's type, all Noto (SIL Open Font License), each face for the scripts that those before it lack. */
+/** The report's font faces, all Noto (SIL Open Font License); each is for the scripts that the faces before it lack. */
 const FACES = {
   // Latin with all its marks, Greek, Cyrillic, Devanagari.
   latin: face('latin', 'NotoSans-Regular.ttf', 'NotoSans-SemiBold.ttf'),
@@ -38,20 +38,20 @@ function face(name: string, regular: string, bold: string): Face {
   return { package: `@embedpdf/fonts-${name}`, regular: `fonts/${regular}`, bold: `fonts/${bold}` };
 }
 
-/** In one colour, as the text beside it. */
+/** Emoji in one colour, like the text. */
 function emoji(): Face {
   const file = 'files/noto-emoji-emoji-400-normal.woff';
   return { package: '@fontsource/noto-emoji', regular: file, bold: file };
 }
 
 export type FaceName = keyof typeof FACES;
-// What the object above was written with.
+// Safe: FACES is a literal.
 export const FACE_NAMES = Object.keys(FACES) as readonly FaceName[];
 
-/** Han is one script with national shapes: a text is set whole in the first of these that has all of it. */
+/** Han characters have national shapes: a text is set in the first of these faces that has all its Han characters. */
 export const HAN_FACES: readonly FaceName[] = ['japanese', 'chinese', 'korean'];
 
-/** Where the file of a face stands. @throws Error where its package is not installed */
+/** The path of a face's file. @throws Error if its package is not installed */
 export function fontPath(name: FaceName, bold: boolean): string {
   const { package: packageName, ...files } = FACES[name];
   const manifest = findPackageJSON(packageName, import.meta.url);
@@ -59,7 +59,7 @@ export function fontPath(name: FaceName, bold: boolean): string {
   return path.join(path.dirname(manifest), bold ? files.bold : files.regular);
 }
 
-// Files are read when the first text needs them, and kept: the largest has 8 MB, and most reports need the first alone.
+// Files are read when a text first needs them, and kept: the largest has 8 MB, and most reports need only the first.
 const files = new Map<string, Buffer>();
 const fonts = new Map<FaceName, Font>();
 
@@ -70,7 +70,7 @@ export function fontFile(name: FaceName, bold: boolean): Buffer {
   return kept;
 }
 
-/** Whether a face has a character. Its bold has the same ones. */
+/** Whether a face has a character. The bold face has the same characters. */
 export function faceHas(name: FaceName, codePoint: number): boolean {
   let font = fonts.get(name);
   if (font === undefined) {

@@ -1,13 +1,13 @@
 import type { EventResults } from '../event-results.ts';
 import type { GroupTurnout } from './report-input.ts';
 
-/** The fewest voters that a line of turnout stands for (completions 5.6). */
+/** The fewest voters in a line of turnout, which must not show who voted (completions 5.6). */
 const SMALLEST = 5;
 
 /**
- * Turnout by group for a page that names the whole turnout, too. What is left for all others could be reckoned from it, so
- * that line stands for at least five voters as well: where fewer are left, the smallest groups join them.
- * @param names of the groups in their order; one without a name counts among all others
+ * Turnout by group. The page also states the total, from which readers could calculate the line of all others. That line therefore
+ * also needs five voters: if it has fewer, the smallest groups are moved into it.
+ * @param names group names in display order; a group without a name counts among all others
  */
 export function groupTurnout(
   { byGroup, log }: Pick<EventResults, 'byGroup' | 'log'>,

@@ -13,7 +13,7 @@ interface ReportRoll {
   readonly votedWeightMicro: bigint;
 }
 
-/** How many of a group of voters took part; of all others where the name is null. */
+/** How many voters of a group voted; a null name means all other voters. */
 export interface GroupTurnout {
   readonly name: string | null;
   readonly voters: number;
@@ -26,28 +26,28 @@ export interface ReportPosition {
   readonly groupName: string | null;
 }
 
-/** Everything that a report says, as of one moment. Times are Unix milliseconds. */
+/** The content of a report, as of one moment. Times are Unix milliseconds. */
 export interface ReportInput {
   readonly event: Pick<VotingEvent, 'id' | 'code' | 'title' | 'type' | 'timeZone' | 'language'> & {
     readonly status: EventStatus;
     readonly secrecy: Secrecy;
-    /** Whether the votes are those of a rehearsal, which each page says. */
+    /** Whether the votes are from a rehearsal, which each page states. */
     readonly rehearsal: boolean;
     readonly openedAt: number | null;
     readonly closesAt: number | null;
   };
   readonly final: boolean;
-  /** Whether the ballots or their log were found not to be what was signed. */
+  /** Whether a check found that the ballots or their log are not what was signed. */
   readonly disputed: boolean;
   readonly asOf: number;
   readonly ballots: number;
-  /** Ballots that still count after reversals of payments behind the final result; null without one. */
+  /** Ballots left after payments were reversed since the final result; null without such a reversal. */
   readonly ballotsAfterReversals: number | null;
   /** Null where there is no roll (polls). */
   readonly roll: ReportRoll | null;
-  /** Once the result is final. */
+  /** Empty until the result is final. */
   readonly groups: readonly GroupTurnout[];
-  /** Whether every ballot weighs 1: then figures are ballots, and shares of ballots can be given. */
+  /** Whether every voter weighs 1: then figures are numbers of ballots, and can be given as shares of them. */
   readonly unitWeights: boolean;
   readonly positions: readonly ReportPosition[];
   readonly log: Pick<EventResults['log'], 'size' | 'rootHash'>;
@@ -55,17 +55,17 @@ export interface ReportInput {
   readonly issuer: { readonly company: string; readonly baseUrl: string };
 }
 
-/** Disputed figures are not to be relied on, final or not. */
+/** Disputed comes first: such figures are unreliable even if final. */
 export function standingOf({ final, disputed }: ReportInput): 'final' | 'provisional' | 'disputed' {
   if (disputed) return 'disputed';
   return final ? 'final' : 'provisional';
 }
 
-/** What a report says of its standing: figures of a rehearsal are never final. */
+/** The standing as a report states it: a rehearsal is never final. */
 export const stampOf = (input: ReportInput, { cover }: ReportWords): string =>
   input.event.rehearsal ? cover.rehearsed : cover[standingOf(input)];
 
-/** Rows of nothing but zeros stand each for itself as long as they are few. */
+/** Candidates without votes are folded into one line if there are more than this. */
 export const FEW = 4;
 
 export function namesOf({ candidates }: PositionResult): (id: string) => string {
@@ -73,7 +73,7 @@ export function namesOf({ candidates }: PositionResult): (id: string) => string 
   return (id) => names.get(id) ?? id;
 }
 
-/** Winners first, in the order of their seats; then by figure; in ranked counts those who stayed longer stand higher. */
+/** Sorts winners first, in the order of their seats; then, in ranked counts, candidates who stayed longer; then by figure. */
 export function inOrderOfResult(result: PositionResult): CandidateResult[] {
   if (result.referendum !== null) return [...result.candidates];
   const rounds = result.rounds ?? [];

@@ -8,5 +8,5 @@ export type { ReportWords } from './words/en.ts';
 
 const WORDS: Readonly<Record<Language, ReportWords>> = { en, de, es, fr };
 
-/** What reports say in the language of an event. */
+/** The texts of reports in the language of an event. */
 export const reportWords = (language: Language): ReportWords => WORDS[language];

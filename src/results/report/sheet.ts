@@ -24,20 +24,20 @@ const PAPERS = { a4: 'A4', letter: 'LETTER' } as const;
 
 export interface SheetOptions {
   readonly paper: keyof typeof PAPERS;
-  /** What the document says besides its organizer's own texts. */
+  /** The document's own texts, beside those of the organizer. */
   readonly words: ReportWords;
   readonly title: string;
   readonly author: string;
   readonly subject: string;
-  /** When the document says it was made. */
+  /** Creation date in the document's metadata. */
   readonly madeAt: Date;
-  /** Lets go of each page with the next one: thousands fit into memory, and `finish` draws on the last alone. */
+  /** Frees each page when the next begins, so that thousands fit into memory; `finish` then draws on the last page only. */
   readonly letsGo?: boolean;
 }
 
 /**
- * Pages that fill from top to bottom. Knows the margins, the cursor and the structure of a tagged PDF; everything that is
- * drawn through it is either a part of that structure or an artifact.
+ * Pages that fill from top to bottom. Knows the margins, the cursor and the structure of a tagged PDF; all it draws is either part of
+ * that structure or an artifact.
  */
 export class Sheet {
   readonly doc: InstanceType<typeof PDFDocument>;
@@ -45,12 +45,12 @@ export class Sheet {
   readonly words: ReportWords;
   readonly left = MARGIN;
   readonly width: number;
-  /** Where the next thing goes, in points from the top. */
+  /** Position of the next content, in points from the top. */
   y = TOP;
   readonly #chunks: Buffer[] = [];
   readonly #parents: Structure[] = [];
   readonly #finished: Promise<void>;
-  /** Drawn with the beginning of what follows them. */
+  /** Headings that wait, to be drawn on the same page as the content that follows. */
   readonly #headings: { readonly height: number; readonly keep: number; readonly draw: () => void }[] = [];
 
   constructor(options: SheetOptions) {
@@ -73,7 +73,7 @@ export class Sheet {
         ModDate: options.madeAt,
       },
     };
-    // The types know neither PDF/UA nor that an empty name keeps the built-in font out.
+    // pdfkit's types lack PDF/UA, and the empty name that keeps the built-in font out.
     this.doc = new PDFDocument(settings as unknown as PDFKit.PDFDocumentOptions);
     this.doc.on('data', (chunk: Buffer) => this.#chunks.push(chunk));
     this.#finished = new Promise((resolve, reject) => {
@@ -98,20 +98,20 @@ export class Sheet {
     this.y = TOP;
   }
 
-  /** Whether so much height is left, below headings that wait for it. */
+  /** Whether the page has so much height left below the waiting headings. */
   fits(height: number): boolean {
     const waiting = this.#headings.reduce((sum, heading) => sum + heading.height, 0);
     const keep = Math.max(0, ...this.#headings.map((heading) => heading.keep));
     return this.y + waiting + Math.max(height, keep) <= this.bottom;
   }
 
-  /** Starts a new page unless so much height is left, then draws the headings that waited for what comes now. */
+  /** Starts a new page unless so much height is left, then draws the waiting headings. */
   ensure(height: number): void {
     if (!this.fits(height) && this.y > TOP) this.newPage();
     for (const { draw } of this.#headings.splice(0)) draw();
   }
 
-  /** Everything drawn within `work` becomes a part of an element of the document's structure. */
+  /** Makes everything that `work` draws part of one structure element. */
   group(type: string, work: () => void): void {
     const element = this.doc.struct(type);
     this.#add(element);
@@ -121,7 +121,7 @@ export class Sheet {
     element.end();
   }
 
-  /** One piece of content: a paragraph, a cell, a figure with a text that stands for it. */
+  /** Draws one structure element: a paragraph, a cell, a figure with an alternative text. */
   content(
     type: string,
     draw: () => void,
@@ -136,7 +136,7 @@ export class Sheet {
     else parent.add(element);
   }
 
-  /** Ornaments: rules, backgrounds, page numbers. Never within `content`. */
+  /** Draws ornaments, which are outside the structure: rules, backgrounds, page numbers. Never within `content`. */
   artifact(draw: () => void): void {
     this.doc.markContent('Artifact');
     draw();
@@ -157,7 +157,7 @@ export class Sheet {
       .stroke();
   }
 
-  /** Draws lines in a box of a width, without breaking pages; gives the height. */
+  /** Draws lines in a box without breaking pages. @returns the height */
   box(lines: readonly string[], x: number, y: number, width: number, style: TextStyle, align: Align = 'left'): number {
     const step = lineHeight(style);
     lines.forEach((line, index) => {
@@ -185,8 +185,8 @@ export class Sheet {
   }
 
   /**
-   * A heading, which is drawn with the beginning of what follows: never alone at the end of a page.
-   * @param options `keep`: points of what follows that have to fit below it; `outline`: whether the outline leads to it
+   * Adds a heading, drawn together with the content that follows: never alone at the end of a page.
+   * @param options `keep`: points of that content that must fit below it; `outline`: whether the PDF outline lists it
    */
   heading(
     level: 1 | 2 | 3,
@@ -204,7 +204,7 @@ export class Sheet {
     this.#headings.push({ height, keep, draw });
   }
 
-  /** Draws on every page once all are there, then closes the document. */
+  /** Calls `onPage` for every page once all exist, then closes the document. */
   async finish(onPage: (page: number, pages: number) => void): Promise<Uint8Array<ArrayBuffer>> {
     this.ensure(0);
     const { start, count } = this.doc.bufferedPageRange();

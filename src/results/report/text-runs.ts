@@ -1,13 +1,13 @@
 import bidiFactory, { type Bidi } from 'bidi-js';
 import { FACE_NAMES, type FaceName, faceHas, HAN_FACES } from './font-shelf.ts';
 
-/** A stretch of a line that is set in one face and one direction, as it is handed to the font. */
+/** Part of a line with one face and one direction, as the font gets it. */
 export interface TextRun {
   readonly text: string;
   readonly face: FaceName;
-  /** The font has to lay it out from right to left. */
+  /** Whether the font must lay it out from right to left. */
   readonly rightToLeft: boolean;
-  /** Stands for a character that no face has: its code point, marked. */
+  /** Whether it replaces a character that no face has by its code point. */
   readonly missing: boolean;
 }
 
@@ -15,31 +15,31 @@ interface Piece {
   readonly text: string;
   readonly face: FaceName;
   readonly missing: boolean;
-  /** Decides on the order of its neighbours, and is not drawn. */
+  /** Not drawn, but part of the text that determines the order of its neighbours. */
   readonly hidden: boolean;
 }
 
-// Its types describe an ES module; what Node loads is CommonJS, whose default is the factory itself.
+// bidi-js's types describe an ES module, but Node loads CommonJS, whose default export is the factory itself.
 const bidi = (bidiFactory as unknown as () => Bidi)();
 
 const HAN = /\p{Script=Han}/u;
-/** Belongs to no script of its own: it keeps the face of what stands before it. */
+/** Characters without a script of their own: they keep the face of the character before. */
 const SHARED = /[\p{Script=Common}\p{Script=Inherited}]/u;
 const IGNORABLE = /\p{Default_Ignorable_Code_Point}/u;
-/** Decides how the letters beside it are joined: the font needs it. */
+/** Decides how the neighbouring letters join, so the font needs it. */
 const JOINER = /[\u200c\u200d]/;
 const STRONG_RIGHT_TO_LEFT = /[\p{Script=Hebrew}\p{Script=Arabic}]/u;
-/** Nothing in it but what the first face is sure to have, from left to right. */
+/** Only characters that the first face is sure to have, from left to right. */
 const PLAIN = /^[\x20-\x7e\u00a0-\u00ff\u2013\u2014\u2018-\u201d\u2026]*$/;
 
 const [ISOLATE, ISOLATE_END] = ['\u2068', '\u2069'];
 const ISOLATES = /[\u2068\u2069]/g;
 
-/** A name for use within a sentence of ours: written from right to left, it keeps the figures after it where they are. */
+/** Isolates a right-to-left name within a sentence, so that it does not reorder the figures after it. */
 export const isolate = (name: string): string =>
   STRONG_RIGHT_TO_LEFT.test(name) ? `${ISOLATE}${name}${ISOLATE_END}` : name;
 
-/** Lines of one text, in which a name that goes on over lines is marked by `isolate` in each. */
+/** Repeats the marks of `isolate` in each line of a text, if a name continues over several lines. */
 export function isolateLines(lines: readonly string[]): string[] {
   let open = 0;
   return lines.map((line) => {
@@ -52,7 +52,7 @@ export function isolateLines(lines: readonly string[]): string[] {
   });
 }
 
-/** The text without the marks of `isolate`, as it is read. */
+/** Removes the marks of `isolate`. */
 export const withoutIsolates = (text: string): string => text.replace(ISOLATES, '');
 
 export const isPlain = (text: string): boolean => PLAIN.test(text);
@@ -65,7 +65,7 @@ function hanFaceOf(characters: readonly string[]): FaceName | undefined {
   return HAN_FACES.find((face) => han.every((codePoint) => faceHas(face, codePoint)));
 }
 
-/** Chooses a face for every character; what no face has becomes its code point. */
+/** Chooses a face for every character; replaces a character that no face has by its code point. */
 function choosePieces(text: string): Piece[] {
   const characters = [...text];
   const hanFace = hanFaceOf(characters);
@@ -78,7 +78,7 @@ function choosePieces(text: string): Piece[] {
       pieces.push({ text: character, face: current, missing: false, hidden: true });
       continue;
     }
-    // A space among emoji is as wide as one of them.
+    // Take spaces after an emoji from another face: the emoji face's space is as wide as an emoji.
     const isKept = SHARED.test(character) && current !== 'emoji' && faceHas(current, codePoint);
     const kept: FaceName | undefined = isKept ? current : undefined;
     const han = hanFace !== undefined && HAN.test(character) ? hanFace : undefined;
@@ -98,7 +98,7 @@ interface LevelRun extends Piece {
   readonly level: number;
 }
 
-/** Joins pieces of one face and one embedding level (Unicode Bidirectional Algorithm). */
+/** Joins neighbouring pieces with the same face and embedding level (Unicode Bidirectional Algorithm). */
 function joinRuns(pieces: readonly Piece[]): LevelRun[] {
   const whole = pieces.map((piece) => piece.text).join('');
   const { levels } = bidi.getEmbeddingLevels(whole);
@@ -116,7 +116,7 @@ function joinRuns(pieces: readonly Piece[]): LevelRun[] {
   return runs;
 }
 
-/** Rule L2: from the highest level down, reverses every stretch of runs at or above it. */
+/** Rule L2 of the algorithm: from the highest level down, reverses every sequence of runs at or above the level. */
 function reorder(runs: LevelRun[]): LevelRun[] {
   const ordered = [...runs];
   const highest = Math.max(0, ...runs.map((run) => run.level));
@@ -135,12 +135,12 @@ function visual(run: LevelRun): TextRun {
   const { face, missing } = run;
   if (run.level % 2 === 0) return { text: run.text, face, missing, rightToLeft: false };
   const mirrored = [...run.text].map((character) => bidi.getMirroredCharacter(character) ?? character);
-  // The font turns a run of letters around by itself; it leaves one of spaces and marks alone as it is.
+  // The font reverses a run that contains letters, but not a run of spaces and marks only.
   if (STRONG_RIGHT_TO_LEFT.test(run.text)) return { text: mirrored.join(''), face, missing, rightToLeft: true };
   return { text: mirrored.reverse().join(''), face, missing, rightToLeft: false };
 }
 
-/** A line of text as runs from left to right, in the order in which they are seen. */
+/** Splits a line into runs in visual order, from left to right. */
 export function splitRuns(line: string): TextRun[] {
   if (line === '') return [];
   if (isPlain(line)) return [{ text: line, face: 'latin', rightToLeft: false, missing: false }];

@@ -9,12 +9,12 @@ export interface TextStyle {
   readonly color?: string;
 }
 
-/** Baseline and leading in parts of the size: room for the marks of Vietnamese and Devanagari. */
+/** Baseline and line height as multiples of the size, with room for the marks of Vietnamese and Devanagari. */
 const BASELINE = 1.07;
 const LEADING = 1.42;
-/** Features of OpenType that a run is laid out with, as the library takes them. */
+/** The OpenType features of a run, as pdfkit takes them. */
 type Layout = Pick<PDFKit.Mixins.TextOptions, 'features'>;
-// Its types know only the list of features to add, not the object that also takes some away.
+// pdfkit's types allow only a list of features to add, not the object that can also disable some.
 const MARKS_UNPLACED = { features: { mark: false, mkmk: false, abvm: false, blwm: false } } as unknown as Layout;
 const MISSING_COLOR = '#9a6700';
 const ELLIPSIS = '…';
@@ -25,7 +25,7 @@ export const lineHeight = (style: TextStyle): number => style.size * LEADING;
 const words = new Intl.Segmenter('en', { granularity: 'word' });
 const graphemes = new Intl.Segmenter('en', { granularity: 'grapheme' });
 
-/** Where a line may end: after spaces and between words of scripts without them, never before closing punctuation. */
+/** Splits a text where a line may end: after spaces, and between words of scripts without spaces, but never before closing punctuation. */
 function breakable(text: string): string[] {
   const parts: string[] = [];
   for (const { segment, isWordLike } of words.segment(text)) {
@@ -40,16 +40,16 @@ function breakable(text: string): string[] {
   }
   return parts;
 }
-/** Belongs to the word after it. */
+/** Opening punctuation: it belongs to the next word. */
 const OPENING = /^[\p{Ps}\p{Pi}]/u;
 const UNSPACED =
   /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-/** Sets lines of any script with the embedded faces: measures, breaks, cuts, draws. */
+/** Measures, breaks, cuts and draws lines of any script with the embedded faces. */
 export class TextSetter {
   readonly #doc: InstanceType<typeof PDFDocument>;
   readonly #registered = new Set<string>();
-  /** Widths at size 1, by weight and text: names come again in charts, tables and rounds. */
+  /** Cache of widths at size 1, by weight and text: names recur in charts, tables and rounds. */
   readonly #widths = new Map<string, number>();
 
   constructor(doc: InstanceType<typeof PDFDocument>) {
@@ -66,7 +66,7 @@ export class TextSetter {
     this.#doc.font(name, style.size);
   }
 
-  /** Measures a run, and finds out how it can be laid out. */
+  /** Measures a run, and finds a layout that does not fail. */
   #measure(run: TextRun, style: TextStyle): { readonly width: number; readonly layout: Layout } {
     this.#use(run, style);
     const layout: Layout = run.rightToLeft ? { features: [] } : {};
@@ -74,7 +74,7 @@ export class TextSetter {
       return { width: this.#doc.widthOfString(run.text, layout), layout };
     } catch (fault) {
       if (!(fault instanceof TypeError)) throw fault;
-      // The library expects a place for every mark on every letter, and some fonts have none for some pairs.
+      // fontkit throws if a font has no position for a mark on a letter: leave marks unplaced then.
       return { width: this.#doc.widthOfString(run.text, MARKS_UNPLACED), layout: MARKS_UNPLACED };
     }
   }
@@ -90,7 +90,7 @@ export class TextSetter {
     return unit * style.size;
   }
 
-  /** Breaks a text into lines of at most a width; what is longer than a line is broken between characters. */
+  /** Breaks a text into lines of at most a width; breaks a longer word between characters. */
   lines(text: string, style: TextStyle, width: number): string[] {
     if (this.width(text, style) <= width) return [text];
     const lines: string[] = [];
@@ -132,7 +132,7 @@ export class TextSetter {
   /** Draws one line with its top left corner at a point. */
   draw(text: string, x: number, top: number, style: TextStyle): void {
     const runs = splitRuns(text);
-    // Fonts reorder, join and take apart what is not plain Latin: its reading stands beside it, for ears and for searching.
+    // Glyphs of text that is not plain Latin are reordered, joined and split: attach the text itself, for reading aloud and searching.
     const plain = isPlain(text);
     if (!plain) this.#doc.markContent('Span', { actual: withoutIsolates(text) });
     let left = x;

@@ -6,7 +6,7 @@ import type { ReportWords } from './report-words.ts';
 import { INK, MUTED, type Sheet, WARNING, WON } from './sheet.ts';
 import { isolate } from './text-runs.ts';
 
-/** What the figures of a method are. */
+/** Title of a method's column of figures. */
 export function figureTitle(method: PositionResult['votingMethod'], { position }: ReportWords): string {
   switch (method) {
     case 'approval':
@@ -33,7 +33,7 @@ interface Figure extends Column {
   readonly of: (candidate: CandidateResult) => string;
 }
 
-/** The columns of figures: always the exact votes; weights where they differ; a share where there is one that makes sense. */
+/** The columns of figures: exact votes, weights if they differ from votes, a share if the method has a meaningful one. */
 function figureColumns(input: ReportInput, { result }: ReportPosition, words: ReportWords): Figure[] {
   const { digits, percent, position } = words;
   const method = result.votingMethod;
@@ -86,7 +86,7 @@ function standingOf(
 const withdrawnOf = ({ definition }: ReportPosition): ReadonlySet<string> =>
   new Set(definition.everCandidates.filter(({ status }) => status === 'withdrawn').map(({ id }) => id));
 
-/** Candidates in the order of the result: those with a row of their own, and those whose rows would say nothing but zero. */
+/** Candidates in the order of the result: `shown` get a row each, `folded` have only zeros. */
 export function foldZeros(position: ReportPosition): { shown: CandidateResult[]; folded: CandidateResult[] } {
   const { result } = position;
   const ordered = inOrderOfResult(result);
@@ -94,7 +94,7 @@ export function foldZeros(position: ReportPosition): { shown: CandidateResult[];
   const firsts = new Set(result.firstChoices?.map(({ candidateId }) => candidateId));
   const isZero = ({ id, votesWon, weightWon, winner, tied }: CandidateResult): boolean =>
     votesWon === 0 && weightWon === '0' && !winner && !tied && !firsts.has(id) && !withdrawn.has(id);
-  // Below zero a sum of 0 stands between others, where its place says something.
+  // With negative sums a sum of 0 has a meaningful place in the order, so nothing is folded.
   const belowZero = result.candidates.some(({ votesWon }) => votesWon < 0);
   const zeros = result.referendum === null && !belowZero ? ordered.filter(isZero) : [];
   if (zeros.length <= FEW) return { shown: ordered, folded: [] };
@@ -135,7 +135,7 @@ export async function writeCandidates(
   if (folded.length > 0) {
     const names = folded.map(({ name }) => isolate(name)).join(', ');
     const { withoutPoints, withoutVotes } = words.position;
-    // A sum of zero may be made of scores of zero.
+    // A score of zero may be the sum of many marks, so the text must not say "without votes".
     const text = result.votingMethod === 'score' ? withoutPoints(names) : withoutVotes(names);
     sheet.paragraph(text, { size: 8.5, color: MUTED }, 8);
   }

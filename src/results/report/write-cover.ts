@@ -7,7 +7,7 @@ import { ACCENT, INK, MUTED, PALE, type Sheet, WARNING, WON } from './sheet.ts';
 import { lineHeight } from './text-setter.ts';
 import { outcomeText } from './write-position.ts';
 
-/** Final, provisional, disputed or a rehearsal: one must not be taken for another. */
+/** Draws the standing (final, provisional, disputed or rehearsal), so that readers cannot confuse them. */
 function drawStamp(sheet: Sheet, input: ReportInput): void {
   const text = stampOf(input, sheet.words).toLocaleUpperCase(sheet.words.language);
   const color = standingOf(input) === 'final' && !input.event.rehearsal ? WON : WARNING;
@@ -83,7 +83,7 @@ function provisionalText({ event }: ReportInput, { cover }: ReportWords): string
   return event.status === 'open' ? cover.openProvisional : cover.unopened;
 }
 
-/** What has to be known before the figures are read. */
+/** Writes what readers must know before the figures. */
 function writeWarnings(sheet: Sheet, input: ReportInput): void {
   const { cover } = sheet.words;
   const left = input.ballotsAfterReversals;
@@ -114,7 +114,7 @@ async function writeGroups(sheet: Sheet, { groups }: ReportInput): Promise<void>
   sheet.paragraph(texts.note, { size: 7.5, color: MUTED }, 8);
 }
 
-/** The first page: what was voted on, when, by how many, and how each position came out. */
+/** Writes the first page: what was voted on, when, by how many, and the outcome of each position. */
 export async function writeCover(sheet: Sheet, input: ReportInput): Promise<void> {
   const { event, roll } = input;
   const { cover, digits, language, percent } = sheet.words;

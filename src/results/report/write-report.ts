@@ -9,7 +9,7 @@ import { writePosition } from './write-position.ts';
 
 const BODY = { size: 9, color: INK };
 
-/** Log, lot and how anybody can check the figures from the outside. */
+/** Writes the log, the lot, and how anybody can verify the figures. */
 async function writeVerification(sheet: Sheet, input: ReportInput): Promise<void> {
   const { log, lot, issuer, event } = input;
   const { log: texts } = sheet.words;
@@ -51,7 +51,7 @@ const FIELDS = [
   ['date', 0.24],
 ] as const;
 
-/** Lines for those who declare the result, which has to be final and undisputed. */
+/** Writes signature lines for the officials who declare the result; only if it is final and undisputed. */
 function writeSignatures(sheet: Sheet, { final, disputed, event }: ReportInput): void {
   if (!final || disputed) return;
   sheet.y += 10;
@@ -71,11 +71,11 @@ function writeSignatures(sheet: Sheet, { final, disputed, event }: ReportInput):
   }
 }
 
-/** Rows of candidates in the whole report: a hundred positions of a thousand candidates each stay some hundred pages. */
+/** Most candidate rows of a report: with a hundred positions of a thousand candidates each it stays at some hundred pages. */
 const MAX_ROWS = 10_000;
 const LEAST_ROWS = 50;
 
-/** At the head of a page: a sheet that lies alone on a table cannot be taken for the real result. */
+/** Marks a page of a rehearsal at its head, so that a single sheet cannot be taken for a real result. */
 function drawRehearsal(sheet: Sheet): void {
   const style = { size: 8.5, bold: true, color: '#ffffff' };
   const text = sheet.words.cover.rehearsal;
@@ -106,8 +106,8 @@ function writeFooter(sheet: Sheet, input: ReportInput, page: number, pages: numb
 }
 
 /**
- * The result report as a tagged PDF with embedded fonts. Other requests have their turn between positions and rows; the
- * result is a few hundred kilobytes, a few megabytes for the largest events.
+ * Writes the result report as a tagged PDF with embedded fonts. The event loop serves other work between positions and rows; the PDF
+ * has a few hundred kilobytes, a few megabytes for the largest events.
  */
 export async function writeReport(input: ReportInput, paper: SheetOptions['paper']): Promise<Uint8Array<ArrayBuffer>> {
   const words = reportWords(input.event.language);

@@ -3,7 +3,7 @@ import type { ReportWords } from './en.ts';
 
 const formats = formatsOf('fr');
 const { digits } = formats;
-/** Up to one and a half, French counts in the singular: 0 too. */
+/** French uses the singular for any number below 2, including 0. */
 const count = (figure: number, one: string, many: string): string => `${digits(figure)} ${figure < 2 ? one : many}`;
 
 export const fr: ReportWords = {
