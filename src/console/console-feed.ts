@@ -9,7 +9,7 @@ interface Numbered<Item> {
   readonly item: Item;
 }
 
-/** The newest items of a kind, each once, oldest first. */
+/** Ring buffer of the newest items of a kind, each once, oldest first. */
 class Ring<Item extends { readonly id: string }> {
   readonly #max: number;
   readonly #items: Numbered<Item>[] = [];
@@ -19,7 +19,7 @@ class Ring<Item extends { readonly id: string }> {
     this.#max = max;
   }
 
-  /** @returns false where it is there already */
+  /** @returns false if the item is already there */
   add(item: Item, version: number): boolean {
     if (this.#known.has(item.id)) return false;
     this.#known.add(item.id);
@@ -28,7 +28,7 @@ class Ring<Item extends { readonly id: string }> {
     return true;
   }
 
-  /** What was added after a version. */
+  /** The items added after a version. */
   since(version: number): Item[] {
     return this.#items.filter((one) => one.version > version).map(({ item }) => item);
   }
@@ -38,13 +38,13 @@ class Ring<Item extends { readonly id: string }> {
   }
 }
 
-/** How many of each are remembered; the oldest go first. */
+/** How many items of each kind are kept. */
 export const KEPT = { mails: 200, requests: 500, messages: 100 } as const;
 const TOKEN_BYTES = 32;
 
 export interface SentMail extends Pick<Mail, 'to' | 'subject' | 'text'> {
   readonly id: string;
-  /** Unix ms, as everywhere here. */
+  /** Unix milliseconds, like all times here. */
   readonly at: number;
   readonly html: string | null;
 }
@@ -56,28 +56,28 @@ export interface ShownRequest extends RequestTrace {
 export interface ReceivedMessage extends InboxVerdict {
   readonly id: string;
   readonly at: number;
-  /** The name at the end of its address. */
+  /** Last segment of the inbox's URL. */
   readonly inbox: string;
   readonly headers: Readonly<Record<string, string>>;
   readonly body: string;
 }
 
-/** Something that happened, with its kind: processes send it to each other. */
+/** An item with its kind, as processes send it to each other. */
 export type FeedEntry =
   | { readonly kind: 'mail'; readonly item: SentMail }
   | { readonly kind: 'request'; readonly item: ShownRequest }
   | { readonly kind: 'message'; readonly item: ReceivedMessage };
 
-/** What all processes of one start have in common. */
+/** Facts that all processes of one start of the service share. */
 export interface Start {
-  /** Names the start: the page of an earlier one loads itself again. */
+  /** ID of the start: a page with another ID reloads itself. */
   readonly runId: string;
-  /** Actions need it, and only the page holds it. */
+  /** Secret that actions require; only the console's page has it. */
   readonly token: string;
   readonly startedAt: number;
 }
 
-/** What the console shows of this start. It stands in memory alone, because mails hold voter keys. */
+/** What the console shows of this start of the service. Kept in memory only, because mails contain voter keys. */
 export class ConsoleFeed {
   #start: Start;
   #version = 0;
@@ -97,7 +97,7 @@ export class ConsoleFeed {
     return this.#start;
   }
 
-  /** Goes up when payments, deliveries or results may be other than before. */
+  /** Rises when payments, deliveries or results may have changed. */
   get changes(): number {
     return this.#changes;
   }
@@ -106,7 +106,7 @@ export class ConsoleFeed {
     return this.#isClosed;
   }
 
-  /** Becomes one of several processes. @param relay sends an entry to the others, who `take` it */
+  /** Joins the other processes of a start. @param relay sends an entry to the others, which `take` it */
   join(start: Start, relay: (entry: FeedEntry) => void): void {
     this.#start = start;
     this.#relay = relay;
@@ -131,7 +131,7 @@ export class ConsoleFeed {
     this.#relay(entry);
   }
 
-  /** Takes over what another process added; a second time it changes nothing. */
+  /** Adds an entry of this or another process; ignores an entry it already has. */
   take(entry: FeedEntry): void {
     if (!this.#keep(entry, this.#version + 1)) return;
     this.#version += 1;
@@ -139,7 +139,7 @@ export class ConsoleFeed {
     this.#wake();
   }
 
-  /** What is read elsewhere was changed here. */
+  /** Notes a change of data that the stream reads from elsewhere (payments, deliveries), so that it reads them soon. */
   noteChange(): void {
     this.#changes += 1;
     this.#wake();
@@ -150,13 +150,13 @@ export class ConsoleFeed {
     return kind === 'request' ? this.#requests.add(item, version) : this.#messages.add(item, version);
   }
 
-  /** Takes refusals of earlier starts, which the database remembers. @param traces the newest first */
+  /** Adds refused requests of earlier starts, which the database keeps. @param traces newest first */
   recall(traces: readonly RequestTrace[]): void {
     for (const trace of traces.filter(({ at }) => at < this.#start.startedAt).toReversed())
       this.take({ kind: 'request', item: { ...trace, id: `${trace.at}/${trace.requestId}` } });
   }
 
-  /** Everything that is remembered, for a process that is new. */
+  /** All kept entries, for a new process. */
   entries(): FeedEntry[] {
     const { mails, requests, messages } = this.since(0);
     return [
@@ -166,7 +166,10 @@ export class ConsoleFeed {
     ];
   }
 
-  /** What is new since a version, oldest first; 0 for everything. Versions are of one process alone. */
+  /**
+   * What is new since a version, oldest first. Each process has versions of its own.
+   * @param version of the last item already known; 0 for none
+   */
   since(version: number) {
     return {
       version: this.#version,
@@ -180,7 +183,7 @@ export class ConsoleFeed {
     return this.#mails.find(id);
   }
 
-  /** Resolves when something was added after a version, after a while, or when the feed or the signal ends it. */
+  /** Resolves when an item was added after `version`, after `afterMs`, or when the feed closes or the signal aborts. */
   async changed(version: number, afterMs: number, signal: AbortSignal): Promise<void> {
     if (this.#version > version || this.#isClosed || signal.aborted) return;
     const { promise, resolve } = Promise.withResolvers<void>();
@@ -194,7 +197,7 @@ export class ConsoleFeed {
     this.#waiting.delete(wake);
   }
 
-  /** Ends all who wait: the process stops. */
+  /** Ends all waits, because the process stops. */
   close(): void {
     this.#isClosed = true;
     this.#wake();
@@ -205,7 +208,7 @@ export class ConsoleFeed {
   }
 }
 
-/** Shows each mail in the console, too, once it was sent. @param now Unix milliseconds */
+/** Adds each mail to the feed once it was sent. @param now Unix milliseconds */
 export function keepMails(mailer: Mailer, feed: ConsoleFeed, now: () => number): Mailer {
   return {
     async send(mail) {

@@ -5,15 +5,15 @@ import { ApiError, notFound } from '#src/platform/errors.ts';
 import { isLoopbackAddress, isLoopbackHost } from '#src/platform/network-address.ts';
 import { equalSecrets } from '#src/platform/secrets.ts';
 
-/** A proxy on this machine would make every caller of its own look like a local one. */
+/** Requests through a proxy are refused: a proxy on this machine would make every caller look local. */
 const PROXY_HEADERS = ['forwarded', 'via', 'x-forwarded-for', 'x-forwarded-host', 'x-real-ip'] as const;
 
-/** Where a browser says that another page than the console's own asks. Programs that are no browsers say nothing. */
+/** Allowed Sec-Fetch-Site: from the console's own page, or opened by the user. Programs other than browsers do not send it. */
 const OWN_SITES: readonly unknown[] = [undefined, 'none', 'same-origin'];
 
 /**
- * Whether a request comes from a program of this machine, or from a browser that shows the console itself: not through a name
- * that somebody pointed to this machine (DNS rebinding), not from another page, not through a proxy.
+ * Whether a request comes from a program on this machine, or from a browser that shows the console itself: not through a name that an
+ * attacker pointed to this machine (DNS rebinding), not from another page, not through a proxy.
  */
 export function isFromThisMachine({ headers, socket }: Pick<IncomingMessage, 'headers' | 'socket'>): boolean {
   const { host, origin } = headers;
@@ -26,7 +26,7 @@ export function isFromThisMachine({ headers, socket }: Pick<IncomingMessage, 'he
   );
 }
 
-/** Answers others as if there were no console. @throws ApiError 404 `not_found` */
+/** Answers all other requests as if there were no console. @throws ApiError 404 `not_found` */
 export const guardConsole: MiddlewareHandler<Env> = (c, next) => {
   if (!isFromThisMachine(c.env.incoming)) throw notFound();
   return next();
@@ -34,7 +34,7 @@ export const guardConsole: MiddlewareHandler<Env> = (c, next) => {
 
 const TOKEN_HEADER = 'X-Console-Token';
 
-/** Lets those act alone who were given the page: its token is made at each start. @throws ApiError 401 `unauthorized` */
+/** Allows actions only with the token in the console's page, made at each start. @throws ApiError 401 `unauthorized` */
 export function requireToken(readToken: () => string): MiddlewareHandler<Env> {
   return (c, next) => {
     const sent = c.req.header(TOKEN_HEADER) ?? '';

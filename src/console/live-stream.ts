@@ -8,16 +8,16 @@ import { readResults } from './read-results.ts';
 import { listPayments } from './sandbox-payments.ts';
 
 const MOST_DELIVERIES = 50;
-/** What comes within this time is sent together. */
+/** Changes within this time are sent as one event. */
 const GATHER_MS = 100;
-/** A part is read no more often than this, however much happens. */
+/** Shortest interval between two reads of a part, however much happens. */
 const SOON_MS = 300;
-/** The stream ends by itself when its reader is gone, at the latest with the next of these. */
+/** A write to a reader that has gone ends the stream, so it is written to at least this often. */
 const HEARTBEAT_MS = 10 * SECOND_MS;
-/** How long the browser waits until it connects again. */
+/** How long the browser waits before it reconnects. */
 const RETRY_MS = SECOND_MS;
 
-/** What is read again and again while somebody looks. */
+/** Data that is polled while a page is open. */
 interface Part {
   readonly name: 'payments' | 'deliveries' | 'results';
   readonly everyMs: number;
@@ -37,7 +37,7 @@ function partsOf(deps: Deps): Part[] {
   ];
 }
 
-/** Reads the parts whose time has come, and gives those that are not as they were. */
+/** Reads the parts that are due, and returns the changed ones. */
 class PartReader {
   readonly #deps: Deps;
   readonly #parts: readonly Part[];
@@ -49,7 +49,7 @@ class PartReader {
     this.#parts = partsOf(deps);
   }
 
-  /** @param soon whether something was changed, so that there is a reason to look */
+  /** @param soon whether data was just changed: reads parts every SOON_MS */
   async readChanges(soon: boolean): Promise<Record<string, unknown>> {
     const nowMs = monotonicMs();
     const isDue = ({ name, everyMs }: Part): boolean =>
@@ -66,7 +66,7 @@ class PartReader {
     return changes;
   }
 
-  /** A part that cannot be read now is shown as that. It is logged once, not each second. */
+  /** A part that cannot be read is sent as failed, and logged once, not each second. */
   async #read({ name, read }: Part): Promise<unknown> {
     try {
       return await read();
@@ -83,8 +83,8 @@ const encoder = new TextEncoder();
 const eventOf = (data: unknown): Uint8Array => encoder.encode(`data: ${JSON.stringify(data)}\n\n`);
 
 /**
- * What the page shows, as server-sent events: everything at first, then what changes. Nothing is queued for a slow reader: it gets
- * what is new since its last event.
+ * Streams what the page shows as server-sent events: first all, then changes. Queues nothing for a slow reader, which gets all
+ * changes since its last event.
  * @param signal aborts when the reader is gone
  */
 export async function* streamLive(deps: Deps, feed: ConsoleFeed, signal: AbortSignal): AsyncGenerator<Uint8Array> {

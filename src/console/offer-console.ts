@@ -2,8 +2,8 @@ import type { Config } from '#src/config.ts';
 import { isLoopbackHost } from '#src/platform/network-address.ts';
 
 /**
- * Whether this service has a console. It shows voter keys, so it is for a developer on one machine: with the embedded database,
- * outside of production, listening on loopback alone, and neither behind a proxy nor under a public address.
+ * Whether this service has a console. The console shows voter keys, so it is only for a developer on one machine: with the embedded
+ * database, not in production, listening on loopback only, without a proxy or a public address.
  */
 export function offersConsole({
   databaseUrl,

@@ -8,7 +8,7 @@ import { shownStatusAt } from '#src/voting-events/lifecycle.ts';
 import { votingEvents } from '#src/voting-events/tables.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
-/** The newest events are shown, with the beginning of what each holds. */
+/** Most events that are shown, the newest, with their first positions and candidates. */
 const MOST_EVENTS = 12;
 const MOST_POSITIONS = 20;
 const MOST_CANDIDATES = 30;
@@ -18,7 +18,7 @@ type ResultDeps = Pick<Deps, 'reads' | 'clock' | 'definitions' | 'counting'>;
 /** The results of an event as its organizer sees them now, cut short. */
 export interface LiveResults extends Pick<VotingEvent, 'id' | 'code' | 'title' | 'type'> {
   readonly status: string;
-  /** Why there are no results here; null where there are. */
+  /** Why there are no results here; null if there are. */
   readonly missing: string | null;
   readonly ballots: number;
   /** From 0 to 1; null in polls. */
@@ -36,7 +36,7 @@ const shortPositions = (positions: EventResults['positions']): LiveResults['posi
     candidates: position.candidates.slice(0, MOST_CANDIDATES).map((candidate) => pick(candidate, CANDIDATE_FIELDS)),
   }));
 
-/** @throws ApiError where the event cannot be counted now */
+/** @returns undefined for a long count @throws ApiError if the event cannot be counted now */
 async function countNow(
   { definitions, counting, clock }: ResultDeps,
   event: VotingEvent,
@@ -44,7 +44,7 @@ async function countNow(
   const definition = await definitions.get(event);
   if (definition === undefined) return undefined;
   const { body } = await counting.answer(definition, 'organizer', clock.now());
-  // A body of JSON is `{ data }` of that route; long results come as bytes.
+  // A short count answers with a body `{ data }`, a long count with a stream of bytes.
   return (body as { readonly data: EventResults } | undefined)?.data;
 }
 

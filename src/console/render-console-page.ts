@@ -57,7 +57,7 @@ const SCRIPT = readFileSync(new URL('./console-page.js', import.meta.url), 'utf8
 
 const hashOf = (text: string): string => `'sha256-${createHash('sha256').update(text).digest('base64')}'`;
 
-/** The page runs its one script, asks this service alone, and can write no markup. */
+/** The page may run its one script and send requests to this service, but cannot insert markup. */
 const PAGE_POLICY = [
   "default-src 'none'",
   `script-src ${hashOf(SCRIPT)}`,
@@ -72,11 +72,11 @@ const PAGE_POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** A mail runs nothing and loads nothing, not even its logo; its styles stand in its elements. Its links open pages of their own. */
+/** A mail may run and load nothing, not even its logo; its styles are inline. Its links open new pages. */
 export const MAIL_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox";
 
-/** @param text a mail as it was sent */
+/** @param text HTML of the mail as sent */
 export const mailPage = (text: string): string =>
   text.replace('<head>', '<head><meta name="referrer" content="no-referrer"><base target="_blank">');
 

@@ -21,7 +21,7 @@ import { streamLive } from './live-stream.ts';
 import { MAIL_POLICY, mailPage, renderConsolePage } from './render-console-page.ts';
 import { advanceClock, decidePayment, OUTCOMES, pageIdField } from './sandbox-payments.ts';
 
-/** Operations that stand in no list and no document, ask for no key, and are never refused for how often they are asked. */
+/** Declares an operation of the console: undocumented, without a key, untraced and not rate-limited. */
 const ofConsole = <Path extends string>(
   operationId: string,
   summary: string,
@@ -34,7 +34,7 @@ const ofConsole = <Path extends string>(
     ...{ undocumented: true, untraced: true, unlimited: true },
   });
 
-/** Whether a request was one of the console itself, which does not show those. */
+/** Whether a request was for the console itself, which does not show such requests. */
 export const isOfConsole = ({ route }: Pick<ObservedRequest, 'route'>): boolean => /^\/console(?:\/|$)/.test(route);
 
 const replayBody = z.strictObject({ endpointId: z.string().max(100), messageId: z.string().max(100) });
@@ -48,11 +48,11 @@ const advanceBody = z.strictObject({
     .max(48 * HOUR_MS),
 });
 
-/** Larger than any message of this service. */
+/** Most bytes of a received message, more than any message of this service. */
 const MAX_MESSAGE_BYTES = 256 * 1024;
 
 const HTML = 'text/html; charset=utf-8';
-/** Nothing of it goes to another page, by whichever way. */
+/** Keeps other pages from learning anything about the console's. */
 const PRIVATE = {
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Opener-Policy': 'same-origin',
@@ -63,12 +63,12 @@ const headersOf = ({ headers }: IncomingMessage): Record<string, string> =>
   Object.fromEntries(Object.entries(headers).map(([name, value]) => [name, String(value)]));
 
 /**
- * The console of a developer who runs the service on their own machine: mails, requests, payments of the sandbox, webhooks and
- * results as they come. Mounted only where `offersConsole` says so, and always behind `guardConsole`.
+ * The console of a developer who runs the service on their own machine: live mails, requests, sandbox payments, webhooks and results.
+ * Mounted only if `offersConsole` allows it, and always behind `guardConsole`.
  */
 export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
   const token = requireToken(() => feed.start.token);
-  /** @throws ApiError 404 where no sandbox runs */
+  /** @throws ApiError 404 if no sandbox runs */
   const requireSandbox = (): string => {
     if (deps.sandboxUrl === undefined) throw notFound();
     return deps.sandboxUrl;
@@ -94,10 +94,10 @@ export function consoleRouter(deps: Deps, feed: ConsoleFeed): Hono<Env> {
       await life.take(deps.leases.consoleStreams, NO_ACCOUNT);
       const left = new AbortController();
       life.gone.addEventListener('abort', () => left.abort());
-      // A peer that closes its side may still read other answers; of a stream it is gone.
+      // `life.gone` does not fire if a peer only closes its sending side, as it may still read an answer. For a stream it has gone.
       c.env.incoming.socket.once('end', () => left.abort());
       const stream = { open: () => streamLive(deps, feed, left.signal), type: 'text/event-stream' };
-      // The connection ends with the stream: a service that stops would wait for it.
+      // Close the connection with the stream: otherwise a service that stops would wait for it.
       return answer(c, { status: 200, stream, headers: { ...PRIVATE, Connection: 'close' } });
     },
   );

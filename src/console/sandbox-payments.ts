@@ -1,13 +1,13 @@
 import { z } from 'zod';
 import { notFound } from '#src/platform/errors.ts';
 
-/** The sandbox is another program on this machine: it answers at once, or not at all. */
+/** Timeout of the sandbox, which is another program on this machine: it answers at once or not at all. */
 const ANSWER_MS = 2_000;
 
 export const OUTCOMES = ['pay', 'fail', 'cancel'] as const;
 type Outcome = (typeof OUTCOMES)[number];
 
-/** What stands at the end of the address of a page. */
+/** The last segment of a payment page's URL. */
 export const pageIdField = () => z.string().regex(/^[\w-]{1,200}$/, 'must be the end of the address of a payment page');
 
 const pageSchema = z.object({
@@ -19,14 +19,14 @@ const pageSchema = z.object({
   amount: z.string(),
   email: z.string().nullable(),
   status: z.string(),
-  /** Whether a payer can still decide on it. */
+  /** Whether a payer can still pay or cancel. */
   open: z.boolean(),
   declined: z.boolean(),
   refunded: z.boolean(),
   createdAt: z.number(),
   expiresAt: z.number(),
 });
-/** A page of the sandbox on which somebody pays. Times are Unix milliseconds. */
+/** A payment page of the sandbox. Times are Unix milliseconds. */
 export type PaymentPage = z.output<typeof pageSchema>;
 
 const pagesAnswer = z.object({ data: z.array(pageSchema) });
@@ -34,13 +34,13 @@ const pagesAnswer = z.object({ data: z.array(pageSchema) });
 const ask = async (url: string, init: RequestInit): Promise<Response> =>
   fetch(url, { ...init, redirect: 'manual', signal: AbortSignal.timeout(ANSWER_MS) });
 
-/** The newest pages, newest first. @param sandboxUrl where the sandbox answers */
+/** The newest payment pages, newest first. @param sandboxUrl base URL of the sandbox */
 export async function listPayments(sandboxUrl: string): Promise<PaymentPage[]> {
   const answer = await ask(`${sandboxUrl}/_sandbox/pages`, {});
   return pagesAnswer.parse(await answer.json()).data;
 }
 
-/** Does what a payer does on the page. @throws ApiError `not_found` where there is no such page */
+/** Pays, declines or cancels as a payer does on the page. @throws ApiError `not_found` for an unknown page */
 export async function decidePayment(sandboxUrl: string, pageId: string, outcome: Outcome): Promise<void> {
   const answer = await ask(`${sandboxUrl}/pay/${pageId}`, { method: 'POST', body: new URLSearchParams({ outcome }) });
   await answer.body?.cancel();
@@ -48,7 +48,7 @@ export async function decidePayment(sandboxUrl: string, pageId: string, outcome:
   if (answer.status !== 303) throw new Error(`the sandbox answered ${answer.status} to a decision`);
 }
 
-/** Makes the open pages older, so that they expire. @param advanceMs milliseconds */
+/** Ages the open pages, so that they expire. @param advanceMs milliseconds */
 export async function advanceClock(sandboxUrl: string, advanceMs: number): Promise<void> {
   const headers = { 'Content-Type': 'application/json' };
   const answer = await ask(`${sandboxUrl}/_sandbox/clock`, {

@@ -6,13 +6,13 @@ import { ACCENT, INK, MUTED, PALE, RULE, Sheet, type SheetOptions, WARNING } fro
 import { isolate } from '#src/results/report/text-runs.ts';
 import { lineHeight, type TextStyle } from '#src/results/report/text-setter.ts';
 
-/** What one letter says to its voter. */
+/** The content of one voter's letter. */
 export interface Letter {
   readonly name: string;
   readonly key: string;
-  /** What is sent with the key. */
+  /** What the voter enters together with the key. */
   readonly identity: { readonly kind: 'voterId' | 'email'; readonly value: string };
-  /** The voting page with the voter's own fragment; null where the event has none. */
+  /** URL of the voting page with the voter's own fragment; null if the event has no voting page. */
   readonly link: string | null;
 }
 
@@ -23,7 +23,7 @@ export interface LetterOrder {
   readonly author: string;
   readonly madeAt: number;
   readonly rehearsal: boolean;
-  /** Sentences that say when voting begins and ends. */
+  /** Sentences with the times at which voting begins and ends. */
   readonly times: readonly string[];
   readonly contactEmail: string | null;
   readonly letters: readonly Letter[];
@@ -32,8 +32,8 @@ export interface LetterOrder {
 const mm = (millimetres: number): number => (millimetres * 72) / 25.4;
 
 /**
- * Where the paper is folded, and what the window of an envelope shows wherever in it the folded letter lies: DIN 5008 form B in a DL
- * envelope (5 mm of play), a sheet in thirds in a No. 10 envelope (0.46 in of play).
+ * Fold lines, and the area that the envelope's window shows however the letter shifts in it: DIN 5008 form B in a DL envelope (5 mm
+ * of play), a sheet in thirds in a No. 10 envelope (0.46 in of play).
  */
 const FORMATS = {
   a4: { folds: [mm(105), mm(210)], window: { x: mm(25), y: mm(58), width: mm(80), height: mm(31) } },
@@ -47,20 +47,20 @@ const SMALLEST = 6;
 const GAP = 7;
 const KEY_PADDING = 12;
 const QR_LEAST = mm(34);
-/** Cameras read modules from this size on. */
+/** Smallest module that cameras read, in points. */
 const QR_MODULE = 1.25;
-/** What the densest code holds, with some room. */
+/** Capacity of the densest QR code, less a reserve. */
 const QR_MOST_BYTES = 2_900;
-/** A link that no camera reads from paper any more may take this many lines. */
+/** Most lines of a paragraph; a longer text is cut. */
 const MOST_LINES = 4;
 
-/** A part of the text below the fold: its lines at a scale, and what draws it. */
+/** A part of the text below the fold: its height, and how to draw it at `y`. */
 interface Block {
   readonly height: number;
   draw(y: number): void;
 }
 
-/** The lines that fit into a height, the last one cut where there are more. */
+/** Breaks a text into `most` lines at most; the last ends with an ellipsis if there are more. */
 function cutLines(sheet: Sheet, text: string, style: TextStyle, width: number, most: number): string[] {
   const lines = sheet.text.lines(text, style, width);
   const last = lines[most - 1];
@@ -68,7 +68,7 @@ function cutLines(sheet: Sheet, text: string, style: TextStyle, width: number, m
   return [...lines.slice(0, most - 1), sheet.text.cut(`${last}…`, style, width)];
 }
 
-/** Name and identity, in letters as large as the window allows. */
+/** Draws name and identity, in a font as large as the window allows. */
 function drawAddress(sheet: Sheet, order: LetterOrder, { name, identity }: Letter): void {
   const { x, y, width, height } = FORMATS[order.paper].window;
   const below = mailWords(order.language).letter[identity.kind](isolate(identity.value));
@@ -107,7 +107,7 @@ const paragraph = (sheet: Sheet, text: string, style: TextStyle, most: number, t
   };
 };
 
-/** The modules of a code row by row, with its quiet zone; undefined where the text is too long for one. */
+/** The modules of a QR code row by row, with its quiet zone; undefined if the text is too long for a code. */
 export function modulesOf(link: string): readonly (readonly boolean[])[] | undefined {
   if (Buffer.byteLength(link) > QR_MOST_BYTES) return undefined;
   const ecc = Buffer.byteLength(link) > QR_MOST_BYTES / 4 ? 'low' : 'medium';
@@ -122,14 +122,14 @@ function drawCode(sheet: Sheet, modules: readonly (readonly boolean[])[], x: num
       if (row[at] !== true) continue;
       const from = at;
       while (row[at + 1] === true) at += 1;
-      // A hair more than its height: no light line stands between two rows.
+      // Slightly higher than a row, so that no light line shows between two rows.
       sheet.doc.rect(x + from * step, y + top * step, (at - from + 1) * step, step * 1.02);
     }
   });
   sheet.doc.fill('#000000');
 }
 
-/** The key in a box, what is sent with it, and the code beside. */
+/** The key and the voter's identity in a box, with the QR code beside them. */
 function keyBlock(sheet: Sheet, order: LetterOrder, { key, identity, link }: Letter, size: number): Block {
   const words = mailWords(order.language).letter;
   const modules = link === null ? undefined : modulesOf(link);
@@ -138,7 +138,7 @@ function keyBlock(sheet: Sheet, order: LetterOrder, { key, identity, link }: Let
   const scan = modules === undefined ? [] : sheet.text.lines(words.scan, caption, side);
   const width = sheet.width - 2 * KEY_PADDING - (side === 0 ? 0 : side + 2 * KEY_PADDING);
   const large = { size: size * 1.9, bold: true, color: ACCENT };
-  // Where the code is wide, the key still stands in one line.
+  // Shrink the key to one line if the QR code leaves little width.
   const keyStyle = { ...large, size: large.size * Math.min(1, width / sheet.text.width(key, large)) };
   const style = { size, color: INK };
   const named = sheet.text.lines(words[identity.kind](isolate(identity.value)), style, width);
@@ -159,7 +159,7 @@ function keyBlock(sheet: Sheet, order: LetterOrder, { key, identity, link }: Let
   return { height: inner + 2 * KEY_PADDING + GAP, draw };
 }
 
-/** Everything below the first fold, in a size. */
+/** All blocks below the first fold, in a font size. */
 function blocksOf(sheet: Sheet, order: LetterOrder, letter: Letter, size: number): Block[] {
   const words = mailWords(order.language);
   const body = { size, color: INK };
@@ -199,7 +199,7 @@ function drawLetter(sheet: Sheet, order: LetterOrder, letter: Letter): void {
 
 const TURN = 20;
 
-/** In the thread: letters as a tagged PDF, one page a voter. */
+/** Runs in a thread: draws letters as a tagged PDF, one page a voter. */
 export async function work(order: LetterOrder): Promise<Uint8Array<ArrayBuffer>> {
   const words = mailWords(order.language);
   const sheet = new Sheet({

@@ -25,24 +25,24 @@ interface LetterFile {
   readonly event: VotingEvent;
   readonly run: LetterRun;
   readonly number: number;
-  /** The key that asked for it. */
+  /** The API key that requested the link. */
   readonly keyId: string;
 }
 
 type HandOutDeps = Pick<Deps, 'db' | 'log' | 'secrets' | 'ballotKeys' | 'ids' | 'clock'>;
 
 /**
- * The last bytes go out in small pieces with pauses between, and the mark is made before the last piece: a file without it is no PDF.
- * Buffers take a whole small file at once, whether it is read or not. A receiver that has gone answers the first piece after that with a
- * reset, on which the second one fails; one that has only closed its side goes on reading.
+ * The file ends with small pieces and pauses, and is marked as downloaded before the last piece: without that piece it is no PDF.
+ * Socket buffers accept a whole small file even if no one reads it. A receiver that has gone answers the first small piece with a
+ * reset, on which the second fails; a receiver that only closed its sending side goes on reading.
  */
 const PROBES = 4;
 const PROBE_BYTES = 64;
 const PROBE_MS = 150;
 
 /**
- * Hands out a file of letters, once: it is marked as downloaded before its last bytes leave, and dropped when they have left. A
- * download that is cut off before takes the mark back. @throws ApiError 409 as `requireReadable` says
+ * Hands out a file of letters once: marks it as downloaded before its last bytes leave, and deletes it when they have left. A
+ * download that breaks off before takes the mark back. @throws ApiError 409 `letters_dropped` without the event's key
  */
 export async function handOut(
   deps: HandOutDeps,
@@ -86,7 +86,7 @@ async function* readFile(
   }
 }
 
-/** @param at when it was downloaded; undefined takes the mark back */
+/** @param at time of the download; undefined removes the mark */
 async function mark(
   deps: HandOutDeps,
   { event, run, number, keyId }: LetterFile,
@@ -105,7 +105,7 @@ async function mark(
   });
 }
 
-/** Drops the file when the answer was sent; where it broke off, the file may be asked for again. */
+/** Deletes the file once the answer was sent; if it broke off, allows another download. */
 function endWith(deps: HandOutDeps, c: RequestContext, file: LetterFile): void {
   const { outgoing } = c.env;
   const end = async (): Promise<void> => {

@@ -38,8 +38,8 @@ import {
 import { PRINT_LETTERS } from './print-letters.ts';
 
 /**
- * Has letters with voter keys printed (completions 10.9). A job prints them: this only counts whom they go to. A run that is under way
- * ends, so that no two give keys to the same voters.
+ * Orders letters with voter keys (completions 10.9); a job prints them. Ends runs that are under way, so that no two runs give keys
+ * to the same voters.
  * @throws ApiError 409 `not_an_election` in a poll, 409 as `requireMailable` says
  */
 async function orderLetters(
@@ -49,7 +49,7 @@ async function orderLetters(
   { audience, paper = 'a4', beforeOpening }: z.output<typeof printLettersBody>,
 ): Promise<z.output<typeof orderedLettersView>> {
   if (organizer.event.type === 'poll') throw refuse('poll_without_keys');
-  // Before the lock: the count of a large roll takes a moment, and no cast waits for it.
+  // Count before taking the lock: this takes a moment for a large roll, and no cast must wait for it.
   const total = await countLetters(tx, organizer.event.id, audience);
   const event = orNotFound(await lockEvent(tx, organizer.event.id));
   if (event.type === 'poll') throw refuse('poll_without_keys');
@@ -59,7 +59,7 @@ async function orderLetters(
   const files = Math.ceil(total / LETTERS_A_FILE);
   await insertLetters(tx, deps.secrets, {
     ...{ votingEventId: event.id, id, audience, paper, total, files, done: 0, printed: 0, listedTo: '' },
-    // The next ID of a voter that anybody makes: later ones are none of this audience.
+    // Voter IDs ascend: later voters have IDs above this, and are not in this run.
     listUntil: deps.ids.sortable('vtr'),
     ...{ downloads: {}, rehearsal: event.rehearsalSince !== null, keyId: organizer.caller.keyId },
     ...{ createdAt: event.lockedAt, finishedAt: null },
@@ -69,18 +69,18 @@ async function orderLetters(
   return { id, total, files };
 }
 
-/** Names the kind of a link, so that none of another kind is taken for one. */
+/** First part of the link, so that a link to an export cannot be used for letters. */
 const KIND = 'letters';
 const linkSchema = z.tuple([z.literal(KIND), z.string(), z.string(), z.int(), z.string(), z.string()]);
 
-/** A run of an event is used only as the service wrote it. @throws ApiError 500 `rows_disagree` */
+/** Refuses a run whose row the service did not write. @throws ApiError 500 `rows_disagree` */
 async function requireGenuineRun(deps: Deps, run: LetterRun): Promise<void> {
   if (!isGenuineRun(deps.secrets, run)) throw await refuseForged(deps, run.votingEventId);
 }
 
 /**
- * Letters with voter keys (completions 10.9). Reading one is more than reading the roll: who has a letter can vote. Its file therefore
- * takes a key that may write, and no viewer gets one. Mounted before `voterRouter`, as `notificationRouter` is.
+ * Letters with voter keys (completions 10.9). A letter suffices to vote, so reading one is more than reading the roll: a file needs a
+ * key with the `write` scope, and no viewer gets one. Mounted before `voterRouter`, as `notificationRouter` is.
  */
 export function letterRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
@@ -144,7 +144,7 @@ export function letterRouter(deps: Deps): Hono<Env> {
       const { caller, row } = c.get('target');
       const nowMs = deps.clock.now();
       const { file } = c.get('query');
-      // First what is gone in any case: the tag of an old run may be bound to a secret key that is no longer listed.
+      // Check for deleted files first: the tag of an old run may need a secret key that is no longer listed.
       requireReadable(row, file, nowMs);
       await requireGenuineRun(deps, row);
       const parts = [KIND, row.votingEventId, row.id, file, caller.accountId, caller.keyId];

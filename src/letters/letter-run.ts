@@ -18,11 +18,11 @@ import { letterParts, letterRuns } from './tables.ts';
 export type LetterRun = Readonly<typeof letterRuns.$inferSelect>;
 type Columns = Omit<LetterRun, 'tag'>;
 
-/** Letters of one file at most (completions 10.9). */
+/** Most letters in a file (completions 10.9). */
 export const LETTERS_A_FILE = 5_000;
-/** How long files wait for their download. */
+/** How long a file can be downloaded. */
 const KEPT_MS = 24 * HOUR_MS;
-/** A run that takes longer is none any more. */
+/** After this an unfinished run counts as ended, and its files are deleted as those of finished runs. */
 const GIVEN_UP_MS = 7 * 24 * HOUR_MS;
 
 export const printLettersBody = z.strictObject({
@@ -80,16 +80,16 @@ const rowOfRun = (run: Columns): DecidingRow => [
   ...[run.printed, run.listedTo, run.listUntil, canonicalJson(run.downloads), run.rehearsal, run.keyId, run.finishedAt],
 ];
 
-/** Whether the service wrote a run as it stands. */
+/** Whether the service wrote the run's row in its present form. */
 export const isGenuineRun = (secrets: Secrets, run: LetterRun): boolean => isTagged(secrets, run.tag, rowOfRun(run));
 
-/** Whether its letters were counted, and may be read. @param run genuine */
+/** Whether the run's letters were counted in the log, and so may be downloaded. @param run genuine */
 const isCounted = ({ finishedAt, printed }: LetterRun): boolean => finishedAt !== null && printed > 0;
 
 const isExpired = ({ finishedAt }: LetterRun, nowMs: number): boolean =>
   finishedAt !== null && finishedAt + KEPT_MS <= nowMs;
 
-/** @throws ApiError 404 for a file that there is not; 409 `letters_under_way`, `already_downloaded`, `letters_dropped` */
+/** @throws ApiError 404 for a file that does not exist; 409 `letters_under_way`, `already_downloaded`, `letters_dropped` */
 export function requireReadable(run: LetterRun, number: number, nowMs: number): void {
   if (number > run.files) throw notFound();
   if (run.finishedAt === null) throw refuse('letters_under_way');
@@ -124,7 +124,7 @@ export async function insertLetters(tx: Transaction, secrets: Secrets, run: Colu
   await tx.insert(letterRuns).values({ ...run, tag: tagOfRow(secrets, rowOfRun(run)) });
 }
 
-/** Stores how far a run is. Call with it locked, and genuine. */
+/** Stores the progress of a run. Call with the run locked and genuine. */
 export async function updateLetters(
   tx: Transaction,
   secrets: Secrets,
@@ -138,13 +138,13 @@ export async function updateLetters(
     .where(byId(run.votingEventId, run.id));
 }
 
-/** Ends a run before its letters were counted: no one has read one, and no one will. Call with it locked. */
+/** Ends a run before its letters are counted, and so before any can be read. Call with the run locked. */
 export async function endUnfinished(tx: Transaction, secrets: Secrets, run: LetterRun, nowMs: number): Promise<void> {
   await updateLetters(tx, secrets, run, { finishedAt: nowMs, printed: 0 });
   await deleteParts(tx, run.votingEventId, run.id);
 }
 
-/** Ends the runs of an event that are under way. Call with the event locked. */
+/** Ends the unfinished runs of an event. Call with the event locked. */
 export async function endAllUnfinished(
   tx: Transaction,
   secrets: Secrets,
@@ -165,7 +165,7 @@ export async function insertParts(
   number: number,
   contents: readonly string[],
 ): Promise<void> {
-  // An earlier attempt may have been cut off.
+  // Delete parts that an interrupted attempt of the job left.
   await deleteParts(tx, votingEventId, runId, number);
   for (const [part, content] of contents.entries())
     await tx.insert(letterParts).values({ votingEventId, runId, number, part, content });
@@ -178,12 +178,12 @@ const partsOf = (eventId: string, runId: string, number?: number) =>
     number === undefined ? undefined : eq(letterParts.number, number),
   );
 
-/** @param number of one file; of all otherwise */
+/** @param number of the only file; default: all files */
 export async function deleteParts(executor: Executor, eventId: string, runId: string, number?: number): Promise<void> {
   await executor.delete(letterParts).where(partsOf(eventId, runId, number));
 }
 
-/** Begins a download: another one of the same file is cut off. @returns how many parts there are; 0 where the file is gone */
+/** Begins a download, and cuts off another download of the file. @returns the number of parts; 0 if the file is gone */
 export async function beginReading(
   db: Database,
   { votingEventId, id }: LetterRun,
@@ -198,7 +198,7 @@ export async function beginReading(
   return rows[0]?.parts ?? 0;
 }
 
-/** A part of a file for a download; undefined where another one has begun, or the file is gone. */
+/** A part of a file for a download; undefined if another download has begun, or the file is gone. */
 export async function readPart(
   db: Executor,
   { votingEventId, id }: LetterRun,
@@ -222,7 +222,7 @@ export const taggedLetters: TaggedRows = {
   },
 };
 
-/** Drops files that were not downloaded in time, of all events. */
+/** Deletes files that were not downloaded in time, of all events. */
 export async function dropOldLetters(db: Database): Promise<void> {
   await db.execute(sql`
     DELETE FROM letter_parts p USING letter_runs r

@@ -34,13 +34,13 @@ export const PRINT_LETTERS = { name: 'print_letters', maxAttempts: 25, payload }
 type PrintDeps = RecordDeps &
   Pick<Deps, 'db' | 'log' | 'secrets' | 'ballotKeys' | 'threads' | 'config' | 'logKey' | 'checkpoints' | 'logRecorder'>;
 
-/** Voters that one transaction looks at: it holds the event, and casts wait for it. */
+/** Voters per transaction: it locks the event, and casts wait for it. */
 const VOTERS_AT_A_TIME = 200;
-/** A file of 5,000 letters takes some fifteen seconds of a processor. */
+/** Time limit of drawing: a file of 5,000 letters takes some 15 s of CPU time. */
 const MAX_DRAW_MS = 10 * MINUTE_MS;
 const PART_BYTES = 512 * 1024;
 
-/** Prints the letters of a run, a file at a time: cut off at any point, it goes on with the file that it was at, and the same keys. */
+/** Prints a run's letters, one file per job. An interrupted job prints its file again, with the same keys. */
 export function printLettersJob(deps: PrintDeps): Job<PrintLetters> {
   return defineJob({
     ...PRINT_LETTERS,
@@ -50,7 +50,7 @@ export function printLettersJob(deps: PrintDeps): Job<PrintLetters> {
   });
 }
 
-/** Why a run prints nothing more. */
+/** Why a run prints no further letter. */
 type Stop = 'over' | 'forged';
 
 interface Step {
@@ -58,13 +58,13 @@ interface Step {
   readonly run: LetterRun;
 }
 
-/** Event and run under their locks. @returns what stops the run; the caller lets go of it */
+/** Locks the event and the run. @returns instead why the run stops; the transaction then ends without printing */
 async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: PrintLetters): Promise<Step | Stop> {
   const event = await lockEvent(tx, eventId);
   const run = await lockLetters(tx, eventId, runId);
   if (event === undefined || run === undefined || run.finishedAt !== null) return 'over';
   if (!isGenuineEvent(deps.secrets, event) || !isGenuineRun(deps.secrets, run)) return 'forged';
-  // The end of its rehearsal takes a run along; an event that closed, or is no election any more, has no use for one.
+  // End the run if the event has closed, or is a draft or a poll now. The end of a rehearsal deletes its runs.
   const status = statusAt(event, event.lockedAt);
   if (event.type === 'poll' || status === 'closed' || status === 'draft') {
     await endUnfinished(tx, deps.secrets, run, event.lockedAt);
@@ -73,7 +73,7 @@ async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: Pr
   return { event, run };
 }
 
-/** @returns whether there is more to print */
+/** @returns whether another job must go on */
 async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolean> {
   const found = await inTransaction(deps.db, (tx) => lockStep(tx, deps, request));
   if (typeof found === 'string') {
@@ -101,7 +101,7 @@ async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolea
     listedTo = page.last ?? listedTo;
     size = page.looked;
   }
-  // Others have left the audience meanwhile.
+  // Fewer voters than counted: some have left the audience since.
   const isLast = looked < most || run.done + looked >= run.total;
   const sealed = keys.length === 0 ? [] : sealParts(own, run, await draw(deps, event, run, keys));
   const isStored = await inTransaction(deps.db, async (tx) => {
@@ -116,10 +116,10 @@ async function printNext(deps: PrintDeps, request: PrintLetters): Promise<boolea
   return isStored && isLast ? finish(deps, request) : true;
 }
 
-/** The file that a run is at. All files before it are full. */
+/** Number of the file that a run prints next: all files before it are full. */
 const fileOf = ({ done }: LetterRun): number => Math.floor(done / LETTERS_A_FILE) + 1;
 
-/** The keys stand in this order alone, which is handed to the thread in memory. */
+/** Draws the file in a thread. The input is the only place with the keys in clear, and is passed in memory only. */
 async function draw(
   deps: PrintDeps,
   event: VotingEvent,
@@ -154,7 +154,7 @@ function sealParts(own: Secrets, run: LetterRun, bytes: Uint8Array): string[] {
   );
 }
 
-/** Counts the letters, in the log too, before the first of them can be read. @returns false: nothing is left to print */
+/** Ends the run: counts its letters, also in the log, before any can be read. @returns false: no letter is left to print */
 async function finish(deps: PrintDeps, request: PrintLetters): Promise<false> {
   await inTransaction(deps.db, async (tx) => {
     await deps.logRecorder.hold(tx, request.eventId);

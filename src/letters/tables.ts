@@ -4,7 +4,7 @@ import type { PaperSize } from '#src/results/download-link.ts';
 import type { LetterAudience } from '#src/voters/print-keys.ts';
 import { eventId } from '#src/voting-events/tables.ts';
 
-/** Letters with voter keys that an organizer had printed, and how far that is. */
+/** A run: letters with voter keys that an organizer ordered, and their progress. */
 export const letterRuns = pgTable(
   'letter_runs',
   {
@@ -13,20 +13,20 @@ export const letterRuns = pgTable(
     audience: text().$type<LetterAudience>().notNull(),
     paper: text().$type<PaperSize>().notNull(),
     total: integer().notNull(),
-    /** Files, the last of them with what is left. */
+    /** Number of files; the last holds the remaining letters. */
     files: integer().notNull(),
-    /** Voters that were dealt with, and letters among them. */
+    /** Number of voters processed so far, and of letters printed for them. */
     done: integer().notNull().default(0),
     printed: integer().notNull().default(0),
     listedTo: text('listed_to').notNull().default(''),
     listUntil: text('list_until').notNull(),
-    /** When each file was downloaded to its end, by its number. */
+    /** When each file was downloaded completely, by its number. */
     downloads: jsonb().$type<Readonly<Record<string, number>>>().notNull().default({}),
-    /** Printed in a rehearsal, and wiped with it. */
+    /** Printed in a rehearsal; deleted when it ends. */
     rehearsal: boolean().notNull().default(false),
-    /** The key that asked for them. */
+    /** The API key that ordered the letters. */
     keyId: text('key_id').notNull(),
-    /** What binds the row to the service's keys: SQL has no letters printed, none handed out before they are counted, and none again. */
+    /** MAC of the row: without it, SQL could have letters printed, read before they are counted, or downloaded twice. */
     tag: bytes().notNull(),
     createdAt: timeMs('created_at').notNull(),
     finishedAt: timeMs('finished_at'),
@@ -34,7 +34,7 @@ export const letterRuns = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.id] })],
 );
 
-/** Pieces of files that wait for their download, sealed under the key of the event. */
+/** Parts of files that wait for their download, encrypted under the event's key. */
 export const letterParts = pgTable(
   'letter_parts',
   {
@@ -43,7 +43,7 @@ export const letterParts = pgTable(
     number: integer().notNull(),
     part: integer().notNull(),
     content: text().notNull(),
-    /** The download that reads the file, on its first piece: one that comes later cuts it off. */
+    /** On the first part: ID of the current download. A later download replaces it, which cuts off the earlier. */
     reader: text(),
   },
   (table) => [
