@@ -12,7 +12,7 @@ const MOST_DELIVERIES = 50;
 const GATHER_MS = 100;
 /** Shortest interval between two reads of a part, however much happens. */
 const SOON_MS = 300;
-/** A write to a reader that has gone ends the stream, so it is written to at least this often. */
+/** A write to a reader that has gone ends the stream: send something at least this often. */
 const HEARTBEAT_MS = 10 * SECOND_MS;
 /** How long the browser waits before it reconnects. */
 const RETRY_MS = SECOND_MS;

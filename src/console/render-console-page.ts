@@ -72,7 +72,7 @@ const PAGE_POLICY = [
   "trusted-types 'none'",
 ].join('; ');
 
-/** A mail may run and load nothing, not even its logo; its styles are inline. Its links open new pages. */
+/** A mail can run no script and load nothing, not even its logo; its styles are inline. Its links open new pages. */
 export const MAIL_POLICY =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-popups allow-popups-to-escape-sandbox";
 

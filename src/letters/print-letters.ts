@@ -58,7 +58,7 @@ interface Step {
   readonly run: LetterRun;
 }
 
-/** Locks the event and the run. @returns instead why the run stops; the transaction then ends without printing */
+/** Locks the event and the run. @returns both, or why the run stops */
 async function lockStep(tx: Transaction, deps: PrintDeps, { eventId, runId }: PrintLetters): Promise<Step | Stop> {
   const event = await lockEvent(tx, eventId);
   const run = await lockLetters(tx, eventId, runId);

@@ -9,7 +9,7 @@ import type { CountInputs, WaitingBallot } from './read-count-inputs.ts';
 import { type EventReportOptions, RunningCount, type StoredBallot } from './running-count.ts';
 import { electorateOf } from './shape-count.ts';
 
-/** A running count that has caught up with the box, and the inputs read at the same moment. */
+/** A running count of all logged ballots, and the event's other inputs at the same moment. */
 export interface Moment {
   readonly running: RunningCount;
   readonly inputs: CountInputs;
@@ -54,7 +54,7 @@ async function askShown<Answer>(
   const { event } = definition;
   const isEmpty = lastLeaf < 0n;
   const count = isEmpty ? new RunningCount(definition) : running;
-  // The count has the ballots sealed since the snapshot: subtract them, then add them again. As they may be many, read them twice.
+  // The count has the ballots logged since the snapshot: subtract them, then add them again. As they may be many, read them twice.
   const addLater = async (times: 1 | -1): Promise<void> => {
     if (isEmpty || running.lastLeaf <= lastLeaf) return;
     const take = (bytes: Uint8Array, start: number, end: number, weightMicro: bigint): void =>
@@ -79,7 +79,7 @@ async function askAll<Answer>(
   leftOut: readonly WaitingBallot[],
 ): Promise<Answer> {
   const out = [...inputs.voided, ...leftOut];
-  // Ballots in the log are not encrypted. Once all are there, the event can be counted without its key.
+  // Logged ballots are not encrypted: once all are logged, the event can be counted without its key.
   const isAnySealed = [...inputs.queue, ...out].some(({ entries }) => isSealed(entries));
   const secrets = (isAnySealed ? await ballotKeys.find(event) : undefined) ?? own;
   const { sound, forged } = await judgeWaiting(db, secrets, event, inputs.queue);

@@ -93,7 +93,7 @@ async function checkClose({ db }: CheckDeps, results: EventResults): Promise<Cou
 const commitmentOfClose = ({ salt, ...content }: CloseOpening): string =>
   closeCommitment(Buffer.from(salt, 'base64'), content).toString('hex');
 
-/** Lists where two JSON values differ, at most `most` places: `positions[0].candidates[1].votesWon: 5 instead of 4`. */
+/** Lists the differences of two JSON values, at most `most`: `positions[0].candidates[1].votesWon: 5 instead of 4`. */
 export function differencesOf(given: unknown, wanted: unknown, most = 10, path = ''): string[] {
   if (typeof given !== 'object' || typeof wanted !== 'object' || given === null || wanted === null)
     return given === wanted ? [] : [`${path}: ${JSON.stringify(given)} instead of ${JSON.stringify(wanted)}`];

@@ -42,7 +42,7 @@ export interface RoundQuestion {
 const isInSteps = (audience: ResultsAudience, inputs: CountInputs): boolean =>
   audience === 'public' || (audience === 'organizer' && inputs.rare);
 
-/** A moment with the lot that ties are drawn by. */
+/** `Moment`, and the lot that decides ties. */
 interface Present extends Moment {
   readonly seed: Buffer | undefined;
   readonly lot: Lot | null;
@@ -57,15 +57,16 @@ interface Count {
 /** Which ballots a report counts: the disclosed ones, all, or all but those whose payment was reversed after the close. */
 type ReportKind = 'disclosed' | 'whole' | 'after reversals';
 
-/** The ballots of final results are read from `copy`. */
+/** `copy`, a read replica if there is one, serves the ballots of closed events. */
 interface CounterDeps extends Pick<Deps, 'db' | 'copy' | 'secrets' | 'ballotKeys' | 'definitions'> {
   readonly logKey: NoteVerifier;
   readonly disclosure?: Pick<Disclosure, 'step' | 'remember'>;
 }
 
 /**
- * Keeps a running count per event and adds only new ballots, so that the cost of a request does not grow with the box. An event is
- * counted once at a time; callers that arrive meanwhile share the next count. A change of the event's definition restarts the count.
+ * Keeps a running count per event and adds only newly logged ballots, so that a request's cost does not grow with the event. Only one
+ * count per event runs at a time; callers that arrive meanwhile share the next count. A change of the event's definition restarts the
+ * count.
  */
 export class EventCounter {
   readonly #deps: CounterDeps;
@@ -86,7 +87,7 @@ export class EventCounter {
     return (await this.count(definition, audience, nowMs)).results;
   }
 
-  /** `results`, with the number of all confirmed ballots. */
+  /** `results`, and the number of all confirmed ballots. */
   async count(definition: BallotDefinition, audience: ResultsAudience, nowMs: number): Promise<Count> {
     try {
       return await this.#shared(definition, audience, nowMs);
@@ -261,7 +262,7 @@ export class EventCounter {
     return findOpenedClose(this.#deps, event, await findHead(this.#db, event.id));
   }
 
-  /** Counts the new ballots of the box. @returns the other inputs of the same moment */
+  /** Counts the newly logged ballots. @returns the other inputs of the same moment */
   async #catchUp(
     { $client: pool }: Database,
     eventId: string,
@@ -340,7 +341,7 @@ function resultOf({ positions }: Pick<Counted, 'positions'>): string {
   return kept;
 }
 
-/** Whether a final result shows what the `close` leaf commits to. */
+/** Whether a result equals what the `close` leaf commits to. */
 function isAsClosed(
   opening: CloseOpening,
   counted: Counted,

@@ -54,7 +54,7 @@ const logKey = parseVerifierKey(verifierKey);
 /** Ballots in the largest public snapshot that the current order showed; the pool gives a thread one order at a time. */
 let shown = 0;
 const disclosure = {
-  // `Counting` makes the step before it posts the order.
+  // `Counting` makes the disclosure step before it posts the order.
   step: async (): Promise<void> => undefined,
   remember: (_event: unknown, ballots: number): void => {
     shown = Math.max(shown, ballots);

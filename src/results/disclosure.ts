@@ -17,9 +17,9 @@ import type { StoredBallot } from './running-count.ts';
 
 /** The ballots that the public count includes while an event keeps back who voted (completions 5.6). */
 export interface PublicSnapshot {
-  /** All ballots of the box up to this leaf; -1 for none. */
+  /** All logged ballots up to this leaf; -1 for none. */
   readonly lastLeaf: bigint;
-  /** Number of these ballots. */
+  /** Number of logged ballots up to `lastLeaf`. */
   readonly boxBallots: number;
   /** The ballots that waited for the log when the snapshot was made. */
   readonly waiting: readonly StoredBallot[];
@@ -58,7 +58,7 @@ function sealSnapshot(secrets: Secrets, eventId: string, snapshot: PublicSnapsho
   return sealed;
 }
 
-/** Undefined for bytes that the service did not seal under the key of the event. */
+/** Decrypts a snapshot; undefined if it was not encrypted under the event's key. */
 export function openSnapshot(secrets: Secrets, eventId: string, sealed: Buffer): PublicSnapshot | undefined {
   const plain = secrets.openForeign(sealed, placeOf(eventId));
   if (plain === undefined) return undefined;
@@ -146,7 +146,7 @@ export class Disclosure {
     const { sound } = await judgeWaiting(tx, secrets, event, queue);
     const boxBallots = known.boxBallots + (await countBallots(tx, event.id, known.lastLeaf, lastLeaf));
     const snapshot = { lastLeaf, boxBallots, waiting: sound };
-    // SQL added ballots to the box if it has more than the signed head: next to forged ballots a single real one could be seen.
+    // More logged ballots than the signed head confirms: SQL inserted some, beside which a single real ballot could be recognised.
     if (boxBallots > this.#confirmedOf(event, note)) throw new StepRefused();
     const shown = Math.max(ballotsOf(known), this.#shown.get(event.ballotKey ?? '') ?? 0);
     if (ballotsOf(snapshot) < shown + DISCLOSED_TOGETHER) throw new StepRefused();

@@ -18,7 +18,7 @@ const MAX_TITLE = 80;
 /** Characters that some file system refuses, or that hide or reorder parts of a name. */
 const UNFIT = /[\p{C}\p{Zl}\p{Zp}/\\:*?"<>|]+/gu;
 
-/** RFC 5987: everything but attr-char is percent-encoded, the marks that encodeURIComponent leaves too. */
+/** RFC 5987: percent-encodes all but attr-char, including the marks that encodeURIComponent leaves. */
 const encodeExtended = (text: string): string =>
   encodeURIComponent(text).replace(/['()*]/g, (mark) => `%${mark.charCodeAt(0).toString(16).toUpperCase()}`);
 
@@ -43,12 +43,12 @@ export type DownloadKind = (typeof DOWNLOAD_KINDS)[number];
 export const PAPER_SIZES = ['a4', 'letter'] as const;
 export type PaperSize = (typeof PAPER_SIZES)[number];
 
-/** What a link gives: one export of one event, as one account may see it. */
+/** Content of a link: one export of one event, for one account. */
 export interface Download {
   readonly kind: DownloadKind;
   readonly eventId: string;
   readonly accountId: string;
-  /** The API key that requested the link. The link ends with its key. */
+  /** The API key that requested the link; the link ends when this key ends. */
   readonly keyId: string;
   readonly paper: PaperSize;
   /** The only position in the file; null for all. */

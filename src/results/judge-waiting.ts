@@ -8,8 +8,8 @@ import type { WaitingBallot } from './read-count-inputs.ts';
 import type { StoredBallot } from './running-count.ts';
 
 /**
- * Separates waiting ballots that count from forged ones. A ballot that the service did not write, or that is already in the box,
- * counts in no result (completions 6.7). The mark `set_back` is ignored, because SQL could set it.
+ * Separates waiting ballots that count from forged ones. A ballot that the service did not write, or that is already logged, counts
+ * in no result (completions 6.7). The mark `set_back` is ignored, because SQL could set it.
  * @returns the ballots that count, and the tags of the forged rows, in hex
  */
 export async function judgeWaiting(

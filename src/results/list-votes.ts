@@ -72,7 +72,7 @@ interface VotePage {
   readonly next: string | null;
 }
 
-/** Most ballots that one request reads: a filter that few votes match must not scan the whole box. */
+/** Most ballots that one request reads: a filter that few votes match must not scan all ballots. */
 const MAX_BALLOTS = 2_000;
 
 function matcherOf({ search, positionId, candidateId }: VoteFilter) {
@@ -122,10 +122,10 @@ function votesOf(
 }
 
 /**
- * Lists votes of confirmed ballots (completions 3, "Results, votes, exports"): first of the ballots that were in the box when the
- * listing began, by leaf; then of all others, by random ID. A ballot keeps its ID when it is sealed, so each vote that existed at the
- * beginning is listed once, whatever is confirmed or sealed between two pages. A secret event lists sealed ballots only: a waiting
- * ballot would show who has just voted.
+ * Lists votes of confirmed ballots (completions 3, "Results, votes, exports"): first of the ballots logged when the listing began, by
+ * leaf; then of all others, by random ID. A ballot keeps its ID when it is logged, so each vote that existed at the beginning is
+ * listed once, whatever is confirmed or logged between two pages. A secret event lists logged ballots only: a waiting ballot would
+ * show who has just voted.
  * @param after where the previous page ended
  */
 export async function listVotes(

@@ -6,15 +6,15 @@ import { BLOCK_BALLOTS } from '#src/ballots/tables.ts';
 import { type CopiedRow, CopyReader, copyPieces } from '#src/database/copy-rows.ts';
 import { Pauses } from '#src/platform/loop-turns.ts';
 
-/** Most leaves of one copy, and leaves of the first copy, when the ballots' length is still unknown. */
+/** Most ballots of one COPY statement, and of the first, when the ballots' length is still unknown. */
 export const BALLOTS_PER_COPY = 32_000;
 const FIRST_BALLOTS = 500;
 /**
- * Target size of a copy. While one copy is counted, the next is received in the pauses of the count only: on a busy machine a larger
- * one could come close to the statement timeout.
+ * Target size of a COPY result. While one result is counted, the next is received in the pauses of the count only: on a busy machine
+ * a larger one could come close to the statement timeout.
  */
 const BYTES_PER_COPY = 512 * 1024;
-/** Concurrent copies: the database sends one while another is counted. */
+/** Concurrent COPY statements: the database sends one result while another is counted. */
 const COPIES = 2;
 
 /** Receives a packed ballot, from `start` to before `end`. The bytes are valid only during the call. */
@@ -72,8 +72,8 @@ class BlockReader {
 }
 
 /**
- * Reads the ballots of the box after a leaf, in any order, holding only a few copies of them in memory. Leaves are only added, so
- * several copies can read up to the last one without a common snapshot. A block may reach into two copies; each takes only its own
+ * Reads the logged ballots after a leaf by COPY, in any order, holding only a few results in memory. Leaves are only added, so
+ * several COPYs can read up to the last one without a common snapshot. A block may reach into two COPYs; each takes only its own
  * leaves.
  * @param expect called first, with the most ballots to come
  * @param upTo the last leaf to read, unless it is the last of the box
@@ -112,7 +112,7 @@ export async function readBox(
       }
     }
   };
-  // Wait for all copies before throwing an error: none may go on adding to a count that is being discarded.
+  // Wait for all COPYs before throwing an error: none may go on adding to a count that is being discarded.
   const ended = await Promise.allSettled(Array.from({ length: COPIES }, copy));
   for (const one of ended) if (one.status === 'rejected') throw one.reason;
   return BigInt(last);

@@ -15,26 +15,26 @@ export interface WaitingBallot {
 
 /** The inputs of an event's results at one moment, without the ballots that the running count already has. */
 export interface CountInputs {
-  /** Ballots of the box after the given leaf; undefined if they are too many for one answer. */
+  /** Logged ballots after the given leaf; undefined if they are too many for one answer. */
   readonly box: { readonly ballots: readonly WaitingBallot[]; readonly last: bigint } | undefined;
   /** Confirmed ballots that are not in the log yet. */
   readonly queue: readonly WaitingBallot[];
-  /** Confirmed ballots that became void before the close: they stand in the box or the queue, and do not count. */
+  /** Confirmed ballots that became void before the close: they do not count, although they are logged or queued. */
   readonly voided: readonly WaitingBallot[];
-  /** Ballots whose `void` leaf stands behind the `close` leaf: the final result counts them, `afterReversals` does not. */
+  /** Ballots whose `void` leaf comes after the `close` leaf: the final result counts them, `afterReversals` does not. */
   readonly reversed: readonly WaitingBallot[];
   /** Number of voters not disclosed yet, at most five. It, `snapshot` and `rare` are read only if the event keeps something back. */
   readonly undisclosed: number;
-  /** The sealed snapshot of what the public is shown; undefined before the first step. */
+  /** The encrypted `PublicSnapshot`; undefined before the first disclosure step. */
   readonly snapshot: Buffer | undefined;
   /** Whether some weight has fewer than five holders. */
   readonly rare: boolean;
   readonly log: CompactRange;
-  /** The sealed seed of the lot; undefined before the log has opened. */
+  /** The encrypted seed of the lot; undefined before the log has opened. */
   readonly seed: string | undefined;
   /** Whether a check found that the ballots or their log are not what was signed. */
   readonly disputed: boolean;
-  /** Weight of the approved voters. `changes`: rows of roll changes that folding would remove. */
+  /** Weight of the approved voters. `changes`: rows of roll changes that merging (`foldRollFigures`) would remove. */
   readonly electorate: {
     readonly weightMicro: bigint;
     /** The part of it in each group. */
@@ -51,7 +51,7 @@ export interface CountInputs {
   readonly changes: { readonly identity: number; readonly roll: number };
 }
 
-/** A box that grew by this many blocks since the last count is streamed (`readBox`). */
+/** If this many blocks of ballots were logged since the last count, the ballots are streamed (`readBox`). */
 export const MAX_BOX_BLOCKS = 32;
 
 const BALLOT = 'b.weight_micro::text AS amount, b.entries, b.code_tag';

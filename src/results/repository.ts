@@ -93,7 +93,7 @@ type VoteBallotRow = Omit<StoredVoteBallot, 'weightMicro' | 'submittedAt'> & {
 
 const VOTE_BALLOTS = 200;
 
-/** An `end` above every leaf: lists the whole box, and no other ballots. */
+/** An `end` above every leaf: lists all logged ballots, and no queued ballots. */
 export const WHOLE_BOX = String(2n ** 62n);
 
 /** Where a page of ballots begins: `b` and a leaf of the box, or `u` and the ID of a ballot behind the box's `end`. */
@@ -117,7 +117,7 @@ export async function readBallotPage(
   return readVoteBallots(executor, laterPage(eventId, end, isBehind ? place.slice(1) : '', inclusive));
 }
 
-/** The next ballots of the box that count; none at its end. */
+/** The next logged ballots that count; none at the end of the box. */
 async function readBoxPage(
   executor: Executor,
   eventId: string,
@@ -134,7 +134,7 @@ async function readBoxPage(
   }
 }
 
-/** The ballots of the box that count. */
+/** Filters out void ballots. */
 async function leaveOutVoid<Ballot extends SealedBallot>(
   executor: Executor,
   eventId: string,

@@ -67,7 +67,7 @@ function* roundRows(place: Place, round: Round, names: ReadonlyMap<string, strin
   yield* tieRows(place, round.tie, names, round.round);
 }
 
-/** Runner-up, margin, runoff, first choices and the last two. */
+/** Rows of runner-up, runoff, margin, first choices, the last two, and pairs. */
 function* furtherRows(place: Place, result: PositionResult, names: ReadonlyMap<string, string>): Generator<Row> {
   const { runnerUp, runoff, margin, firstChoices, finalTwo, pairwise } = result;
   const one = (candidateId: string): Row => ({
@@ -123,8 +123,8 @@ function* positionRows(result: PositionResult): Generator<Row> {
 }
 
 /**
- * The results as one table (RFC 4180: commas, CRLF), one figure a row: `record` says of what. It begins with a byte order
- * mark, without which spreadsheets read names as Latin-1.
+ * The results as one table (RFC 4180: commas, CRLF), one figure a row; `record` names its kind. Begins with a byte order mark,
+ * without which spreadsheets read names as Latin-1.
  */
 export function* writeCsv(results: EventResults): Generator<string> {
   yield `\ufeff${COLUMNS.join(',')}\r\n`;
@@ -178,7 +178,7 @@ function* writeJson(results: EventResults): Generator<string> {
   yield ']}}\n';
 }
 
-/** Files that are written from the results alone. */
+/** Files that need only the results. */
 export const FILES = { csv: writeCsv, table: writeTable, json: writeJson } as const satisfies Record<
   string,
   (results: EventResults) => Iterable<string>

@@ -61,7 +61,7 @@ function noteNamed(named: Float64Array, { candidates, length }: BallotReader, ti
   }
 }
 
-/** Numbers of candidates are small and given once each: an array finds them faster than a map. */
+/** Candidate numbers are small and unique: an array is faster than a map. */
 function indexNumbers(candidates: readonly Candidate[]): Int32Array {
   const numbers = candidates.map((candidate) => candidate.number);
   const indexes = new Int32Array(Math.max(0, ...numbers) + 1).fill(-1);
@@ -83,7 +83,7 @@ export interface EventReportOptions extends ReportOptions {
   readonly electorateByGroup?: ReadonlyMap<string, bigint>;
 }
 
-/** A count of all positions of an event, under one version of its definition, that grows with the box. */
+/** A count of all positions of an event under one version of its definition, to which new ballots are added. */
 export class RunningCount {
   readonly definitionVersion: number;
   /** The last leaf that was counted; -1 before the first. */

@@ -2,7 +2,7 @@ import { requireThat } from './count-refused.ts';
 
 const LARGEST_WHOLE = BigInt(Number.MAX_SAFE_INTEGER);
 
-/** The JSON number of a whole figure; refuses one that a number cannot hold exactly. */
+/** Converts a whole figure to a JSON number. @throws CountRefused if a number cannot hold it exactly */
 export function toWholeNumber(value: bigint): number {
   requireThat(value <= LARGEST_WHOLE && value >= -LARGEST_WHOLE, 'a figure is too large for an exact whole number');
   return Number(value);
@@ -12,7 +12,7 @@ export function toWholeNumber(value: bigint): number {
 export const cutToWholeNumber = (value: bigint, decimals: number): number =>
   toWholeNumber(value / 10n ** BigInt(decimals));
 
-/** The largest of the values, or 0 if none is above it. */
+/** The largest of the values, at least 0. */
 export function largestOf(values: readonly bigint[]): bigint {
   let largest = 0n;
   for (const value of values) {

@@ -41,7 +41,7 @@ function runRounds(count: RankedCount): Ended {
   }
 }
 
-/** A candidate with a majority keeps it, so the winner is one of the two. */
+/** Eliminates down to two candidates. A candidate with a majority keeps it, so the winner is one of the two. */
 function countOnToTwo(count: RankedCount, winners: readonly number[]): FinalTally[] | null {
   while (count.continuing().length > 2) {
     count.log.open(count.continuing(), 0n);

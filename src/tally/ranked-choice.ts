@@ -19,9 +19,9 @@ const MAX_RANK = 2 ** 16;
 /** Most ranks that a signed 32-bit mask holds, one bit each. */
 const MAX_BIT = 29;
 
-/** Reads ballots' candidates by rank, first choice first; gaps in the ranks close. */
+/** Sorts a ballot's candidates by rank, first choice first, without gaps. */
 class RankReader {
-  /** The last ranking that was read, in the first places. */
+  /** Its first places hold the last ranking that was read. */
   readonly places: Uint16Array;
   /** By rank: candidate + 1, or 0 if no candidate has the rank. All 0 between two ballots. */
   #candidateAt: Uint16Array;

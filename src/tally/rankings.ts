@@ -58,7 +58,7 @@ export class Rankings implements RankingSink {
     return this.#usedCells;
   }
 
-  /** Counts a ranking (candidates in the first `length` places, first choice first) `times` times. */
+  /** Counts a ranking `times` times: its first `length` places are candidates, first choice first. */
   add(ranking: Uint16Array, length: number, weightMicro: bigint, times: number): void {
     this.makeRoom(length);
     const { cells } = this;

@@ -131,7 +131,7 @@ export class Ties {
   }
 }
 
-/** Ascending by lot number. */
+/** The place of each candidate by ascending lot number. */
 function lotPlaces(position: TallyPosition, lot: Lot): number[] {
   const numbers = position.candidates.map(({ id }) => lotNumber(lot, id));
   return placesBy(numbers.length, (a, b) => compare(numbers[a] ?? '', numbers[b] ?? ''));
@@ -143,7 +143,7 @@ function lotNumber({ seed, root }: Lot, candidateId: string): string {
   return hash.update(candidateId, 'utf8').digest('hex');
 }
 
-/** The place of each candidate when all are sorted. */
+/** By candidate: its place when all are sorted. */
 function placesBy(candidates: number, compareTwo: (a: number, b: number) => number): number[] {
   const sorted = Array.from({ length: candidates }, (_, candidate) => candidate).sort(compareTwo);
   const places = new Array<number>(candidates).fill(0);

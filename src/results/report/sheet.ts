@@ -50,7 +50,7 @@ export class Sheet {
   readonly #chunks: Buffer[] = [];
   readonly #parents: Structure[] = [];
   readonly #finished: Promise<void>;
-  /** Headings that wait, to be drawn on the same page as the content that follows. */
+  /** Headings not drawn yet: `ensure` draws them on the same page as the content that follows. */
   readonly #headings: { readonly height: number; readonly keep: number; readonly draw: () => void }[] = [];
 
   constructor(options: SheetOptions) {
@@ -147,7 +147,7 @@ export class Sheet {
     this.artifact(() => this.stroke(0.6, color, [x, y], [x + width, y]));
   }
 
-  /** A straight line, within `content` or `artifact`. */
+  /** Draws a straight line, within `content` or `artifact`. */
   stroke(thickness: number, color: string, from: readonly [number, number], to: readonly [number, number]): void {
     this.doc
       .lineWidth(thickness)
@@ -168,7 +168,7 @@ export class Sheet {
     return lines.length * step;
   }
 
-  /** A paragraph over the whole width, on as many pages as it needs. */
+  /** Draws a paragraph over the whole width, on as many pages as it needs. */
   paragraph(text: string, style: TextStyle, gapAfter = 6, type = 'P'): void {
     const step = lineHeight(style);
     const lines = this.text.lines(text, style, this.width);

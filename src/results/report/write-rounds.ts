@@ -63,7 +63,7 @@ async function writeTallies(sheet: Sheet, result: PositionResult, rounds: readon
   sheet.paragraph(words.rounds.legend, legend);
 }
 
-/** `Ada to Bea 12, Cy 3, exhausted 1`, a part for each candidate whose votes are transferred. */
+/** Returns e.g. `Ada to Bea 12, Cy 3, exhausted 1`, a part for each candidate whose votes are transferred. */
 function transferText(round: Round, nameOf: (id: string) => string, words: ReportWords): string {
   const targets = new Map<string, string[]>();
   for (const { from, to, weight } of round.transfers) {
