@@ -175,7 +175,7 @@ export class EventCounter {
     return fresh;
   }
 
-  /** @param close the close whose root lots are drawn with; `Closing` while its leaf is being made, undefined before */
+  /** @param close undefined before the close; `Closing` while its leaf is being made. Lots are drawn with its root. */
   async #present(
     definition: BallotDefinition,
     audience: ResultsAudience,

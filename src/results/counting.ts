@@ -24,7 +24,7 @@ import { SharedTurns } from './shared-turns.ts';
 const MANY_ROWS = 5_000;
 /** A ranked count of more steps, each some nanoseconds, runs in a thread: it would block the event loop too long. */
 const MANY_STEPS = 5_000_000;
-/** The same for rounds times candidates: candidates squared, summed over the ranked positions. */
+/** The same limit for tallies, which are rounds times candidates: candidates squared, summed over the ranked positions. */
 const MANY_TALLIES = 100_000;
 /** After this wait the caller is asked to retry; the count goes on, so that a retry is fast. */
 const MAX_WAIT_MS = 20_000;

@@ -24,7 +24,7 @@ interface Measure {
   readonly labelWidth: number;
   readonly track: number;
   readonly zero: number;
-  /** The largest figure minus the least, both counted with 0. */
+  /** The largest figure minus the smallest; 0 counts as a figure. */
   readonly span: bigint;
 }
 

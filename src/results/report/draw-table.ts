@@ -22,7 +22,7 @@ const PAD_X = 5;
 const PAD_Y = 3;
 /** Below a table, in points. */
 export const TABLE_GAP = 8;
-/** Least rows below the titles before a page break, and on the last page. */
+/** Fewest rows of a table on its first and its last page. */
 const LEAST_ROWS = 2;
 /** After so many rows the event loop serves other work. */
 const BREATH = 40;

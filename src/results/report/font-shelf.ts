@@ -16,7 +16,7 @@ const scripts = <Name extends string>(...names: readonly Name[]): Readonly<Recor
       const file = (weight: number): string => `files/noto-sans-${name}-${name}-${weight}-normal.woff`;
       return [name, { package: `@fontsource/noto-sans-${name}`, regular: file(400), bold: file(600) }];
     }),
-    // Safe: the keys are the given names.
+    // The cast is safe: the keys are `names`.
   ) as Record<Name, Face>;
 
 /** The report's font faces, all Noto (SIL Open Font License); each is for the scripts that the faces before it lack. */
@@ -45,7 +45,7 @@ function emoji(): Face {
 }
 
 export type FaceName = keyof typeof FACES;
-// Safe: FACES is a literal.
+// The cast is safe: FACES is a literal.
 export const FACE_NAMES = Object.keys(FACES) as readonly FaceName[];
 
 /** Han characters have national shapes: a text is set in the first of these faces that has all its Han characters. */
