@@ -79,9 +79,8 @@ async function requireGenuineRun(deps: Deps, run: LetterRun): Promise<void> {
 }
 
 /**
- * Letters with voter keys (completions 10.9). A letter suffices to vote, so reading one is more than reading the roll: a file needs a
- * key with the `write` scope, and no viewer gets one. Mounted before `voterRouter`, whose `/voters/:id` would match
- * `/voters/letters`.
+ * Letters with voter keys (completions 10.9). A letter suffices to vote: unlike the roll, a file needs a key with the `write` scope,
+ * and no viewer gets one. Mounted before `voterRouter`, whose `/voters/:id` would match `/voters/letters`.
  */
 export function letterRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
