@@ -75,7 +75,10 @@ function heightOf(lines: readonly (readonly string[])[]): number {
   return most * lineHeight({ size: SIZE }) + 2 * PAD_Y;
 }
 
-/** Draws a table with a heading row on every page it reaches. Cells wrap, so that every name and figure is shown in full. */
+/**
+ * Draws a table with a heading row on every page it reaches. Cells wrap, so that every name and figure is shown in full.
+ * @param below height of a text that belongs to the table, and is drawn below it
+ */
 export async function drawTable(
   sheet: Sheet,
   columns: readonly Column[],
