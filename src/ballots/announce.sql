@@ -1,6 +1,6 @@
--- Writes a message for each of the events that has a subscriber and more ballots than its last message said. Returns the events whose last
--- message is younger than p_pause_ms: they are asked for again. Several processes may call it at once: the row of an event decides which of
--- them writes.
+-- Writes a webhook message for each event that has a subscriber and more ballots than its last message said. Returns the events whose last
+-- message is younger than p_pause_ms, for the caller to try again. Safe to call concurrently: the event's row in `ballot_announcements`
+-- decides which process writes.
 CREATE OR REPLACE FUNCTION announce_ballots(p_events text[], p_pause_ms integer) RETURNS SETOF text LANGUAGE plpgsql AS $$
 DECLARE
   event record;
@@ -34,8 +34,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- An endpoint that begins to take `ballot.confirmed` hears of what is confirmed from then on: the ballots of events that no other
--- endpoint heard of so far count as announced.
+-- Called when an endpoint subscribes to `ballot.confirmed`: only later ballots are announced to it. The present ballots of its events count
+-- as announced, unless another endpoint subscribes to the event too.
 CREATE OR REPLACE FUNCTION begin_ballot_announcements(p_endpoint text) RETURNS void LANGUAGE sql AS $$
   INSERT INTO ballot_announcements AS a (voting_event_id, ballots, announced_at)
   SELECT e.id, now_confirmed.ballots, 0

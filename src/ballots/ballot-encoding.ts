@@ -23,7 +23,7 @@ export interface PackedPosition {
 }
 
 const VERSION = 1;
-/** The highest bit above zero that stays clear of the sign. */
+/** The longest ranking that fits bits 1 to n of a signed 32-bit integer, with `1 << (n + 1)` still positive. */
 const MAX_RANK_BIT = 29;
 
 const zigzag = (value: number): number => (value < 0 ? -value * 2 - 1 : value * 2);
@@ -35,11 +35,11 @@ export function varintBytes(value: number): number {
   return bytes;
 }
 
-/** The bytes of a packed entry at most, of candidates up to a number and values up to a magnitude. */
+/** The largest size of a packed entry in bytes. @param candidate the highest number of a candidate @param magnitude of the largest value */
 export const entryBytes = (candidate: number, magnitude: number): number =>
   varintBytes(candidate) + varintBytes(2 * magnitude);
 
-/** Packs positions in the order of their numbers, entries in the order of their candidates: what was chosen, not how it was sent. */
+/** Packs positions by number and entries by candidate, so that the bytes do not show the order in which the choices were sent. */
 export function packEntries(positions: readonly PackedPosition[]): Buffer {
   const bytes: number[] = [VERSION];
   for (const { position, entries } of positions.toSorted((left, right) => left.position - right.position)) {
@@ -54,26 +54,26 @@ export function packEntries(positions: readonly PackedPosition[]): Buffer {
 }
 
 /**
- * Reads packed ballots one after the other, position by position, into columns that it uses again: a count of a million
- * ballots makes no object for any of them. Each array is as long as the longest answer so far; `length` says how much holds.
+ * Reads packed ballots position by position into arrays that it reuses, so that a count of a million ballots allocates no
+ * object per ballot. The arrays grow to the longest answer; only their first `length` elements are valid.
  */
 export class BallotReader {
   /** The number of the position that was read last. */
   position = 0;
   length = 0;
-  /** Numbers of candidates, or what stands for them. */
+  /** Numbers of candidates after `next`, their mapped indexes after `readEntries`. */
   candidates = new Uint32Array(16);
   values = new Float64Array(16);
-  /** Set by `readEntries`: whether each candidate stands after the one before, as ballots are packed. */
+  /** Set by `readEntries`: whether the candidate indexes strictly ascend. */
   isAscending = true;
-  /** Set by `readEntries`: the lowest and the highest value. All are exact whole numbers; without entries the two say nothing. */
+  /** Set by `readEntries`: the lowest and highest value, both safe integers. Undefined for a position without entries. */
   lowest = 0;
   highest = 0;
   #bytes: Uint8Array = new Uint8Array();
   #at = 0;
   #end = 0;
 
-  /** Begins a ballot, which is `bytes` from `start` to before `end`. @throws Error for bytes that no version of this program wrote */
+  /** Starts reading the ballot in `bytes` from `start` to before `end`. @throws Error for an unknown version */
   open(bytes: Uint8Array, start = 0, end = bytes.length): void {
     if (start >= end || bytes[start] !== VERSION)
       throw new Error(`a ballot is packed in the unknown version ${bytes[start]}`);
@@ -82,7 +82,7 @@ export class BallotReader {
     this.#end = end;
   }
 
-  /** Reads the next position with its entries, as the numbers of their candidates; false at the end of the ballot. */
+  /** Reads the next position with its entries, by candidate numbers; false at the end of the ballot. */
   next(): boolean {
     if (!this.nextPosition()) return false;
     this.#makeRoom();
@@ -93,27 +93,27 @@ export class BallotReader {
     return true;
   }
 
-  /** Reads which position comes next, and how many entries it has; false at the end of the ballot. */
+  /** Reads the number of the next position and of its entries; false at the end of the ballot. */
   nextPosition(): boolean {
     if (this.#at >= this.#end) return false;
     this.position = this.#varint();
     this.length = this.#varint();
-    // Every entry takes two bytes at least: a length beyond that is no length.
+    // Every entry takes at least two bytes, so a larger length is corrupt.
     if (this.length * 2 > this.#end - this.#at) throw new Error('a packed ballot ends in the middle of its entries');
     return true;
   }
 
   /**
-   * Reads the entries of the position, and all that a count has to know of them, in one pass.
-   * @param indexByNumber what stands for each candidate's number, -1 where nothing does
-   * @returns -1, or the first number that nothing stands for: then the columns hold nothing
+   * Reads the entries of the position and sets `isAscending`, `lowest` and `highest`, in one pass.
+   * @param indexByNumber maps the number of each candidate to its index, -1 for an unknown number
+   * @returns -1, or the first unknown number; then the contents of the arrays are undefined
    */
   readEntries(indexByNumber: Int32Array): number {
     this.#makeRoom();
     return this.#readShortEntries(indexByNumber) ? -1 : this.#readAnyEntries(indexByNumber);
   }
 
-  /** Where every number takes a byte, as nearly all do. @returns false where it is otherwise; nothing is read then */
+  /** The fast path for one-byte numbers, as in nearly all ballots. @returns false otherwise; then no entry is consumed */
   #readShortEntries(indexByNumber: Int32Array): boolean {
     const { length, candidates, values } = this;
     const bytes = this.#bytes;
@@ -164,10 +164,10 @@ export class BallotReader {
   }
 
   /**
-   * Reads the entries of the position straight into the order of their ranks, where every number takes a byte, the candidates
-   * ascend, and the ranks are 1 to their number, each once: nearly all ballots. One bit a rank shows that, in the same pass.
-   * @param cells takes what stands for the candidates, first choice first, from `start` on
-   * @returns false where it is otherwise; nothing is read then, and the cells hold nothing
+   * Reads the entries of the position directly in rank order. Requires that every number takes a byte, the candidates ascend,
+   * and each rank from 1 to n occurs once, as in nearly all ballots; one bit per rank checks this in the same pass.
+   * @param cells receives the candidates' indexes, first choice first, from `start` on
+   * @returns false otherwise; then no entry is consumed, and the contents of `cells` are undefined
    */
   readRanking(indexByNumber: Int32Array, cells: Uint8Array | Uint16Array, start: number): boolean {
     const { length } = this;
@@ -181,7 +181,7 @@ export class BallotReader {
       const value = bytes[at + 1] as number;
       const rank = value >> 1;
       const candidate = number < indexByNumber.length ? (indexByNumber[number] as number) : -1;
-      // An odd value is below zero.
+      // In zigzag encoding an odd number is negative.
       const isFaulty = (number | value) >= LONG || (value & 1) !== 0 || rank === 0 || rank > length;
       if (isFaulty || candidate <= last) return false;
       last = candidate;
@@ -189,7 +189,7 @@ export class BallotReader {
       cells[start + rank - 1] = candidate;
       at += 2;
     }
-    // Each of so many ranks once: their bits, without that of rank 0.
+    // Each rank from 1 to `length` occurred: bits 1 to `length` are set.
     if (seen !== (1 << (length + 1)) - 2) return false;
     this.#at = at;
     return true;

@@ -2,7 +2,7 @@ import type { BallotDefinition, BallotPosition } from '#src/ballot-definition/ba
 import { MAX_ENTRIES } from '#src/voting-events/opening.ts';
 import { entryBytes, varintBytes } from './ballot-encoding.ts';
 
-/** The largest value that an entry may have, without its sign. */
+/** The largest absolute value that an entry may have. */
 function magnitudeOf(position: BallotPosition): number {
   switch (position.votingMethod) {
     case 'score':
@@ -10,7 +10,7 @@ function magnitudeOf(position: BallotPosition): number {
     case 'cumulative':
       return position.cumulativePointBudget ?? 0;
     case 'quadratic':
-      // So many votes cost their square.
+      // n votes cost n² credits.
       return Math.floor(Math.sqrt(position.quadraticBaseCreditBudget ?? 0));
     case 'ranked_choice':
       return position.candidates.length;
@@ -21,7 +21,7 @@ function magnitudeOf(position: BallotPosition): number {
 
 const rooms = new WeakMap<BallotDefinition, number>();
 
-/** Bytes that the packed entries of every ballot of an election's definition fit into: a waiting ballot takes all of them. */
+/** The size in bytes of the largest packed ballot of a definition. Election ballots are padded to it, so that sizes reveal nothing. */
 export function roomOf(definition: BallotDefinition): number {
   const known = rooms.get(definition);
   if (known !== undefined) return known;
@@ -33,7 +33,7 @@ export function roomOf(definition: BallotDefinition): number {
     const lastCandidate = Math.max(0, ...position.candidates.map(({ number }) => number));
     return { entries, bytes: entryBytes(lastCandidate, magnitudeOf(position)) };
   });
-  // A ballot has 200 entries at most: the bound takes the longest ones.
+  // A ballot has at most `MAX_ENTRIES` entries: assume the longest entries.
   for (const { entries, bytes } of positions.toSorted((one, other) => other.bytes - one.bytes)) {
     const taken = Math.min(entries, entriesLeft);
     room += taken * bytes;

@@ -28,24 +28,24 @@ export type Judgement =
       readonly credits: CreditShortage | undefined;
     };
 
-/** Stands for a group that is not known yet: every position is open to it. */
+/** The group of a voter who is not identified yet: accepts entries for every position. */
 export const ANY_GROUP = Symbol('any group');
 type VoterGroup = string | null | typeof ANY_GROUP;
 
-/** An entry as it was sent: what is missing was left out, or is not in the form of an entry. */
+/** An entry as sent, without the fields that were left out or malformed; undefined if nothing of it is readable. */
 type SentEntry = SoundParts<BallotEntry> | undefined;
 
 interface Mark {
   readonly index: number;
   readonly entry: SoundParts<BallotEntry>;
-  /** Undefined where the entry names none of the position; its rank and value are judged all the same. */
+  /** Undefined if the entry names no candidate of the position; rank and value are still judged. */
   readonly candidate: Candidate | undefined;
 }
 
 /**
- * Judges the entries of a ballot by the rules of each position's method, all issues at once (completions 4.8). Pure.
+ * Validates the entries of a ballot by the rules of each position's method and reports all issues at once (completions 4.8). Pure.
  * @param voterGroup the voter's group; null for none, as in polls; `ANY_GROUP` before the group is known
- * @param budgets credits that a visitor may spend on a quadratic position, where they are not the base credits
+ * @param budgets credits that a visitor may spend per quadratic position, if not the position's base credits
  */
 export function judgeBallot(
   definition: BallotDefinition,
@@ -82,7 +82,7 @@ export function judgeBallot(
     own.push({ index, entry, candidate });
     marks.set(position, own);
   });
-  // An entry whose position cannot be read may be the choice that another position seems to lack.
+  // An entry with an unreadable position may belong to a position that seems to have too few choices: then do not report the lack.
   const areAllRead = entries.every((entry) => entry?.positionId !== undefined);
   for (const [position, own] of marks) {
     issues.push(...judgeSelections(position, own, areAllRead));
@@ -102,18 +102,17 @@ export function judgeBallot(
   return { valid: true, positions: open.map((position) => packPosition(position, marks.get(position) ?? [])) };
 }
 
-/** What is wrong with a ballot that costs more credits than are there. */
 export const describeShortage = ({ positionId, required, available }: CreditShortage): string =>
   `costs ${required} credits of ${available} for position ${positionId}`;
 
-/** Whether a voter may choose the candidate for the position: what `position.candidates` lists, without looking through it. */
+/** Whether `position.candidates` contains the candidate, without a search through that list. */
 function standsIn(position: BallotPosition, candidate: Candidate): boolean {
   if (candidate.status !== 'approved' || !candidate.positionIds.includes(position.id)) return false;
   // A referendum could not count a choice that means neither yes nor no nor abstain.
   return position.votingMethod !== 'referendum' || candidate.referendumRole !== null;
 }
 
-/** Notes a mark; whether the candidate had one in this position before. */
+/** Records a mark. @returns whether the candidate already had a mark in this position */
 function isSecondMark(
   marked: Map<BallotPosition, Set<Candidate>>,
   position: BallotPosition,
@@ -125,7 +124,7 @@ function isSecondMark(
   return false;
 }
 
-/** A position with a group is open to that group alone; one without is open to all. */
+/** A position with a group is open to that group only, any other position to every voter. */
 const isOpenTo = (position: BallotPosition, voterGroup: VoterGroup): boolean =>
   position.groupId === null || voterGroup === ANY_GROUP || position.groupId === voterGroup;
 
@@ -202,7 +201,7 @@ function judgePoints(position: BallotPosition, marks: readonly Mark[]): Issue[] 
   const budget = position.cumulativePointBudget ?? 0;
   let total = 0;
   for (const { entry, index } of marks) {
-    // A value that is refused by itself buys nothing back.
+    // A negative value, which is invalid anyway, must not lower the total.
     total += Math.max(0, entry.value ?? 0);
     if (total > budget)
       return [
@@ -223,13 +222,13 @@ function judgeCredits(
   return required > available ? [{ positionId: position.id, required, available }] : [];
 }
 
-/** What the votes of one quadratic position cost: the square of each. Beyond what is exact it is the largest exact number: no budget comes near it. */
+/** The cost of the votes of one quadratic position: the sum of squares, at most the largest safe integer, which no budget reaches. */
 export function costOf(entries: readonly SoundParts<BallotEntry>[]): number {
   const cost = entries.reduce((sum, { value }) => sum + (value ?? 0) ** 2, 0);
   return Math.min(cost, Number.MAX_SAFE_INTEGER);
 }
 
-/** A whole position may be left out where its floor is 0 or the event has several; nothing else is an abstention. */
+/** A ballot may leave out a position if the event has several, or if the position's selection floor is 0. */
 function judgeLeftOut(
   positions: readonly BallotPosition[],
   marks: ReadonlyMap<BallotPosition, readonly Mark[]>,

@@ -7,7 +7,7 @@ import { providersThatNeed } from '#src/payment-providers/registered.ts';
 import { castDetails, electionIdentity, pollIdentity } from '#src/voters/voter-identity.ts';
 import { MAX_ENTRIES } from '#src/voting-events/opening.ts';
 
-/** The shape of an entry; whether value and rank fit is the method's rule, and judged with the ballot definition. */
+/** The shape of an entry only: whether value and rank fit the voting method is checked against the ballot definition. */
 const entry = z.strictObject({
   positionId: idField(),
   candidateId: idField(),
@@ -25,7 +25,7 @@ const votes = z
   .describe('One entry for each candidate that is chosen.');
 
 export const castElectionBody = z.strictObject({ ...electionIdentity, ...castDetails, votes });
-/** The addresses of a checkout are taken, and of no use, where the poll asks for no payment. */
+/** Accepts checkout URLs, but ignores them if the poll asks for no payment. */
 export const castPollBody = (embedded: boolean) =>
   z.strictObject({
     ...pollIdentity,
@@ -37,7 +37,7 @@ export const castPollBody = (embedded: boolean) =>
     cancelUrl: returnUrlField(embedded).optional().describe('Where a payer goes who changes their mind.'),
   });
 
-/** A paid poll: what its provider needs is required (contract, "Cast body, poll"). */
+/** The body for a paid poll: the fields that its payment provider needs are required (contract, "Cast body, poll"). */
 export const castPaidPollBody = (embedded: boolean, needs: readonly PayerNeed[]) =>
   z.strictObject({
     ...castPollBody(embedded).shape,
@@ -67,7 +67,7 @@ export const castResultView = z
     examples: [{ confirmationCode: EXAMPLE.confirmationCode, votesCount: 1 }],
   });
 
-/** What was confirmed (contract, "Confirm result"; completions 4.7). */
+/** Contract, "Confirm result"; completions 4.7. */
 export const confirmationView = z
   .object({
     confirmationCode: z.string(),

@@ -1,10 +1,10 @@
 /**
- * How a list of byte strings stands in a block of sealed ballots: each behind its length, an unsigned LEB128 varint. The same as
- * `list_of` and `split_list` of the database.
+ * A list of byte strings in a block of sealed ballots: each item is preceded by its length as an unsigned LEB128 varint.
+ * The database function `split_list` reads the same format.
  */
-/** From here on a byte is not the whole of its number. */
+/** A byte from this value on is followed by another byte of the same varint. */
 export const LONG = 0x80;
-/** Lengths of up to four bytes: what a request can bring is far below. */
+/** Limits a length to four bytes: the size limit of a request is far below. */
 const MAX_SHIFT = 21;
 
 /** Appends a number as an unsigned LEB128 varint. */
@@ -17,7 +17,6 @@ export function pushVarint(bytes: number[], value: number): void {
   bytes.push(rest);
 }
 
-/** The items as one list. */
 export function packList(items: readonly Uint8Array[]): Buffer {
   const parts: Uint8Array[] = [];
   for (const item of items) {
@@ -29,8 +28,8 @@ export function packList(items: readonly Uint8Array[]): Buffer {
 }
 
 /**
- * Goes through the list that is `bytes` from `start` to before `end`, and hands each item's place to `take`: no object is made.
- * @returns how many items there are
+ * Passes the start and end of each item of the list in `bytes`, from `start` to before `end`, to `take`, without allocations.
+ * @returns the number of items
  * @throws RangeError for a list that ends within an item
  */
 export function eachItem(
@@ -59,7 +58,7 @@ export function eachItem(
   return index;
 }
 
-/** The items of a list, which share its bytes. @throws RangeError for a list that ends within an item */
+/** The items of a list, as views of its bytes. @throws RangeError for a list that ends within an item */
 export function splitList(list: Buffer): Buffer[] {
   const items: Buffer[] = [];
   eachItem(list, 0, list.length, (start, end) => items.push(list.subarray(start, end)));

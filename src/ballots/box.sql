@@ -1,10 +1,10 @@
--- Sealed ballots stand in blocks (`ballot_blocks`): up to 256 ballots of consecutive leaves, each written once. A list within a
--- block is its items one after the other, each behind its length as an unsigned LEB128 varint (`block-encoding.ts`).
+-- Sealed ballots stand in write-once blocks (`ballot_blocks`) of up to 256 ballots with consecutive leaves of the log. A list in a
+-- block concatenates its items, each preceded by its length as an unsigned LEB128 varint (`block-encoding.ts`).
 
--- The items of a list, in their order.
+-- The items of a list, in order.
 CREATE OR REPLACE FUNCTION split_list(p_list bytea) RETURNS SETOF bytea LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  -- A copy in memory: each look would read the stored bytes again.
+  -- The concatenation makes a detoasted copy: get_byte on the parameter would detoast it for each byte.
   list bytea := p_list || ''::bytea;
   ends integer := length(p_list);
   place integer := 0;
@@ -28,10 +28,10 @@ BEGIN
   END LOOP;
 END $$;
 
--- The item of a list at a place, counted from 1. What stands behind it is not looked at.
+-- The item of a list at a place, counted from 1. The bytes after the item are not checked.
 CREATE OR REPLACE FUNCTION item_of(p_list bytea, p_place integer) RETURNS bytea LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
-  -- A copy in memory: each look would read the stored bytes again.
+  -- The concatenation makes a detoasted copy: get_byte on the parameter would detoast it for each byte.
   list bytea := p_list || ''::bytea;
   place integer := 0;
   item integer;
@@ -55,19 +55,19 @@ BEGIN
   RETURN substring(list FROM place - item + 1 FOR item);
 END $$;
 
--- What a ballot is found by among the blocks: the first eight bytes of its code's tag.
+-- The index key of a ballot in the blocks: the first eight bytes of the tag of its confirmation code.
 CREATE OR REPLACE FUNCTION tag_head(p_tag bytea) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
   SELECT ('x' || encode(substring(p_tag FROM 1 FOR 8), 'hex'))::bit(64)::bigint;
 $$;
 
--- The ID of a ballot whose block keeps none, because it follows from salt and tag (`waiting-ballot.ts`).
+-- Derives the ID of a ballot from its salt and tag, as `ballotIdOf` does (`waiting-ballot.ts`): a block of such IDs does not store them.
 CREATE OR REPLACE FUNCTION ballot_id(p_salt bytea, p_tag bytea) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT 'bal_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', substring(h.bits FROM n * 5 + 1 FOR 5)::bit(5)::integer + 1, 1), '' ORDER BY n)
   FROM (SELECT ('x' || encode(sha256('ballot id'::bytea || p_salt || p_tag), 'hex'))::bit(256) AS bits) AS h, generate_series(0, 25) AS n;
 $$;
 
--- The sealed ballot of a code's tag; its leaf is null where none has it. Looks by the index of heads, whatever the planner knows of
--- the table: to a plan made while it was empty, reading all of it looks as good.
+-- Finds the sealed ballot with a code's tag; the leaf is null if there is none. `enable_seqscan = off` forces the index on tag_heads,
+-- because a plan cached while the table was empty may scan all of it.
 CREATE OR REPLACE FUNCTION find_sealed(p_event text, p_tag bytea, OUT leaf_index bigint, OUT entries bytea, OUT weight_micro bigint,
   OUT salt bytea, OUT sealed_time bytea) LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 DECLARE
@@ -89,7 +89,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- The tags whose ballots stand among the blocks, found as `find_sealed` finds one.
+-- The tags, of those given, whose ballots are in the blocks. Forces the index as `find_sealed` does.
 CREATE OR REPLACE FUNCTION tags_in_box(p_event text, p_tags bytea[]) RETURNS SETOF bytea LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 DECLARE
   heads bigint[] := ARRAY(SELECT tag_head(t.tag) FROM unnest(p_tags) AS t(tag));
@@ -99,7 +99,7 @@ BEGIN
   ) AS b JOIN unnest(p_tags) AS t(tag) ON position(t.tag IN b.tags) % 32 = 1 WHERE b.voting_event_id = p_event;
 END $$;
 
--- The ballots of an event's blocks that begin at leaves `p_from` to `p_to`, a row each.
+-- The ballots of all blocks of an event whose first leaf is between `p_from` and `p_to`: one row per ballot.
 CREATE OR REPLACE FUNCTION sealed_ballots(p_event text, p_from bigint DEFAULT 0, p_to bigint DEFAULT 4611686018427387904)
 RETURNS TABLE (leaf_index bigint, id text, code_tag bytea, entries bytea, weight_micro bigint, salt bytea, sealed_time bytea,
   voter_id text, country_code text, submitted_at bigint) LANGUAGE sql STABLE AS $$
@@ -113,8 +113,8 @@ RETURNS TABLE (leaf_index bigint, id text, code_tag bytea, entries bytea, weight
   WHERE k.voting_event_id = p_event AND k.first_leaf BETWEEN p_from AND p_to
 $$;
 
--- A block is what it says it is, and takes no other's place: its lists are as long as its ballots are many, and no other block has
--- one of its leaves or of its ballots.
+-- Rejects a block whose tags, tag heads or weights do not match its number of ballots, and a block that shares a leaf or a tag head
+-- with another block of its event.
 CREATE OR REPLACE FUNCTION check_ballot_block() RETURNS trigger LANGUAGE plpgsql SET enable_seqscan = off AS $$
 BEGIN
   IF length(NEW.tags) <> 32 * NEW.ballots

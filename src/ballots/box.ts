@@ -4,7 +4,7 @@ import { packList, splitList } from './block-encoding.ts';
 import { BLOCK_BALLOTS } from './tables.ts';
 import { ballotIdOf } from './waiting-ballot.ts';
 
-/** A ballot as it stands in the box, its entries packed in clear. */
+/** A ballot in the box (`ballot_blocks`), with its entries packed but not encrypted. */
 export interface SealedBallot {
   readonly id: string;
   readonly codeTag: Buffer;
@@ -26,7 +26,7 @@ export interface PlacedBallot extends SealedBallot {
 }
 
 const TAG_BYTES = 32;
-/** The last leaf that there may ever be. */
+/** Above every possible leaf. */
 const NO_END = String(2n ** 62n);
 
 type BlockRecord = {
@@ -42,7 +42,7 @@ type BlockRecord = {
   submitted_at: (string | null)[] | null;
 };
 
-/** A block whose lists are not as long as its ballots are many: no version of this program wrote it. */
+/** A block whose lists do not match its number of ballots: no version of this program wrote it. */
 export class BlockSpoilt extends Error {
   readonly firstLeaf: number;
 
@@ -62,12 +62,12 @@ function spoiltUnless<T>(firstLeaf: number, read: () => T | undefined): T {
   throw new BlockSpoilt(firstLeaf);
 }
 
-/** What a count needs of a sealed ballot. */
+/** The fields of a sealed ballot that a count needs. */
 type BlockBallot = Pick<SealedBallot, 'entries' | 'weightMicro' | 'codeTag'>;
 
 /**
- * The ballots of a block, in the order of their leaves.
- * @param ballots how many there are, where the row that was read says it
+ * The ballots of a block, in leaf order.
+ * @param ballots their number according to the row, if it was read
  * @throws BlockSpoilt
  */
 export function splitBlock(
@@ -116,7 +116,7 @@ function unpackBlock(row: BlockRecord): PlacedBallot[] {
   });
 }
 
-/** The tags whose ballots stand in the box. @param tags of confirmation codes */
+/** Filters the tags of confirmation codes for those whose ballots are in the box. */
 export async function listSealed(executor: Executor, eventId: string, tags: readonly Buffer[]): Promise<Buffer[]> {
   const { rows } = await executor.execute<{ tag: Buffer }>(
     sql`SELECT tag FROM tags_in_box(${eventId}, ${sql.param(tags)}::bytea[]) AS tag`,
@@ -125,23 +125,23 @@ export async function listSealed(executor: Executor, eventId: string, tags: read
 }
 
 interface BoxRange {
-  /** Ballots of later leaves are read. */
+  /** Exclusive lower bound of the leaves. */
   readonly after: string | number;
-  /** The last leaf that is read, where not all are. */
+  /** Inclusive upper bound of the leaves; none if left out. */
   readonly upTo?: string;
   readonly limit: number;
 }
 
 /**
- * Ballots of the box in the order of the log.
- * @throws BlockSpoilt where the database was written to by hand
+ * Ballots of the box in log order.
+ * @throws BlockSpoilt if direct SQL changed a block
  */
 export async function readSealedBallots(
   executor: Executor,
   eventId: string,
   { after, upTo = NO_END, limit }: BoxRange,
 ): Promise<PlacedBallot[]> {
-  // The first block may begin before the range, and each holds one ballot at least.
+  // The first block may begin before the range. Every block holds at least one ballot, so `limit` blocks suffice.
   const { rows } = await executor.execute<BlockRecord>(sql`
     SELECT first_leaf, ballots, entries, weights, tags, salts, ids, voter_ids, country_codes, submitted_at FROM (
       SELECT b.*, sum(b.ballots) OVER (ORDER BY b.first_leaf) - b.ballots AS before FROM (
@@ -153,7 +153,7 @@ export async function readSealedBallots(
   return ballots.slice(0, limit);
 }
 
-/** The last leaf of the box, -1 while it is empty. Where several blocks begin at one leaf, which only a hand can do, any of them. */
+/** The last leaf of the box, -1 if it is empty. If direct SQL made several last blocks begin at one leaf, any of them decides. */
 export async function readBoxEnd(executor: Executor, eventId: string): Promise<string> {
   const { rows } = await executor.execute<{ last: string }>(sql`
     SELECT coalesce((SELECT first_leaf + ballots - 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}
@@ -161,7 +161,7 @@ export async function readBoxEnd(executor: Executor, eventId: string): Promise<s
   return rows[0]?.last ?? '-1';
 }
 
-/** How many ballots stand in the blocks that begin after a leaf and not behind another. */
+/** The number of ballots in blocks whose first leaf is above `after` and at most `upTo`. */
 export async function countBallots(executor: Executor, eventId: string, after: bigint, upTo: bigint): Promise<number> {
   const { rows } = await executor.execute<{ ballots: string }>(sql`
     SELECT coalesce(sum(ballots), 0)::text AS ballots FROM ballot_blocks
@@ -169,20 +169,20 @@ export async function countBallots(executor: Executor, eventId: string, after: b
   return Number(rows[0]?.ballots ?? 0);
 }
 
-/** SQL. Heads and weight of the sealed ballots of an event: `ballots` and `weight_micro`, a row for each block. */
+/** SQL. Number (`ballots`) and total weight (`weight_micro`) of the sealed ballots of an event: one row per block. */
 export const blockSums = (eventId: string): SQL => sql`(
   SELECT b.ballots, CASE WHEN cardinality(b.weights) = 1 THEN b.weights[1] * b.ballots::numeric
     ELSE (SELECT sum(w) FROM unnest(b.weights) AS w) END AS weight_micro
   FROM ballot_blocks b WHERE b.voting_event_id = ${eventId})`;
 
-/** The weights that ballots of the box have, each once. */
+/** The distinct weights of the ballots in the box. */
 export async function listBallotWeights(executor: Executor, eventId: string): Promise<readonly bigint[]> {
   const { rows } = await executor.execute<{ weight: string }>(sql`
     SELECT DISTINCT w::text AS weight FROM ballot_blocks b CROSS JOIN LATERAL unnest(b.weights) AS w WHERE b.voting_event_id = ${eventId}`);
   return rows.map(({ weight }) => BigInt(weight));
 }
 
-/** The first leaf of a block, of those that begin at leaves `from` to before `to`, whose ballots are found by other codes than their own. */
+/** The first leaf of the first block between `from` and before `to` whose index keys (`tag_heads`) do not match its ballots' tags. */
 export async function findWrongHeads(
   executor: Executor,
   eventId: string,
@@ -213,8 +213,8 @@ const allOrNull = <Value>(values: readonly (Value | null)[]): SQL =>
   sql`${sql.param(values.every((value) => value === null) ? null : values)}`;
 
 /**
- * Puts ballots into the box in the order given, the first at leaf `first`: as few blocks as they need.
- * @throws a violation of uniqueness by the database where one of them stands in the box already
+ * Inserts ballots into the box in the given order, in as few blocks as possible. @param first the leaf of the first ballot
+ * @throws the database's unique violation if a ballot is already in the box
  */
 export async function insertBallots(
   tx: Transaction,

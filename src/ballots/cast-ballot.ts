@@ -135,13 +135,13 @@ interface CastAnswer {
   readonly votesCount: number;
 }
 
-/** Answered by `cast_ballots_together` where the voter weighs something else than was sealed, or has another address. Nothing is stored. */
+/** Verdict of `cast_ballots_together` if the sealed weight or identity generation is not the voter's. Nothing was stored. */
 const OTHER_WEIGHT = 'other_weight';
 
-/** How often a ballot is judged again when the ballot definition changes meanwhile. */
+/** How often a ballot is judged before giving up, if the definition or the sealed weight is outdated each time. */
 const PAPER_RETRIES = 5;
 
-/** A random code, or in an election with an Idempotency-Key one that claim and event key give again. Neither can be guessed. */
+/** A random code; in an election with an Idempotency-Key, a code that a retry derives again from the claim and the event's key. */
 async function codeFor(
   { ballotKeys }: CastDeps,
   event: VotingEvent,
@@ -155,7 +155,7 @@ async function codeFor(
 
 /**
  * Casts a ballot: it is stored as pending, and counts once it is confirmed (contract, "Cast body").
- * @throws ApiError 422 for entries against the rules, all at once; 403 and 409 for who may not cast; 429 after wrong keys
+ * @throws ApiError 422 for all invalid entries at once; 403 and 409 if the voter may not cast; 429 after wrong keys
  */
 export async function castBallot(
   deps: CastDeps,
@@ -168,9 +168,9 @@ export async function castBallot(
   let generation: number | undefined;
   for (let attempt = 0; attempt < PAPER_RETRIES; attempt += 1) {
     const definition = orNotFound(await deps.definitions.get(current));
-    // A ballot that was sent in a rehearsal is never cast outside of it, or the other way round.
+    // A ballot sent during a rehearsal must not be cast in the real vote, and vice versa.
     requireSameWorld(event, definition.event);
-    // The event became paid while this request was read. The caller has not seen a price, so they are asked to retry.
+    // The event became paid while this request was read. The caller has not seen the price and must retry.
     if (definition.event.payToVote !== null) throw worldChanged();
     const code = await codeFor(deps, definition.event, claim);
     const answer = created({ confirmationCode: code, votesCount: body.votes.length } satisfies CastAnswer);
@@ -183,7 +183,7 @@ export async function castBallot(
     const judged = judgeTagged(deps.secrets, event.id, { tagged, verdict });
     claim?.claimed(verdict === 'cast' && judged?.isForged !== true);
     if (judged?.isForged === true) {
-      // No caller has the code of this one.
+      // The statement stored the ballot, but no caller will get its code.
       await inTransaction(deps.db, (tx) => dropUnconfirmed(tx, event.id, [judged.voter.id]));
       throw await refuseForged(deps, event.id, judged.voter.id);
     }

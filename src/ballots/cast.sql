@@ -1,7 +1,7 @@
--- Casts ballots of an event in one statement, however many: stores them as pending, or says of each why not. Each keeps its answer under its
--- Idempotency-Key; a caller that repeats a request after an unknown end holds the same claim, and gets the same answer. The row
--- of the event is locked in the way that a change of its paper waits for: a ballot is stored under exactly the version it
--- was judged by. Together come ballots of elections or of polls, and no two of one participant.
+-- Casts many ballots of one event in one statement: stores each as pending, or returns why not. Each answer is stored under the request's
+-- Idempotency-Key: a caller that runs the statement again, because it does not know whether it committed, passes the same claim and gets
+-- the same answer. A change of the ballot definition waits for the lock on the event's row, so that each ballot is stored under the version
+-- that it was judged by. A batch has ballots of elections or of polls, not both, and no two ballots of one participant.
 CREATE OR REPLACE FUNCTION cast_ballots_together(
   p_event text, p_api_key text[], p_idempotency_key text[], p_fingerprint bytea[], p_claim bytea[], p_answer text[],
   p_paper text[], p_voter jsonb[], p_key_hash bytea[], p_expected_group text[], p_participants jsonb[],
@@ -12,8 +12,8 @@ CREATE OR REPLACE FUNCTION cast_ballots_together(
   place integer, verdict text, short_position text, required bigint, available bigint, stored_fingerprint bytea,
   stored_claim bytea, stored_status smallint, stored_answer text, voter_weight bigint, tagged jsonb
 ) LANGUAGE plpgsql
--- Planning takes longer than all the rest, so the plan is kept, from when the tables were empty even: it must look every row up
--- by its key all the same. Where several indexes begin alike, a look-up says by its order which one is meant.
+-- Planning takes longer than execution, so the plan is cached, perhaps since the tables were empty. These settings force look-ups by
+-- key even then. Where several indexes share their first columns, the ORDER BY of a look-up selects one.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
@@ -35,20 +35,20 @@ BEGIN
   IF cardinality(array_remove(p_voter, NULL)) NOT IN (0, cardinality(p_paper)) THEN
     RAISE EXCEPTION 'ballots of elections and of polls are cast apart' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  -- What follows sees the event as it is now.
+  -- Changes of the event lock it FOR UPDATE: the statements below all see the event as it is now.
   PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
   at := now_ms();
   IF keyed THEN
     SELECT array_agg(c) INTO claims
     FROM claim_requests(p_api_key, p_idempotency_key, p_fingerprint, p_claim, 201::smallint, p_answer, p_secret_event, '{}') AS c;
   END IF;
-  -- Before anybody is judged: a confirm of the same visitor that was under way is seen then.
+  -- Lock before judging: this waits for a running confirm of the same visitor, and `judge_cast` then sees its result.
   IF priced THEN
     PERFORM lock_credits(p_event, c.visitor) FROM (
       SELECT DISTINCT lower(r.visitor_id) AS visitor FROM unnest(p_visitor_id, p_credits) AS r (visitor_id, credits)
       WHERE r.credits IS NOT NULL ORDER BY 1) AS c;
   END IF;
-  -- Apart, so that the plan leaves out what a null rules out.
+  -- One statement for each type of event: the constant NULL arguments let the planner remove the other type's part of `judge_cast`.
   IF election THEN
     SELECT array_agg(CASE WHEN j.free THEN j.verdict ELSE 'claimed_before' END), array_agg(j.participant), array_agg(j.exclusive),
       array_agg(j.weight_micro), array_agg(j.tagged)
@@ -70,8 +70,8 @@ BEGIN
       ) AS r CROSS JOIN LATERAL judge_cast(p_event, at, r.paper, NULL, NULL, NULL, r.participants, NULL, NULL) AS j
       ORDER BY r.place) AS j;
   END IF;
-  -- A ballot is sealed with the weight of its voter and how often the voter's identity was changed (`identityGeneration`), which the
-  -- caller cannot know before: wrong ones are said, and sealed again.
+  -- The caller sealed each ballot with a guess of its voter's weight and of how often the voter's identity was changed
+  -- (`identityGeneration`). A wrong guess is answered `other_weight`, and the caller seals the ballot again.
   FOR i IN 1 .. cardinality(p_paper) LOOP
     IF verdicts[i] = 'cast' AND (p_sealed_weight[i] <> weights[i] OR p_sealed_generation[i] <> (tagged_rows[i] ->> 10)::bigint / 65536) THEN
       verdicts[i] := 'other_weight';
@@ -105,7 +105,7 @@ BEGIN
     RETURNING b.code_tag
   )
   SELECT coalesce(array_agg(s.code_tag), '{}') INTO tags FROM stored s;
-  -- A confirm of the same participant that was under way meanwhile is seen only now: its ballot counts, this one never could.
+  -- A confirm of the same participant may have committed since `judge_cast`. Its ballot counts, so the new one is dropped.
   SELECT array_agg(r.place) INTO late
   FROM unnest(verdicts, exclusives, stored_under, p_participants) WITH ORDINALITY
     AS r (verdict, exclusive, stored_under, sent, place)
@@ -113,7 +113,7 @@ BEGIN
     SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = ANY (
       CASE WHEN election THEN ARRAY[r.stored_under] ELSE ARRAY(SELECT jsonb_array_elements_text(r.sent)) END) OFFSET 0);
   FOR i IN 1 .. cardinality(p_paper) LOOP
-    -- An election has no payments, so SQL wrote the payment of the row that stays.
+    -- A row that was not replaced has a payment. Elections have no payments: direct SQL wrote this one.
     IF verdicts[i] = 'cast' AND NOT p_code_tag[i] = ANY (tags) THEN
       verdicts[i] := CASE WHEN election THEN 'rows_disagree' ELSE 'already_voted' END;
     END IF;
@@ -135,7 +135,7 @@ BEGIN
       FROM idempotency_keys k WHERE k.api_key_id = p_api_key[i] AND k.key = p_idempotency_key[i];
     ELSE
       stored_fingerprint := NULL; stored_claim := NULL; stored_status := NULL; stored_answer := NULL;
-      -- The claim stays: the caller keeps the refusal under it.
+      -- Keep the claim, without an answer: the caller stores the refusal under it.
       IF verdict <> 'cast' AND p_idempotency_key[i] IS NOT NULL THEN
         UPDATE idempotency_keys k SET status = NULL, body = NULL
         WHERE k.api_key_id = p_api_key[i] AND k.key = p_idempotency_key[i] AND k.claim = p_claim[i];
@@ -145,13 +145,13 @@ BEGIN
   END LOOP;
 END $$;
 
--- Stores the pending ballot of a payment. No other ballot takes its place, because its price was paid.
+-- Stores the pending ballot of a payment. No later ballot may replace it, because it was paid for.
 CREATE OR REPLACE FUNCTION cast_paid_ballot(
   p_event text, p_paper text, p_attempt text, p_paid_at bigint, p_participants text[], p_code_tag bytea,
   p_entries bytea, p_visitor_id text, p_voter_id text, p_email text, p_name text, p_country text, p_credits jsonb,
   OUT verdict text, OUT short_position text, OUT required bigint, OUT available bigint
 ) RETURNS record LANGUAGE plpgsql
--- Kept plans, by keys alone, as above.
+-- Cached plans that look rows up by key, as above.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
@@ -163,7 +163,7 @@ BEGIN
   SELECT * INTO j FROM judge_cast(p_event, now_ms(), p_paper, NULL, NULL, NULL, p_participants, p_attempt, p_paid_at);
   verdict := j.verdict;
   IF verdict <> 'cast' THEN RETURN; END IF;
-  -- Each of its identities is taken: of two payments of one participant, whatever their devices, one is fulfilled.
+  -- Reserve every identity of the participant, so that only one of two payments is fulfilled even if they come from two devices.
   IF j.exclusive THEN
     INSERT INTO waiting_participants (voting_event_id, participant, code_tag)
     SELECT p_event, participant, p_code_tag FROM unnest(p_participants) AS participant ORDER BY participant ON CONFLICT DO NOTHING;
@@ -171,7 +171,7 @@ BEGIN
     IF taken < cardinality(p_participants) THEN verdict := 'already_voted'; RETURN; END IF;
   END IF;
   IF p_credits IS NOT NULL THEN
-    -- The ballot takes over what its payment held since the first call.
+    -- The payment has held these credits since the first call: release them, so that the ballot can hold them.
     PERFORM release_attempt(p_event, p_attempt);
     SELECT h.short_position, h.required, h.available INTO short_position, required, available
     FROM hold_credits(p_event, j.participant, lower(p_visitor_id), p_code_tag, p_credits) AS h;

@@ -90,24 +90,25 @@ interface ConfirmDeps
 const SALT_BYTES = 32;
 const WRONG_CODES_PER_MINUTE = 20;
 const BY_ADDRESS = 'open:wrong-code:';
-/** Counts by address where many people share a key, or send none: one of them uses up no other's attempts. */
+/** Counts wrong codes by address, where many people share an API key or send none: one person's guesses must not block the others. */
 export const addressGuesser = (address: string | undefined): string => `${BY_ADDRESS}${address}`;
 /** A ballot of an event without an end is sealed within this time of its confirmation. */
 export const SEALED_WITHIN_MS = DAY_MS;
-/** Between the moment at which a ballot is due in the log and the date that is promised: an outage is no broken promise. */
+/** Added to the time at which a ballot is due in the log to get the promised date, so that an outage does not break the promise. */
 const PROMISE_SLACK_MS = DAY_MS;
-/** Answered by `confirm_ballot` when the event has another end, or another rehearsal, than the caller has read. Nothing is done. */
+/** Verdict of the confirm statement if the event's end or rehearsal is not as the caller read it. Nothing was written. */
 const END_MOVED = 'end_moved';
-/** Answered by `confirm_ballot` when another ballot waits under the code than the caller has read. Nothing is done. */
+/** Verdict of the confirm statement if the pending ballot is not for the voter that the caller verified. Nothing was written. */
 const OTHER_BALLOT = 'changed';
-/** The rows of ballot or voter are not those that the service wrote. Nothing is done. */
+/** Verdict if direct SQL changed the row of the ballot or voter. Nothing was written. */
 const ROWS_DISAGREE = 'rows_disagree';
-/** Raised by `confirm_ballot`, so that everything it did is undone. */
+/** SQLSTATE raised by the confirm statement, which rolls back everything that it did. */
 const ALREADY_VOTED = 'VS001';
 
 /**
- * Confirms a cast ballot: from here on it counts (contract, "Confirm result"; completions 4.7). Confirming again gives the same answer.
- * @throws ApiError 404 for an unknown code while there may be codes, 403 outside of the window and, once it is over, for every code that was not confirmed, 409 `already_voted`, 429 after many unknown codes
+ * Confirms a cast ballot, which then counts (contract, "Confirm result"; completions 4.7). Confirming again gives the same answer.
+ * @throws ApiError 403 outside of the window for codes that were not confirmed; 404 for an unknown code within it; 409 `already_voted`;
+ * 429 after many unknown codes
  */
 export async function confirmVotes(
   deps: ConfirmDeps,
@@ -116,7 +117,7 @@ export async function confirmVotes(
   claim: Claim | undefined,
 ): Promise<Answer> {
   const code = normaliseCode(confirmationCode);
-  // Before the start there is no code. After the end its voter is late, and did not mistype it: what was not confirmed is dropped.
+  // Not found before the start: no code exists yet. After the end: unconfirmed ballots were dropped, so assume a late voter, not a typo.
   const notFoundHere = (): ApiError => {
     const nowMs = deps.clock.now();
     const status = statusAt(event, nowMs);
@@ -129,7 +130,7 @@ export async function confirmVotes(
   if (definition.isForged) throw await refuseForged(deps, event.id);
   let { verdict, answer } = await confirmUnderKey(deps, definition, code, claim);
   if (verdict === 'unknown' && definition.event.type === 'election' && definition.event.ballotKey === null) {
-    // The event may have opened since this process read it: its ballots are found under its key.
+    // The event may have got its ballot key since this process cached it: look again under that key.
     const newer = await findEventById(deps.db, event.id);
     definition = newer?.ballotKey == null ? undefined : await deps.definitions.get(newer);
     if (definition !== undefined) ({ verdict, answer } = await confirmUnderKey(deps, definition, code, claim));
@@ -147,7 +148,7 @@ interface Written {
   readonly answer: Answer | undefined;
 }
 
-/** Where no ballot of the event waits any more, the code is looked for in the box alone. */
+/** Once the event's ballot key is gone, no ballot is pending or queued: the code is then looked up only in the box. */
 async function confirmUnderKey(
   deps: ConfirmDeps,
   definition: BallotDefinition,
@@ -162,13 +163,13 @@ async function confirmUnderKey(
 interface Sought {
   readonly definition: BallotDefinition;
   readonly code: string;
-  /** What it is found by. */
+  /** The look-up key of the ballot. */
   readonly tag: Buffer;
-  /** What it waits under. */
+  /** The keys that encrypt the ballot until it is in the box. */
   readonly secrets: Secrets;
 }
 
-/** Confirms with the end of the event as it was read, and only where that has moved since with the present one. */
+/** Confirms with the event's end as cached, and retries with the present end only if it has moved since. */
 async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | undefined): Promise<Written> {
   let { definition } = sought;
   let isApproved = false;
@@ -176,13 +177,13 @@ async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | un
     const waiting: TaggedVoter[] = [];
     const row = confirmRow(deps, definition.event, sought, waiting);
     const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, sought, row, verdict);
-    // A secret event stores no answer: confirming again gives it.
+    // A secret event stores no answer, which would join voter and ballot: a retry confirms again and gets the same answer.
     const secret = secrecyOf(definition.event) === 'secret';
     const written = await write(deps, row, shape, secret ? undefined : claim);
     if (written.verdict === 'confirmed') deps.receipts.confirmed(definition.event, row);
     const [voter] = waiting;
     if (written.verdict === 'voter_pending' && voter !== undefined && !isApproved) {
-      // Its key was right at the cast, whose process ended before it wrote that the key approves the voter.
+      // The voter key was right at the cast, but the process ended before it wrote the approval that follows from it.
       isApproved = true;
       await approveByKey(deps, definition.event, voter);
       continue;
@@ -192,7 +193,7 @@ async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | un
   }
 }
 
-/** The ballot definition of an event whose end was moved. @throws ApiError where it is gone, SQL moved it, or a rehearsal began or ended */
+/** Reads the definition of an event whose end moved. @throws ApiError if it is gone or forged, or a rehearsal began or ended */
 async function judgeMoved({ db, log, definitions }: ConfirmDeps, read: VotingEvent): Promise<BallotDefinition> {
   const definition = orNotFound(await definitions.get(orNotFound(await findEventById(db, read.id))));
   requireSameWorld(read, definition.event);
@@ -200,11 +201,11 @@ async function judgeMoved({ db, log, definitions }: ConfirmDeps, read: VotingEve
   return definition;
 }
 
-/** When a ballot that is confirmed now is due in the log. @param endsAt the end of its event as it stands */
+/** When a ballot that is confirmed now is due in the log. @param endsAt the present end of the event */
 const dueDate = (endsAt: number | null, nowMs: number): number =>
   endsAt === null ? nowMs + SEALED_WITHIN_MS : endsAt + CONFIRM_GRACE_MS;
 
-/** @param waiting takes the voter for whom the ballot waits */
+/** @param waiting receives the voter of the pending ballot, once verified */
 function confirmRow(
   deps: ConfirmDeps,
   event: VotingEvent,
@@ -222,7 +223,7 @@ function confirmRow(
     codeTag: tag,
     leafTag,
     ballotId: deps.ids.random('bal'),
-    // A secret ballot brings its salt along, sealed.
+    // The encrypted part of a secret ballot already has its salt.
     salt: secret ? Buffer.alloc(0) : randomBytes(SALT_BYTES),
     sealedTime: secret ? sealWaitingTime(secrets, eventId, tag, masked, dueMs) : masked,
     atMs: nowMs,
@@ -240,7 +241,7 @@ function confirmRow(
   };
 }
 
-/** The voter whose ballot waits; undefined where SQL changed the row of the voter or of the ballot. */
+/** The voter of a pending ballot; undefined if direct SQL changed the row of the voter or of the ballot. */
 function admitVoter(
   deps: ConfirmDeps,
   event: VotingEvent,
@@ -250,7 +251,7 @@ function admitVoter(
 ): TaggedVoter | undefined {
   const voter = taggedVoter(event.id, tagged);
   if (!isGenuine(deps.secrets, voter)) return undefined;
-  // The statement says that the voter is rejected. Another voter who is not approved yet may be approved by the key of this ballot.
+  // The statement refuses a rejected voter. The ballot of a pending voter must be checked: its key may approve the voter.
   if (voter.status === 'rejected') return voter;
   const sealed = openWaitingOrNot(secrets, event, tag, entries)?.sealed;
   const isOwn =
@@ -266,7 +267,7 @@ function shapeConfirmation(
 ): Answer {
   const { eventId, codeTag, leafTag } = row;
   const { entries, sealed } = openBallot(secrets, definition.event, codeTag, verdict.entries);
-  // What is promised is what was sealed: a row that says something else is found when it is moved into the log.
+  // Promise the encrypted weight and salt: a row whose columns differ is detected when it is moved into the log.
   const weightMicro = sealed?.weightMicro ?? verdict.weightMicro;
   const salt = sealed?.salt ?? verdict.salt;
   const { masked: sealedTime } = openWaitingTime(secrets, eventId, codeTag, verdict.sealedTime);
@@ -302,8 +303,8 @@ async function write(
 }
 
 /**
- * Counts codes that name nothing: 128 bits cannot be guessed, but guessing must not be free.
- * @param guesser a key's ID, or what `addressGuesser` says of an address
+ * Counts unknown codes: 128 bits cannot be guessed, but guesses must not be unlimited.
+ * @param guesser the ID of an API key, or the result of `addressGuesser`
  */
 export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter'>, guesser: string): ApiError {
   const name = guesser.startsWith(BY_ADDRESS) ? guesser : `wrong-code:${guesser}`;
@@ -313,7 +314,7 @@ export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter'>, guesser: str
     : tooManyRequests(state.retryAfterSeconds, 'Too many unknown confirmation codes.');
 }
 
-/** What was confirmed. In a secret event the choices are shown on the first confirm and while it is open, not afterwards. */
+/** The answer of a confirm. A secret event shows the choices on the first confirm and while it is open, not afterwards. */
 function viewConfirmation(
   definition: BallotDefinition,
   code: string,

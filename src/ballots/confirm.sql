@@ -1,14 +1,15 @@
--- The ballot of a code that waits to be confirmed, in the order of the index that is meant: see `cast_ballots_together`. A set of one
--- row, so that it becomes part of the statement that asks.
+-- The pending ballot with a code's tag. The ORDER BY selects the index: see `cast_ballots_together`. It returns a set, although of one
+-- row, so that the planner inlines it.
 CREATE OR REPLACE FUNCTION waiting_ballot(p_event text, p_code_tag bytea) RETURNS SETOF pending_ballots LANGUAGE sql STABLE AS $$
   SELECT p.* FROM pending_ballots p
   WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY p.code_tag LIMIT 1;
 $$;
 
--- What waits under the codes of an election, and the row of its voter as its tag binds it: the caller confirms for that voter alone.
+-- Pending ballots of an election by the tags of their codes, each with those columns of its voter that the MAC in `voters.tag` covers.
+-- The caller verifies the MAC and confirms the ballot for that voter only.
 CREATE OR REPLACE FUNCTION waiting_voters(p_event text, p_code_tag bytea[])
 RETURNS TABLE (place integer, participant text, entries bytea, tagged jsonb) LANGUAGE plpgsql STABLE
--- Kept plans, by keys alone: see `cast_ballots_together`.
+-- Cached plans that look rows up by key: see `cast_ballots_together`.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 BEGIN
@@ -22,12 +23,12 @@ BEGIN
   ) AS v ON v.deleted_at IS NULL;
 END $$;
 
--- Moves pending ballots of an event into the box's queue and marks their voters as having taken part, in one statement, however many. Voter and
--- ballot part here for good: the rows written share nothing but the event. A ballot of an election is found by another tag while
--- it waits (p_code_tag) than in the box (p_leaf_tag), so that no copy of the queue can be joined with the log. The caller says
--- which end of the event it promises by, or which rehearsal it is of (p_ends, as `event_ends` says it), and in an election for which voter
--- (p_participant, as `waiting_voters` gave it, with the tag of the participation). What waits is
--- due in the log at the end and its 15 minutes as they stand now, or a day from now. No two of them have one code.
+-- Moves many pending ballots of one event into `ballot_queue` and records the participation of their voters, in one statement. From here on
+-- voter and ballot are separate: the rows written share nothing but the event. A ballot of an election has another tag in the queue
+-- (p_code_tag) than in the box and the log (p_leaf_tag), so that a copy of the queue cannot be joined with the log. p_ends is the
+-- event's end or rehearsal as the caller read it (`event_ends`). In an election p_participant is the voter that `waiting_voters` returned,
+-- and p_participation_tag the MAC of the participation. A queued ballot is due in the log 15 minutes after the event's present end, or
+-- after a day if the event has no end. The codes must be distinct.
 --
 -- The rows of the queue are inserted in a block with an EXCEPTION clause, which only raises the fault again. Never remove it: the
 -- clause is what makes the block a subtransaction, with a transaction ID of its own. Without it a confirmed ballot and the
@@ -38,7 +39,7 @@ CREATE OR REPLACE FUNCTION confirm_ballots_together(
 ) RETURNS TABLE (
   place integer, verdict text, entries bytea, weight_micro bigint, sealed_time bytea, salt bytea, status text
 ) LANGUAGE plpgsql
--- Kept plans, by keys alone: see `cast_ballots_together`.
+-- Cached plans that look rows up by key: see `cast_ballots_together`.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
@@ -56,7 +57,7 @@ DECLARE
   participants bigint;
   inserted bigint;
 BEGIN
-  -- What follows sees the event as it is now.
+  -- Changes of the event lock it FOR UPDATE: the statements below all see the event as it is now.
   SELECT e.id, e.type, e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.rehearsal_number, e.ready, e.voter_approval,
     e.repeat_votes, e.require_voter_id INTO event FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
   at := now_ms();
@@ -64,14 +65,14 @@ BEGIN
   ends_now := event_ends(event.ends_at, event.closed_at, event.rehearsal_since, event.rehearsal_number, event.type, event.voter_approval,
     event.repeat_votes, event.require_voter_id);
   polls := coalesce(event.type = 'poll', false);
-  -- Changes of a visitor's credits happen one after the other. The lock comes before any row lock: two orders would be a deadlock.
+  -- Serialises changes of a visitor's credits. This lock comes before the locks of ballot rows: two different orders could deadlock.
   IF polls THEN
     PERFORM lock_credits(p_event, c.visitor) FROM (
       SELECT DISTINCT lower(b.visitor_id) AS visitor FROM unnest(p_code_tag) AS code_tag
       CROSS JOIN LATERAL waiting_ballot(p_event, code_tag) AS b
       WHERE b.credits IS NOT NULL ORDER BY 1) AS c;
   END IF;
-  -- Replaced meanwhile, a ballot has another code and is not found. Locked in one order: two of these statements wait, and no more.
+  -- A ballot that was replaced has another code and is not found. Lock in the order of codes, so that two such statements cannot deadlock.
   SELECT array_agg(f.held ORDER BY f.place) INTO held FROM (
     SELECT b.ctid IS NOT NULL AS held, r.place FROM (
       SELECT * FROM unnest(p_code_tag) WITH ORDINALITY AS u (code_tag, place) ORDER BY u.code_tag
@@ -79,14 +80,14 @@ BEGIN
       SELECT p.ctid FROM pending_ballots p
       WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN r.code_tag AND r.code_tag ORDER BY p.code_tag LIMIT 1 FOR UPDATE
     ) AS b ON true) AS f;
-  -- Judged under the locks. A voter is judged as at the cast: rejected or taken off the roll since then, it has no ballot.
+  -- Judge under the locks. A voter who was rejected or removed from the roll since the cast is refused, as at a cast.
   SELECT array_agg(j.verdict), array_agg(j.entries), array_agg(j.weight_micro),
     array_agg(CASE WHEN j.verdict = 'confirmed' AND NOT polls THEN j.participant END), array_agg(j.participant),
     sum(j.participants) FILTER (WHERE j.verdict = 'confirmed' AND NOT event.repeat_votes)
   INTO verdicts, contents, weights, kept_back, pending_of, participants FROM (
     SELECT CASE
         WHEN event.id IS NULL THEN 'event_gone'
-        -- The caller has read of another end, or of another rehearsal, and asks again with this one once it has judged it.
+        -- The caller read another end or rehearsal: it reads the event again, checks it, and retries.
         WHEN r.ends <> ends_now THEN 'end_moved'
         WHEN b.code_tag IS NULL THEN 'not_pending'
         WHEN b.cast_at <= at - pending_ballot_ms() THEN 'expired'
@@ -97,7 +98,7 @@ BEGIN
         WHEN v.status IS NULL THEN 'voter_key_invalid'
         WHEN v.status = 'rejected' THEN 'voter_rejected'
         WHEN v.status = 'pending' THEN 'voter_pending'
-        -- In an election somebody votes under one name. SQL wrote another row.
+        -- An election's ballot has one identity, the voter that the caller verified. Otherwise direct SQL changed the row.
         WHEN r.participant IS DISTINCT FROM b.participant OR b.participants <> ARRAY[b.participant] THEN 'changed'
         ELSE 'confirmed' END AS verdict,
       b.entries, b.weight_micro, b.participant, cardinality(b.participants) AS participants
@@ -109,7 +110,7 @@ BEGIN
     ) AS v ON NOT polls AND v.deleted_at IS NULL
     ORDER BY r.place) AS j;
   IF 'confirmed' = ANY (verdicts) THEN
-    -- In the order of their names: nothing of the order in which they came, or in which their ballots wait, is left.
+    -- Inserted in the order of participants: the position of a row shows neither when it came nor where its ballot is in the queue.
     WITH added AS (
       INSERT INTO participation (voting_event_id, participant, exclusive, tag)
       SELECT p_event, x.participant, NOT event.repeat_votes, x.tag FROM (
@@ -120,7 +121,7 @@ BEGIN
       ) AS x ORDER BY x.participant
       ON CONFLICT DO NOTHING RETURNING exclusive
     ), noted AS (
-      -- Kept back until four others wait as well (completions 5.6).
+      -- The roll hides that they voted until four others can be shown with them (completions 5.6).
       INSERT INTO undisclosed_voters (voting_event_id, voter_id)
       SELECT p_event, voter FROM unnest(kept_back) AS voter WHERE voter IS NOT NULL ORDER BY voter
       ON CONFLICT DO NOTHING
@@ -131,7 +132,7 @@ BEGIN
       INSERT INTO voters (voting_event_id, id, name, email, email_key, voter_id, voter_id_key, weight_micro, status, source, key_status,
         created_at, updated_at, before_rehearsal)
       SELECT p_event, r.new_voter, coalesce(b.name, i.shown), b.email, NULL,
-        -- No organizer's voter has such a key: participants are listed even where someone else has their ID.
+        -- chr(1) makes the key differ from the key of an organizer's voter, so that a participant with the same ID can be listed.
         i.shown, chr(1) || CASE WHEN event.require_voter_id THEN i.shown ELSE lower(i.shown) END, b.weight_micro, 'approved', 'poll', 'none',
         at, at, CASE WHEN event.rehearsal_since IS NOT NULL THEN jsonb_build_object('new', true) END
       FROM unnest(p_code_tag, p_new_voter, held, verdicts) AS r (code_tag, new_voter, held, verdict)
@@ -140,8 +141,8 @@ BEGIN
       WHERE r.verdict = 'confirmed' ORDER BY i.shown
       ON CONFLICT DO NOTHING;
     END IF;
-    -- A block of its own gives the ballots another transaction ID than the participation. IDs that follow each other still show
-    -- of each other: what keeps a ballot of the queue secret is that nothing of it that will stand in the box is readable yet.
+    -- This block is a subtransaction, so the ballots have another transaction ID than the participation. Consecutive IDs still link them,
+    -- but entries, salt, times and final tag of an election's ballot are encrypted while it is in the queue.
     BEGIN
       INSERT INTO ballot_queue (voting_event_id, id, code_tag, entries, weight_micro, salt, sealed_time, voter_id, country_code, submitted_at,
         due_at)
@@ -152,7 +153,7 @@ BEGIN
       FROM unnest(p_code_tag, p_ballot, p_salt, p_sealed_time, p_at, held, verdicts)
         AS r (code_tag, ballot, salt, sealed_time, confirmed_at, held, verdict)
       JOIN LATERAL waiting_ballot(p_event, r.code_tag) AS b ON r.held
-      -- IDs are random.
+      -- The IDs are random: their order shows nothing.
       WHERE r.verdict = 'confirmed' ORDER BY r.ballot;
     EXCEPTION WHEN check_violation THEN
       RAISE;
@@ -182,7 +183,7 @@ BEGIN
       sealed_time := p_sealed_time[i];
       salt := p_salt[i];
     ELSIF verdict IN ('expired', 'closed') THEN
-      -- What was paid for a ballot that is refused for good goes back at once.
+      -- The ballot can never be confirmed: refund its payment at once.
       PERFORM return_pending_ballot(p_event, b.code_tag) FROM waiting_ballot(p_event, p_code_tag[i]) AS b
       WHERE verdict = 'expired' OR b.payment_attempt_id IS NOT NULL;
       verdict := CASE verdict WHEN 'expired' THEN 'unknown' ELSE verdict END;
@@ -200,7 +201,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- One ballot of a poll, in a transaction that stores the answer too.
+-- Confirms one ballot of a poll, in a transaction that also stores the answer of the request.
 CREATE OR REPLACE FUNCTION confirm_ballot(
   p_event text, p_code_tag bytea, p_ballot text, p_salt bytea, p_sealed_time bytea, p_at bigint, p_new_voter text,
   p_leaf_tag bytea, p_ends text, OUT verdict text, OUT entries bytea, OUT weight_micro bigint,

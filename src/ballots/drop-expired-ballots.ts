@@ -4,10 +4,10 @@ import { inChunks } from '#src/database/in-chunks.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { lifeOf } from '#src/voting-events/lifecycle.ts';
 
-/** The most of one run for one event: the rest is for the next run, so that a large event keeps no other waiting. */
+/** Time limit per event and run: the next run continues, so that a large event does not hold up other events. */
 const DROPPING_MS = 20_000;
 
-/** Events with ballots that can no longer be confirmed: a day old, or past the time after the close. */
+/** Events with ballots that can no longer be confirmed: a day old, or past the grace period after the close. */
 async function listEventsWithExpiredBallots(pool: Pool): Promise<string[]> {
   const { rows } = await pool.query<{ id: string }>(`
     SELECT DISTINCT voting_event_id AS id FROM (
@@ -19,7 +19,7 @@ async function listEventsWithExpiredBallots(pool: Pool): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Drops an event's ballots that can no longer be confirmed, in chunks. What was paid for one goes back. */
+/** Drops an event's ballots that can no longer be confirmed, in chunks, and refunds their payments. */
 async function dropExpiredBallots(pool: Pool, eventId: string): Promise<void> {
   await inChunks(async (maxRows) => {
     const text = 'SELECT drop_expired_ballots($1, $2) AS dropped';
@@ -28,7 +28,7 @@ async function dropExpiredBallots(pool: Pool, eventId: string): Promise<void> {
   }, DROPPING_MS);
 }
 
-/** Drops ballots that were cast and can no longer be confirmed. An event whose ballots cannot be dropped holds up no other. */
+/** Drops ballots that can no longer be confirmed, of all events. A failure in one event does not stop the others. */
 export async function dropAllExpiredBallots({ db, log }: { readonly db: Database; readonly log: Log }): Promise<void> {
   let failed = 0;
   for (const eventId of await listEventsWithExpiredBallots(db.$client)) {

@@ -20,9 +20,9 @@ import { codeTagOf, generateConfirmationCode } from './waiting-ballot.ts';
 type PaidVoteDeps = PrepareDeps & Pick<Deps, 'definitions'>;
 
 /**
- * The first call of a paid cast: the ballot is judged whole before anybody is asked for money, and kept on the attempt
+ * The first call of a paid cast: validates the whole ballot before asking for money, and stores it with the payment attempt
  * (contract, "Checkout flow").
- * @throws ApiError 422 for entries against the rules; 403 and 409 for who may not cast; 429 after many checkouts
+ * @throws ApiError 422 for invalid entries; 403 and 409 if the voter may not cast; 429 after many checkouts
  */
 export async function startPaidVote(
   deps: CheckoutDeps & PaidVoteDeps,
@@ -60,7 +60,7 @@ export async function startPaidVote(
   );
 }
 
-/** @throws ApiError 422 `insufficient_credits` where the ballot costs more than its visitor has left */
+/** @throws ApiError 422 `insufficient_credits` if the ballot costs more than its visitor has left */
 async function holdCredits(
   tx: Transaction,
   row: Parameters<typeof holdForAttempt>[1],
@@ -70,7 +70,7 @@ async function holdCredits(
   if (shortage !== undefined) throw insufficientCredits(shortage);
 }
 
-/** The ballot as it was stored: it was judged then, and is judged again now. */
+/** The ballot stored with a payment attempt. The schema checks only its shape: its values are validated again after the payment. */
 const storedBallot = z.object({
   visitorId: z.string(),
   voterId: z.string().optional(),
@@ -87,7 +87,7 @@ const storedBallot = z.object({
   ),
 });
 
-/** The ballot of an attempt, judged by the definition as it is. @throws ApiError when it would be refused now */
+/** The ballot of a payment attempt, validated against the present definition. @throws ApiError if it would be refused now */
 async function judgePaidVote(tx: Transaction, deps: PaidVoteDeps, attempt: PaymentAttempt) {
   const body = storedBallot.parse(attempt.request);
   const definition = orNotFound(await deps.definitions.getForUpdate(tx, attempt.votingEventId));
@@ -95,15 +95,15 @@ async function judgePaidVote(tx: Transaction, deps: PaidVoteDeps, attempt: Payme
   return { event: definition.event, body, code, row: await prepareBallot(deps, definition, body, code, '', tx) };
 }
 
-/** @throws ApiError when a paid ballot cannot be cast any more, as `already_voted` where its participant has voted meanwhile */
+/** @throws ApiError if a paid ballot can no longer be cast, for example `already_voted` if its participant has voted meanwhile */
 export async function checkPaidVote(tx: Transaction, deps: PaidVoteDeps, attempt: PaymentAttempt): Promise<void> {
   const { event, row } = await judgePaidVote(tx, deps, attempt);
   if (await hasVoted(tx, event.id, row.participants, event.repeatVotes)) throw refusalError('already_voted');
 }
 
 /**
- * Casts a paid ballot. Its confirmation code stays on the attempt, so that a lost answer loses no vote.
- * @throws ApiError when it cannot be cast any more: the money then goes back
+ * Casts a paid ballot. The payment attempt keeps its confirmation code, so that a lost response does not lose the vote.
+ * @throws ApiError if it can no longer be cast: the caller then refunds the payment
  */
 export async function fulfilPaidVote(
   tx: Transaction,
@@ -120,8 +120,8 @@ export async function fulfilPaidVote(
 }
 
 /**
- * Takes back a ballot whose payment was taken back: one that waits for its confirmation is dropped.
- * @param voidBallot what makes a confirmed ballot of a visitor void, in the log, and gives back the credits that it spent
+ * Withdraws a ballot whose payment was reversed: drops it if it is unconfirmed, otherwise voids it.
+ * @param voidBallot records in the log that a visitor's confirmed ballot is void, and returns the credits that it spent
  */
 export async function reversePaidVote(
   tx: Transaction,
@@ -135,7 +135,7 @@ export async function reversePaidVote(
   await voidBallot(attempt.votingEventId, codeTag, storedBallot.parse(attempt.request).visitorId);
 }
 
-/** The payment that a visitor's ballot was cast by, where its money is not back; undefined for a ballot that cost none. */
+/** The payment attempt of a visitor's ballot, unless refunded; undefined for a ballot that was not paid for. */
 export async function findPaidVote(
   tx: Transaction,
   secrets: Secrets,
@@ -148,7 +148,6 @@ export async function findPaidVote(
   });
 }
 
-/** Drops a paid ballot that is not confirmed yet. */
 export async function dropPaidVote(
   tx: Transaction,
   attempt: PaymentAttempt,

@@ -1,5 +1,5 @@
--- Drops a ballot that was not confirmed, with what it holds. False when there is none: it was confirmed, or never cast.
--- Without sorting, it is looked for in the order of tags: to a planner who saw the table empty any index looks as good.
+-- Drops an unconfirmed ballot and releases the credits and identities that it holds. False if there is none: it was confirmed or never
+-- cast. A plan cached on an empty table may use any index: `enable_sort = off` with ORDER BY forces the index on code_tag.
 CREATE OR REPLACE FUNCTION drop_pending_ballot(p_event text, p_code_tag bytea)
  RETURNS boolean
  LANGUAGE plpgsql SET enable_sort = off
@@ -20,7 +20,7 @@ BEGIN
   RETURN true;
 END $$;
 
--- Drops a ballot that was not confirmed in time, and gives back what was paid for it.
+-- Drops a ballot that can no longer be confirmed, and refunds its payment if it has one.
 CREATE OR REPLACE FUNCTION return_pending_ballot(p_event text, p_code_tag bytea) RETURNS boolean LANGUAGE plpgsql AS $$
 DECLARE
   paid text;
@@ -31,8 +31,8 @@ BEGIN
   RETURN true;
 END $$;
 
--- Drops the ballots of an event that wait and were not paid for: voting has a price now. Call with the event locked, so that none
--- is cast or confirmed meanwhile.
+-- Drops the unpaid pending ballots of an event in which voting now has a price. Call with the event locked, so that no ballot is cast
+-- or confirmed meanwhile.
 CREATE OR REPLACE FUNCTION drop_unpaid_ballots(p_event text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM drop_pending_ballot(p_event, b.code_tag) FROM (
@@ -41,8 +41,8 @@ BEGIN
   DELETE FROM pending_ballots p WHERE p.voting_event_id = p_event AND p.payment_attempt_id IS NULL;
 END $$;
 
--- Drops up to p_limit ballots of an event that can no longer be confirmed: a day old, or past the time after the close. One
--- event at a time, so that a fault in one keeps the ballots of no other.
+-- Drops up to p_limit ballots of an event that can no longer be confirmed: a day old, or past the grace period after the close. Callers
+-- run it for one event at a time, so that a fault in one event does not stop the others.
 CREATE OR REPLACE FUNCTION drop_expired_ballots(p_event text, p_limit integer) RETURNS integer LANGUAGE plpgsql AS $$
 DECLARE
   expired record;

@@ -41,11 +41,11 @@ import { codeTagOf, sealEntries, sealSecretBallot, waitingTag } from './waiting-
 export type PrepareDeps = Pick<Deps, 'db' | 'ballotKeys' | 'secrets' | 'log'> & { readonly clock: Clock };
 
 /**
- * Judges a ballot by a definition and packs it for its statement.
- * @param apiKeyId whose wrong voter keys are counted
- * @param executor where a visitor's credits are read
- * @param expectedWeight what the ballot is sealed with, in millionths: its statement refuses it where its voter weighs something else
- * @throws ApiError 422 with everything that is wrong with it; 403 and 429 for a voter whose group had to be asked for
+ * Validates a ballot against a definition and packs and encrypts it for the cast statement.
+ * @param apiKeyId the API key for which wrong voter keys are counted
+ * @param executor reads the visitor's credits
+ * @param expectedWeight sealed with the ballot, in millionths; the cast statement refuses it if the voter's weight differs
+ * @throws ApiError 422 with all faults; 403 and 429 for the voter, if a position asks for the voter's group
  */
 export async function prepareBallot(
   deps: PrepareDeps,
@@ -62,7 +62,7 @@ export async function prepareBallot(
   const isPoll = event.type === 'poll';
   const identity = isPoll ? undefined : identityOf(event, body);
   const missing = isPoll ? participantIssues(event, body) : identityIssues(event, body, NOTHING_FAULTY);
-  // What is wrong with the ballot whatever the voter's group is reported before the key is judged (completions 1.6).
+  // Report faults that do not depend on the voter's group before the voter key is checked (completions 1.6).
   if (!isPoll && (missing.length > 0 || asksForGroup(definition)))
     requireValid(judgeBallot(definition, body.votes, ANY_GROUP), missing);
   const group =
@@ -74,7 +74,7 @@ export async function prepareBallot(
   if (participants === undefined) throw new Error('a participant without an identity was taken');
   const packed = packEntries(positions);
   const secrets = await deps.ballotKeys.find(event);
-  // Its key goes when no ballot can come any more; before that, it is a rehearsal's that ended meanwhile.
+  // The event's key is destroyed once the event is final. Before that, a missing key means that a rehearsal ended meanwhile.
   if (secrets === undefined) throw isFinalAt(event, deps.clock.now()) ? notOpen('closed') : worldChanged();
   const tag = waitingTag(secrets, event, code);
   const entries =
@@ -103,7 +103,7 @@ export async function prepareBallot(
   };
 }
 
-/** @throws ApiError 422 with everything that is wrong with a ballot, after what is missing beside it */
+/** @throws ApiError 422 with all faults of a ballot, after the missing fields of the request */
 function requireValid(judgement: Judgement, missing: readonly Issue[]): readonly PackedPosition[] {
   if (judgement.valid) {
     if (missing.length > 0) throw validationError(missing);
@@ -119,8 +119,8 @@ function requireValid(judgement: Judgement, missing: readonly Issue[]): readonly
 }
 
 /**
- * Also judges the values of a ballot whose shape was refused, so that one answer names all faults: those that can be found
- * without a proof of who the voter is.
+ * Validates the readable values of a ballot whose shape was refused, so that one answer lists all faults. Leaves out faults that
+ * depend on the identity of the voter, which is not proven.
  */
 export async function judgeCastParts(
   { db, definitions }: Pick<Deps, 'db' | 'definitions'>,
@@ -142,8 +142,8 @@ export async function judgeCastParts(
 const asksForGroup = ({ positions }: BallotDefinition): boolean => positions.some(({ groupId }) => groupId !== null);
 
 /**
- * The voter's group where a position asks for one, else undefined. The key is proven first: no one learns a group, or that a
- * voter exists, without it. The statement that stores the ballot checks that the group is still the same.
+ * The voter's group if a position asks for a group, else undefined. Checks the voter key first, so that a caller without it learns
+ * neither the group nor whether the voter exists. The cast statement checks that the group is unchanged.
  */
 async function groupFor(
   deps: PrepareDeps,
@@ -155,13 +155,13 @@ async function groupFor(
   if (!asksForGroup(definition)) return undefined;
   const { verdict, groupId } = await verifyVoter(deps.db.$client, deps.secrets, definition.event, identity, voterKey);
   if (!isRefusal(verdict)) return groupId;
-  // As in the statement, the state of the event comes before the voter: once it is over, a right key is no guess.
+  // As in the cast statement, check the event before the voter, so that no wrong key is counted outside of the voting window.
   const status = statusAt(definition.event, deps.clock.now());
   if (status !== 'open') throw notOpen(status);
   throw await refusedVoter(deps, definition.event, identity, verdict, apiKeyId);
 }
 
-/** The refusal of a voter at a cast. A wrong key is counted, and past the limits answered 429: wrong ones alone (completions 4.5). */
+/** The refusal of a voter at a cast. Counts wrong voter keys only, and answers 429 past the limit (completions 4.5). */
 export async function refusedVoter(
   deps: PrepareDeps,
   event: VotingEvent,
@@ -174,7 +174,7 @@ export async function refusedVoter(
   return retryAfterMs > 0 ? refusalError('locked', retryAfterMs) : refusalError(verdict);
 }
 
-/** What a poll's ballot costs on each quadratic position; undefined where the definition has none. */
+/** The cost of a poll's ballot on each quadratic position; undefined if the definition has no such position. */
 function needsOf(definition: BallotDefinition, votes: readonly SoundParts<BallotEntry>[]): CreditNeed[] | undefined {
   const quadratic = definition.positions.filter(({ votingMethod }) => votingMethod === 'quadratic');
   if (quadratic.length === 0) return undefined;
@@ -185,8 +185,8 @@ function needsOf(definition: BallotDefinition, votes: readonly SoundParts<Ballot
 }
 
 /**
- * The credits that a visitor has on positions where a ballot costs more than the base: asked for only then. What is held
- * by other ballots is the statement's question, which decides.
+ * The visitor's credits per position; read only if the ballot costs more than the base credits of a position. Credits held by
+ * other ballots are not subtracted: the cast statement checks them.
  */
 async function budgetsOf(
   executor: Executor,
@@ -199,7 +199,7 @@ async function budgetsOf(
   return new Map([...balances].map(([id, { base, purchased, spent }]) => [id, base + purchased - spent]));
 }
 
-/** The refusal of a ballot that costs more than is there (completions 1.6). */
+/** The refusal of a ballot that costs more credits than the visitor has (completions 1.6). */
 export function insufficientCredits(shortage: CreditShortage): ApiError {
   return invalidField('votes', describeShortage(shortage), {
     reason: 'insufficient_credits' satisfies RefusalCase,

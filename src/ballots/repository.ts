@@ -12,26 +12,26 @@ import type { CreditShortage } from './ballot-rules.ts';
 
 export interface CastRow {
   readonly eventId: string;
-  /** What it was judged by (`paperOf`). */
+  /** The definition version and the end under which the ballot was judged (`paperOf`). */
   readonly paper: string;
-  /** Elections: who says to be whom, and the hash of the key that must prove it. */
+  /** Elections: the identity that the caller claims, and the hash of the voter key that must prove it. */
   readonly voter: { readonly identity: Identity; readonly keyHash: Buffer } | undefined;
   /** The group under which the ballot was judged, '' for none; undefined where no position asks for a group. */
   readonly expectedGroup: string | undefined;
   readonly participants: readonly string[];
-  /** What the ballot is found by (`waiting-ballot.ts`). */
+  /** The look-up key of the ballot (`waitingTag`). */
   readonly codeTag: Buffer;
   readonly entries: Buffer;
-  /** What is sealed with the entries, in millionths; undefined where no weight is. */
+  /** The voter's weight, encrypted with the entries, in millionths; undefined in polls. */
   readonly sealedWeight: bigint | undefined;
-  /** How often the voter's identity was changed, as it is sealed with it. */
+  /** The number of changes of the voter's identity, encrypted with the entries. */
   readonly sealedGeneration?: bigint | undefined;
   readonly visitorId: string | null;
   readonly voterId: string | null;
   readonly email: string | null;
   readonly name: string | null;
   readonly countryCode: string | null;
-  /** What the ballot costs on each quadratic position of a poll; undefined where there is none. */
+  /** The ballot's cost on each quadratic position of a poll; undefined if the poll has no such position. */
   readonly credits: readonly CreditNeed[] | undefined;
 }
 
@@ -44,21 +44,21 @@ export interface CreditNeed {
 export interface CastVerdict {
   readonly verdict: string;
   readonly shortage: CreditShortage | undefined;
-  /** What an earlier request with the same Idempotency-Key left. */
+  /** The claim of an earlier request with the same Idempotency-Key. */
   readonly stored: StoredClaim | undefined;
-  /** What the voter weighs, in millionths, where the ballot was sealed with another weight. */
+  /** The voter's true weight in millionths, if the ballot was sealed with another weight. */
   readonly weightMicro: bigint | undefined;
   /** The row of an election's voter whose key was right. */
   readonly tagged: TaggedArray | undefined;
 }
 
-/** A ballot to be cast, and the idempotent request that it came with. */
+/** A ballot to be cast, and the claim of its idempotent request. */
 export interface CastRequest {
   readonly row: CastRow;
   readonly claim: ClaimValues | undefined;
 }
 
-/** Parameters of a function in their order, each with the type of its elements, and what a row gives for it. */
+/** The array parameters of an SQL function in order: name and element type, and how to read the element from a row. */
 type Columns<Row> = { readonly [Column in `${string} ${ElementType}`]: (row: Row) => ArrayElement };
 
 const CAST_COLUMNS: Columns<CastRequest> = {
@@ -88,7 +88,7 @@ const CAST_COLUMNS: Columns<CastRequest> = {
 
 const typeOf = (column: string): string => column.slice(column.indexOf(' ') + 1);
 
-/** A statement that hands an event and many rows of it to a function, which answers with a row for each of them. */
+/** A statement that passes an event and many rows to a function, which returns one row for each. */
 function withAllRows(name: string, columns: object): string {
   const arrays = Object.keys(columns).map((column, index) => `$${index + 2}::${typeOf(column)}[]`);
   return `SELECT * FROM ${name}($1, ${arrays.join(', ')}) ORDER BY place`;
@@ -138,7 +138,7 @@ function castVerdict(row: VerdictRow | undefined): CastVerdict {
   return { verdict: row.verdict, shortage, stored, weightMicro, tagged: row.tagged ?? undefined };
 }
 
-/** Stores pending ballots of an event in one statement, or says of each why not. All or none of it is committed. */
+/** Stores pending ballots of one event in one statement, or returns why not, for each ballot. The statement commits as a whole. */
 export async function castBallots(pool: Pool, requests: readonly CastRequest[]): Promise<CastVerdict[]> {
   const eventId = eventOf(requests.map(({ row }) => row));
   const values = valuesOf(eventId, CAST_COLUMNS, requests);
@@ -159,7 +159,7 @@ export async function castPaidBallot(
   return castVerdict(rows[0]);
 }
 
-/** Holds what a paid ballot costs under its payment; where it costs more than its visitor has, nothing is held, and the answer says it. */
+/** Reserves the credits of a paid ballot under its payment attempt. @returns the shortage if there are too few; then none are reserved */
 export async function holdForAttempt(
   tx: Transaction,
   { eventId, visitorId, credits }: CastRow,
@@ -171,7 +171,7 @@ export async function holdForAttempt(
   return row && shortageOf(row);
 }
 
-/** Drops a ballot that was cast and not confirmed; false when there is none of this code. */
+/** Drops an unconfirmed ballot; false if no ballot with this code is pending. */
 export async function dropPendingBallot(tx: Transaction, eventId: string, codeTag: Buffer): Promise<boolean> {
   const { rows } = await tx.execute<{ dropped: boolean }>(
     sql`SELECT drop_pending_ballot(${eventId}, ${codeTag}) AS dropped`,
@@ -179,7 +179,7 @@ export async function dropPendingBallot(tx: Transaction, eventId: string, codeTa
   return rows[0]?.dropped === true;
 }
 
-/** Drops a ballot that was paid for and can never be confirmed, and gives its money back. */
+/** Drops a ballot that can never be confirmed, and refunds its payment. Leaves an unpaid ballot alone. */
 export async function returnPaidBallot(db: Database, { eventId, codeTag }: ConfirmRow): Promise<void> {
   await db.execute(sql`
     SELECT return_pending_ballot(${eventId}, b.code_tag) FROM waiting_ballot(${eventId}, ${codeTag}) AS b
@@ -188,29 +188,29 @@ export async function returnPaidBallot(db: Database, { eventId, codeTag }: Confi
 
 export interface ConfirmRow {
   readonly eventId: string;
-  /** What the ballot is found by while it is pending or waits. */
+  /** The look-up key of the ballot while it is pending or queued (`waitingTag`). */
   readonly codeTag: Buffer;
-  /** What it is found by in the box: SHA-256 of "code" and the confirmation code. */
+  /** The look-up key of the ballot in the box: SHA-256 of "code" and the confirmation code. */
   readonly leafTag: Buffer;
   readonly ballotId: string;
   readonly salt: Buffer;
   readonly sealedTime: Buffer;
   readonly atMs: number;
   readonly newVoterId: string;
-  /** The event's end, as the ballot's promise takes it (`endsOf`). */
+  /** The event's end as the caller read it (`endsOf`): the date of the log promise follows from it. */
   readonly ends: string;
-  /** Elections: for whom the ballot waits; undefined where the rows of ballot and voter are not those that the service wrote. */
+  /** Elections: verifies the rows of the ballot and its voter; undefined if direct SQL changed one of them. */
   readonly admit: ((waiting: WaitingVoter) => Admitted | undefined) | undefined;
 }
 
 /** The voter for whom a ballot is confirmed, and the tag of the participation. */
 export interface Admitted {
-  /** Null where the voter is not approved: the statement, which asks the row again, refuses, whatever SQL says of it meanwhile. */
+  /** Null if the voter is not approved: the statement then refuses the ballot, even if direct SQL changes the voter's status meanwhile. */
   readonly participant: string | null;
   readonly tag: Buffer;
 }
 
-/** A ballot of an election that waits to be confirmed, with the row of its voter. */
+/** A pending ballot of an election, with the row of its voter. */
 export interface WaitingVoter {
   readonly participant: string;
   readonly entries: Buffer;
@@ -276,7 +276,7 @@ const FORGED: ConfirmResult = {
   ...{ verdict: 'rows_disagree', entries: null, weight_micro: null, sealed_time: null, salt: null, status: null },
 };
 
-/** For whom the ballots of an election wait; `forged` where a row is not the one that the service wrote. */
+/** The voters of pending election ballots; `forged` if direct SQL changed the row of a voter or ballot. */
 async function admitVoters(
   pool: Pool,
   eventId: string,
@@ -293,7 +293,7 @@ async function admitVoters(
   return new Map(
     found.flatMap(({ place, participant, entries, tagged }): [ConfirmRow, Admitted | 'forged'][] => {
       const row = asked[place - 1];
-      // A voter who is gone: the statement refuses.
+      // The voter was deleted: the confirm statement refuses the ballot.
       if (row?.admit === undefined || tagged === null) return [];
       return [[row, row.admit({ participant, entries, tagged }) ?? 'forged']];
     }),
@@ -301,8 +301,8 @@ async function admitVoters(
 }
 
 /**
- * Moves pending ballots of an event into the box in one statement, or says of each why not. All or none of it is committed.
- * @throws SQLSTATE `VS001` where a participant has voted: it undoes what the statement did for the others too
+ * Queues pending ballots of one event for the box in one statement, or returns why not, for each ballot. It commits as a whole.
+ * @throws SQLSTATE `VS001` if a participant has already voted, which also rolls back the other ballots of the statement
  */
 export async function confirmBallots(pool: Pool, rows: readonly ConfirmRow[]): Promise<ConfirmVerdict[]> {
   const eventId = eventOf(rows);
@@ -317,7 +317,7 @@ export async function confirmBallots(pool: Pool, rows: readonly ConfirmRow[]): P
   return rows.map((row) => confirmVerdict(admitted.get(row) === 'forged' ? FORGED : resultOf.get(row)));
 }
 
-/** The same for one ballot of a poll within a transaction, which also stores the answer of an idempotent request. */
+/** Confirms one ballot of a poll in the transaction that also stores the answer of its idempotent request. */
 export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise<ConfirmVerdict> {
   const values = Object.values(POLL_COLUMNS).map((read) => read({ row }));
   const parameters = sql.join(
@@ -330,13 +330,13 @@ export async function confirmBallotIn(tx: Transaction, row: ConfirmRow): Promise
 
 const MAX_ROWS = 64;
 const MAX_WAITING = 2_000;
-/** So many events have a statement of casts under way, and as many one of confirms: events that stay locked leave a third of the connections to others. */
+/** At most 4 events have a cast statement running, and 4 a confirm statement: locked events leave a third of the connections free. */
 const EVENTS_AT_A_TIME = 4;
 
-/** Refused before any work: the caller may come again. */
+/** Thrown when the queue is full. Nothing was written; the client may retry. */
 const overloaded = (): ApiError => refuse('too_many_ballots');
 
-/** The row of the event stayed locked: each ballot would wait for it as long again, on a connection of its own. */
+/** Whether the event's row stayed locked: single retries would wait as long again, each on its own connection. */
 const isEventLocked = (fault: unknown): boolean =>
   databaseErrorCode(fault) === '55P03' && /relation "voting_events/.test(String(Reflect.get(Object(fault), 'where')));
 
@@ -363,8 +363,8 @@ function createWriter<Row, Verdict>(
 }
 
 /**
- * Writes ballots that are cast and confirmed. What arrives while a statement is under way goes into the next one, so that
- * many share one wait for the disk; each keeps its own verdict, and hears it after the commit.
+ * Casts and confirms ballots with group commit: ballots that arrive while a statement of their event runs share the next
+ * statement and its wait for the disk. Each caller gets its own verdict, after the commit.
  */
 export class BallotWriter {
   readonly #casts;
@@ -389,8 +389,8 @@ export class BallotWriter {
   }
 }
 
-/** Ballots of an election and of a poll go into separate statements, also where the event has just become the other. */
+/** Ballots of an election and of a poll need separate statements, even for one event whose type has just changed. */
 const castLane = ({ row }: CastRequest): string => `${row.eventId} ${row.voter === undefined}`;
 
-/** Ballots of one participant go into separate statements: the second must see what the first did. */
+/** Ballots of one participant need separate statements, so that the second sees the effect of the first. */
 const castKey = ({ row }: CastRequest): string => row.voter?.identity.key ?? row.participants[0] ?? '';

@@ -3,23 +3,23 @@ import { bytes, micro, timeMs } from '#src/database/columns.ts';
 import { eventId } from '#src/voting-events/tables.ts';
 
 /**
- * A ballot that was cast and not confirmed: the only place where voter and ballot stand together.
- * One for each participant; casting again replaces it.
+ * Ballots that were cast but not confirmed: the only table in which voter and ballot share a row.
+ * A participant has one; casting again replaces it.
  */
 export const pendingBallots = pgTable(
   'pending_ballots',
   {
     votingEventId: eventId(),
-    /** The voter's ID, or `v:` and the visitor ID; a paid ballot adds its attempt, so that repeat votes stand side by side. */
+    /** The voter's ID, or `v:` and the visitor ID. A paid ballot appends its attempt where votes may be repeated, to allow several rows. */
     participant: text().notNull(),
-    /** Everything that identifies the participant; each may vote once. */
+    /** All identities of the participant; each may vote once. */
     participants: text().array().notNull(),
-    /** What the ballot is found by: of an election a keyed hash of its code (`waiting-ballot.ts`), of a poll SHA-256 of "code" and the code. */
+    /** Look-up key: in an election a MAC of the confirmation code (`waitingTag`), in a poll SHA-256 of "code" and the code. */
     codeTag: bytes('code_tag').notNull(),
-    /** The sealed ballot; `waiting-ballot.ts` reads and writes it. */
+    /** The encrypted ballot; `waiting-ballot.ts` defines its format. */
     entries: bytes('entries').notNull(),
     weightMicro: micro('weight_micro').notNull(),
-    /** Polls: what becomes visible once confirmed. */
+    /** Polls only, like the next four columns, which become visible once the ballot is confirmed. */
     visitorId: text('visitor_id'),
     voterId: text('voter_id'),
     email: text(),
@@ -27,7 +27,7 @@ export const pendingBallots = pgTable(
     countryCode: text('country_code'),
     /** Polls with quadratic positions: the credits that this ballot holds. */
     credits: jsonb().$type<{ position: string; credits: number }[]>(),
-    /** A paid ballot: no other one may replace it. */
+    /** Set for a paid ballot, which no other ballot may replace. */
     paymentAttemptId: text('payment_attempt_id'),
     castAt: timeMs('cast_at').notNull(),
   },
@@ -38,5 +38,5 @@ export const pendingBallots = pgTable(
   ],
 );
 
-/** Leaves that one block holds at most. */
+/** Maximum number of leaves per block. */
 export const BLOCK_BALLOTS = 256;

@@ -12,9 +12,9 @@ export const generateConfirmationCode = (): string =>
   base32(takeRandomBytes(CODE_BYTES), CODE_CHARACTERS).toUpperCase();
 
 /**
- * The code of an election's ballot that was cast under an Idempotency-Key: who repeats the request gets it again, although no answer
- * is stored. Only the key of the event can make it.
- * @param seed of the claim
+ * The confirmation code of an election's ballot that was cast with an Idempotency-Key. A retry derives the same code, although no
+ * answer is stored. Only the holder of the event's key can derive it.
+ * @param seed the seed of the idempotency claim
  */
 export const deriveConfirmationCode = (secrets: Secrets, eventId: string, seed: Uint8Array): string =>
   base32(
@@ -22,36 +22,36 @@ export const deriveConfirmationCode = (secrets: Secrets, eventId: string, seed: 
     CODE_CHARACTERS,
   ).toUpperCase();
 
-/** The code as it is stored, however it was typed. Undefined for a text that is no code: it names nothing. */
+/** The canonical form of a typed code; undefined for a text that cannot be a code. */
 export function normaliseCode(text: string): string | undefined {
   const code = readTyped(text);
   return /^[0-9A-HJKMNP-TV-Z]{26}$/.test(code) ? code : undefined;
 }
 
-/** What is stored of a code, and stands in its leaf of the log. */
+/** The hash of a code, which the database stores instead of it, and which the ballot's leaf of the log contains. */
 export const codeTagOf = (code: string): Buffer => sha256(`code${code}`);
 
 /**
- * What a ballot is found by while it is pending or waits in the queue. In an election it is a hash of the code under the key of
- * the event: the tag that stands in the log would join a copy of these rows, which can be recognised as somebody's, with the
- * ballot that is opened later. A poll uses the tag of the log: its ballots carry their voter.
- * @param secrets what the ballots of the event wait under
+ * The look-up key of a pending or queued ballot. In an election it is a MAC of the code under the event's key, not the tag of the
+ * log: with that, a copy of these rows, which point to voters, could be joined with the ballots that the log later opens. A poll
+ * uses the tag of the log, because its ballots name their voters anyway.
+ * @param secrets the keys that encrypt the event's ballots until they are in the box
  */
 export const waitingTag = (secrets: Secrets, event: Pick<VotingEvent, 'id' | 'type'>, code: string): Buffer =>
   event.type === 'poll' ? codeTagOf(code) : secrets.mac('ballot-tag', `${event.id}\n${code}`);
 
 /**
- * A ballot as it is stored until it is sealed into the log: encrypted (AES-256-GCM), because until then the database could
- * show whose ballot it is. The first byte says which form it has; a packed ballot, as it stands in the box, begins with 1:
+ * The stored form of a ballot until it is sealed into the log: encrypted (AES-256-GCM), because until then its row can be joined
+ * with its voter. The first byte is the form; a packed ballot in the box, which is not encrypted, begins with 1:
  *
- *   2   a poll's, under the secret key of the service: packed entries
- *   3   an election's, under the key of its event (`ballot-keys.ts`): everything of it that will be public one day
+ *   2   a poll's ballot, under the secret key of the service: packed entries
+ *   3   an election's ballot, under the key of its event (`ballot-keys.ts`): everything of it that will be public one day
  *
- * Both go on with 4 bytes, the ID of the key, then nonce, ciphertext and tag. What an election's seals is the tag of the code
- * (32 bytes), the salt (32), whom it was cast for (16, `voter-tag.ts`), the weight (8, millionths, big-endian), the length of the packed
- * entries (4, big-endian), the packed entries, and zeros up to the length of the largest ballot of the definition (`roomOf`), so that the length shows nothing of the
- * choice. Tag and salt stand in the log and in its openings: a copy of the queue that held them in clear would be joined with those
- * later.
+ * Then follow the key's ID (4 bytes), nonce, ciphertext and authentication tag. The plaintext of an election's ballot: the tag of
+ * its code (32 bytes), the salt (32), a MAC of the voter's identity (16, `voter-tag.ts`), the weight (8, millionths, big-endian), the
+ * length of the packed entries (4, big-endian), the packed entries, and zeros up to the length of the definition's largest ballot
+ * (`roomOf`), so that the length does not reveal the choice. The log publishes tag and salt: if the queue held them in clear, a copy
+ * of it could later be joined with the log.
  */
 const POLL_FORM = 2;
 const SECRET_FORM = 3;
@@ -64,29 +64,29 @@ const ENTRIES_AT = LENGTH_AT + 4;
 
 type Column = 'entries' | 'sealed_time';
 
-/** Ties the ciphertext to its ballot: copied to another one it does not open. */
+/** Binds the ciphertext to its column and row: copied to another ballot, it fails to decrypt. */
 const placeOf = (column: Column, eventId: string, tag: Uint8Array) => ({
   table: 'ballot_queue',
   column,
   row: `${eventId}/${Buffer.from(tag).toString('hex')}`,
 });
 
-/** Seals the packed entries of a poll's ballot. @param tag what the row is found by */
+/** Encrypts the packed entries of a poll's ballot. @param tag the row's look-up key */
 export const sealEntries = (secrets: Secrets, eventId: string, tag: Uint8Array, packed: Uint8Array): Buffer =>
   Buffer.concat([Buffer.of(POLL_FORM), secrets.sealBytes(packed, placeOf('entries', eventId, tag))]);
 
 interface SecretBallot {
-  /** What the ballot will be found by in the log. */
+  /** The look-up key of the ballot in the log (`codeTagOf`). */
   readonly codeTag: Uint8Array;
   readonly packed: Uint8Array;
-  /** Bytes that the packed entries of any ballot of the definition fit into. */
+  /** The size of the definition's largest packed ballot, in bytes: shorter ballots are padded to it. */
   readonly room: number;
   readonly weightMicro: bigint;
-  /** Whom it is cast for, as `tagOfIdentity` names them. */
+  /** The MAC of the voter's identity (`tagOfIdentity`). */
   readonly voter: Uint8Array;
 }
 
-/** Seals a secret ballot with a salt that is drawn here. @param tag what the row is found by, which reveals nothing of `codeTag` */
+/** Encrypts an election's ballot with a new random salt. @param tag the row's look-up key, which reveals nothing of `codeTag` */
 export function sealSecretBallot(
   secrets: Secrets,
   eventId: string,
@@ -108,26 +108,25 @@ export function sealSecretBallot(
 interface OpenedBallot {
   /** Packed entries, in clear. */
   readonly entries: Buffer;
-  /** What an election's ballot brings along in place of its row's own values; undefined for every other one. */
+  /** Encrypted values of an election's ballot, used instead of its row's columns; undefined for other ballots. */
   readonly sealed:
     | {
         readonly id: string;
         readonly codeTag: Buffer;
         readonly salt: Buffer;
-        /** What it weighs, whatever its row says. */
+        /** The weight that counts, even if the row's column differs. */
         readonly weightMicro: bigint;
         readonly voter: Buffer;
       }
     | undefined;
 }
 
-/** Whether a stored ballot is encrypted, so that a key is needed to read it. */
 export const isSealed = (stored: Uint8Array): boolean => stored[0] === POLL_FORM || stored[0] === SECRET_FORM;
 
 /**
- * Opens a ballot that waits.
- * @param tag what its row is found by
- * @throws Error where it has another form than its event's, was changed or moved, or its key is not configured
+ * Decrypts a pending or queued ballot.
+ * @param tag the row's look-up key
+ * @throws Error if its form does not fit the event, it was altered or moved to another row, or its key is not configured
  */
 export function openWaiting(
   secrets: Secrets,
@@ -147,7 +146,7 @@ export function openWaiting(
   return { entries, sealed: { id: ballotIdOf(salt, codeTag), codeTag, salt, weightMicro, voter } };
 }
 
-/** Opens a confirmed ballot, in the box or on its way. @throws Error as `openWaiting` does */
+/** Reads a confirmed ballot, queued or in the box. @throws Error as `openWaiting` does */
 export const openBallot = (
   secrets: Secrets,
   event: Pick<VotingEvent, 'id' | 'type'>,
@@ -167,27 +166,26 @@ const orNot =
     }
   };
 
-/** The same, undefined where they throw. */
+/** Like `openWaiting` and `openBallot`, but undefined instead of an error. */
 export const openWaitingOrNot = orNot(openWaiting);
 export const openBallotOrNot = orNot(openBallot);
 
-/** The ID of a secret ballot in the box: another one than that of its row in the queue, and the same one each time. */
+/** The ID of a secret ballot in the box: unrelated to the ID of its row in the queue, and always the same. */
 export const ballotIdOf = (salt: Buffer, codeTag: Buffer): string =>
   `bal_${base32(sha256(Buffer.concat([Buffer.from('ballot id'), salt, codeTag])), 26)}`;
 
 const TIME_BYTES = 6;
 const MASKED_TIMES_BYTES = 2 * TIME_BYTES;
 
-/** The two times of a confirmed ballot. */
 interface ConfirmTimes {
   readonly confirmedMs: number;
-  /** Until when the ballot was promised to be in the log. */
+  /** The date by which the ballot was promised to be in the log. */
   readonly promisedMs: number;
 }
 
 /**
- * Hides when a ballot was confirmed, and until when it was promised to be in the log, under the code, which is not stored:
- * the voter's server gets the same answer twice, a reader of the database learns no time. Each takes six bytes.
+ * Encrypts both times of a ballot, six bytes each, with a pad derived from its code, which is not stored: a confirm that is
+ * repeated can return the same times, but a reader of the database learns neither.
  */
 export function sealTimes(code: string, { confirmedMs, promisedMs }: ConfirmTimes): Buffer {
   const bytes = Buffer.alloc(MASKED_TIMES_BYTES);
@@ -207,8 +205,9 @@ function mask(code: string, bytes: Uint8Array): Buffer {
 }
 
 /**
- * Seals the masked times of a secret ballot while it waits: they will stand in the box, where they must not be found again.
- * @param dueMs when it is to be in the log, however few wait
+ * Encrypts the masked times of a queued secret ballot: the box will contain them unchanged, so a copy of the queue with them could
+ * be joined with the box.
+ * @param dueMs when the ballot must be in the log, however few ballots are queued
  */
 export function sealWaitingTime(
   secrets: Secrets,
@@ -223,10 +222,10 @@ export function sealWaitingTime(
   return secrets.sealBytes(plain, placeOf('sealed_time', eventId, tag));
 }
 
-/** Whether the times of a stored ballot stand as they do in the box: those of a secret ballot that waits are sealed besides. */
+/** Whether stored times are only masked, as in the box; the times of a queued secret ballot are encrypted too. */
 export const isMaskedTime = (stored: Uint8Array): boolean => stored.length === MASKED_TIMES_BYTES;
 
-/** The masked times of a stored ballot, waiting or not; of a secret one that waits when it is due besides. */
+/** The masked times of a stored ballot, queued or in the box. @returns `dueMs` only for a queued secret ballot */
 export function openWaitingTime(
   secrets: Secrets,
   eventId: string,
