@@ -6,23 +6,23 @@ import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { raiseAlarm } from './check-repository.ts';
 
-/** Some 150 bytes each; what is confirmed beyond them is not remembered until others are sealed. */
+/** At about 150 bytes each. Beyond this, new ballots are not remembered until others are sealed. */
 const MOST_REMEMBERED = 200_000;
-/** Looked for by one statement. */
+/** Ballots per look-up statement. */
 const TOGETHER = 1_000;
 
 type LookDeps = Pick<Deps, 'db' | 'log' | 'secrets'>;
 
 interface Remembered {
-  /** The rehearsal that the ballots are of: its end wipes them. */
+  /** The rehearsal that the ballots belong to, which wipes them at its end; null in the real vote. */
   readonly rehearsalSince: number | null;
-  /** The tags that ballots have in the box, by their IDs. */
+  /** The tag of each ballot in the box, by its ID in the queue. */
   readonly tags: Map<string, Buffer>;
 }
 
 /**
- * The ballots that this process has confirmed and has not seen in the box since. SQL can take a ballot that waits together with the
- * participation of its voter, so that every number agrees; this memory is out of its reach.
+ * The ballots that this process confirmed and has not yet seen in the box. If direct SQL deletes a queued ballot together with its
+ * voter's participation, all counts still agree: only this memory shows that the ballot is missing.
  */
 export class Acknowledged {
   readonly #events = new Map<string, Remembered>();
@@ -40,7 +40,7 @@ export class Acknowledged {
     this.#size += 1;
   }
 
-  /** Called with the ballots that this process has sealed itself: no query looks for them. @param ballots their IDs in the queue */
+  /** Forgets ballots that are in the box. @param ballots their IDs in the queue */
   forget(eventId: string, ballots: readonly string[]): void {
     const tags = this.#events.get(eventId)?.tags;
     for (const id of ballots) if (tags?.delete(id) === true) this.#size -= 1;
@@ -52,7 +52,7 @@ export class Acknowledged {
     this.#events.delete(eventId);
   }
 
-  /** Raises an alarm for each event that lacks a ballot, and forgets what is sealed. Each process looks for what it has answered itself. */
+  /** Raises an alarm for each event with a missing ballot, and forgets sealed ballots. Each process checks only its own confirms. */
   async look(deps: LookDeps): Promise<void> {
     for (const eventId of [...this.#events.keys()]) {
       const missing = await this.#countMissing(deps, eventId);
@@ -67,15 +67,15 @@ export class Acknowledged {
     let missing = 0;
     for (let from = 0; from < all.length; from += TOGETHER) {
       const some = all.slice(from, from + TOGETHER);
-      // The event is read at the moment of its ballots: they go with it, or with its rehearsal.
+      // Read event and ballots from one snapshot: deleting the event or ending its rehearsal deletes the ballots, too.
       const left = await atOneMoment(deps.db, async (tx) => {
         const event = await findEventById(tx, eventId);
         if (event?.rehearsalSince === remembered?.rehearsalSince) return listLeft(tx, eventId, some);
-        // Nothing is forgotten by a row that SQL changed for a moment.
+        // Forget the ballots only if the event is really gone or in another world, not if direct SQL changed its row for a moment.
         const isOver = event === undefined ? !(await isThere(tx, eventId)) : isGenuineEvent(deps.secrets, event);
         return isOver ? undefined : [];
       });
-      // What a rehearsal left behind is not taken for the election that has begun meanwhile.
+      // Ballots of another rehearsal or of the real vote were noted meanwhile: this result is about the earlier ballots.
       if (this.#events.get(eventId) !== remembered) return 0;
       if (left === undefined) {
         this.#forgetAll(eventId);
@@ -95,7 +95,7 @@ export class Acknowledged {
 const isThere = async (tx: Transaction, eventId: string): Promise<boolean> =>
   (await tx.execute(sql`SELECT 1 FROM voting_events WHERE id = ${eventId}`)).rowCount === 1;
 
-/** Those of the ballots that wait no longer, and whether the box has them. */
+/** The given ballots that are no longer in the queue, and whether each is in the box. */
 async function listLeft(
   tx: Transaction,
   eventId: string,

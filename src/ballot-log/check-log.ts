@@ -37,13 +37,13 @@ export interface CheckDeps extends Pick<Deps, 'db' | 'log' | 'definitions' | 'se
 
 const changeShape = z.looseObject({ config: z.string(), end: z.number().nullable(), dropped: z.number().default(0) });
 export const END_MOVED = 'the event ends at another time than its log says';
-/** Leaves that are held at a time, whatever the size of the log: few enough not to keep requests waiting while they are hashed. */
+/** Leaves read at a time: bounds memory, and hashing them does not hold up requests for long. */
 const CHUNK = 2 * TILE_WIDTH;
 
 /**
- * Recomputes logs from their leaves and compares everything that was ever signed, every tile and every ballot of the box
- * with them. What does not agree is an alarm, which stays until a later check finds the log well; nothing is mended.
- * @param sinceMs logs that grew since; 0 for all
+ * Recomputes logs from their leaves and compares every checkpoint, every tile and every ballot of the box with them. A
+ * difference raises an alarm, which stays until a later check finds none; nothing is repaired.
+ * @param sinceMs checks logs that grew since then; 0 for all logs
  */
 export async function checkLogs(deps: CheckDeps, sinceMs: number): Promise<void> {
   for (const eventId of await listLogs(deps.db, sinceMs)) {
@@ -58,8 +58,9 @@ export async function checkLogs(deps: CheckDeps, sinceMs: number): Promise<void>
 }
 
 /**
- * What is wrong with a log, in words, or undefined when everything agrees. Reads it in chunks: memory does not grow with it.
- * @param onRoll is given the roll of an election that is not closed yet
+ * Checks one log, in chunks, so that memory does not grow with it.
+ * @param onRoll receives the checked roll of an election whose log is not closed
+ * @returns the first fault in words, or undefined
  */
 export async function checkLog(
   deps: CheckDeps,
@@ -100,7 +101,7 @@ export async function checkLog(
   if (last !== undefined && last.end !== (await readEnd(deps.db, eventId))) return END_MOVED;
   if (last !== undefined && last.config !== head.configHash) return 'the log says another configuration than its head';
   if (dropped !== head.dropped) return 'another number of ballots was dropped than the log says';
-  // As it stands now: a kept one may be from before the change.
+  // Read it from the database: the cached definition may be older than the change.
   const present = await loadBallotDefinition(deps.db, eventId);
   if (present !== undefined && (await differsFromLog(deps, present))) return 'what ballots depend on was changed';
   const unaccounted = await findUnaccounted(deps.db, eventId);
@@ -112,7 +113,7 @@ export async function checkLog(
   );
 }
 
-/** Columns say that a log is closed, and an event final, for lists and for readers: they must say what the signed head says. */
+/** Checks that the columns which mark a log as closed and an event as final, used by lists and readers, agree with the signed head. */
 async function checkMarks(deps: CheckDeps, event: VotingEvent, head: LogHead): Promise<string | undefined> {
   const close = await findOpenedClose(deps, event, head);
   if (head.closedSize !== (close === undefined ? null : close.index + 1))
@@ -130,13 +131,13 @@ async function checkMarks(deps: CheckDeps, event: VotingEvent, head: LogHead): P
 
 const isBallot = (leaf: Buffer): boolean => leaf.includes('"t":"ballot"');
 
-/** What an `open` or `config` leaf says of the end and of dropped ballots; undefined for other leaves. */
+/** The configuration hash, end and dropped ballots of an `open` or `config` leaf; undefined for other leaves. */
 export function changeOf(data: Buffer): z.output<typeof changeShape> | undefined {
   if (!data.includes('"t":"open"') && !data.includes('"t":"config"')) return undefined;
   return unlessSpoilt(() => changeShape.parse(JSON.parse(data.toString('utf8'))));
 }
 
-/** Whether the seed that stands with the head is the one that the `open` leaf was written with. */
+/** Whether the lot seed stored with the head matches the hash in the `open` leaf. */
 function isOwnSeed(
   { secrets }: CheckDeps,
   event: VotingEvent,
@@ -147,7 +148,7 @@ function isOwnSeed(
   return seed !== undefined && open?.includes(`"seed":"${sha256(seed).toString('hex')}"`) === true;
 }
 
-/** The event; its waiting ballots, and the roll of an election, until its log is closed: nothing depends on them from then on. */
+/** Checks the event's row and, until the log is closed, its queued ballots, invites and roll: later nothing depends on these. */
 async function checkRows(
   deps: CheckDeps,
   event: VotingEvent,
@@ -156,7 +157,7 @@ async function checkRows(
   if (!isGenuineEvent(deps.secrets, event)) return 'the event is not as the service wrote it';
   if (await isClosed(deps, event)) return undefined;
   const fault = await findForgedRow(deps, event, onRoll);
-  // The log may have been closed meanwhile, and the key of the election is destroyed since.
+  // A close meanwhile destroys the election's key, without which every row seems forged.
   return fault !== undefined && (await isClosed(deps, event)) ? undefined : fault;
 }
 
@@ -177,7 +178,7 @@ async function findForgedRow(
   return undefined;
 }
 
-/** What was changed by hand may not even be readable: that is a finding, and no failure of the check. */
+/** Undefined for data that cannot be parsed: the check then reports a fault instead of failing. */
 function unlessSpoilt<T>(read: () => T): T | undefined {
   try {
     return read();
@@ -186,7 +187,7 @@ function unlessSpoilt<T>(read: () => T): T | undefined {
   }
 }
 
-/** Whether a ballot was sealed twice, by eight bytes of the hash of each leaf: two of ten million agree by chance in one of 300,000 logs. */
+/** Finds ballots sealed twice by the first eight bytes of leaf hashes: a false match is 1 in 300,000 in a log of ten million ballots. */
 class SeenBallots {
   #heads = new BigUint64Array(1_024);
   #count = 0;
@@ -214,7 +215,7 @@ interface ReplayedTile {
   readonly root: Uint8Array;
 }
 
-/** Grows a tree from leaf hashes, and hands out its tiles as they become full: at most 256 hashes a level are held. */
+/** Grows a tree from leaf hashes and returns tiles as they become full. Holds at most 256 hashes per level, and full tiles until taken. */
 class LogReplay {
   readonly frontier = new CompactRange();
   readonly #open = new Map<number, Uint8Array[]>();
@@ -242,7 +243,7 @@ class LogReplay {
   }
 }
 
-/** Appends the hashes, and compares the root at each size that was signed. */
+/** Appends the hashes, and compares the root at each size that has a checkpoint. */
 async function checkCheckpoints(
   deps: CheckDeps,
   eventId: string,
@@ -282,14 +283,15 @@ async function checkTiles(
 }
 
 /**
- * Compares the head as it stands now with its signature and with what was signed last. The log may have grown since the check
- * began: event, head and checkpoint are read at one moment, and the witness, which hears of a signature after its commit, before them.
+ * Compares the present head with its signature and with the checkpoint remembered outside of the database. Reads event, head and
+ * checkpoint from one snapshot, because the log may grow meanwhile. Reads the remembered checkpoint first: it is written after the
+ * commit, so the snapshot can only be newer.
  */
 async function checkSigned(deps: CheckDeps, eventId: string): Promise<string | undefined> {
   const remembered = await deps.checkpoints.recall(eventId);
   return atOneMoment(deps.db, async (tx) => {
     const [event, head] = [await findEventById(tx, eventId), await findHead(tx, eventId)];
-    // It was deleted meanwhile.
+    // The event was deleted meanwhile.
     if (event === undefined || head === undefined) return undefined;
     const { frontier, confirmed, dropped } = head;
     if ((await findLastCheckpoint(tx, eventId))?.size !== frontier.size)
@@ -304,7 +306,7 @@ async function checkSigned(deps: CheckDeps, eventId: string): Promise<string | u
   });
 }
 
-/** Twice as many as there are leaves: two ballots of one leaf are found, too. */
+/** Ballots of the box for a range of leaves. The limit is twice the number of leaves, so that a second ballot for a leaf is seen. */
 async function readBallotsOf(
   db: Database,
   eventId: string,
@@ -319,7 +321,7 @@ async function readBallotsOf(
   }
 }
 
-/** Every `ballot` leaf of a chunk must have its ballot in the box, with the content that it is committed to, and no other. */
+/** Checks that every `ballot` leaf of a chunk has exactly one ballot in the box, with the committed content. */
 async function checkBallots(
   { db }: CheckDeps,
   definition: BallotDefinition,

@@ -5,8 +5,8 @@ import type { Log } from '#src/platform/log.ts';
 import { markDisputed } from '#src/voting-events/repository.ts';
 
 /**
- * Says that a log or the rows that it depends on are not what the service wrote: a line of level error with the field `alarm`, and the
- * event is `disputed` and counted by the metric `ballot_log_alarms`, until a check finds it well again.
+ * Reports that the service did not write a log, or rows that it depends on, as they are: logs an error with the field `alarm`, and marks
+ * the event as `disputed` until a check finds no fault. The metric `ballot_log_alarms` counts such events.
  */
 export async function raiseAlarm(
   deps: { readonly db: Database; readonly log: Log },
@@ -20,12 +20,12 @@ export async function raiseAlarm(
   await markDisputed(deps.db, eventId, finding.alarm);
 }
 
-/** Rows that one statement looks at: those of the largest event take longer than a statement may. */
+/** Rows per statement: reading all rows of the largest event would exceed the statement timeout. */
 const ROWS_TOGETHER = 10_000;
-/** Each holds some hundred ballots. */
+/** Blocks per statement; a block holds up to 256 ballots. */
 const BLOCKS_TOGETHER = 200;
 
-/** What one statement found: the place of its last row, null where it found none, and sums of its rows. */
+/** The result of one statement: the key of its last row, null if it read none, and sums of its rows. */
 interface Part extends Record<string, unknown> {
   readonly last: string | null;
   readonly heads: string;
@@ -39,7 +39,7 @@ interface Sum {
   readonly isOdd: boolean;
 }
 
-/** Sums rows in steps. The transaction sees them all at one moment. @param partAfter the rows behind a place */
+/** Sums rows page by page. The transaction must read from one snapshot. @param partAfter the query for the page after a key */
 async function sumInSteps(tx: Transaction, partAfter: (last: string | null) => SQL): Promise<Sum> {
   let sum: Sum = { heads: 0n, weight: 0n, isOdd: false };
   for (let last: string | null = null; ; ) {
@@ -54,10 +54,10 @@ async function sumInSteps(tx: Transaction, partAfter: (last: string | null) => S
   }
 }
 
-// Tables are looked up by the event's ID as a value: by that of a row the planner would expect the share that the largest event has
-// of all rows, and read all of them.
+// The queries below get the event's ID as a value. With a join on it, the planner would estimate the average or largest event's
+// share of all rows, and scan the whole table.
 
-/** The ballots of an event that are sealed; odd where one stands behind the end of the log. */
+/** Number and weight of an event's sealed ballots; `isOdd` if a ballot's leaf is beyond the end of the log. */
 const sumBlocks = (tx: Transaction, eventId: string, size: string): Promise<Sum> =>
   sumInSteps(
     tx,
@@ -71,7 +71,7 @@ const sumBlocks = (tx: Transaction, eventId: string, size: string): Promise<Sum>
         ORDER BY first_leaf LIMIT ${BLOCKS_TOGETHER}) AS b`,
   );
 
-/** Ballots that wait in the queue; `odd` where one of them is marked as set back. */
+/** Number and weight of an event's queued ballots; `isOdd` if a ballot is marked `set_back`. */
 const sumQueue = (tx: Transaction, eventId: string): Promise<Sum> =>
   sumInSteps(
     tx,
@@ -83,7 +83,7 @@ const sumQueue = (tx: Transaction, eventId: string): Promise<Sum> =>
         ORDER BY code_tag LIMIT ${ROWS_TOGETHER}) AS q`,
   );
 
-/** Participants of an election and their weight, which is frozen; `odd` where one of them is missing on the roll. */
+/** Number and weight of an election's participants, whose weight is frozen; `isOdd` if a participant is not on the roll. */
 const sumTurnout = (tx: Transaction, eventId: string): Promise<Sum> =>
   sumInSteps(
     tx,
@@ -121,21 +121,21 @@ async function readAccount(tx: Transaction, eventId: string): Promise<(Account &
   };
 }
 
-/** Whether the ballots weigh something else than their voters, 1 each in a poll; less where an operator dropped ballots is right. */
+/** Whether the ballots' weight differs from their voters' weight, 1 each in a poll. It may be less if an operator dropped ballots. */
 function weighsOtherwise({ box, turnout, dropped }: Account): boolean {
-  // What a voter who is on no roll any more weighed is not known.
+  // The weight of a participant who is not on the roll is unknown.
   if (turnout?.isOdd === true) return false;
   const due = turnout === undefined ? MICRO * box.heads : turnout.weight;
   return box.weight > due || (box.weight < due && dropped === 0n);
 }
 
-/** Whether ballots and participants agree in weight. Call where neither can change any more. */
+/** Whether ballots and participants agree in weight. Call when neither can change any more. */
 export async function agreeInWeight(tx: Transaction, eventId: string): Promise<boolean> {
   const account = await readAccount(tx, eventId);
   return account === undefined || !weighsOtherwise(account);
 }
 
-/** What disagrees with a log although its leaves do not: rows behind its end, or ballots that its voters did not cast; undefined for nothing. */
+/** Faults that the leaves do not show: rows beyond the end of the log, or ballots without a voter. @returns the first, or undefined */
 export function findUnaccounted(db: Database, eventId: string): Promise<string | undefined> {
   return atOneMoment(db, async (tx) => {
     const { rows } = await tx.execute<{ fault: string | null }>(sql`

@@ -20,8 +20,8 @@ import { ballotLogs, checkpointQueue, logCheckpoints } from './tables.ts';
 export { findCheckpointAt } from './repository.ts';
 
 /**
- * The key that signs checkpoints and promises: LOG_SIGNING_KEY, or one derived from the first SECRET_KEY that the database was
- * used with. Its name is the host name that BASE_URL had then: name and key are kept with the database from the first start on.
+ * The key that signs checkpoints and promises: LOG_SIGNING_KEY, or a key derived from the first SECRET_KEY of this database. Its
+ * name is the host name of the first BASE_URL. The database keeps name and public key from the first start on (`service_identity`).
  */
 export function createLogKey(
   { baseUrl, logName, logSigningKey }: Pick<Config, 'baseUrl' | 'logName' | 'logSigningKey'>,
@@ -32,7 +32,7 @@ export function createLogKey(
 
 /**
  * The head of a tree in the C2SP tlog-checkpoint format: a signed note of three lines, the origin, the number of leaves, and
- * the root hash in base64. The service's own log is signed so.
+ * the root hash in base64. The service's own log uses this form.
  */
 export interface TreeHead {
   readonly origin: string;
@@ -44,8 +44,7 @@ export interface TreeHead {
 
 /**
  * The head of an event's log. Its origin is `<key name>/<voting event id>`: one key signs the logs of all events, and the
- * origin distinguishes them. A fourth line, `confirmed <n>`, counts the ballots confirmed so far, those included that wait
- * for the log.
+ * origin distinguishes them. A fourth line, `confirmed <n>`, counts the ballots confirmed so far, logged or still queued.
  */
 export interface Checkpoint extends TreeHead {
   readonly confirmed: number;
@@ -56,7 +55,7 @@ const CONFIRMED = /^confirmed (0|[1-9]\d{0,14})$/;
 /** `vote.example.org/evt_…`. @param keyName the host name by which the service is known */
 export const logOrigin = (keyName: string, eventId: string): string => `${keyName}/${eventId}`;
 
-/** The origin of an event's log as it is now: a rehearsal has one of its own, `vote.example.org/evt_…/rehearsal-1` (completions 10.5). */
+/** The origin of an event's present log. A rehearsal's log has its own: `vote.example.org/evt_…/rehearsal-1` (completions 10.5). */
 export function originOf(
   keyName: string,
   { id, rehearsalSince, rehearsalNumber }: Pick<VotingEvent, 'id' | 'rehearsalSince' | 'rehearsalNumber'>,
@@ -80,7 +79,7 @@ export function checkpointBody(checkpoint: Checkpoint): string {
   return `${headBody(checkpoint)}${line}\n`;
 }
 
-/** Reads the lines of a note's text, three and `more`. @throws NoteRefused for anything else */
+/** Reads a note's text of three lines plus `more`. @throws NoteRefused for any other text */
 function parseLines(text: string, more: number): { readonly head: TreeHead; readonly last: string } {
   const lines = text.split('\n');
   const [origin = '', sizeText = '', rootText = '', last = ''] = lines;
@@ -93,7 +92,7 @@ function parseLines(text: string, more: number): { readonly head: TreeHead; read
   return { head: { origin, size, rootHash }, last };
 }
 
-/** @throws NoteRefused for a text that is not that of an event's checkpoint */
+/** @throws NoteRefused if the text is not an event's checkpoint */
 export function parseCheckpointBody(text: string): Checkpoint {
   const { head, last } = parseLines(text, 1);
   const confirmed = CONFIRMED.exec(last)?.[1];
@@ -104,14 +103,14 @@ export function parseCheckpointBody(text: string): Checkpoint {
 /** The head of the service's own log as a signed note. */
 export const signHead = (head: TreeHead, signer: NoteSigner): string => signNote(headBody(head), signer);
 
-/** What `signHead` has signed. @throws NoteRefused */
+/** Verifies and reads a note of `signHead`. @throws NoteRefused */
 export const openHead = (note: string, verifier: NoteVerifier): TreeHead =>
   parseLines(openNote(note, verifier), 0).head;
 
 export const signCheckpoint = (checkpoint: Checkpoint, signer: NoteSigner): string =>
   signNote(checkpointBody(checkpoint), signer);
 
-/** The checkpoint of a note that the key has signed. @throws NoteRefused */
+/** Verifies and reads a note of `signCheckpoint`. @throws NoteRefused */
 export const openCheckpoint = (note: string, verifier: NoteVerifier): Checkpoint =>
   parseCheckpointBody(openNote(note, verifier));
 
@@ -126,15 +125,15 @@ async function insertCheckpoint(
   nowMs: number,
 ): Promise<void> {
   await tx.insert(logCheckpoints).values({ votingEventId: eventId, ...checkpoint, createdAt: nowMs });
-  // The log of a rehearsal is no leaf of the service's own: nothing of it lasts.
+  // The service's own log does not record checkpoints of a rehearsal, whose log is wiped.
   if (rehearsalSince !== null) return;
   await tx.insert(checkpointQueue).values({ votingEventId: eventId, size: checkpoint.size });
 }
 
 /**
  * Signs the head of a log, stores it as a checkpoint and publishes `log.checkpoint`, in the transaction that
- * appended to the log. Every checkpoint comes to be here and nowhere else.
- * @param confirmed ballots confirmed so far, in the log or on their way
+ * appended to the log. The only place that creates checkpoints.
+ * @param confirmed ballots confirmed so far, logged or queued
  * @returns the signed note
  */
 export async function recordCheckpoint(
@@ -154,7 +153,7 @@ export async function recordCheckpoint(
   return note;
 }
 
-/** Signs a log that something was appended to, with all ballots that wait for it. Call with its head locked. */
+/** Records a checkpoint after an append, and counts the queue for its `confirmed` line. Call with the log's head locked. */
 export const recordGrown = async (
   tx: Transaction,
   deps: RecordDeps & { readonly logKey: NoteSigner },
@@ -162,7 +161,7 @@ export const recordGrown = async (
   { frontier, ballots }: Pick<LogHead, 'frontier' | 'ballots'>,
 ): Promise<string> => recordCheckpoint(tx, deps, event, frontier, ballots + (await countQueue(tx, event.id)));
 
-/** Signs the head as it stands with the number of ballots confirmed so far, for readers of the log; its size is one that was signed. */
+/** Signs the present head with the number of ballots confirmed so far, and stores the note as the latest; adds no checkpoint row. */
 export async function renewNote(
   tx: Transaction,
   { logKey }: { readonly logKey: NoteSigner },
@@ -177,8 +176,8 @@ export async function renewNote(
 }
 
 /**
- * Takes up to `limit` checkpoints that have no leaf in the service's own log yet, smaller ones of an event first. What other
- * processes write meanwhile is left for the next time.
+ * Deletes up to `limit` checkpoints from the queue for the service's own log, an event's smaller sizes first. Rows that another
+ * transaction has locked are skipped.
  */
 export async function takeQueuedCheckpoints(tx: Transaction, limit: number) {
   const { rows } = await tx.execute<{ event: string; size: string; root: Buffer }>(sql`

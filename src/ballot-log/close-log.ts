@@ -30,21 +30,21 @@ import { appendLeaves } from './tree-store.ts';
 import { listVoidsToLog } from './void-ballot.ts';
 
 /**
- * Writes the `close` leaf, once, when no ballot can come any more: it commits with a salt to the result and all that it
- * depends on. A ballot that becomes void later gets its `void` leaf behind it and stays in the final result (completions 6.3
- * and 7.4).
+ * Writes the `close` leaf, once, when no ballot can come any more: a salted commitment to the result and everything that it
+ * depends on. The `void` leaf of a ballot that becomes void later follows it, and the ballot stays in the final result
+ * (completions 6.3 and 7.4).
  */
 export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
   const definition = await deps.definitions.get(event);
   const head = await findHead(deps.db, event.id);
   if (definition === undefined || head === undefined || !(await isReadyToClose(deps, event, head))) return;
-  // What is signed for from here on is counted by names and rules of today: every ballot must still be the one that its leaf commits to.
+  // The count uses the present ballots, names and rules: check first that every ballot still matches the commitment in its leaf.
   let roll: CheckedRoll | undefined;
   const fault = await checkLog(deps, event.id, (checked) => {
     roll = checked;
   });
   if (fault !== undefined) throw logChanged(head, fault);
-  // Whatever raised an alarm before was mended.
+  // The check found no fault, so the cause of any earlier alarm is gone.
   await clearDispute(deps.db, event.id);
   const count = await deps.countFinally(definition, roll);
   const { lotRoot } = count;
@@ -52,17 +52,17 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     if (!(await takeSequencer(tx, event.id))) return undefined;
     const current = await deps.definitions.getForUpdate(tx, event.id);
     const head = await lockHead(tx, event.id);
-    // Counted or recorded under another definition, or with ballots still on their way: the next turn closes.
+    // The definition changed since the count or since its last leaf, or ballots are still queued: a later run closes the log.
     if (current === undefined || head === undefined) return undefined;
     const { definitionVersion } = definition.event;
     if (current.event.definitionVersion !== definitionVersion || head.definitionVersion !== definitionVersion)
       return undefined;
     if (!(await isReadyToClose({ ...deps, db: tx }, current.event, head))) return undefined;
     await requireUndisputed(deps, tx, current.event, head);
-    // Something was appended while it was counted: lots are drawn from the root right before the close.
+    // A leaf was appended during the count, but the lots must use the root right before the `close` leaf: count again in a later run.
     if (!equalHashes(lotRoot, head.frontier.root())) return undefined;
     const content = await describeClose(tx, current.event, head, count, roll);
-    // The roll that is signed for is the one that the log has: the next turn records it.
+    // The log's last `roll` leaf is not the present roll: the next run records it first.
     if (!isRecorded(head, content)) return undefined;
     const nowMs = await readNow(tx);
     const closeSalt = randomBytes(SALT_BYTES);
@@ -72,7 +72,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     const closedSize = head.frontier.size;
     await updateHead(tx, event.id, { ...head, lotRoot, closedSize, closeSalt, closeContent });
     await markFinal(tx, deps.secrets, current.event, nowMs);
-    // The key of a rehearsal's round goes with the round: its roll has an effect again in the next one.
+    // Keep the ballot key of a rehearsal, which ends with the rehearsal: its roll is used again.
     if (current.event.rehearsalSince === null) await deps.ballotKeys.retire(tx, event.id);
     return recordCheckpoint(tx, deps, event, head.frontier, head.ballots);
   });
@@ -86,18 +86,18 @@ const isRecorded = (head: LogHead, { electorate, identityChanges, rollChanges }:
     identityChanges === head.rollIdentityChanges &&
     rollChanges === head.rollOtherChanges);
 
-/** Whether the log of an event has everything but its end: no ballot can come any more, and void ones have their leaves. */
+/** Whether only the `close` leaf is missing: no ballot can come any more, the queue is empty, and void ballots have their leaves. */
 async function isReadyToClose(
   deps: { readonly db: Executor; readonly logKey: NoteSigner },
   event: VotingEvent,
   head: LogHead,
 ): Promise<boolean> {
   if (!isFinalAt(event, await readNow(deps.db)) || (await findClose(deps, event, head)) !== undefined) return false;
-  // Void ballots are out of the count; their leaves come first.
+  // The count leaves out void ballots, so their `void` leaves must come before the `close` leaf.
   return (await countQueue(deps.db, event.id)) === 0 && (await listVoidsToLog(deps.db, event.id, 1)).length === 0;
 }
 
-/** @throws LogSetBack where ballots, participants and roll of an election do not agree: its result stays provisional */
+/** @throws LogSetBack if ballots, participants and roll of an election do not agree: the result then stays provisional */
 async function describeClose(
   tx: Transaction,
   event: VotingEvent,
@@ -109,7 +109,7 @@ async function describeClose(
   const { ballots, weightMicro } = await sumCountingBallots(tx, event.id);
   if (event.type === 'election' && electorate === undefined) throw logChanged(head, 'the roll was not checked');
   const participants = event.type === 'poll' ? null : await countParticipants(tx, event.id);
-  // Otherwise the database was written to by hand.
+  // False only after direct SQL.
   const isPlausible =
     (await agreeInWeight(tx, event.id)) &&
     (electorate === undefined ||

@@ -6,14 +6,14 @@ const hash = (what: string) => z.string().meta({ description: `${what}: SHA-256 
 
 export const groupTurnoutView = listShape(z.object({ groupId: z.string(), voters: z.int(), voted: z.int() }));
 
-/** What opens the `close` leaf of a log: its commitment is SHA-256 of "close", the salt, and the canonical JSON of the rest. */
+/** The opening of a log's `close` leaf: the commitment is SHA-256 of "close", the salt, and the canonical JSON of the other fields. */
 export const closeOpeningView = z
   .object({
     salt: z.string().meta({ description: '32 random bytes in base64.' }),
     title: z.string(),
-    // Rules, names and statuses: the last `open` or `config` leaf bears it too.
+    // The same hash as in the last `open` or `config` leaf.
     config: hash('The configuration that was counted by'),
-    // Those in the log before the leaf, without the voided.
+    // Ballots in the log before this leaf, without void ballots.
     ballots: z.int(),
     weight: decimal(),
     abstentions: z.int(),
@@ -50,6 +50,6 @@ export const closeOpeningView = z
   });
 export type CloseOpening = z.output<typeof closeOpeningView>;
 
-/** @param content canonical JSON, as it stands with the log */
+/** @param content canonical JSON, as stored with the log */
 export const openClose = (salt: Buffer, content: string): CloseOpening =>
   closeOpeningView.parse({ salt: salt.toString('base64'), ...JSON.parse(content) });

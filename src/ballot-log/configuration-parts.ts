@@ -43,7 +43,7 @@ export const configurationsQuery = z.strictObject({
     .meta({ shownAs: { type: 'integer', minimum: 0, description: 'Where to go on, as `nextFrom` says.' } }),
 });
 
-/** A part is 35 kB at most. */
+/** Maximum parts per page. A part has at most 35 kB. */
 const MAX_PARTS = 100;
 
 const ROWS_TOGETHER = 100;
@@ -55,9 +55,9 @@ const latestParts = (eventId: string): SQL => sql`
   WHERE voting_event_id = ${eventId} ORDER BY part_id, number DESC`;
 
 /**
- * Stores what a configuration changes: a log that records a thousand changes of one row holds that row a thousand times, and
- * the others once.
- * @param leafIndex of the leaf that binds it
+ * Stores only the parts that changed: after a thousand changes of one row, the log has that row a thousand times and every other
+ * row once.
+ * @param leafIndex the leaf with the hash of the configuration
  */
 export async function recordParts(
   tx: Transaction,
@@ -89,7 +89,7 @@ export async function recordParts(
 
 const configured = z.looseObject({ config: z.string() });
 
-/** The hash of the configuration that the log has last, as the leaf says that bears it: a column beside could say another one. */
+/** The hash of the last logged configuration, read from its leaf: direct SQL could have changed `config_hash` of the head. */
 export async function readLoggedHash(executor: Executor, eventId: string): Promise<string | undefined> {
   const { rows } = await executor.execute<{ data: Buffer }>(sql`
     SELECT data FROM log_leaves WHERE voting_event_id = ${eventId}
@@ -98,7 +98,7 @@ export async function readLoggedHash(executor: Executor, eventId: string): Promi
   return leaf.data?.config;
 }
 
-/** The parts of the configuration that the log has last, by their IDs. */
+/** The parts of the last logged configuration, by ID. */
 export async function readLatestParts(
   executor: Executor,
   eventId: string,
@@ -109,7 +109,7 @@ export async function readLatestParts(
   return new Map(rows.toSorted(byId).map((row) => [row.id, row]));
 }
 
-/** A page of parts, in the order in which they were recorded. */
+/** A page of parts, in the order of recording. */
 export async function listParts(executor: Executor, eventId: string, from: number): Promise<Answer> {
   const rows = await executor
     .select()
@@ -123,10 +123,10 @@ export async function listParts(executor: Executor, eventId: string, from: numbe
   return { status: 200, body: { data, nextFrom: rows[MAX_PARTS]?.number ?? null } };
 }
 
-/** A longer configuration is read in parts alone. */
+/** A longer configuration can only be read in parts. */
 const MAX_WHOLE_BYTES = 1_048_576;
 
-/** The configuration that the log has last; undefined for a long one. */
+/** The last logged configuration; undefined if it is longer than `MAX_WHOLE_BYTES`. */
 export async function readConfiguration(executor: Executor, eventId: string): Promise<unknown> {
   const { rows } = await executor.execute<LatestPart & { content: string }>(sql`
     WITH latest AS (${latestParts(eventId)}) SELECT kind, id, content FROM latest

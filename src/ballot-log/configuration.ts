@@ -23,7 +23,7 @@ const positionPart = positionView.omit(RECORD).extend({
 const candidatePart = candidateView.omit({ ...RECORD, email: true, source: true }).extend({ number });
 const groupPart = groupView.omit(RECORD);
 
-/** Everything that a ballot and its count depend on, and what a ballot shows, as the `open` and `config` leaves bind it. */
+/** Everything that a ballot shows, and that a ballot and its count depend on. `open` and `config` leaves contain its hash. */
 export const configurationView = z
   .object({
     v: z.literal(2),
@@ -66,7 +66,7 @@ const viewPosition = viewer(positionPart);
 const viewCandidate = viewer(candidatePart);
 const viewGroup = viewer(groupPart);
 
-/** The configuration of a definition: a withdrawn candidate stays in it, a pending or rejected one is not in it. */
+/** The configuration of a definition, with approved and withdrawn candidates, but not pending or rejected candidates. */
 export function configurationOf(definition: BallotDefinition): LogConfiguration {
   const { event } = definition;
   return {
@@ -92,7 +92,7 @@ export interface ConfigurationPart {
   readonly text: string;
 }
 
-/** The configuration in its parts, rows of the lists in the order of their IDs, and its hash. */
+/** Splits the configuration into parts, list rows in ID order, and computes its hash. */
 export async function encodeConfiguration(
   definition: BallotDefinition,
 ): Promise<{ readonly hash: string; readonly parts: readonly ConfigurationPart[] }> {
@@ -111,8 +111,8 @@ export async function encodeConfiguration(
 const LISTS = ['candidate', 'group', 'position'] as const;
 
 /**
- * The hash of a configuration as `hashOfJson` gives it, made row by row: a thousand candidates in a hundred positions each take a
- * tenth of a second, in which other requests have their turn.
+ * The same hash as `hashOfJson` of the whole configuration, computed row by row with pauses: a thousand candidates in a hundred
+ * positions each take a tenth of a second, during which other requests must run.
  */
 export async function hashOfParts(parts: readonly ConfigurationPart[]): Promise<string> {
   const hash = createHash('sha256');
@@ -120,7 +120,7 @@ export async function hashOfParts(parts: readonly ConfigurationPart[]): Promise<
   const event: object = JSON.parse(parts.find(({ kind }) => kind === 'event')?.text ?? '{}');
   let left = canonicalJson({ ...event, candidates: [], groups: [], positions: [] });
   for (const kind of LISTS) {
-    // No text can hold the place of a list: a quote in one is escaped.
+    // No text contains this pattern, because quotes in texts are escaped.
     const [before = '', after = ''] = left.split(`"${kind}s":[]`);
     hash.update(`${before}"${kind}s":[`);
     let separator = '';

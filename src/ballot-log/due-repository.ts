@@ -5,49 +5,49 @@ import { hasApproved } from '#src/voters/check-roll.ts';
 import { lifeOf } from '#src/voting-events/lifecycle.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
-// Which logs have something to do: to be opened, filled, closed or checked.
+// Queries for the logs that must be opened, filled, closed or checked.
 
 const LIFE = sql.raw(lifeOf('e'));
-/** True for an event `e` that no ballot can come to any more. */
+/** SQL condition on an event `e`: no ballot can come any more. */
 export const FINAL = sql`is_final(${LIFE}, now_ms())`;
 
 /**
- * SQL. Of a log `l`, or of an event without one: it is not closed, or is marked so by hand. Whether it is closed decides `findClose`.
+ * SQL condition on a log `l` (or none): it is not closed, or only a column says so. Approximate: `findClose` verifies the close.
  */
 const NOT_CLOSED = sql`(l.closed_size IS NULL OR NOT EXISTS (SELECT 1 FROM log_leaves x
   WHERE x.voting_event_id = l.voting_event_id AND x.leaf_index = l.closed_size - 1 AND position('"t":"close"'::bytea IN x.data) > 0))`;
 
-/** Approved voters from which on an election that ends by itself is sealed while it is open: smaller batches would narrow down who voted when. */
+/** With fewer approved voters, an election that has an end is sealed only at its close: batches would narrow down who voted when. */
 const SMALLEST_ROLL_SEALED_EARLY = 30;
 
-/** SQL. Of an event `e`: it is sealed once, at its close (completions 6.2). */
+/** SQL condition on an event `e`: its ballots are sealed only at its close (completions 6.2). */
 export const SEALED_ONCE = `(e.type = 'election' AND e.ends_at IS NOT NULL AND ${SMALLEST_ROLL_SEALED_EARLY} > (SELECT heads FROM electorate(e.id)))`;
 
-/** SQL. What waits of each event: read once for all of them, however many there are. */
+/** SQL. The queued ballots of each event, aggregated in one scan for all events. */
 const WAITING = sql`(SELECT voting_event_id, count(*) AS ballots,
   count(*) FILTER (WHERE NOT set_back) AS to_seal, min(due_at) FILTER (WHERE NOT set_back) AS due_at FROM ballot_queue GROUP BY voting_event_id)`;
 
-/** SQL. Of a log `l` and what waits of its event, `q`: ballots were confirmed since the head was signed. */
+/** SQL condition on a log `l` and the event's queue `q`: ballots were confirmed since the head was signed. */
 const NOT_SIGNED_FOR = sql`l.confirmed <> l.ballots + coalesce(q.ballots, 0)`;
 
-/** SQL. Of an event `e` and its log `l`: an organizer changed the roll since it was recorded. */
+/** SQL condition on an event `e` and its log `l`: an organizer changed the roll since its last leaf. */
 const ROLL_CHANGED = sql`e.type = 'election'
   AND (l.roll_identity_changes, l.roll_other_changes) IS DISTINCT FROM (e.identity_changes, e.roll_changes)`;
 
 /**
- * SQL. Of an event `e` and what waits of it, `q`: how many ballots must wait to be sealed (completions 6.2); null where none are
- * before the close.
+ * SQL. The smallest batch to seal (completions 6.2) for an event `e` with the queue `q`; null if its ballots are sealed only at the
+ * close.
  */
 const leastToSeal = (leastWhileOpen: number) => sql`CASE WHEN ${FINAL} OR q.due_at <= now_ms() THEN 1
   WHEN ${sql.raw(SEALED_ONCE)} THEN NULL ELSE ${leastWhileOpen}::integer END`;
 
-/** Whether an event is sealed once, at its close, as its roll stands now: by the voters that the service wrote, whatever figures say. */
+/** Like `SEALED_ONCE`, but counts only authentic rows of the roll, because direct SQL could change the stored figures. */
 export const isSealedOnce = async (executor: Executor, secrets: Secrets, event: VotingEvent): Promise<boolean> =>
   event.type === 'election' &&
   event.endsAt !== null &&
   !(await hasApproved(executor, secrets, event.id, SMALLEST_ROLL_SEALED_EARLY));
 
-/** Events whose log has something to do: to be opened, changed, filled, closed, or their roll to be scattered. */
+/** Events with pending work: a log to open, change, fill or close, or a roll to rewrite after the close. */
 export async function listEventsToTend(executor: Executor, leastWhileOpen: number): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT e.id FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id
@@ -63,7 +63,7 @@ export async function listEventsToTend(executor: Executor, leastWhileOpen: numbe
   return rows.map(({ id }) => id);
 }
 
-/** For how many milliseconds the log of any event has been due to be closed; 0 where none is. */
+/** How many milliseconds the oldest overdue close of a log is late; 0 if none is overdue. */
 export async function readCloseDue(executor: Executor): Promise<number> {
   const { rows } = await executor.execute<{ ms: string }>(sql`
     SELECT coalesce(now_ms() - min(event_final_at(e.ends_at, e.closed_at, e.rehearsal_since)), 0)::text AS ms
@@ -72,7 +72,7 @@ export async function readCloseDue(executor: Executor): Promise<number> {
   return Number(rows[0]?.ms ?? 0);
 }
 
-/** Logs that got a checkpoint since a moment; all of them for 0. */
+/** Logs with a checkpoint since a time; all logs for 0. Leaves out rehearsals. */
 export async function listLogs(executor: Executor, sinceMs: number): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT l.voting_event_id AS id FROM ballot_logs l

@@ -10,8 +10,8 @@ import { findCheckpointAt, findHead, findLastClose, type LogHead, readLeaves } f
 import { NoteRefused, type NoteVerifier } from './signed-note.ts';
 import { eventTree } from './tree-store.ts';
 
-// Whether a log is closed is what its signed head says. Columns beside it, and leaves that no signed head holds, are written by anybody
-// who writes to the database: they close nothing, and nothing is final by them.
+// Only the signed head proves that a log is closed. Direct SQL can change the other columns, and add leaves that no signed head
+// includes: neither closes a log or makes a result final.
 
 /** The `close` leaf of a log. */
 export interface SignedClose {
@@ -19,9 +19,9 @@ export interface SignedClose {
   readonly at: number;
   /** Its commitment, in hex. */
   readonly c: string;
-  /** The root before it, which lots are drawn from; undefined where no signed head of that size is left. */
+  /** The root before this leaf, which seeds the lots; undefined if no signed checkpoint of that size exists. */
   readonly rootBefore: Uint8Array | undefined;
-  /** The hash of the lot's seed in the first leaf. */
+  /** The hash of the lots' seed in the first leaf. */
   readonly seedHash: string | undefined;
 }
 
@@ -34,10 +34,10 @@ interface FindDeps {
   readonly logKey: NoteVerifier;
 }
 
-/** By their notes, of heads that were looked at: what a signed head holds never changes. */
+/** Cache by the note of the head: the leaves under a signed head never change. */
 const known = new RecentMap<SignedClose>(10_000);
 
-/** The `close` leaf that the signed head of a log holds; undefined where it holds none, or nothing proves it. */
+/** The `close` leaf under the signed head of a log; undefined if there is none, or if its inclusion cannot be proven. */
 export async function findClose(
   deps: FindDeps,
   event: LoggedEvent,
@@ -52,14 +52,14 @@ export async function findClose(
   return found;
 }
 
-/** Where a log of `size` leaves has what may be its `close` leaf: last, or in a poll with `void` leaves behind it. */
+/** The index of a possible `close` leaf: the last leaf, or in a poll the last before `void` leaves. */
 async function findPlace(db: Executor, eventId: string, size: number): Promise<number | undefined> {
   const [last] = await readLeaves(db, eventId, size - 1, size);
   if (last?.includes('"t":"close"') === true) return size - 1;
   return last?.includes('"t":"void"') === true ? findLastClose(db, eventId, size) : undefined;
 }
 
-/** What a note of the service says of the log of an event at a size; undefined for a note that is another one. */
+/** Verifies the note of an event's log at a size; undefined if its signature, origin or size is wrong. */
 function openSigned(logKey: NoteVerifier, event: LoggedEvent, note: string, size: number): Checkpoint | undefined {
   try {
     const signed = openCheckpoint(note, logKey);
@@ -70,7 +70,7 @@ function openSigned(logKey: NoteVerifier, event: LoggedEvent, note: string, size
   }
 }
 
-/** Whether the service's key has signed this head, root and number of confirmed ballots: the columns beside can be written by SQL. */
+/** Whether the note of this head is signed by the service and matches its root and `confirmed` columns, which direct SQL can change. */
 export function isSignedHead(
   logKey: NoteVerifier,
   event: LoggedEvent,
@@ -94,7 +94,7 @@ async function readClose(
   return { index, at: leaf.at, c: leaf.c, rootBefore, seedHash };
 }
 
-/** A leaf, where it stands in the tree that was signed: the service wrote it. */
+/** The parsed leaf at an index, if the signed tree includes it: then the service wrote it. */
 async function readSigned(db: Executor, eventId: string, index: number, { frontier }: SignedHead) {
   const { size } = frontier;
   const [data] = await readLeaves(db, eventId, index, index + 1);
@@ -111,13 +111,13 @@ async function readSigned(db: Executor, eventId: string, index: number, { fronti
   }
 }
 
-/** A log that is closed, and what its `close` leaf commits to. */
+/** The `close` leaf of a log with the content that it commits to. */
 export interface ClosedLog extends SignedClose {
-  /** Undefined where what stands beside the leaf does not open it. */
+  /** Undefined if the stored salt and content do not match the commitment. */
   readonly opening: CloseOpening | undefined;
 }
 
-/** The same with what opens it, as it stands with the head. */
+/** Like `findClose`, with the opening from the columns of the head. */
 export async function findOpenedClose(
   deps: FindDeps,
   event: LoggedEvent,
@@ -135,7 +135,7 @@ function openingOf({ c }: SignedClose, { closeSalt, closeContent }: LogHead): Cl
     const { salt: _, ...content } = opening;
     return closeCommitment(closeSalt, content).toString('hex') === c ? opening : undefined;
   } catch {
-    // Changed by hand: not even JSON, or a salt of another length.
+    // Direct SQL changed the columns: the content is not JSON, or the salt has another length.
     return undefined;
   }
 }

@@ -8,7 +8,7 @@ import { findClose, isSignedHead } from './find-close.ts';
 import { findHead } from './repository.ts';
 import type { NoteVerifier } from './signed-note.ts';
 
-/** What of a part may change as long as people vote (completions 3, rule 4). */
+/** The fields of each kind of part that may change during the vote (completions 3, rule 4). */
 const FREE = { position: ['description'], candidate: ['description', 'status'], group: ['name', 'description'] };
 
 interface EventPart {
@@ -16,7 +16,7 @@ interface EventPart {
   readonly voter: { readonly requireVoterId: boolean; readonly saveVoterInfo: boolean };
 }
 
-/** What may not, in one text. */
+/** The fields that may not change during the vote, as one text to compare. */
 function frozenOf({ kind, text }: Pick<ConfigurationPart, 'kind' | 'text'>): string {
   if (kind === 'event') {
     const { type, voter }: EventPart = JSON.parse(text);
@@ -27,8 +27,8 @@ function frozenOf({ kind, text }: Pick<ConfigurationPart, 'kind' | 'text'>): str
 }
 
 /**
- * What of a configuration is another than the log says although it is frozen with the first ballot, in words; undefined for nothing.
- * @param logged what `readLoggedHash` gives
+ * The first difference between a configuration and the last logged one in a part that the first ballot freezes, in words.
+ * @param logged the result of `readLoggedHash`
  */
 export async function findFrozenChange(
   executor: Executor,
@@ -50,7 +50,7 @@ export async function findFrozenChange(
   return came === undefined ? undefined : `the position ${came.id} came`;
 }
 
-/** Whether SQL changed a definition: it is not what the log says, and ballots that were confirmed depend on the difference. */
+/** Whether direct SQL changed a definition: it differs from the log in a part that confirmed ballots depend on. */
 export async function differsFromLog(
   { db, logKey }: { readonly db: Database; readonly logKey: NoteVerifier },
   definition: BallotDefinition,
@@ -62,19 +62,19 @@ export async function differsFromLog(
   const { hash, parts } = await encodeConfiguration(definition);
   const agrees = head.confirmed === 0 || hash === (await readLoggedHash(db, eventId));
   if (agrees && isSignedHead(logKey, definition.event, head)) return false;
-  // At one moment: the log may be about to record this version.
+  // Look again in one snapshot: the log may just have recorded this version.
   return atOneMoment(db, async (tx) => {
     const [event, now] = [await findEventById(tx, eventId), await findHead(tx, eventId)];
-    // A definition that was replaced meanwhile is older than the log, and no ballot is cast by it.
+    // The given definition is outdated: no ballot can be cast with it.
     if (now === undefined || event?.definitionVersion !== definitionVersion) return false;
-    // Whether ballots depend on the difference is what the head says: SQL may have changed that, too.
+    // The head's `confirmed` decides whether ballots depend on the difference, so the head must be authentic.
     if (!isSignedHead(logKey, event, now)) return true;
     const logged = await readLoggedHash(tx, eventId);
     if (now.confirmed === 0 || hash === logged) return false;
-    // Each change that the service makes is a version of its own.
+    // The service increments the version with every change: the same version with another hash was changed by direct SQL.
     const differs =
       now.definitionVersion === definitionVersion || (await findFrozenChange(tx, eventId, logged, parts)) !== undefined;
-    // Texts may change behind the close, and are in no log.
+    // After the close, texts may change and are not logged.
     return differs && (await findClose({ db: tx, logKey }, event, now)) === undefined;
   });
 }

@@ -12,8 +12,8 @@ import {
 } from './leaf.ts';
 
 /**
- * What the leaf of a ballot commits to: its entries, by the IDs of positions and candidates, and its weight. With the salt, it is
- * enough to compute the leaf again.
+ * The content to which a ballot's leaf commits: its entries, with the IDs of positions and candidates, and its weight. Content and
+ * salt suffice to recompute the commitment.
  */
 export function openingOf(definition: BallotDefinition, ballot: ConfirmedBallot): BallotOpening {
   const votes = unpackEntries(ballot.entries).flatMap(({ position: number, entries }) => {
@@ -36,7 +36,7 @@ export function openingOf(definition: BallotDefinition, ballot: ConfirmedBallot)
   return ballotOpening(votes, ballot.weightMicro);
 }
 
-/** The data of a ballot's leaf. The same from the confirm on: what ballots depend on is frozen, numbers are never used again. */
+/** The data of a ballot's leaf. It cannot change after the confirm: the definition is frozen, and numbers are never reused. */
 export function leafDataOf(definition: BallotDefinition, ballot: ConfirmedBallot): Buffer {
   const commitment = ballotCommitment(ballot.salt, openingOf(definition, ballot));
   return encodeLeaf(ballotLeaf(definition.event.id, commitment, ballot.codeTag));

@@ -10,12 +10,12 @@ interface LeafOf<Kind extends string> {
 }
 
 /**
- * What the log records (completions 6.3). A leaf's data is the canonical JSON (RFC 8785) of one of these, in UTF-8; all
+ * The leaves of the log (completions 6.3). A leaf's data is the canonical JSON (RFC 8785) of one of these types, in UTF-8; all
  * hashes in it are SHA-256 in lowercase hex, `e` is the voting event's ID, `at` is Unix ms.
  *
- * A ballot's leaf says nothing of its content until it is opened: `c` is
+ * A ballot's leaf reveals nothing of its content until it is opened: `c` is
  * SHA-256("ballot" ‖ salt ‖ canonical JSON of { votes, weight }), and `h` is SHA-256("code" ‖ confirmation code), the code
- * as 26 upper-case ASCII characters. It bears no time, so that no leaf can be joined with the moment somebody voted.
+ * as 26 upper-case ASCII characters. It has no time, so that it cannot be joined with the moment of a vote.
  */
 interface BallotLeaf extends LeafOf<'ballot'> {
   readonly c: string;
@@ -27,26 +27,26 @@ interface OpenLeaf extends LeafOf<'open'> {
   readonly at: number;
   /** Hash of the configuration's canonical JSON: settings, positions, candidates. */
   readonly config: string;
-  /** When the event ends, and until when its `close` leaf will be in the log; both null without an end. */
+  /** The event's end, and the latest time for its `close` leaf (`closeDue`); both null without an end. */
   readonly end: number | null;
   readonly closeDue: number | null;
-  /** Hash of the bytes of the seed that ties are drawn from. */
+  /** Hash of the seed for the lots that break ties. */
   readonly seed: string;
   /** Approved voters and their weight, an exact decimal; null in polls. */
   readonly roll: { readonly heads: number; readonly weight: string } | null;
-  /** Letters with voter keys that were printed before. */
+  /** Letters with voter keys printed before the opening. */
   readonly letters: number;
-  /** Ballots that were confirmed in rehearsals before, and wiped; only where there was a rehearsal. */
+  /** Ballots confirmed in earlier rehearsals, and wiped; only present after a rehearsal. */
   readonly rehearsalBallots?: number;
 }
 
 /**
- * The roll of an election as it is from here on: no more ballots than `heads` and no more weight than `weight` may stand before
- * the next one. It names no voter. `seq` counts them from 1.
+ * The roll of an election from this leaf on, without names. Up to the next `roll` leaf, the log may have at most `heads` ballots
+ * with at most `weight` in total. `seq` counts these leaves from 1.
  */
 interface RollLeaf extends LeafOf<'roll'> {
   readonly at: number;
-  /** Null, as the weight is: the event has no roll any more, because it became a poll before any ballot. */
+  /** Null, like `weight`, if the event became a poll before the first ballot and so has no roll any more. */
   readonly heads: number | null;
   readonly weight: string | null;
   /** Changes since the opening of voters' e-mails and voter IDs. */
@@ -56,38 +56,38 @@ interface RollLeaf extends LeafOf<'roll'> {
   readonly seq: number;
 }
 
-/** Letters with voter keys were printed while the event was open: who prints them could vote in their voters' place. */
+/** Letters with voter keys were printed while the event was open. Logged because the person who prints them could use the keys. */
 interface LettersLeaf extends LeafOf<'letters'> {
-  /** Letters so far, those before the opening included. */
+  /** All letters so far, including letters printed before the opening. */
   readonly n: number;
 }
 
-/** A change of the configuration or of the end after the opening; `seq` counts them from 1. */
+/** A change of the configuration or of the end after the opening; `seq` counts these leaves from 1. */
 interface ConfigLeaf extends LeafOf<'config'> {
   readonly at: number;
   readonly config: string;
   readonly end: number | null;
   readonly closeDue: number | null;
-  /** Ballots confirmed when it was written, those in the queue included. */
+  /** Ballots confirmed before the change, logged or queued. */
   readonly confirmed: number;
   readonly seq: number;
-  /** Waiting ballots that the service did not write as they stood, and that the operator dropped; only in the leaf that says so. */
+  /** Number of forged queue rows that the operator dropped; only in leaves written by that command. */
   readonly dropped?: number;
 }
 
 /**
- * The close: the last leaf but for `void` leaves, written once. It commits to the result and says nothing of it: `c` is
- * SHA-256("close" ‖ salt ‖ canonical JSON of what is closed), so that a hidden result cannot be found by trying counts out.
+ * The close: written once; only `void` leaves may follow. It commits to the result without revealing it: `c` is
+ * SHA-256("close" ‖ salt ‖ canonical JSON of `CloseContent`). The salt prevents guessing a hidden result by trying counts.
  */
 interface CloseLeaf extends LeafOf<'close'> {
   readonly at: number;
   readonly c: string;
 }
 
-/** What a `close` leaf commits to. Published together with its salt where the result may be read, never before. */
+/** The content to which a `close` leaf commits. Published with its salt only once the result may be read. */
 export type CloseContent = Omit<CloseOpening, 'salt'>;
 
-/** Takes back the ballot at `index`, whose `h` it repeats: its payment was reversed. The ballot's leaf stays. */
+/** Voids the ballot at `index`, which has the same `h`, because its payment was reversed. The ballot's leaf stays. */
 interface VoidLeaf extends LeafOf<'void'> {
   readonly h: string;
   readonly index: number;
@@ -95,7 +95,7 @@ interface VoidLeaf extends LeafOf<'void'> {
 
 export type Leaf = BallotLeaf | OpenLeaf | RollLeaf | LettersLeaf | ConfigLeaf | CloseLeaf | VoidLeaf;
 
-/** One entry of a ballot as it is committed to; `value` or `rank` only where the voting method has it. */
+/** One entry of a ballot in its commitment; `value` or `rank` only if the voting method uses it. */
 export interface CommittedVote {
   readonly positionId: string;
   readonly candidateId: string;
@@ -103,7 +103,7 @@ export interface CommittedVote {
   readonly rank?: number;
 }
 
-/** What opens a commitment: to be published after the close, never before. */
+/** The content that, with the salt, opens a ballot's commitment. Must not be published before the result is final. */
 export interface BallotOpening {
   readonly votes: readonly CommittedVote[];
   /** Exact decimal string. */
@@ -136,7 +136,7 @@ export const voidLeaf = (eventId: string, codeTag: Uint8Array, index: number): V
 
 const byCodeUnits = (left: string, right: string): number => (left < right ? -1 : left > right ? 1 : 0);
 
-/** The one form of a ballot that is hashed and published: sorted by position, then candidate, in UTF-16 code units. */
+/** The canonical form of a ballot for hash and publication: sorted by position ID, then candidate ID, in UTF-16 code units. */
 export function ballotOpening(votes: readonly CommittedVote[], weightMicro: bigint): BallotOpening {
   return {
     votes: votes
@@ -154,7 +154,7 @@ export function ballotOpening(votes: readonly CommittedVote[], weightMicro: bigi
   };
 }
 
-/** Binds a content without showing it. @param salt 32 random bytes: without them a short list of choices could be tried out */
+/** Commits to a content without revealing it. @param salt 32 random bytes, without which the few possible contents could be tried */
 function commitmentTo(kind: 'ballot' | 'close', salt: Uint8Array, content: object): Buffer {
   if (salt.length !== SALT_BYTES) throw new RangeError(`a salt has ${SALT_BYTES} bytes`);
   return sha256(Buffer.concat([Buffer.from(kind), salt, Buffer.from(canonicalJson(content))]));
@@ -166,5 +166,5 @@ export const ballotCommitment = (salt: Uint8Array, { votes, weight }: BallotOpen
 export const closeCommitment = (salt: Uint8Array, content: CloseContent): Buffer =>
   commitmentTo('close', salt, content);
 
-/** The hash by which `open` and `config` leaves and closes name a configuration or the positions of a result: lowercase hex. */
+/** The hash that leaves contain for a configuration (`open`, `config`) and for the positions of a result (`close`): lowercase hex. */
 export const hashOfJson = (value: unknown): string => sha256(canonicalJson(value)).toString('hex');

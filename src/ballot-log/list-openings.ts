@@ -44,7 +44,7 @@ const openingView = z
     ],
   });
 
-/** A page of openings, and beside them the seed that ties are drawn from. */
+/** A page of openings, with the seed for the lots that break ties. */
 export const openingsPage = z
   .object({
     data: listShape(openingView),
@@ -61,7 +61,7 @@ export const openingsPage = z
   })
   .meta({ id: 'BallotOpenings' });
 
-/** The openings of a page: more than rows of other lists, so that a large log is read in few requests. */
+/** The largest page: larger than in other lists, so that a large log is read in few requests. */
 const MAX_OPENINGS = 1_000;
 export const openingsQuery = z.strictObject({
   fromIndex: z
@@ -87,13 +87,13 @@ export const openingsQuery = z.strictObject({
   cursor: cursorField(),
 });
 
-/** Packed bytes of the ballots of a page: each becomes some twenty of JSON. A page holds one ballot at least. */
+/** Maximum packed bytes per page: each becomes about twenty bytes of JSON. A page has at least one ballot. */
 const MAX_PAGE_BYTES = 131_072;
 
-/** Where a page begins, and how many ballots it may hold: by leaf, or by the cursor of the page before. */
+/** The start of a page, by leaf or by cursor, and its size. */
 type OpeningsQuestion = z.output<typeof openingsQuery>;
 
-/** @throws ApiError 400 for a page that is asked for both ways, or larger than its way allows */
+/** @throws ApiError 400 for a page with both `fromIndex` and `cursor`, or too large without `fromIndex` */
 function readQuestion(deps: Deps, list: string, { fromIndex, limit, cursor }: OpeningsQuestion) {
   if (fromIndex !== undefined) {
     if (cursor !== undefined) throw badRequest('`fromIndex` and `cursor` exclude each other.', { field: 'cursor' });
@@ -115,16 +115,15 @@ function countFitting(rows: readonly PlacedBallot[], most: number): number {
 }
 
 /**
- * What opens the ballots of the log, in its order: `{ index, votes, weight, salt }` (salt in base64), and beside them the
- * seed that ties are drawn from (hex), whose hash stands in the `open` leaf. Void ballots are opened too; their `void` leaf
- * distinguishes them.
+ * The openings of the log's ballots, in log order: `{ index, votes, weight, salt }` (salt in base64), with the seed for the lots
+ * that break ties (hex), whose hash is in the `open` leaf. Includes void ballots, which their `void` leaves identify.
  */
 export async function listOpenings(deps: Deps, event: VotingEvent, question: OpeningsQuestion): Promise<Answer> {
   const name = canonicalJson(['openings', event.id]);
   const { after, most } = readQuestion(deps, name, question);
   const definition = orNotFound(await deps.definitions.get(event));
   const head = await findHead(deps.db, event.id);
-  // With the seed of the lot, and before the result is final: a reader could plan the ballots to come.
+  // Refuse before the result is final: a reader who knows the seed of the lots could choose later ballots by it.
   const close = (await findOpenedClose(deps, event, head))?.opening;
   if (head === undefined || close === undefined) throw refuse('openings_before_final');
   const rows = await readSealedBallots(deps.copy, event.id, { after, limit: most + 1 });

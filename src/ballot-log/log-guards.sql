@@ -1,5 +1,5 @@
--- Leaves, tiles and checkpoints stay as they were written. Rows of a log may go once their event is deleted, whether its own
--- row is gone already or goes last, and those of a rehearsal when it ends.
+-- Makes leaves, tiles and checkpoints append-only. Allows a DELETE once the event is deleted (its row may already be gone), and
+-- during a rehearsal, whose end wipes its log.
 CREATE OR REPLACE FUNCTION guard_ballot_log() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF TG_OP = 'DELETE' AND NOT EXISTS (SELECT 1 FROM voting_events e WHERE e.id = OLD.voting_event_id
@@ -9,7 +9,7 @@ BEGIN
   RAISE EXCEPTION '% is append-only', TG_TABLE_NAME USING ERRCODE = 'restrict_violation';
 END $$;
 
--- A log only grows, and what opens its close stays.
+-- Lets a log only grow, and keeps the salt and content that open its `close` leaf.
 CREATE OR REPLACE FUNCTION guard_log_head() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.voting_event_id <> OLD.voting_event_id OR NEW.size < OLD.size OR (NEW.size = OLD.size AND NEW.frontier <> OLD.frontier) OR NEW.dropped < OLD.dropped OR NEW.confirmed + NEW.dropped < OLD.confirmed THEN
@@ -21,7 +21,7 @@ BEGIN
   RETURN NEW;
 END $$;
 
--- A void ballot stays void.
+-- Keeps a void ballot void, and the index of its `void` leaf unchanged once set.
 CREATE OR REPLACE FUNCTION guard_voided_ballot() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   IF NEW.voting_event_id <> OLD.voting_event_id OR NEW.code_tag <> OLD.code_tag OR OLD.leaf_index IS NOT NULL THEN

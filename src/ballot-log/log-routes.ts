@@ -31,7 +31,7 @@ import { noteAnswer, readTileBytes, tileAnswer } from './read-log.ts';
 import { findLastCheckpoint } from './repository.ts';
 import { eventTree } from './tree-store.ts';
 
-/** A log key is for voters: it reads the log and nothing else. Without a key where `log.open` says so (completions 2.1 and 6.4). */
+/** A `log` key is for voters and can only read the log. An event with `log.open` needs no key (completions 2.1 and 6.4). */
 const READERS = ['vote', 'observe', 'log'] as const;
 const sizeField = () =>
   z
@@ -60,7 +60,7 @@ export function logKeyRouter({ logKey }: Deps): Hono<Env> {
   return router;
 }
 
-/** The ballot log as everybody may check it (completions 6.4). */
+/** The routes to read and verify a ballot log (completions 6.4). */
 export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env> {
   const event = loadPublicEvent(deps);
   const openedEvent = findTarget(async (c) => {
@@ -115,7 +115,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
       example: { confirmationCode: EXAMPLE.confirmationCode },
     }),
     event,
-    // A proof is as long as the place of its ballot makes it: no such answer is stored.
+    // The length of a proof depends on the ballot's leaf and would narrow it down: a secret event stores no answer.
     takeIdempotencyKey(keepingOf(deps)),
     body(proofBody),
     (c) =>
@@ -154,7 +154,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
     event,
     (c) => {
       const { id, accountId } = c.get('target').event;
-      // A page may have megabytes. Readers of a log take no place of what the organizer reads.
+      // A page may have megabytes: its own lane keeps log readers from delaying the organizer's requests.
       return costly(c, `log of ${accountId}`, () => listParts(deps.reads, id, c.get('query').from));
     },
   );
@@ -178,14 +178,14 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
   return router;
 }
 
-/** The server of a voting page asks for all its voters with its key; with a log key, or none, each voter asks alone. */
+/** Whom wrong codes are counted for: the API key of a voting page's server, or the address of a voter with a `log` key or none. */
 function guesserOf(c: RequestContext): string {
   const caller = c.get('caller');
   const isShared = isKeyless(caller) || caller.scopes.includes('log');
   return isShared ? addressGuesser(c.get('known').address) : caller.keyId;
 }
 
-/** @throws ApiError 403 `openings_not_available` before the close, and for whom the organizer did not open them */
+/** @throws ApiError 403 `openings_not_available` before the close, and for callers to whom `ballot.opening` denies them */
 function requireOpening({ caller, event }: VoteCaller, nowMs: number): void {
   const observing = caller.scopes.includes('observe');
   const allowed = event.ballotOpening === 'public' || (event.ballotOpening === 'observer' && observing);
@@ -193,10 +193,10 @@ function requireOpening({ caller, event }: VoteCaller, nowMs: number): void {
   if (statusAt(event, nowMs) !== 'closed') throw refuse('openings_before_close');
 }
 
-/** @throws ApiError 404 for a tile that the log does not have, or an address that is not a tile's own */
+/** @throws ApiError 404 for a tile that the log does not have, or a path that is not in canonical form */
 async function readTile(deps: Deps, { id, rehearsalSince, logOpen }: VotingEvent, path: string): Promise<Answer> {
   const content = orNotFound(await readTileBytes(eventTree(deps.copy, id), path));
-  // The tiles of a rehearsal go with it, and others take their addresses.
+  // No caching: after a rehearsal, other tiles have the same URLs.
   if (rehearsalSince !== null) return tileAnswer(content, 'nobody');
   return tileAnswer(content, logOpen ? 'anybody' : 'reader');
 }

@@ -7,13 +7,13 @@ const ROUND_BYTES = 4;
 
 export const lotSeedPlace = (eventId: string) => ({ table: 'ballot_logs', column: 'lot_seed', row: eventId });
 
-/** The log of an event that a seed is for: 0 is that of the votes in earnest. */
+/** Identifies the log of an event that a seed belongs to: the number of the rehearsal, or 0 for the real vote. */
 type Round = Pick<VotingEvent, 'id' | 'rehearsalSince' | 'rehearsalNumber'>;
 const roundOf = ({ rehearsalSince, rehearsalNumber }: Round): number => (rehearsalSince === null ? 0 : rehearsalNumber);
 
 /**
- * Draws the seed of an event's lot, sealed for its log and its round: everybody knows the seed of a rehearsal that is over, and SQL could
- * put it back. The log opens with its hash.
+ * Draws the seed of an event's lots, and encrypts it with the number of its round: the seed of a past rehearsal is public, and direct
+ * SQL must not be able to reuse it. The `open` leaf contains its hash.
  */
 export function drawSeed(secrets: Secrets, event: Round): { readonly seed: Buffer; readonly sealed: string } {
   const plain = randomBytes(SEED_BYTES + ROUND_BYTES);
@@ -21,7 +21,7 @@ export function drawSeed(secrets: Secrets, event: Round): { readonly seed: Buffe
   return { seed: plain.subarray(0, SEED_BYTES), sealed: secrets.seal(plain, lotSeedPlace(event.id)) };
 }
 
-/** The seed of an event's lot; undefined where SQL put another one there. @param sealed as it stands with the log */
+/** Decrypts the seed of an event's lots; undefined if direct SQL replaced it. @param sealed the `lot_seed` column */
 export function openSeed(secrets: Secrets, event: Round, sealed: string): Buffer | undefined {
   try {
     const plain = secrets.open(sealed, lotSeedPlace(event.id));

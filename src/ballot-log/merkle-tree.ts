@@ -2,14 +2,14 @@ import { hash } from 'node:crypto';
 
 /**
  * The hash tree of RFC 6962, section 2.1: a leaf is SHA-256(0x00 ‖ data), a node SHA-256(0x01 ‖ left ‖ right), the root of
- * no leaves SHA-256(""). A node is named by its level (0 for leaves) and its index in it, and only complete nodes, those
- * with 2^level leaves below them, have a name: they never change once they are there.
+ * no leaves SHA-256(""). A complete node, with 2^level leaves below it, is identified by its level (0 for leaves) and its
+ * index in the level, and never changes. Incomplete nodes are never stored or identified.
  */
 export const HASH_BYTES = 32;
 
 const LEAF = 0x00;
 const NODE = 0x01;
-/** A subtree of more levels would have more leaves than a whole number can count exactly. */
+/** A higher subtree would have more leaves than a safe integer can count. */
 const MAX_LEVEL = 52;
 
 export interface TreeNode {
@@ -58,7 +58,7 @@ function splitOf(width: number): number {
   return split;
 }
 
-/** A range as complete nodes from left to right. Ranges that proofs need shrink to the right, so these do too. */
+/** Splits a range into complete nodes from left to right. In the ranges that proofs need, they get smaller to the right. */
 function nodesOfRange({ begin, end }: Range): TreeNode[] {
   const nodes: TreeNode[] = [];
   let at = begin;
@@ -81,7 +81,7 @@ const foldFromRight = (hashes: readonly Uint8Array[]): Uint8Array =>
 const hashRange = (range: Range, read: ReadHash): Uint8Array =>
   foldFromRight(nodesOfRange(range).map(({ level, index }) => read(level, index)));
 
-/** Goes from the root of `size` leaves towards a leaf until `isLast`: that range, and those beside the way, the nearest first. */
+/** Descends from the root towards a leaf until `isLast`. @returns that range, and the siblings of the path, nearest first */
 function rangesBeside(size: number, isLast: (range: Range) => boolean, leaf: number): { beside: Range[]; last: Range } {
   const fromRoot: Range[] = [];
   let last: Range = { begin: 0, end: size };
@@ -97,7 +97,7 @@ function rangesBeside(size: number, isLast: (range: Range) => boolean, leaf: num
   return { beside: fromRoot.reverse(), last };
 }
 
-/** The ranges whose hashes lead from a leaf to the root, the leaf's neighbour first. */
+/** The ranges whose hashes lead from a leaf to the root, the leaf's sibling first. */
 function inclusionRanges(index: number, size: number): Range[] {
   requireSize(size);
   if (!Number.isSafeInteger(index) || index < 0 || index >= size)
@@ -105,35 +105,35 @@ function inclusionRanges(index: number, size: number): Range[] {
   return rangesBeside(size, ({ begin, end }) => end - begin === 1, index).beside;
 }
 
-/** The ranges whose hashes show that the tree of `from` leaves is the beginning of that of `to`. */
+/** The ranges whose hashes prove that the tree of `from` leaves is a prefix of the tree of `to` leaves. */
 function consistencyRanges(from: number, to: number): Range[] {
   requireSize(to);
   if (!Number.isSafeInteger(from) || from < 1 || from > to)
     throw new RangeError(`no proof leads from ${from} to ${to} leaves`);
   const { beside, last } = rangesBeside(to, ({ end }) => end === from, from - 1);
-  // The checker holds the root of the smaller tree already when that tree is one complete node.
+  // If the smaller tree is one complete node, the verifier already has its hash: the root.
   return last.begin === 0 ? beside : [last, ...beside];
 }
 
-/** The complete nodes that an inclusion proof is made of. @throws RangeError for a leaf outside of the tree */
+/** The complete nodes from which an inclusion proof is computed. @throws RangeError for a leaf outside of the tree */
 export const nodesOfInclusion = (index: number, size: number): TreeNode[] =>
   inclusionRanges(index, size).flatMap(nodesOfRange);
 
-/** The complete nodes that a consistency proof is made of. @throws RangeError unless 1 ≤ from ≤ to */
+/** The complete nodes from which a consistency proof is computed. @throws RangeError unless 1 ≤ from ≤ to */
 export const nodesOfConsistency = (from: number, to: number): TreeNode[] =>
   consistencyRanges(from, to).flatMap(nodesOfRange);
 
-/** The complete nodes that the root of the first `size` leaves is made of. */
+/** The complete nodes from which the root of the first `size` leaves is computed. */
 export const nodesOfPrefix = (size: number): TreeNode[] => nodesOfRange({ begin: 0, end: size });
 
-/** The root of the first `size` leaves, 1 or more, of a longer tree. */
+/** The root of the first `size` leaves (at least 1) of a longer tree. */
 export const rootOfPrefix = (size: number, read: ReadHash): Uint8Array => hashRange({ begin: 0, end: size }, read);
 
 /** Hashes that lead from a leaf to the root of the first `size` leaves (RFC 6962, 2.1.1). @throws RangeError */
 export const inclusionProof = (index: number, size: number, read: ReadHash): Uint8Array[] =>
   inclusionRanges(index, size).map((range) => hashRange(range, read));
 
-/** Whether a leaf stands at an index of the tree of `size` leaves with that root, whatever the nodes say that are read. */
+/** Whether a leaf is at an index of the tree with this size and root. `read` need not be trusted: false nodes lead to another root. */
 export function leadsToRoot(
   leafHash: Uint8Array,
   index: number,
@@ -148,7 +148,7 @@ export function leadsToRoot(
   return equalHashes(own, root);
 }
 
-/** Hashes that show one tree to be the beginning of another (RFC 6962, 2.1.2). @throws RangeError unless 1 ≤ from ≤ to */
+/** Hashes that prove one tree to be a prefix of another (RFC 6962, 2.1.2). @throws RangeError unless 1 ≤ from ≤ to */
 export const consistencyProof = (from: number, to: number, read: ReadHash): Uint8Array[] =>
   consistencyRanges(from, to).map((range) => hashRange(range, read));
 
@@ -158,8 +158,8 @@ const SIZE_BYTES = 8;
 type OnNode = (node: TreeNode, hash: Uint8Array) => void;
 
 /**
- * The right edge of a growing tree: one hash for each 1 in the binary form of its size, the largest subtree first. That is
- * all that appending needs, so a log of any size grows from at most 53 hashes.
+ * The right edge of a growing tree: one hash for each 1 in the binary form of its size, the largest subtree first. Appending
+ * needs nothing else, so at most 53 hashes suffice for a log of any size.
  */
 export class CompactRange {
   #size = 0;
@@ -169,7 +169,7 @@ export class CompactRange {
     return this.#size;
   }
 
-  /** Appends one leaf hash of 32 bytes: as many node hashes as the tree has levels at most, one on average. */
+  /** Appends one leaf hash of 32 bytes. Computes at most one node hash per level of the tree, one on average. */
   append(leafHash: Uint8Array, onNode?: OnNode): void {
     if (leafHash.length !== HASH_BYTES) throw new RangeError(`a leaf hash has ${HASH_BYTES} bytes`);
     if (this.#size === Number.MAX_SAFE_INTEGER) throw new RangeError('the tree is full');

@@ -11,18 +11,18 @@ import { type NoteSigner, signNote } from './signed-note.ts';
 
 /**
  * The promise that a confirmed ballot will be in the log: a signed note of four lines, `<key name>/<voting event id>`, the
- * words below, the hash of the ballot's leaf in base64, and `until` with a date in UTC. The holder of one that finds no such
- * leaf after that date, or after the close, holds the proof that a ballot was removed.
+ * words below, the hash of the ballot's leaf in base64, and `until` with a date in UTC. If the log has no such leaf after that
+ * date, or after the close, the promise proves that a ballot was removed.
  *
- * The second line keeps promises and checkpoints apart, which the same key signs: a checkpoint has a number there.
+ * The second line distinguishes promises from checkpoints, which the same key signs: a checkpoint has a number there.
  */
 const WORDS = 'this leaf will be in the log';
 
 /**
- * The note as text.
- * @param origin of the log that it promises by: `originOf`
+ * Signs a promise.
+ * @param origin the origin of the log (`originOf`)
  * @param leafHash hash of the leaf in the tree (RFC 6962), 32 bytes
- * @param untilMs until when the leaf will be in the log
+ * @param untilMs the latest time at which the leaf will be in the log
  */
 export function signLogPromise(origin: string, leafHash: Uint8Array, signer: NoteSigner, untilMs: number): string {
   if (leafHash.length !== HASH_BYTES) throw new RangeError(`a leaf hash has ${HASH_BYTES} bytes`);
@@ -31,16 +31,16 @@ export function signLogPromise(origin: string, leafHash: Uint8Array, signer: Not
 }
 
 /**
- * Between two times that a full queue of an event is announced. What fills it meanwhile is sealed together: each sealing, and the
- * step of the disclosure before it, costs about as much for three hundred ballots as for thirty.
+ * Minimum time between two sealing jobs for full queues of an event. Ballots that arrive meanwhile are sealed together: a sealing,
+ * with the disclosure before it, costs about as much for three hundred ballots as for thirty.
  */
 export const SEAL_PAUSE_MS = 200;
-/** Events that this process counts confirms of at most; the recurring job sees to those that were forgotten. */
+/** Maximum events whose confirms are counted; past it all counts restart, and the recurring job seals the ballots. */
 const MAX_COUNTED = 10_000;
 
 /**
- * Signs what a voter is promised, and has a full queue sealed soon: each process counts its own confirms in memory, so that
- * no confirm asks the database how many wait.
+ * Signs promises, and enqueues the sealing of a full queue. Each process counts its own confirms in memory, so that no confirm
+ * has to count the queue in the database.
  */
 export function createLogReceipts(
   deps: Pick<Deps, 'db' | 'log' | 'logKey' | 'acknowledged' | 'ballotPublisher'> & {
@@ -48,9 +48,9 @@ export function createLogReceipts(
   },
 ): LogReceipts {
   const confirmed = new Map<string, number>();
-  /** Events that were announced less than a pause ago, and whether another queue has filled since. */
+  /** Events whose sealing was enqueued within the last pause, and whether their queue filled again since. */
   const announced = new Map<string, boolean>();
-  // Each of several processes sees its part; a job that comes before the queue is full leaves it alone.
+  // Each of several processes sees only its part of the confirms. A job that comes too early does nothing.
   const enough = Math.ceil(FULL_QUEUE / deps.config.webConcurrency);
   const announce = (eventId: string): void => {
     announced.set(eventId, false);

@@ -15,7 +15,7 @@ const hash = () => z.string().meta({ description: 'A hash in base64.' });
 const HASH_EXAMPLE = 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=';
 const CHECKPOINT_EXAMPLE = `vote.example/${EXAMPLE.event}\n2\n${HASH_EXAMPLE}\n\n— vote.example AAAAAAo=\n`;
 
-/** Where a confirmed ballot stands in the log (completions 6.4). */
+/** The position of a confirmed ballot in the log, with its inclusion proof (completions 6.4). */
 export const ballotProofView = z
   .object({
     status: z.enum(['queued', 'logged']),
@@ -37,7 +37,7 @@ export const consistencyView = z.object({ from: z.int(), to: z.int(), hashes: li
 
 const base64 = (hash: Uint8Array): string => Buffer.from(hash).toString('base64');
 
-/** Shows where the ballot of a confirmation code stands in the log (completions 6.4). Undefined for a code that confirmed nothing. */
+/** Proves that the ballot of a confirmation code is in the log (completions 6.4). Undefined for a code that confirmed no ballot. */
 export async function proveBallot(
   { db, ballotKeys }: { readonly db: Database; readonly ballotKeys: BallotKeys },
   event: VotingEvent,
@@ -58,7 +58,7 @@ export async function proveBallot(
 }
 
 /**
- * The hashes that show the log's first `from` leaves to be the beginning of its first `to` (RFC 6962, 2.1.2), in base64.
+ * The hashes that prove the first `from` leaves to be a prefix of the first `to` leaves (RFC 6962, 2.1.2), in base64.
  * @throws ApiError 400 unless 1 ≤ from ≤ to ≤ the size of the log
  */
 export async function proveConsistency(db: Database, eventId: string, from: number, to: number): Promise<string[]> {

@@ -4,8 +4,8 @@ import { encodeBundle, parseTilePath, readFromTiles, TILE_WIDTH, type Tile, tile
 import type { TreeReader } from './tree-store.ts';
 
 /**
- * The caches that may keep a tile. A tile never changes: the address of one that is not full names its width. Where the log takes a
- * key, a cache that several readers share must not keep it, and no cache keeps what may be gone with the next request.
+ * The caches that may store a tile. A tile never changes: the URL of a partial tile contains its width. If the log requires a key,
+ * shared caches must not store its tiles. No cache may store a tile of a rehearsal, which is wiped.
  */
 const KEPT_BY = {
   anybody: { 'Cache-Control': 'public, max-age=31536000, immutable' },
@@ -13,7 +13,7 @@ const KEPT_BY = {
   nobody: {},
 } as const;
 
-/** A signed note, or a verifier key. */
+/** The answer for a signed note or a verifier key. */
 export const noteAnswer = (content: string): Answer => ({
   status: 200,
   text: { content, type: 'text/plain; charset=utf-8' },
@@ -25,7 +25,7 @@ export const tileAnswer = (content: Uint8Array<ArrayBuffer>, keptBy: keyof typeo
   bytes: { content, type: 'application/octet-stream' },
 });
 
-/** The hashes of a tile, the first `width` of them: one row when it is full, at most 255 of the level below otherwise. */
+/** The first `width` hashes of a tile: from one row if the tile is full, otherwise from at most 255 rows of the level below. */
 async function readHashTileOf(
   tree: TreeReader,
   tile: { readonly level: number; readonly index: number; readonly width: number },
@@ -41,7 +41,7 @@ async function readHashTileOf(
   return hashes.length === width ? Buffer.concat(hashes) : undefined;
 }
 
-/** The bytes of a tile of hashes or of a bundle of entries by its path; undefined where the log has none there. */
+/** The bytes of a tile of hashes or of a bundle of entries, by its path; undefined if the log does not have it. */
 export async function readTileBytes(tree: TreeReader, path: string): Promise<Uint8Array<ArrayBuffer> | undefined> {
   const tile = parseTilePath(path);
   if (tile === undefined) return undefined;
@@ -54,14 +54,14 @@ export async function readTileBytes(tree: TreeReader, path: string): Promise<Uin
   return entries && new Uint8Array(encodeBundle(entries));
 }
 
-/** The entries of a bundle, or undefined where the log has fewer. */
+/** The entries of a bundle, or undefined if the log has fewer. */
 async function readEntries(tree: TreeReader, tile: Tile): Promise<Buffer[] | undefined> {
   const from = tile.index * TILE_WIDTH;
   const entries = await tree.readLeaves(from, from + tile.width);
   return entries.length === tile.width ? entries : undefined;
 }
 
-/** Loads the tiles that hold the nodes, two or three a level, and reads hashes from them. */
+/** Loads the tiles that contain the nodes, two or three per level. @returns a function that reads hashes from them */
 export async function loadNodes(tree: TreeReader, nodes: readonly TreeNode[], size: number): Promise<ReadHash> {
   const loaded = new Map<string, Buffer>();
   for (const { level, index } of tilesHolding(nodes, size)) {

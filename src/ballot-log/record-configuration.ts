@@ -23,14 +23,14 @@ import { countQueue, type LogHead, lockHead, updateHead, waitForSequencer } from
 import { LogSetBack, logChanged, requireUndisputed } from './require-undisputed.ts';
 import { appendLeaves } from './tree-store.ts';
 
-/** A `close` leaf is due this long after the last ballot could be confirmed: an outage is no proof of fraud. */
+/** Time between the last possible confirm and the latest time for the `close` leaf, so that an outage does not look like fraud. */
 const CLOSE_SLACK_MS = 24 * 60 * MINUTE_MS;
 
-/** @param end when an event ends; null without an end */
+/** @param end the event's end, or null */
 const closeDueOf = (end: number | null): number | null =>
   end === null ? null : end + CONFIRM_GRACE_MS + CLOSE_SLACK_MS;
 
-/** The end of an event as its row says it, whatever definition is kept. */
+/** The end of an event from its row, not from a cached definition. */
 export async function readEnd(executor: Executor, eventId: string): Promise<number | null> {
   const { rows } = await executor.execute<{ end: string | null }>(
     sql`SELECT least(closed_at, ends_at) AS end FROM voting_events WHERE id = ${eventId}`,
@@ -39,7 +39,7 @@ export async function readEnd(executor: Executor, eventId: string): Promise<numb
   return end === null ? null : Number(end);
 }
 
-/** The `open` leaf of a new log with its roll, a `config` leaf where the configuration or the end is another one. */
+/** Appends the `open` leaf with the roll to a new log, or a `config` leaf if the configuration or the end has changed. */
 export async function recordConfiguration(
   { secrets }: { readonly secrets: Secrets },
   tx: Transaction,
@@ -56,7 +56,7 @@ export async function recordConfiguration(
   const at = await readNow(tx);
   const { definitionVersion } = event;
   const changed = { ...head, configHash: config, definitionVersion, confirmedAtChange: null, end };
-  // A change that was allowed before the first ballot counts as made before it, however late its leaf comes.
+  // Count the ballots at the time of the change, not of its leaf: a change made before the first ballot is allowed.
   const present = head.confirmedAtChange ?? head.ballots + (await countQueue(tx, event.id));
   const confirmed = Math.max(head.confirmed, present);
   const logged = isFirst ? '' : await readLoggedHash(tx, event.id);
@@ -79,7 +79,7 @@ export async function recordConfiguration(
   await append(tx, event, head, {
     ...common,
     t: 'open',
-    // An event that was closed before its start never opened: it has this moment.
+    // An event that was closed before its start never opened: use the present time.
     at: Math.min(openingTime(event) ?? at, at),
     seed: sha256(seed).toString('hex'),
     roll: heads === null || weight === null ? null : { heads, weight },
@@ -89,7 +89,7 @@ export async function recordConfiguration(
   return { ...changed, ...roll, configSeq: 0, lotSeed };
 }
 
-/** Letters that were printed so far, from the event as it is now: a kept ballot definition may have an earlier one. */
+/** Letters printed so far, from the event's row: a cached definition may be older. */
 async function readLetters(tx: Transaction, secrets: Secrets, eventId: string, head: LogHead): Promise<number> {
   const event = await findEventById(tx, eventId);
   if (event === undefined || !isGenuineEvent(secrets, event))
@@ -97,7 +97,7 @@ async function readLetters(tx: Transaction, secrets: Secrets, eventId: string, h
   return lettersOf(event);
 }
 
-/** A `config` leaf that says how many rows of the queue an operator dropped. */
+/** Appends a `config` leaf with the number of queue rows that an operator dropped. */
 export async function recordDrop(
   tx: Transaction,
   event: VotingEvent,
@@ -120,7 +120,7 @@ const openingTime = ({ rehearsalSince, openedAt, startsAt }: VotingEvent): numbe
 
 type RecorderDeps = RecordDeps & Pick<Deps, 'secrets' | 'definitions' | 'logKey' | 'checkpoints'>;
 
-/** Records a change in the transaction that makes it, where no ballot may come between it and its leaf. Call with the event locked. */
+/** Records a change of an event in its transaction, so that no ballot comes between change and leaf. Call with the event locked. */
 export function createLogRecorder(deps: RecorderDeps): LogRecorder {
   return {
     hold: waitForSequencer,

@@ -12,8 +12,8 @@ import { appendLeaves } from './tree-store.ts';
 type LetterDeps = RecordDeps & Pick<Deps, 'secrets' | 'logKey' | 'checkpoints'>;
 
 /**
- * Counts letters that were printed, in the log too where there is one (completions 10.9): who prints could vote in the voters' place.
- * Call with the sequencer waited for, and then the event locked. @throws LogSetBack where the log is disputed
+ * Counts printed letters with voter keys, also in the log if it exists (completions 10.9): the person who prints them could use the keys.
+ * Call `waitForSequencer` first, then lock the event. @throws LogSetBack if the log is disputed
  */
 export async function recordLetters(
   tx: Transaction,
@@ -25,7 +25,7 @@ export async function recordLetters(
   const counted = event.rehearsalSince === null ? { lettersPrinted: n } : { rehearsalLetters: n };
   await noteInEvent(tx, deps.secrets, event, counted);
   const head = await lockHead(tx, event.id);
-  // The `open` leaf will say it.
+  // No log yet: the `open` leaf will contain the number.
   if (head === undefined) return;
   await requireUndisputed(deps, tx, event, head);
   await appendLeaves(tx, event.id, head.frontier, [encodeLeaf({ v: 2, t: 'letters', e: event.id, n })]);

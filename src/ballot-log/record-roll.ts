@@ -13,7 +13,7 @@ async function sumVoters(executor: Executor, source: SQL) {
   return { heads: Number(rows[0]?.heads ?? 0), weightMicro: BigInt(rows[0]?.weight ?? 0) };
 }
 
-/** Changes of the roll since the opening, made by hand. A kept ballot definition may have earlier ones. */
+/** Numbers of manual changes of the roll since the opening, from the event's row: a cached definition may be older. */
 export async function readRollChanges(
   executor: Executor,
   eventId: string,
@@ -30,14 +30,14 @@ export async function countParticipants(executor: Executor, eventId: string): Pr
   return Number(rows[0]?.count ?? 0);
 }
 
-/** The roll of an event as the log records it: approved voters, their weight, and what was changed by hand since the opening. */
+/** The roll as the log records it: approved voters, their weight, and the numbers of manual changes since the opening. */
 type RecordedRoll = Pick<LogHead, 'rollHeads' | 'rollWeight' | 'rollIdentityChanges' | 'rollOtherChanges'>;
 
 const NO_ROLL: RecordedRoll = { rollHeads: null, rollWeight: null, rollIdentityChanges: null, rollOtherChanges: null };
 
 /**
- * The roll as readers may know it. A voter whose approval by a first key is kept back is not in it: the leaf would show who used
- * a key. The ballots in the log are no secret, and no roll is smaller. Polls have no roll.
+ * The roll that may be published; none in polls. Leaves out voters whose approval by a first key is not disclosed yet: the leaf
+ * would show that they used their key. The number of voters is at least `ballots`, which the log shows anyway.
  */
 export async function readRoll(tx: Transaction, event: VotingEvent, ballots: number): Promise<RecordedRoll> {
   if (event.type === 'poll') return NO_ROLL;
@@ -53,10 +53,10 @@ export async function readRoll(tx: Transaction, event: VotingEvent, ballots: num
 }
 
 /**
- * Appends a `roll` leaf where the roll is another one than the log says. What an organizer changed by hand is recorded at once.
- * Voters that came are recorded before ballots are sealed.
- * @param seals whether ballots follow, or the close
- * @param ballots in the log, with those that follow
+ * Appends a `roll` leaf if the roll differs from the last recorded roll: at once after manual changes, and before ballots are
+ * sealed after new approvals.
+ * @param seals whether ballots or the close follow
+ * @param ballots number of ballots in the log, including the following batch
  */
 export async function recordRoll(
   tx: Transaction,
@@ -67,7 +67,7 @@ export async function recordRoll(
   const isPoll = event.type === 'poll';
   if (isPoll && head.rollHeads === null) return head;
   const { identityChanges, rollChanges } = await readRollChanges(tx, event.id);
-  // An event may change its type until the first ballot: a poll that was an election says that it has no roll any more.
+  // An event may change its type until the first ballot: an election that became a poll records that it has no roll any more.
   const changedByHand = isPoll || head.rollIdentityChanges !== identityChanges || head.rollOtherChanges !== rollChanges;
   if (!changedByHand && !seals) return head;
   const roll = await readRoll(tx, event, ballots);

@@ -13,7 +13,7 @@ export interface LogHead extends Readonly<Omit<HeadRow, 'votingEventId' | 'size'
 
 const headOf = (row: HeadRow): LogHead => ({ ...row, frontier: CompactRange.fromBytes(row.frontier) });
 
-/** One holder at a time for each log; false when another process is at it. */
+/** Takes the transaction lock of a log's sequencer; false if another process holds it. */
 export async function takeSequencer(tx: Transaction, eventId: string): Promise<boolean> {
   const { rows } = await tx.execute<{ taken: boolean }>(
     sql`SELECT pg_try_advisory_xact_lock(hashtextextended(${`seal ${eventId}`}, 0)) AS taken`,
@@ -21,7 +21,7 @@ export async function takeSequencer(tx: Transaction, eventId: string): Promise<b
   return rows[0]?.taken === true;
 }
 
-/** The same, waiting for the holder as long as any lock is waited for. Before the event's row, which the sequencer locks second. */
+/** Waits for the lock of `takeSequencer`. Call before locking the event's row: the sequencer locks in this order. */
 export async function waitForSequencer(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`SELECT pg_advisory_xact_lock(hashtextextended(${`seal ${eventId}`}, 0))`);
 }
@@ -31,7 +31,7 @@ export async function findHead(executor: Executor, eventId: string): Promise<Log
   return row === undefined ? undefined : headOf(row);
 }
 
-/** The head as it stands is locked until the transaction ends. */
+/** Reads the head and locks its row until the transaction ends. */
 export async function lockHead(tx: Transaction, eventId: string): Promise<LogHead | undefined> {
   const [row] = await tx.select().from(ballotLogs).where(eq(ballotLogs.votingEventId, eventId)).for('update');
   return row === undefined ? undefined : headOf(row);
@@ -60,7 +60,7 @@ export async function readLeaves(executor: Executor, eventId: string, from: numb
   return rows.map(({ data }) => data);
 }
 
-/** The last of the first `size` leaves that says that it closes the log. */
+/** The index of the last `close` leaf among the first `size` leaves. */
 export async function findLastClose(executor: Executor, eventId: string, size: number): Promise<number | undefined> {
   const { rows } = await executor.execute<{ index: string }>(sql`
     SELECT leaf_index AS index FROM log_leaves WHERE voting_event_id = ${eventId} AND leaf_index < ${size}
@@ -76,7 +76,7 @@ export interface StoredCheckpoint {
 
 const checkpointColumns = { size: logCheckpoints.size, rootHash: logCheckpoints.rootHash, note: logCheckpoints.note };
 
-/** The newest checkpoint, with the note that was signed last for its size. */
+/** The newest checkpoint, with the last note signed at its size: the note is renewed when more ballots are confirmed. */
 export async function findLastCheckpoint(executor: Executor, eventId: string): Promise<StoredCheckpoint | undefined> {
   const [row] = await executor
     .select({ ...checkpointColumns, note: ballotLogs.note })
@@ -123,12 +123,12 @@ export async function listCheckpoints(
 const QUEUED = sql`id, code_tag AS "codeTag", entries, weight_micro AS "weightMicro", salt, sealed_time AS "sealedTime",
   voter_id AS "voterId", country_code AS "countryCode", submitted_at AS "submittedAt", due_at AS "dueAt"`;
 
-/** A confirmed ballot that waits, as its row says it. */
+/** A queued ballot as its row has it, not verified. */
 export interface QueuedBallot extends BallotToSeal {
   readonly dueAt: number;
 }
 
-/** Whole numbers come as text. */
+/** PostgreSQL returns bigint as text. */
 type QueuedRow = Omit<QueuedBallot, 'weightMicro' | 'submittedAt' | 'dueAt'> & {
   readonly weightMicro: string;
   readonly submittedAt: string | null;
@@ -143,10 +143,10 @@ const queuedBallot = (row: QueuedRow): QueuedBallot => ({
 });
 
 /**
- * Takes up to `limit` ballots out of the queue if at least `least` of those behind an ID wait: those of the smallest IDs, which are
- * random. Rows that left the queue before are not walked over again, and rows are taken by their places: by their IDs the planner may
- * read the whole queue.
- * @returns none where fewer wait, in the order of their IDs
+ * Deletes up to `limit` ballots with the smallest IDs above `after` from the queue, if at least `least` are there. IDs are random.
+ * `after` spares a scan over the dead rows of earlier calls; the deletion is by ctid, because by ID the planner may read the whole
+ * queue.
+ * @returns the deleted rows in ID order; none if fewer than `least` are there
  */
 export async function takeQueue(
   tx: Transaction,
@@ -166,7 +166,7 @@ export async function takeQueue(
 
 const QUEUED_OF = { all: sql``, waiting: sql`AND NOT set_back`, 'set back': sql`AND set_back` };
 
-/** Ballots of the queue behind an ID, in the order of their IDs. */
+/** Queued ballots with IDs above `after`, in ID order. */
 export async function readQueue(
   executor: Executor,
   eventId: string,
@@ -181,8 +181,8 @@ export async function readQueue(
 }
 
 /**
- * Where a ballot stands: its leaf, or null while it is in the queue. Undefined for a code that confirmed nothing.
- * @param waitingTag what it is found by while it waits, undefined where none waits any more; @param codeTag what it is found by in the box
+ * The leaf of a confirmed ballot, null while it is queued; undefined for a code that confirmed no ballot.
+ * @param waitingTag look-up key in the queue, undefined if no ballot can be queued any more; @param codeTag look-up key in the box
  */
 export async function findBallotLeaf(
   executor: Executor,
@@ -190,7 +190,7 @@ export async function findBallotLeaf(
   waitingTag: Buffer | undefined,
   codeTag: Buffer,
 ): Promise<{ leafIndex: number | null } | undefined> {
-  // The queue first: a ballot that moves between the two looks is then found in the box.
+  // Search the queue first: a ballot that moves between the two queries is then found in the box.
   if (waitingTag !== undefined) {
     const queued = await executor.execute(
       sql`SELECT 1 FROM ballot_queue WHERE voting_event_id = ${eventId} AND code_tag = ${waitingTag}`,
@@ -201,7 +201,7 @@ export async function findBallotLeaf(
   return leafIndex === undefined ? undefined : { leafIndex };
 }
 
-/** The ballots that count, all of them in the box: how many, and their weight. */
+/** Number and total weight of the ballots in the box, without void ballots. Call when no ballot is queued. */
 export async function sumCountingBallots(
   tx: Transaction,
   eventId: string,

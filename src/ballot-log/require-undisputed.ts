@@ -7,13 +7,13 @@ import { countQueue, type LogHead } from './repository.ts';
 import type { NoteVerifier } from './signed-note.ts';
 import { eventTree } from './tree-store.ts';
 
-/** A log whose database does not hold what was signed before. Nothing is appended: it would be a second history. */
+/** Thrown if the database does not match what was signed for a log. Appending would fork the log, so nothing is appended. */
 export class LogSetBack extends Error {
   readonly alarm: 'ballot_log_set_back' | 'ballot_log_changed';
-  /** Leaves in the database, and in the checkpoint that was signed last. */
+  /** Leaves in the database (`size`), and in the last remembered checkpoint (`signed`). */
   readonly size: number;
   readonly signed: number | undefined;
-  /** What disagrees, in words, where more is known than that. */
+  /** The disagreement in words, if known. */
   readonly reason: string | undefined;
 
   constructor(alarm: LogSetBack['alarm'], size: number, signed: number | undefined, reason?: string) {
@@ -25,7 +25,7 @@ export class LogSetBack extends Error {
   }
 }
 
-/** @param reason what disagrees, in words, where more is known than that */
+/** @param reason the disagreement in words, if known */
 export const logChanged = ({ frontier }: Pick<LogHead, 'frontier'>, reason?: string): LogSetBack =>
   new LogSetBack('ballot_log_changed', frontier.size, undefined, reason);
 
@@ -34,7 +34,7 @@ interface SignDeps {
   readonly logKey: NoteVerifier;
 }
 
-/** Whether a log goes on from a head that was signed earlier: it is as long at least, and begins with the same leaves. */
+/** Whether a log extends a head that was signed earlier: it is at least as long, and begins with the same leaves. */
 export async function goesOnFrom(
   executor: Executor,
   eventId: string,
@@ -47,16 +47,16 @@ export async function goesOnFrom(
   try {
     return equalHashes(rootOfPrefix(size, read), rootHash);
   } catch (fault) {
-    // A tile or a leaf is missing.
+    // A tile or leaf is missing.
     if (fault instanceof RangeError) return false;
     throw fault;
   }
 }
 
 /**
- * The head must be as it was signed, and what was signed last must be its beginning.
- * @returns what `requireComplete` holds the ballots against
- * @throws LogSetBack after a restore of an older backup, or when the database was changed by hand
+ * Requires that the head matches its signed note and extends the last remembered checkpoint.
+ * @returns the remembered checkpoint, for `requireComplete`
+ * @throws LogSetBack after the restore of an older backup, or after direct SQL
  */
 export async function requireSigned(
   deps: SignDeps,
@@ -74,8 +74,8 @@ export async function requireSigned(
 }
 
 /**
- * No confirmed ballot that was signed for may be gone, whether it waits or is sealed.
- * @param present ballots in the log and in the queue @throws LogSetBack
+ * Requires that no ballot counted in a signed `confirmed` line is missing.
+ * @param present number of ballots in the log and in the queue @throws LogSetBack
  */
 export function requireComplete(
   head: Pick<LogHead, 'confirmed' | 'dropped' | 'frontier'> | undefined,
@@ -88,7 +88,7 @@ export function requireComplete(
     throw new LogSetBack('ballot_log_set_back', size, remembered?.size);
 }
 
-/** Both, with every row of the queue counted. @throws LogSetBack */
+/** Runs `requireSigned` and `requireComplete`, counting the queue. @throws LogSetBack */
 export async function requireUndisputed(
   deps: SignDeps,
   tx: Transaction,

@@ -9,8 +9,8 @@ import { raiseAlarm } from './check-repository.ts';
 import { waitForSequencer } from './repository.ts';
 
 /**
- * Gives an event back the end that its log says, where SQL moved it and the log itself is whole: casts go on by that
- * (completions 6.3). The event's tag shows which of the two columns says it. The alarm stays until the next check.
+ * Restores an event's end from its log, if direct SQL moved it and the log is intact, so that casts continue (completions 6.3).
+ * Tries which pair of `ends_at` and `closed_at` fits the event's MAC. The alarm stays until the next check.
  */
 export async function restoreEnd(deps: CheckDeps, eventId: string): Promise<void> {
   if ((await checkLog(deps, eventId)) !== END_MOVED) return;
@@ -38,7 +38,7 @@ export async function restoreEnd(deps: CheckDeps, eventId: string): Promise<void
   });
 }
 
-/** Marks an election as disputed where a request met a row that the service did not write, and puts back an end that SQL moved. */
+/** Marks an event as disputed after a request met a row that the service did not write, and restores an end that direct SQL moved. */
 export const noteForgedRowsJob = (deps: CheckDeps): Job<{ readonly eventId: string }> =>
   defineJob({
     ...NOTE_FORGED_ROWS,

@@ -13,7 +13,7 @@ import { FINAL } from './due-repository.ts';
 import { findHead } from './repository.ts';
 import { ballotLogs } from './tables.ts';
 
-/** Rolls of open elections that changed since they were mixed last, of at most so many voters. */
+/** Open elections of at most `maxVoters` voters whose log got a checkpoint since their roll was mixed last. */
 async function listRollsToMix(executor: Executor, maxVoters: number): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     WITH grown AS MATERIALIZED (
@@ -26,14 +26,14 @@ async function listRollsToMix(executor: Executor, maxVoters: number): Promise<st
   return rows.map(({ id }) => id);
 }
 
-/** Each rewrites a chunk of the roll, in the order of its IDs, and gives the last ID, or null when there was none left. */
+/** SQL functions that rewrite a chunk of rows in ID order and return its last ID, or null if none was left. */
 const SCATTER = [sql`scatter_participation`, sql`scatter_voters`, sql`scatter_voter_keys`];
 
-/** Rows rewritten in one transaction after the close: well within the time limit of a statement. */
+/** Rows per transaction after the close: well within the statement timeout. */
 const CHUNK = 2_000;
-/** While people vote the event is locked for a chunk, and their ballots wait that long: some milliseconds. */
+/** Rows per transaction while the event is open: each chunk locks the event, and ballots wait for some milliseconds. */
 const CHUNK_WHILE_OPEN = 250;
-/** Larger rolls are rewritten after the close alone: each mixing costs as much as there are voters. */
+/** Larger rolls are rewritten only after the close, because the cost grows with the number of voters. */
 const MOST_MIXED = 20_000;
 
 type RewriteDeps = Pick<Deps, 'db'>;
@@ -51,13 +51,13 @@ async function writeAnew({ db }: RewriteDeps, eventId: string, chunk: number): P
 }
 
 /**
- * Rewrites the rolls of open elections when ballots were sealed since the last time, in the order of the voters' IDs.
- * Rows are written in the order of the votes, and the log shows in which batch each ballot came: the two together narrow a
- * ballot down to the voters of its batch. After a mixing, nothing of that order is left but for who came since.
+ * Rewrites the rolls of open elections in the order of the voters' IDs, if their log has grown since the last time. Otherwise rows
+ * would be in the order of the votes, and the log shows the batch of each ballot: together they narrow a ballot down to the voters
+ * of its batch. After this, only the order of voters who voted since is visible.
  */
 export async function mixRolls(deps: RewriteDeps): Promise<void> {
   for (const eventId of await listRollsToMix(deps.db, MOST_MIXED)) {
-    // Noted with the time before it began: a voter who comes meanwhile is mixed the next time.
+    // Store the time before the rewrite, so that voters who vote during the rewrite are mixed the next time.
     const nowMs = await readNow(deps.db);
     await writeAnew(deps, eventId, CHUNK_WHILE_OPEN);
     await deps.db.update(ballotLogs).set({ rollMixedAt: nowMs }).where(eq(ballotLogs.votingEventId, eventId));
@@ -65,14 +65,14 @@ export async function mixRolls(deps: RewriteDeps): Promise<void> {
 }
 
 /**
- * Rewrites the roll of a finished election, whatever its size, and forgets its voter keys and the claims of its requests: afterwards
- * no place, transaction ID or time of it shows the order of the votes. It may be interrupted and started again.
+ * Rewrites the roll of a finished election of any size, and deletes its voter keys and idempotency claims, so that no row position,
+ * transaction ID or time in it shows the order of the votes. Can be interrupted and started again.
  */
 export async function rewriteRoll(deps: RewriteDeps, event: VotingEvent): Promise<void> {
   const head = await findHead(deps.db, event.id);
   const closedAt = closeTime(event) ?? 0;
   const at = head?.rollScatteredAt ?? null;
-  // A time that has not come yet was written by SQL.
+  // Direct SQL wrote a time in the future: ignore it.
   if (head === undefined || (at !== null && at >= closedAt && at <= (await readNow(deps.db)))) return;
   await writeAnew(deps, event.id, CHUNK);
   await forgetClaims(deps.db, event.id);
@@ -80,7 +80,7 @@ export async function rewriteRoll(deps: RewriteDeps, event: VotingEvent): Promis
     await tx.execute(sql`SELECT forget_voter_keys(${event.id})`);
     const nowMs = await readNow(tx);
     await tx.update(ballotLogs).set({ rollScatteredAt: nowMs }).where(eq(ballotLogs.votingEventId, event.id));
-    // Outside of a transaction, and once every row is dead that will be.
+    // VACUUM runs as a job, because it must be outside of a transaction and after this commit.
     const { name } = REMOVE_DEAD_ROWS;
     await enqueue(tx, REMOVE_DEAD_ROWS, {}, { key: name, runAtMs: nowMs + REMOVED_AFTER_MS });
   });
@@ -90,7 +90,7 @@ const payload = z.strictObject({});
 /** Enqueued when the roll of a finished election was rewritten. */
 const REMOVE_DEAD_ROWS = { name: 'remove_dead_rows', maxAttempts: 10, group: 'deletions', payload } as const;
 
-/** Several elections that end together are one vacuum. */
+/** Delay, so that several elections that end together share one vacuum. */
 const REMOVED_AFTER_MS = 5_000;
 
 /** Tables whose dead rows join voters with ballots, or show the order in which people voted. */

@@ -1,7 +1,6 @@
--- Rewrites the roll after the close, in the order of the voters' IDs: the order, the places and the transaction IDs in which
--- rows were written while people voted would show the order of their votes, and so the batch that a ballot came in. A chunk at
--- a time, from an ID on; returns the last ID of the chunk, or null when nothing was left. The event stays locked meanwhile, as
--- for every change of its roll: none is lost.
+-- Rewrites a chunk of the roll in the order of the voters' IDs. Position and transaction ID of rows written during the vote show the
+-- order of the votes, and so the batch of each voter's ballot in the log. Continues after an ID; returns the last ID of the chunk, or
+-- null if none was left. Locks the event, as every change of a roll does, so that no change is lost.
 CREATE OR REPLACE FUNCTION scatter_voters(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   last text;
@@ -13,12 +12,12 @@ BEGIN
     RETURNING v.*),
   written AS (INSERT INTO voters SELECT * FROM taken ORDER BY id RETURNING id)
   SELECT max(id) FROM written' INTO last USING p_event, p_after, p_limit;
-  -- Each chunk went out of the figures of the roll and came back: no trace of it may pile up.
+  -- Triggers noted every chunk as removed from and added to the roll's figures: fold these notes, which cancel out.
   IF last IS NULL THEN PERFORM fold_roll_figures(p_event); END IF;
   RETURN last;
 END $$;
 
--- Rewrites voter keys, as `scatter_voters` does the voters.
+-- Rewrites a chunk of voter keys, as `scatter_voters` rewrites voters.
 CREATE OR REPLACE FUNCTION scatter_voter_keys(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   last text;
@@ -34,7 +33,7 @@ BEGIN
   RETURN last;
 END $$;
 
--- Rewrites participation, as `scatter_voters` does the voters; after the close no one changes it.
+-- Rewrites a chunk of participations, as `scatter_voters` rewrites voters. Does not lock the event, because these rows are never updated.
 CREATE OR REPLACE FUNCTION scatter_participation(p_event text, p_after text, p_limit integer) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   last text;

@@ -42,43 +42,43 @@ import { dueOf, judgeQueued, putBack, unmark } from './set-back.ts';
 import { appendLeaves } from './tree-store.ts';
 import { listVoidsToLog, noteVoidLeaf } from './void-ballot.ts';
 
-/** Moved together as soon as so many wait. */
+/** Queued ballots that trigger a sealing at once, without waiting for the recurring job. */
 export const FULL_QUEUE = 32;
-/** Fewer than this many are not moved while ballots may still come: alone, a ballot's move would show when it came. */
+/** The smallest batch that is sealed while the event may take ballots: sealing a single ballot would show when it came. */
 export const LEAST_WHILE_OPEN = 5;
-/** A transaction's ballots at most: enough to mix, few enough not to keep requests waiting while they are hashed. */
+/** Maximum ballots per transaction: enough to shuffle, and few enough that hashing them does not hold up requests. */
 const MOST_TOGETHER = 512;
 
-/** Rows of a roll that is sealed once are fewer; more were written by hand. */
+/** An event that is sealed only at its close has fewer voters, and so fewer queued ballots; direct SQL wrote any others. */
 const MOST_SEALED_ONCE = 1_000;
-/** A run that takes longer counts what waits again: heads say within a minute how many ballots are confirmed. */
+/** A longer run counts the queue again, so that the signed head states the number of confirmed ballots within a minute. */
 const COUNTED_EVERY_MS = 30_000;
 
-/** Logs tended at once: the close of the largest event is counted for a minute, and the others go on meanwhile. */
+/** Logs processed concurrently: the count at the close of the largest event takes a minute and must not block other logs. */
 const TENDED_TOGETHER = 4;
 
 /** The published count of a finished event. */
 export interface FinalCount {
-  /** The root of the log that lots were drawn from. */
+  /** The root of the log that seeded the lots for ties. */
   readonly lotRoot: Buffer;
   readonly abstentions: number;
-  /** Hash of the results' `positions`, as the leaf bears it: of a large event they are not handed around. */
+  /** Hash of the results' `positions`, as in the `close` leaf; the positions themselves may be large. */
   readonly result: string;
 }
 
 export interface SealDeps
   extends RecordDeps,
     Pick<Deps, 'db' | 'ballotKeys' | 'log' | 'secrets' | 'definitions' | 'logKey' | 'checkpoints' | 'acknowledged'> {
-  /** Makes the step of the disclosure of who voted, if one is due. */
+  /** Discloses the next group of voters who voted, if it is due. */
   readonly disclose: (eventId: string) => Promise<void>;
-  /** Counts a finished event against its roll, which an election has: `results` brings it. */
+  /** Counts a finished event, an election against its roll. Implemented by `results`. */
   readonly countFinally: (definition: BallotDefinition, roll: CheckedRoll | undefined) => Promise<FinalCount>;
 }
 
-/** Events whose last run failed: a second failure in a row is an alarm, whatever SQL has the fault say. */
+/** Events whose last run failed: a second failure in a row raises an alarm, because direct SQL could have caused any error. */
 const failing = new Set<string>();
 
-/** Looks after the log of every event that has something to do, then mixes rolls. One that fails keeps no other from its turn. */
+/** Brings every log with pending work up to date, then mixes rolls. A failure in one log does not stop the others. */
 export async function sequenceLogs(deps: SealDeps): Promise<void> {
   const failed: unknown[] = [];
   const events = (await listEventsToTend(deps.db, LEAST_WHILE_OPEN)).values();
@@ -101,16 +101,16 @@ export async function sequenceLogs(deps: SealDeps): Promise<void> {
 }
 
 /**
- * Brings an event's log up to date: its `open` leaf, changes of its configuration, waiting ballots, void ballots, and after
+ * Brings an event's log up to date: its `open` leaf, changes of its configuration, queued ballots, void ballots, and after
  * the close the `close` leaf (completions 6.2 and 6.3).
- * @param least how many ballots must wait to be moved while the event may take more
- * @returns false where another process is at the same log, which is left to it
+ * @param least the smallest batch to seal while the event may take more ballots
+ * @returns false if another process holds the log's lock; nothing was done
  */
 export async function sequenceLog(deps: SealDeps, eventId: string, least: number): Promise<boolean> {
   try {
     return await bringUpToDate(deps, eventId, least);
   } catch (fault) {
-    // Outside of the transaction, which is undone.
+    // Raise the alarm outside of the transaction, which was rolled back.
     if (fault instanceof LogSetBack) {
       const { alarm, size, signed, reason } = fault;
       await raiseAlarm(deps, eventId, { alarm, size, signed, reason });
@@ -121,7 +121,7 @@ export async function sequenceLog(deps: SealDeps, eventId: string, least: number
 }
 
 async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Promise<boolean> {
-  // Before ballots are sealed: a row of who waits to be disclosed that outlived the batch would show who was in it.
+  // Disclose before sealing: an undisclosed voter's row that outlives the batch would show whose ballot is in the batch.
   await deps.disclose(eventId);
   let from: string | undefined = '';
   let countedAt = Number.NEGATIVE_INFINITY;
@@ -147,34 +147,34 @@ async function bringUpToDate(deps: SealDeps, eventId: string, least: number): Pr
   if (event === undefined) return true;
   await closeLog(deps, event);
   await deps.ballotKeys.destroyRetired(eventId);
-  // The end of a rehearsal wipes what the order of its roll could show.
+  // A rehearsal's roll needs no rewrite: its participations and ballots are wiped at its end.
   if (event.type === 'election' && event.rehearsalSince === null) await rewriteRoll(deps, event);
   return true;
 }
 
-/** What one step of a run is asked. */
+/** Parameters of one step of a run. */
 interface StepOrder {
   readonly least: number;
-  /** The ID of the queue to go on behind: rows that left in earlier steps are not walked over again. */
+  /** The queue ID to continue after, so that the scan does not pass the dead rows of earlier steps again. */
   readonly after: string;
-  /** Whether to count all that waits, which the last step does anyway: a count in each would make the run quadratic. */
+  /** Whether to count the whole queue; the last step always does. A count in each step would make the run quadratic. */
   readonly counts: boolean;
 }
 
 interface Step {
-  /** The checkpoint that was signed, if anything was appended or confirmed. */
+  /** The present signed checkpoint; undefined only before the log began. */
   readonly note: string | undefined;
-  /** Whether it is the log of a rehearsal, which is remembered nowhere. */
+  /** Whether this is the log of a rehearsal, whose checkpoints are not kept outside of the database. */
   readonly rehearsal: boolean;
-  /** The IDs that its ballots had in the queue. */
+  /** The queue IDs of the sealed ballots. */
   readonly sealed: readonly string[];
-  /** The ID to go on behind; undefined where nothing is left to move. */
+  /** The queue ID to continue after; undefined if the run is done. */
   readonly next: string | undefined;
-  /** Rows of the queue that were set back. */
+  /** Number of queue rows that the service did not write, now marked `set_back`. */
   readonly forged: number;
-  /** Ballots of the service that were marked as set back, and wait again. */
+  /** Number of genuine ballots that direct SQL had marked `set_back`, now unmarked. */
   readonly unmarked: number;
-  /** Whether the event is final, and everything of it is recorded. */
+  /** Whether the log is closed, or can be closed: the event is final and no ballot is queued. */
   readonly isComplete: boolean;
 }
 
@@ -183,25 +183,25 @@ const NOTHING: Step = {
   ...{ forged: 0, unmarked: 0, isComplete: false },
 };
 
-/** One transaction: everything that is waiting, up to a number of ballots. Undefined where another process holds the log. */
+/** Appends all pending leaves in one transaction, up to `MOST_TOGETHER` ballots. @returns undefined if another process holds the log */
 async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Promise<Step | undefined> {
   return inTransaction(deps.db, async (tx) => {
     if (!(await takeSequencer(tx, eventId))) return undefined;
     const definition = await deps.definitions.getForUpdate(tx, eventId);
-    // Under the event's lock: it is not closed or opened, and no ballot is confirmed by another time, while this is decided.
+    // The event's lock keeps its times from changing while this is decided, and confirms wait for it.
     const nowMs = await readNow(tx);
     if (definition === undefined || !hasBegun(definition.event, nowMs)) return NOTHING;
     const rehearsal = definition.event.rehearsalSince !== null;
     const found = await lockHead(tx, eventId);
     const remembered = await requireSigned(deps, tx, definition.event, found);
-    // A change by SQL does not wait for the lock: the row may be another one now than the one that was read.
+    // Direct SQL may have changed the end since the definition was read and cached: compare it with the row, too.
     const ends = [closeTime(definition.event), await readEnd(tx, eventId)];
     if (found !== undefined && ends.some((end) => end !== found.end)) throw logChanged(found, END_MOVED);
     const final = isFinalAt(definition.event, nowMs);
     const closed = await requireCloseOf({ db: tx, logKey: deps.logKey }, definition.event, found, final);
     const head = found ?? { ...EMPTY_HEAD, frontier: new CompactRange() };
     const before = head.frontier.size;
-    // Texts may still change after the result; the log that it stands in does not (completions 6.3).
+    // Texts may still change after the result, but a closed log records no more changes (completions 6.3).
     const configured = closed ? head : await recordConfiguration(deps, tx, definition, head);
     const unmarked = order.after === '' ? await unmark(tx, deps.ballotKeys, definition.event) : 0;
     const least = final ? 1 : await readLeastToSeal(deps, tx, definition.event, order, nowMs);
@@ -218,7 +218,7 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
     const { forged } = judged;
     await putBack(tx, eventId, forged, true);
     const others = rows.filter((row) => !forged.includes(row));
-    // Rows that SQL put beside a ballot do not have it sealed alone: it waits for others.
+    // Forged rows do not count towards the smallest batch: otherwise direct SQL could get a ballot sealed alone.
     const isTooFew = forged.length > 0 && judged.genuine.length < (least ?? 0);
     if (isTooFew) await putBack(tx, eventId, others, false);
     const genuine = isTooFew ? [] : judged.genuine;
@@ -240,7 +240,7 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
     const step = { rehearsal, sealed, next, forged: forged.length, unmarked, isComplete };
     if (head.frontier.size > before)
       return { ...step, note: await recordCheckpoint(tx, deps, definition.event, head.frontier, confirmed) };
-    // What a change of the end has signed meanwhile is remembered, too.
+    // Nothing changed: return the present note all the same, because a change of the end may have signed it meanwhile.
     const isSigned = confirmed === head.confirmed;
     return {
       ...step,
@@ -249,13 +249,13 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
   });
 }
 
-/** Where the next step goes on. Rows that came meanwhile have IDs anywhere: a run ends where one from the beginning took the last. */
+/** The queue ID to continue after. New rows have random IDs, so a run ends only after a step from the start that was not full. */
 function nextOf(rows: readonly { readonly id: string }[], after: string, voided: number): string | undefined {
   if (rows.length === MOST_TOGETHER) return rows.at(-1)?.id;
   return after !== '' || voided === MOST_TOGETHER ? '' : undefined;
 }
 
-/** How many ballots behind an ID must wait to be sealed before the close; undefined where none are (completions 6.2). */
+/** The smallest batch after a queue ID to seal before the close; undefined if none may be sealed now (completions 6.2). */
 async function readLeastToSeal(
   deps: SealDeps,
   tx: Transaction,
@@ -271,9 +271,9 @@ async function readLeastToSeal(
 }
 
 /**
- * The state of a log before a step: open, or closed by its leaf and for good.
- * @throws LogSetBack where columns say something else: a log that is marked as closed would never be, and one whose close is hidden
- * would be closed twice
+ * Whether a signed `close` leaf closes the log.
+ * @throws LogSetBack if the columns of the head disagree: a log falsely marked as closed would never be closed, and a log whose
+ * mark is missing would be closed twice
  */
 async function requireCloseOf(
   deps: Parameters<typeof findClose>[0],
@@ -317,13 +317,13 @@ const EMPTY_HEAD = {
   rollScatteredAt: null,
 };
 
-/** Whether an event gets a log: it was open, by the organizer's word or by the clock once it was ready, or it is over without ever having been. */
+/** Whether an event gets a log: it was opened, by the organizer or at its start, or it ended without being opened. */
 function hasBegun(event: VotingEvent, nowMs: number): boolean {
   if (event.rehearsalSince !== null) return statusAt(event, nowMs) !== 'scheduled';
   return wasOpened(event, nowMs) || isFinalAt(event, nowMs);
 }
 
-/** In an order that cannot be predicted or reconstructed: no order of arrival survives. */
+/** Shuffles ballots with cryptographic randomness, so that the log does not show the order of arrival. */
 function shuffle(rows: BallotToSeal[]): BallotToSeal[] {
   for (let last = rows.length - 1; last > 0; last -= 1) {
     const chosen = randomInt(last + 1);
@@ -350,7 +350,7 @@ async function sealBallots(
   );
 }
 
-/** @throws LogSetBack in an election, where nothing is paid for and nothing can be reversed: somebody wrote to the database */
+/** @throws LogSetBack in an election, which has no payments to reverse: direct SQL wrote the void ballot */
 async function appendVoids(
   tx: Transaction,
   { id: eventId, type }: VotingEvent,
@@ -365,7 +365,7 @@ async function appendVoids(
 }
 
 const payload = z.strictObject({ eventId: z.string() });
-/** Enqueued by the database with every opening, change and close, and when a process saw a full queue go by. */
+/** Enqueued by a database trigger at every opening, change and close, and by a process that counted `FULL_QUEUE` confirms. */
 export const SEQUENCE_LOG = { name: 'tend_ballot_log', maxAttempts: 5, payload } as const;
 
 export const sequenceLogJob = (deps: SealDeps): Job<z.output<typeof payload>> =>

@@ -15,8 +15,8 @@ import {
 } from './signed-note.ts';
 
 /**
- * What a service keeps from one start to the next, in the table `service_identity`:
- * - `secret_key`, by the key's ID: a keyed hash that only this key makes. A start under keys that fit none is refused.
+ * The contents of the table `service_identity`, which outlive a restart:
+ * - `secret_key`, by the key's ID: a MAC of a constant under each key in use. A start is refused if no configured key matches.
  * - `log_key`: the verifier key of the logs, `<name>+<key ID>+<public key>`. Name and key stay when BASE_URL or SECRET_KEY change.
  */
 interface Stored {
@@ -28,7 +28,7 @@ const CHECKED = 'voting-service key check';
 const LOG_KEY = 'log_key';
 const SECRET_KEY = 'secret_key';
 
-/** Each listed key alone, the current one first. */
+/** One `Secrets` per key listed in SECRET_KEY, the current key first. */
 const each = (config: Config): Secrets[] => config.secretKeys.map((key) => createSecrets([key]));
 
 async function hasTable(client: pg.Client, name: string): Promise<boolean> {
@@ -69,18 +69,18 @@ function checkSecretKeys(config: Config, { checks }: Stored): Finding {
   return found('secret key', words);
 }
 
-/** The 32 bytes that may be the logs' signing key: the one that is set, otherwise one derived from each listed secret key. */
+/** Candidates for the logs' signing key: LOG_SIGNING_KEY if set, otherwise a key derived from each listed secret key. */
 function logSeeds(config: Config): Buffer[] {
   return config.logSigningKey === undefined
     ? each(config).map((secrets) => secrets.derive('log-signing'))
     : [config.logSigningKey];
 }
 
-/** The name of the logs so far; undefined before the first start. */
+/** The stored name of the logs; undefined before the first start. */
 const nameOfLogs = ({ logKey }: Stored): string | undefined =>
   logKey === undefined ? undefined : parseVerifierKey(logKey).name;
 
-/** The seed, among the possible ones, that the logs were signed with so far. */
+/** The candidate with which the logs were signed so far. */
 function findLogSeed(config: Config, stored: Stored): Buffer | undefined {
   const name = nameOfLogs(stored);
   if (name === undefined) return logSeeds(config)[0];
@@ -103,17 +103,17 @@ function checkLogKey(config: Config, stored: Stored): Finding {
     : warned('log name', `the ballot logs keep their name ${name}, though BASE_URL names ${host}`, '');
 }
 
-/** Holds the keys of a configuration against the database. Nothing is written. */
+/** Compares the keys of a configuration with the stored identity. Writes nothing. */
 export async function checkIdentity(config: Config, client: pg.Client): Promise<Finding[]> {
   const stored = await readStored(client);
   const secretKey = checkSecretKeys(config, stored);
-  // A wrong secret key derives a wrong log key, too: one line says both.
+  // A wrong secret key also derives a wrong log key: report only the cause.
   return secretKey.status === 'failed' ? [secretKey] : [secretKey, checkLogKey(config, stored)];
 }
 
 /**
- * The configuration with name and key of the logs as the database knows them, so that a new BASE_URL or SECRET_KEY changes
- * neither. The keys fit: `checkIdentity` was asked.
+ * The configuration with the stored name and the matching key of the logs, so that a new BASE_URL or SECRET_KEY changes
+ * neither. Call after `checkIdentity` found that the keys match.
  */
 export async function withLogIdentity(config: Config, client: pg.Client): Promise<Config> {
   const stored = await readStored(client);
@@ -124,8 +124,8 @@ export async function withLogIdentity(config: Config, client: pg.Client): Promis
 const INSERT = 'INSERT INTO service_identity (kind, id, value, created_at) VALUES ($1, $2, $3, now_ms())';
 
 /**
- * Stores a check value of every listed secret key that has none, and the logs' verifier key where there is none. Every listed
- * key counts as used: in the first step of a rotation (`old,new`) other processes seal under the new one already.
+ * Stores missing check values of all listed secret keys, and the logs' verifier key if missing. Every listed key counts as in
+ * use: during a rotation, other processes may already encrypt under the new key.
  */
 export async function storeIdentity(config: Config, client: pg.Client): Promise<void> {
   for (const secrets of each(config)) {
@@ -136,7 +136,7 @@ export async function storeIdentity(config: Config, client: pg.Client): Promise<
   await client.query(`${INSERT} ON CONFLICT DO NOTHING`, [LOG_KEY, 'current', Buffer.from(verifierKey)]);
 }
 
-/** The signer that a configuration asks for: LOG_SIGNING_KEY or a key derived from SECRET_KEY, under its name. */
+/** The configured signer: LOG_SIGNING_KEY or a key derived from the current SECRET_KEY, named `logName` or as the host of BASE_URL. */
 function signerOf(config: Config) {
   const [seed] = logSeeds(config);
   if (seed === undefined) throw new Error('there is no secret key');
@@ -144,8 +144,8 @@ function signerOf(config: Config) {
 }
 
 /**
- * Makes the configured key the logs' key from now on, under the name that they have, and signs with it every head that the earlier
- * one has signed: a log goes on from a signed head alone. @returns its verifier key
+ * Makes the configured key the logs' key, under their present name. Signs every head again that the earlier key signed, because a
+ * log accepts appends only after a head with a valid signature. @returns the new verifier key
  */
 export function adoptLogKey(config: Config, url: string): Promise<string> {
   return withConnection(url, async (client) => {
@@ -161,7 +161,7 @@ export function adoptLogKey(config: Config, url: string): Promise<string> {
   });
 }
 
-/** Heads that are read at a time, however many logs there are. */
+/** Page size when all heads are read. */
 const HEADS_TOGETHER = 1_000;
 
 async function signHeadsAgain(client: pg.Client, earlier: NoteVerifier, signer: NoteSigner): Promise<void> {
@@ -178,7 +178,7 @@ async function signHeadsAgain(client: pg.Client, earlier: NoteVerifier, signer: 
   }
 }
 
-/** What a note says; undefined for one that the key has not signed, which stays as it is and is found. */
+/** The text of a note; undefined if the key did not sign it: such a note is left alone, and the check of its log reports it. */
 function textOf(note: string, verifier: NoteVerifier): string | undefined {
   try {
     return openNote(note, verifier);
@@ -188,7 +188,7 @@ function textOf(note: string, verifier: NoteVerifier): string | undefined {
   }
 }
 
-/** The 32 bytes that sign the logs of a database. @throws where none of the configured keys does */
+/** The 32-byte signing key of a database's logs. @throws if no configured key matches the stored verifier key */
 export function readLogSigningKey(config: Config, url: string): Promise<Buffer> {
   return withConnection(url, async (client) => {
     const seed = findLogSeed(config, await readStored(client));

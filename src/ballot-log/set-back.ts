@@ -17,17 +17,17 @@ import { SALT_BYTES } from './leaf.ts';
 import { recordDrop } from './record-configuration.ts';
 import { lockHead, type QueuedBallot, readQueue, updateHead, waitForSequencer } from './repository.ts';
 
-// A row of the queue that the service did not write is set back: it stays where it is and counts nowhere, the log goes on with the
-// others, and the event is disputed and not final until an operator drops it (completions 6.7).
+// A queue row that the service did not write is marked `set_back`: it stays in the queue and does not count, and the log continues with
+// the other rows. The event is disputed and does not become final until an operator drops the row (completions 6.7).
 
-/** As the ballot will stand in the box; undefined where the service did not write the row as it stands, or it weighs something else. */
+/** Decrypts a queued ballot into the form of the box; undefined if the service did not write the row, or if its weight was changed. */
 function openQueued(secrets: Secrets, event: VotingEvent, row: QueuedBallot): BallotToSeal | undefined {
-  // Made by a confirm alone: a ballot that was cast and not confirmed has none.
+  // Only a confirm encrypts the times: without this check direct SQL could move a cast but unconfirmed ballot into the queue.
   if (event.type === 'election' && isMaskedTime(row.sealedTime)) return undefined;
   try {
     const { entries, sealed } = openWaiting(secrets, event, row.codeTag, row.entries);
     const { masked: sealedTime } = openWaitingTime(secrets, event.id, row.codeTag, row.sealedTime);
-    // In a poll everybody weighs the same.
+    // All ballots of a poll have weight 1.
     const weightMicro = sealed?.weightMicro ?? MICRO;
     const { salt } = sealed ?? row;
     if (weightMicro !== row.weightMicro || salt.length !== SALT_BYTES) return undefined;
@@ -39,8 +39,8 @@ function openQueued(secrets: Secrets, event: VotingEvent, row: QueuedBallot): Ba
 }
 
 /**
- * When a ballot is to be sealed, however few wait. That of an election is sealed with it: a column that SQL moved would have one ballot
- * sealed alone, or none by the date that was promised. Never where the service did not write it.
+ * When a ballot must be sealed, however few are queued; never for a forged row. An election uses the encrypted time instead of the
+ * column: by changing the column, direct SQL could get a ballot sealed alone, or too late for its promise.
  */
 export function dueOf(secrets: Secrets | undefined, event: VotingEvent, row: QueuedBallot): number {
   if (event.type === 'poll') return row.dueAt;
@@ -53,7 +53,7 @@ export function dueOf(secrets: Secrets | undefined, event: VotingEvent, row: Que
   }
 }
 
-/** Rows of the queue: as they will stand in the box, and those that the service did not write or that stand there already. */
+/** Splits queue rows into genuine ballots, in the form of the box, and rows that are forged or copies of ballots in the box. */
 export async function judgeQueued(
   executor: Executor,
   secrets: Secrets | undefined,
@@ -73,7 +73,7 @@ export async function judgeQueued(
   return { genuine, forged };
 }
 
-/** Puts rows back into the queue. @param marked whether they are set back: the sequencer does not take them again */
+/** Puts rows back into the queue. @param marked whether to mark them `set_back`, so that the sequencer does not take them again */
 export async function putBack(
   tx: Transaction,
   eventId: string,
@@ -88,10 +88,10 @@ export async function putBack(
         ${row.voterId}, ${row.countryCode}, ${row.submittedAt}, ${row.dueAt}, ${marked})`);
 }
 
-/** Rows that are held at a time, however many wait. */
+/** Rows read at a time, to bound memory. */
 const PAGE = 1_000;
 
-/** Has ballots of the service wait again that are marked as set back: SQL marked them. @returns how many there were, 1,000 at most */
+/** Unmarks genuine ballots that direct SQL marked `set_back`. @returns their number, at most 1,000 */
 export async function unmark(tx: Transaction, ballotKeys: BallotKeys, event: VotingEvent): Promise<number> {
   const rows = await readQueue(tx, event.id, '', PAGE, 'set back');
   if (rows.length === 0) return 0;
@@ -102,12 +102,12 @@ export async function unmark(tx: Transaction, ballotKeys: BallotKeys, event: Vot
   return marked.size;
 }
 
-/** The clocks of the process, which seals when a ballot is due, and of the database, which notes it, may differ so far. */
+/** Tolerance between the due time by the clock of the process (encrypted) and by the clock of the database (column). */
 const DUE_WITHIN_MS = MINUTE_MS;
 
-/** Whether a row of the queue is none of the service's, set back or not yet looked at. */
+/** Whether the queue has a row that the service did not write, already marked or not. */
 export function hasForgedBallots(db: Database, secrets: Secrets | undefined, event: VotingEvent): Promise<boolean> {
-  // Otherwise a ballot that is sealed between two looks would stand in both places.
+  // One snapshot: a ballot sealed between two reads would otherwise be seen in the queue and in the box, as a forged copy.
   return atOneMoment(db, async (tx) => {
     let after = '';
     for (;;) {
@@ -120,7 +120,7 @@ export function hasForgedBallots(db: Database, secrets: Secrets | undefined, eve
   });
 }
 
-/** The IDs of what is set back, at most 1,000. */
+/** The IDs of rows marked `set_back`, at most 1,000. */
 export const listSetBack = async (executor: Executor, eventId: string): Promise<string[]> =>
   (await readQueue(executor, eventId, '', PAGE, 'set back')).map(({ id }) => id);
 
@@ -128,21 +128,21 @@ type DropDeps = RecordDeps & Pick<Deps, 'db' | 'secrets' | 'ballotKeys' | 'defin
 
 interface Dropped {
   readonly ballots: number;
-  /** Ballots of the service that had been marked; they wait again. */
+  /** Genuine ballots that had been marked and are queued again. */
   readonly kept: number;
   /** Participations that the service did not write. */
   readonly participations: number;
 }
 
 /**
- * Drops what is set back, and participations that the service did not write; a `config` leaf says how many ballots. At most 1,000 at a
- * call.
+ * Deletes rows marked `set_back`, at most 1,000 per call, and participations that the service did not write. A `config` leaf records the
+ * number of rows.
  * @returns undefined for an event without a log
  */
 export async function dropSetBack(deps: DropDeps, eventId: string): Promise<Dropped | undefined> {
   const done = await inTransaction(deps.db, async (tx) => {
     await waitForSequencer(tx, eventId);
-    // No change of the roll is under way while it is taken as it stands.
+    // Excludes concurrent changes of the roll while `acceptRoll` runs.
     await lockEvent(tx, eventId);
     const definition = await deps.definitions.getForUpdate(tx, eventId);
     const head = await lockHead(tx, eventId);

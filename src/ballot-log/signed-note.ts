@@ -12,7 +12,7 @@ const KEY_ID_BYTES = 4;
 const SIGNATURE_BYTES = 64;
 const MAX_NOTE_CHARACTERS = 1_000_000;
 const SIGNATURE_LINE = /^— ([^\s+]+) ([A-Za-z0-9+/]+={0,2})$/u;
-/** What stands before a seed in the PKCS #8 form, and before a public key in the SPKI form, of an Ed25519 key (RFC 8410). */
+/** The DER bytes before the seed in PKCS #8, and before the public key in SPKI, of an Ed25519 key (RFC 8410). */
 const PKCS8_PREFIX = Buffer.from('302e020100300506032b657004220420', 'hex');
 const SPKI_PREFIX = Buffer.from('302a300506032b6570032100', 'hex');
 
@@ -23,12 +23,12 @@ export interface NoteVerifier {
 }
 
 export interface NoteSigner extends NoteVerifier {
-  /** What others check this signer's notes with. */
+  /** The text of the public key, with which others verify this signer's notes. */
   readonly verifierKey: string;
   readonly privateKey: KeyObject;
 }
 
-/** A note that is malformed or not signed by the key asked for. */
+/** Thrown for a note that is malformed or not signed by the expected key. */
 export class NoteRefused extends Error {}
 
 function requireName(name: string): void {
@@ -36,7 +36,7 @@ function requireName(name: string): void {
     throw new RangeError('a key name has at least one character, no space, plus or control character');
 }
 
-/** Texts that every reader of the format takes for the same bytes. */
+/** Whether a text is allowed in a note, so that every implementation of the format encodes it as the same bytes. */
 function isNoteText(text: string): boolean {
   const line = text.replaceAll('\n', '');
   return text.endsWith('\n') && text.isWellFormed() && !/\p{Cc}/u.test(line);
@@ -48,7 +48,7 @@ function keyIdOf(name: string, rawPublicKey: Uint8Array, algorithm = ED25519): B
 }
 
 /**
- * A signer from the 32 random bytes that an Ed25519 private key is (RFC 8032, "seed").
+ * Creates a signer from an Ed25519 private key, 32 random bytes (RFC 8032, "seed").
  * @param name the host name by which the service is known
  */
 export function createNoteSigner(name: string, seed: Uint8Array): NoteSigner {
@@ -57,7 +57,7 @@ export function createNoteSigner(name: string, seed: Uint8Array): NoteSigner {
   return nameSigner(createPrivateKey({ key: der, format: 'der', type: 'pkcs8' }), name);
 }
 
-/** The same key under another name: a note's key ID binds both. */
+/** The same key under another name, and so with another key ID. */
 export const renameSigner = ({ privateKey }: NoteSigner, name: string): NoteSigner => nameSigner(privateKey, name);
 
 function nameSigner(privateKey: KeyObject, name: string): NoteSigner {
@@ -70,8 +70,8 @@ function nameSigner(privateKey: KeyObject, name: string): NoteSigner {
 }
 
 /**
- * Reads a verifier key. @throws NoteRefused for a text that is none, or whose key ID belongs to another name or key
- * @param algorithm the byte of the kind of signature
+ * Reads a verifier key. @throws NoteRefused if it is malformed, or if its key ID does not match its name and key
+ * @param algorithm the algorithm byte of the signature type
  */
 export function parseVerifierKey(text: string, algorithm = ED25519): NoteVerifier {
   const [, name = '', idText = '', keyText = ''] = /^([^\s+]+)\+([0-9a-f]{8})\+([A-Za-z0-9+/]+=*)$/u.exec(text) ?? [];
@@ -85,7 +85,7 @@ export function parseVerifierKey(text: string, algorithm = ED25519): NoteVerifie
   return { name, keyId, publicKey: createPublicKey({ key: der, format: 'der', type: 'spki' }) };
 }
 
-/** Undefined for a text that a strict reader would not take, such as one with bits that carry nothing. */
+/** Decodes canonical base64 only: undefined for example if unused trailing bits are set. */
 export function decodeBase64(text: string): Buffer | undefined {
   const bytes = Buffer.from(text, 'base64');
   return bytes.toString('base64') === text ? bytes : undefined;
@@ -101,8 +101,8 @@ export function signNote(text: string, signer: NoteSigner): string {
 }
 
 /**
- * The text of a note that the key has signed; signatures of other keys are passed over.
- * @throws NoteRefused when the note is malformed, lacks the key's signature, or has a false one of it
+ * Verifies a note and returns its text; ignores signatures of other keys.
+ * @throws NoteRefused if the note is malformed, lacks the key's signature, or has an invalid signature of the key
  */
 export function openNote(note: string, verifier: NoteVerifier): string {
   const split = note.lastIndexOf('\n\n');
@@ -117,7 +117,7 @@ export function openNote(note: string, verifier: NoteVerifier): string {
   return text;
 }
 
-/** The signature of a line if it is the verifier's own. */
+/** The signature in a line, none if another key made it. @throws NoteRefused for a malformed line */
 function signatureOf(line: string, verifier: NoteVerifier): Buffer[] {
   const [, name, encoded = ''] = SIGNATURE_LINE.exec(line) ?? [];
   const bytes = decodeBase64(encoded);

@@ -4,50 +4,50 @@ import { eventId } from '#src/voting-events/tables.ts';
 
 const count = (name: string) => bigint(name, { mode: 'number' });
 
-/** The head of an event's log: all that appending needs, however long the log is. */
+/** The head of an event's log: everything that an append needs, independent of the log's length. */
 export const ballotLogs = pgTable('ballot_logs', {
   votingEventId: eventId().primaryKey(),
   /** Leaves in the tree. */
   size: count('size').notNull(),
-  /** Ballots among them, void ones too. */
+  /** Ballots in the log, including void ballots. */
   ballots: count('ballots').notNull(),
-  /** Ballots confirmed when the head was signed last, and that note: renewed while ballots wait. */
+  /** Ballots confirmed at the last signature of the head, and the signed note. Both are renewed while ballots are queued. */
   confirmed: count('confirmed').notNull(),
   note: text().notNull(),
   /** The right edge of the tree (`CompactRange`). */
   frontier: bytes('frontier').notNull(),
-  /** The configuration that was recorded last, and the version of the definition it was read from. */
+  /** The hash of the last recorded configuration; `paper_version` below is the version of the definition that was read. */
   configHash: text('config_hash').notNull(),
   configSeq: integer('config_seq').notNull(),
-  /** Rows of the queue that operators dropped, as `config` leaves say. */
+  /** Queue rows that operators dropped, as recorded in `config` leaves. */
   dropped: integer().notNull().default(0),
   definitionVersion: count('paper_version').notNull(),
-  /** Ballots that were confirmed when the first change was made that the log does not say yet; null where there is none. */
+  /** Ballots confirmed at the first change of the event that the log has not recorded yet; null without such a change. */
   confirmedAtChange: count('confirmed_at_change'),
-  /** When the event ends, as the log says it; null without an end. */
+  /** The event's end as last recorded in the log; null without an end. */
   end: timeMs('ends_at'),
-  /** The roll that was recorded last, by the first leaf or a `roll` leaf: null in polls. */
+  /** The roll in the last `open` or `roll` leaf; null in polls. */
   rollHeads: count('roll_heads'),
   rollWeight: text('roll_weight'),
   rollIdentityChanges: integer('roll_identity_changes'),
   rollOtherChanges: integer('roll_other_changes'),
   rollSeq: integer('roll_seq').notNull(),
-  /** The size right after the last `close` leaf; equal to `size` when nothing came since. */
+  /** The size right after the `close` leaf; less than `size` once `void` leaves follow. */
   closedSize: count('closed_size'),
-  /** The sealed seed of the lot, drawn when the log opened. */
+  /** The encrypted seed of the lots that break ties, drawn when the log opened. */
   lotSeed: text('lot_seed').notNull(),
-  /** The root before the `close` leaf, which lots are drawn from together with the seed. */
+  /** The root before the `close` leaf, which determines the lots together with the seed. */
   lotRoot: bytes('lot_root'),
-  /** What opens the `close` leaf: its salt, and the canonical JSON of what it commits to. Null before it. */
+  /** The opening of the `close` leaf: its salt, and the canonical JSON of its content. Null before the close. */
   closeSalt: bytes('close_salt'),
   closeContent: text('close_content'),
-  /** When the roll was rewritten while the event was open (`rewrite-roll.ts`); null before the first time. */
+  /** When the roll was last rewritten while the event was open (`rewrite-roll.ts`); null before the first time. */
   rollMixedAt: timeMs('roll_mixed_at'),
-  /** Set once the roll was rewritten after the close, so that no order of it shows who voted when. */
+  /** When the roll was rewritten after the close, so that the order of its rows does not show who voted when. */
   rollScatteredAt: timeMs('roll_scattered_at'),
 });
 
-/** The leaves, as data. Append-only: a trigger refuses everything else. */
+/** The data of the leaves. Append-only, enforced by a trigger. */
 export const logLeaves = pgTable(
   'log_leaves',
   {
@@ -58,7 +58,7 @@ export const logLeaves = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.leafIndex] })],
 );
 
-/** What the configuration of a leaf changes: the event, or a row of its lists, as canonical JSON. Append-only. */
+/** The changed parts of the configuration of a leaf: the event, or a row of its lists, as canonical JSON. Append-only. */
 export const logConfigurations = pgTable(
   'log_configurations',
   {
@@ -67,13 +67,13 @@ export const logConfigurations = pgTable(
     leafIndex: count('leaf_index').notNull(),
     kind: text().$type<'event' | 'candidate' | 'group' | 'position'>().notNull(),
     partId: text('part_id').notNull(),
-    /** Null where the row is gone. */
+    /** Null if the row was deleted. */
     content: text(),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.number] })],
 );
 
-/** Full tiles of the tree: 256 hashes each, written once. What is not full yet is computed from the level below. */
+/** Full tiles of the tree: 256 hashes each, written once. A tile that is not full is computed from the level below. */
 export const logTiles = pgTable(
   'log_tiles',
   {
@@ -81,13 +81,13 @@ export const logTiles = pgTable(
     level: integer().notNull(),
     tileIndex: count('tile_index').notNull(),
     hashes: bytes('hashes').notNull(),
-    /** The hash of the node above all of them: an entry of the tile one level up. */
+    /** The hash of the node above all 256 hashes: an entry of the tile one level up. */
     root: bytes('root').notNull(),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.level, table.tileIndex] })],
 );
 
-/** Every signed head that there ever was. Append-only. */
+/** The signed head at every size that was signed. Append-only. */
 export const logCheckpoints = pgTable(
   'log_checkpoints',
   {
@@ -100,20 +100,20 @@ export const logCheckpoints = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.size] })],
 );
 
-/** Checkpoints that wait for their leaf in the service's own log (`service-log`). */
+/** Checkpoints that have no leaf in the service's own log yet (`service-log`). */
 export const checkpointQueue = pgTable(
   'checkpoint_queue',
   { votingEventId: eventId(), size: count('size').notNull() },
   (table) => [primaryKey({ columns: [table.votingEventId, table.size] })],
 );
 
-/** Ballots that no longer count because their payment was reversed. Each gets a `void` leaf once its own leaf stands. */
+/** Ballots whose payment was reversed. Each gets a `void` leaf after its own leaf. */
 export const voidedBallots = pgTable(
   'voided_ballots',
   {
     votingEventId: eventId(),
     codeTag: bytes('code_tag').notNull(),
-    /** Index of the `void` leaf; null while it waits. */
+    /** Index of the `void` leaf; null until it is appended. */
     leafIndex: count('leaf_index'),
   },
   (table) => [

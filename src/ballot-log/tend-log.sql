@@ -1,5 +1,5 @@
--- Lets a job look after the log at every opening, change and close, and notes how many ballots were confirmed when the first
--- change was made that the log does not say yet.
+-- Enqueues the job that updates the log at every opening, change and close, and stores the number of ballots confirmed at the first
+-- change that the log has not recorded yet.
 CREATE OR REPLACE FUNCTION tend_ballot_log() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   UPDATE ballot_logs l SET confirmed_at_change = l.ballots + (SELECT count(*) FROM ballot_queue q WHERE q.voting_event_id = NEW.id)

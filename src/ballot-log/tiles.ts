@@ -3,7 +3,7 @@ import { HASH_BYTES, hashChildren, type ReadHash, type TreeNode } from './merkle
 /**
  * Tiles of the C2SP tlog-tiles format: 256 consecutive hashes of every eighth level of the tree, served at
  * `tile/<L>/<N>[.p/<W>]`, and the entries themselves, 256 at a time, at `tile/entries/<N>[.p/<W>]`. L is the tile's level
- * (the tree's level divided by 8), N its index in groups of three digits, `.p/<W>` the width of one that is not full.
+ * (the tree's level divided by 8), N its index in groups of three digits, `.p/<W>` the width of a tile that is not full.
  */
 export const TILE_HEIGHT = 8;
 export const TILE_WIDTH = 256;
@@ -28,30 +28,30 @@ function indexPath(index: number): string {
   return groups.map((group, at) => (at < groups.length - 1 ? `x${group}` : group)).join('/');
 }
 
-/** The path of a tile below the address of its log. */
+/** The path of a tile, relative to the URL of its log. */
 export function tilePath({ level, index, width }: Tile): string {
   const full = `tile/${level}/${indexPath(index)}`;
   return width === TILE_WIDTH ? full : `${full}.p/${width}`;
 }
 
-/** Reads what stands after `tile/`, such as `0/x001/067.p/5`. Undefined for every other way to write it, or anything else. */
+/** Parses the path after `tile/`, such as `0/x001/067.p/5`; undefined unless it is in canonical form. */
 export function parseTilePath(path: string): Tile | undefined {
   const match = /^(entries|\d{1,2})\/((?:x\d{3}\/)*\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path);
   const [, levelText = '', indexText = '', widthText = String(TILE_WIDTH)] = match ?? [];
   const level: TileLevel = levelText === 'entries' ? levelText : Number(levelText);
   const tile: Tile = { level, index: Number(indexText.replaceAll(/[x/]/g, '')), width: Number(widthText) };
   const known = match !== null && (level === 'entries' || level <= MAX_TILE_LEVEL) && Number.isSafeInteger(tile.index);
-  // Each tile has one address: leading zeros, or the width of a full tile, would make a second one.
+  // A tile has only one path: reject additional leading zeros, or `.p/256` for a full tile.
   return known && tile.width > 0 && tile.width <= TILE_WIDTH && tilePath(tile) === `tile/${path}` ? tile : undefined;
 }
 
-/** How many hashes (or entries) of a tile a tree of `size` leaves fills, 0 to 256. */
+/** The number of hashes (or entries) that a tile has in a tree of `size` leaves, 0 to 256. */
 export function tileWidth(level: TileLevel, index: number, size: number): number {
   const filled = Math.floor(size / TILE_WIDTH ** (level === 'entries' ? 0 : level));
   return Math.min(TILE_WIDTH, Math.max(0, filled - index * TILE_WIDTH));
 }
 
-/** Where a node's hash is found: `hashes` of a tile from `start` on, which make the node. */
+/** The tile from which a node's hash is computed: its hashes from `start` on, `hashes` in number. */
 function placeOf({ level, index }: TreeNode): { level: number; index: number; start: number; hashes: number } {
   const hashes = 2 ** (level % TILE_HEIGHT);
   const first = index * hashes;
@@ -63,7 +63,7 @@ function placeOf({ level, index }: TreeNode): { level: number; index: number; st
   };
 }
 
-/** The tiles that hold the nodes, each once, as wide as a tree of `size` leaves has them: to be loaded in one trip. */
+/** The distinct tiles that contain the nodes, with their widths in a tree of `size` leaves. */
 export function tilesHolding(nodes: readonly TreeNode[], size: number): Tile[] {
   const tiles = new Map<string, Tile>();
   for (const node of nodes) {
@@ -80,8 +80,8 @@ function hashSubtree(hashes: Uint8Array, from: number, count: number): Uint8Arra
 }
 
 /**
- * Reads nodes from tiles, which may be wider than needed.
- * @param find the bytes of a tile, 32 a hash
+ * Returns a function that reads nodes from tiles, which may be wider than needed.
+ * @param find returns the bytes of a tile, 32 per hash
  * @throws RangeError (when reading) for a node whose tile is missing or too short
  */
 export function readFromTiles(find: (level: number, index: number) => Uint8Array | undefined): ReadHash {
@@ -94,7 +94,7 @@ export function readFromTiles(find: (level: number, index: number) => Uint8Array
   };
 }
 
-/** Entries as one bundle: each after its length in two bytes, big-endian. @throws RangeError for an entry above 65,535 bytes */
+/** Encodes a bundle: each entry is preceded by its length in two bytes, big-endian. @throws RangeError for an entry above 65,535 bytes */
 export function encodeBundle(entries: readonly Uint8Array[]): Buffer {
   return Buffer.concat(
     entries.flatMap((entry) => {

@@ -6,13 +6,13 @@ import { readLeaves } from './repository.ts';
 import { logTiles } from './tables.ts';
 import { TILE_HEIGHT, TILE_WIDTH } from './tiles.ts';
 
-/** Where a log's leaves and full tiles are read from. */
+/** Read access to a log's leaves and full tiles. */
 export interface TreeReader {
   /** The data of leaves `from` to before `to`, in order. */
   readLeaves(from: number, to: number): Promise<Buffer[]>;
-  /** Undefined where the tile is not full. */
+  /** Undefined if the tile is not full. */
   findTile(level: number, index: number): Promise<Pick<NewTile, 'hashes' | 'root'> | undefined>;
-  /** The root hashes of full tiles of a level, `from` to before `to`, in order. */
+  /** The root hashes of a level's full tiles `from` to before `to`, in order. */
   readTileRoots(level: number, from: number, to: number): Promise<Buffer[]>;
 }
 
@@ -32,7 +32,7 @@ export interface TreeStore extends TreeReader {
 type Bytes = PgColumn<ColumnBaseConfig<'custom', string> & { data: Buffer; notNull: true }>;
 type TileTable = PgTable & Record<'level' | 'tileIndex', PgColumn> & Record<'hashes' | 'root', Bytes>;
 
-/** Reads the full tiles of a log. @param own which rows of the table are its */
+/** Reads the full tiles of a log. @param own condition on the log's rows; all rows of the table if left out */
 export const tilesIn = (
   executor: Executor,
   table: TileTable,
@@ -71,10 +71,10 @@ const eventTreeStore = (tx: Transaction, eventId: string): TreeStore => ({
   },
 });
 
-/** A tile that the append has filled. */
+/** A tile that an append filled. */
 type FullTile = Omit<NewTile, 'hashes'>;
 
-/** The tile that a node crowns: 256 hashes of a tile's level, eight levels of the tree below it. */
+/** The tile whose root is this node, if its level is a multiple of eight: the tile's 256 hashes are eight levels below. */
 function tileBelow({ level, index }: TreeNode, hash: Uint8Array): FullTile[] {
   if (level === 0 || level % TILE_HEIGHT !== 0) return [];
   return [{ level: level / TILE_HEIGHT - 1, tileIndex: index, root: Buffer.from(hash) }];
@@ -94,15 +94,15 @@ export const appendLeaves = (
 ): Promise<void> => appendToTree(eventTreeStore(tx, eventId), frontier, leaves);
 
 /**
- * Appends leaves to a log in the caller's transaction and moves its frontier on; tiles that become full are written once.
- * What is read back is the last 256 hashes of a level, and only when a tile is full: no cost grows with the log.
+ * Appends leaves to a log in the caller's transaction, advances its frontier, and writes tiles that became full. Reads only the
+ * 256 hashes of each full tile, so the cost does not grow with the log.
  */
 export async function appendToTree(tree: TreeStore, frontier: CompactRange, leaves: readonly Buffer[]): Promise<void> {
   if (leaves.length === 0) return;
   const full: FullTile[] = [];
   await tree.insertLeaves(frontier.size, leaves);
   for (const data of leaves) frontier.append(hashLeaf(data), (node, hash) => full.push(...tileBelow(node, hash)));
-  // From the leaves up, as they became full: a higher tile is made from the roots of those below.
+  // In the order of completion, from the leaves up: a higher tile is computed from the roots of the tiles below.
   for (const tile of full) {
     const hashes = await hashesOf(tree, tile);
     if (hashes.length !== TILE_WIDTH) throw new Error(`tile ${tile.level}/${tile.tileIndex} of a log lacks hashes`);

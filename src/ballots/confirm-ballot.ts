@@ -177,7 +177,7 @@ async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | un
     const waiting: TaggedVoter[] = [];
     const row = confirmRow(deps, definition.event, sought, waiting);
     const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, sought, row, verdict);
-    // A secret event stores no answer, which would join voter and ballot: a retry confirms again and gets the same answer.
+    // A secret event stores no answer, because its length would show the choice: a retry confirms again and gets the same answer.
     const secret = secrecyOf(definition.event) === 'secret';
     const written = await write(deps, row, shape, secret ? undefined : claim);
     if (written.verdict === 'confirmed') deps.receipts.confirmed(definition.event, row);
