@@ -63,9 +63,8 @@ const EVENT = '/voting-events/:idOrCode';
 const PUBLIC_EVENT = '/public/voting-events/:idOrCode';
 
 /**
- * The service as a function from request to response. The middlewares stand in the order of answers (completions 1.6), the
- * routers in that of the API reference. Checks of a single operation stand in its route: the event that its path names,
- * the Idempotency-Key, the body.
+ * Creates the Hono app. The middlewares are in the order in which refusals take precedence (completions 1.6), the routers in the
+ * order of the API reference. The event in the path, the Idempotency-Key and the body are checked in the route of each operation.
  */
 export function createApp(
   deps: Deps,
@@ -138,7 +137,7 @@ function answeringDeps(deps: Deps): Env['Variables']['service'] {
     ...pick(deps, ['db', 'log', 'leases', 'load', 'threads', 'idempotency']),
     referenceUrl: deps.config.apiDocUrl,
     bodyFolder: path.join(deps.config.dataDir, 'bodies'),
-    // The caller who changes an event sees the change with their next request; other processes are notified by the database.
+    // Invalidate this process's cache at once, so that the caller's next request sees the change. The database notifies other processes.
     changed: (eventId) => deps.events.forget(eventId),
   };
 }

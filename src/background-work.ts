@@ -8,7 +8,7 @@ import { WebhookSender } from '#src/webhooks/deliver.ts';
 import { createPoster } from '#src/webhooks/guarded-post.ts';
 import { allJobs } from '#src/work.ts';
 
-/** What webhooks under way get to end; cut off ones are taken up by the next process. */
+/** Time for running webhook deliveries to finish at a stop; another process later repeats interrupted deliveries. */
 const SENDER_GRACE_MS = 3_000;
 
 interface Running {
@@ -16,7 +16,7 @@ interface Running {
   readonly sender: WebhookSender;
 }
 
-/** Jobs and webhooks of a process: begun, ended and begun again as it is asked for, one step at a time. */
+/** Starts and stops the jobs and webhooks of a process, any number of times, one transition at a time. */
 export class BackgroundWork {
   readonly #deps: Deps;
   readonly #recurring: readonly RecurringJob[];
@@ -34,12 +34,11 @@ export class BackgroundWork {
     return this.#running?.worker.isWell() === true;
   }
 
-  /** A job was added to the queue. */
+  /** Call after a job was added to the queue. */
   wake(): void {
     this.#running?.worker.wake();
   }
 
-  /** @throws what beginning throws */
   async start(): Promise<void> {
     this.#wanted = true;
     await this.#turn();
@@ -50,7 +49,7 @@ export class BackgroundWork {
     await this.#turn();
   }
 
-  /** The same without waiting; what fails is logged, and tried again when it is asked for again. */
+  /** Starts or stops without waiting. An error is logged; the next call tries again. */
   want(wanted: boolean): void {
     if (wanted === this.#wanted && wanted === (this.#running !== undefined)) return;
     this.#wanted = wanted;

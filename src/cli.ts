@@ -16,15 +16,15 @@ import { addLogCommands } from '#src/commands/verify-log.ts';
 import { addVoterCommands } from '#src/commands/voters.ts';
 import { readVersion } from '#src/platform/version.ts';
 
-// Only the tree of commands is loaded here; each brings its work with it when it is run.
+// Loads only the command tree; a command imports its implementation when it runs.
 
 const REFUSED = 1;
 const USAGE = 2;
 
-/** Wherever `--json` stands, and also where the rest of the line is wrong. */
+/** Searches argv directly, because `--json` must also apply if the command line cannot be parsed. */
 const isJson = (): boolean => process.argv.includes('--json');
 
-/** Whether the command that runs works over HTTP: its faults are explained without anything of a database. */
+/** Whether the running command uses HTTP: its errors are then explained without loading database code. */
 let isRemote = false;
 
 const HELP = `
@@ -46,7 +46,7 @@ const program = new Command('cli')
   .option('--json', 'print one JSON value and nothing else')
   .version(readVersion(), '--version', 'print the version')
   .addHelpText('after', HELP)
-  // A program gets what was wrong as JSON, from `report`.
+  // With --json, `report` prints the error as JSON instead.
   .configureOutput({ writeErr: (text) => (isJson() ? undefined : process.stderr.write(text)) })
   .showHelpAfterError('(--help shows the options and an example)')
   .exitOverride();
@@ -94,7 +94,7 @@ const printFault = (error: { readonly message: string }): void => {
   process.stdout.write(`${JSON.stringify({ error })}\n`);
 };
 
-/** Says what was wrong and what would be right; the exit status is for programs. */
+/** Prints an error. @returns the exit status */
 async function report(fault: unknown): Promise<number> {
   if (fault instanceof CommanderError) {
     if (fault.exitCode !== 0 && isJson()) printFault({ message: fault.message.replace(/^error: /, '') });
@@ -108,7 +108,7 @@ async function report(fault: unknown): Promise<number> {
   return REFUSED;
 }
 
-// A reader such as `head` may close the pipe before everything is printed.
+// A reader such as `head` may close the pipe early.
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   if (fault.code !== 'EPIPE') throw fault;
   process.exit();

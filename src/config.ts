@@ -41,7 +41,7 @@ const key32 = (name: string) =>
 const WITNESS_WORDS = 'must list witnesses as "ADDRESS VERIFIER-KEY", several with commas, each key once';
 const MOST_WITNESSES = 16;
 
-/** `https://witness.example witness.example+1a2b3c4d+BA…`. Undefined for anything else. */
+/** Parses `https://witness.example witness.example+1a2b3c4d+BA…`; undefined for any other text. */
 function readWitness(text: string): WitnessPlace | undefined {
   const [address = '', keyText = '', ...rest] = text.trim().split(/\s+/);
   const url = webUrl.safeParse(address);
@@ -78,13 +78,13 @@ const environmentSchema = z.object({
       'must lead to the server that takes writes: leave target_session_attrs out',
     )
     .optional(),
-  /** A copy of the database that long reads go to; undefined where there is none. */
+  /** A replica for long reads; undefined without one. */
   DATABASE_READ_URL: databaseUrl.optional(),
   DATABASE_REQUIRE_STANDBY: onOff.default(false),
   DATA_DIR: z.string().min(1).optional(),
-  /** Where the keys of secret events stand; undefined where they stand in the database, sealed under the secret key. */
+  /** The folder for the keys of secret events; undefined if the database stores them, encrypted under the secret key. */
   BALLOT_KEYS_DIR: z.string().min(1).optional(),
-  /** Folders that hold the same keys. */
+  /** Folders with copies of `BALLOT_KEYS_DIR`. */
   BALLOT_KEYS_COPIES: z
     .string()
     .transform((value) => value.split(',').map((folder) => folder.trim()))
@@ -95,9 +95,9 @@ const environmentSchema = z.object({
     .transform((value) => value.split(',').map((part) => part.trim()))
     .pipe(z.array(key32('32 bytes')).min(1))
     .optional(),
-  /** Signs the ballot logs; undefined where a key derived from the secret key does. */
+  /** The key that signs the ballot logs; undefined if it is derived from the secret key. */
   LOG_SIGNING_KEY: key32('32 bytes').optional(),
-  /** Have the service's own log cosigned. */
+  /** The witnesses that cosign the service's own log. */
   WITNESSES: witnesses.default([]),
   COMPANY_NAME: z.string().min(1).default('Voting Service'),
   WEBSITE_URL: webUrl.optional(),
@@ -108,67 +108,67 @@ const environmentSchema = z.object({
     .regex(/^smtps?:\/\//, 'must be an address such as smtp://user:password@mail.example.org:587')
     .optional(),
   MAIL_FROM: z.string().min(3).default('Voting Service <no-reply@localhost.localdomain>'),
-  /** Where mails that cannot be delivered come back to; the sender's address when undefined. */
+  /** The envelope sender, which receives bounces; the sender's address if undefined. */
   MAIL_BOUNCES: z
     .string()
     .regex(/^[^\s<>@]+@[^\s<>@]+$/, 'must be an address such as bounces@example.org')
     .optional(),
   WORKER: onOff.default(true),
-  /** Processes that serve on one port. */
+  /** Number of processes that serve on one port. */
   WEB_CONCURRENCY: count(64)
     .refine((value) => value >= 1, 'must be at least 1')
     .default(1),
-  /** Where metrics are served; nowhere when undefined. */
+  /** The port of the metrics; not served if undefined. */
   METRICS_PORT: port.optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   EMAIL_DOMAIN_CHECK: onOff.optional(),
   PLANS_FILE: z.string().min(1).optional(),
   TRUST_PROXY: count(16).default(0),
   NODE_ENV: z.string().optional(),
-  /** Receivers of webhooks may lie in private networks and speak plain http. */
+  /** Whether webhook receivers may be in private networks and use plain HTTP. */
   WEBHOOK_ALLOW_PRIVATE: onOff.default(false),
 });
 
-/** `PROVIDER_A_API_URL` and its like: one for each payment provider. */
+/** One setting for each payment provider, such as `PROVIDER_A_API_URL`. */
 const addressOf = (name: ProviderName): string => `${name.toUpperCase()}_API_URL`;
 const providerAddresses = z
   .object(Object.fromEntries(PROVIDER_NAMES.map((name) => [addressOf(name), webUrl.optional()])))
   .transform((found) => Object.fromEntries(PROVIDER_NAMES.map((name) => [name, found[addressOf(name)]])));
 
-/** `DATA_DIR` is `dataDir` in programs. */
+/** The name of a setting as a property: `DATA_DIR` becomes `dataDir`. */
 type Camel<Name extends string> = Name extends `${infer First}_${infer Rest}`
   ? `${Lowercase<First>}${Capitalize<Camel<Rest>>}`
   : Lowercase<Name>;
-/** What was read of a schema: what is not set is there as undefined. */
+/** The settings of a schema by their property names; undefined if not set. */
 type Read<Schema extends z.ZodObject> = {
   readonly [Name in keyof Required<z.output<Schema>> as Camel<Name & string>]: z.output<Schema>[Name];
 };
 
-/** Computed where they are not set. */
+/** Settings with a default that depends on other settings. */
 type Given = 'host' | 'dataDir' | 'baseUrl' | 'websiteUrl' | 'apiDocUrl' | 'statusPageUrl';
 
-/** Everything that can be set from outside, read once at the start and checked (completions 9.4). */
+/** The settings from the environment, read and validated once at the start (completions 9.4). */
 export interface Config
   extends Omit<Read<typeof environmentSchema>, Given | 'databaseRequireStandby' | 'secretKey' | 'nodeEnv'>,
     Readonly<Record<Given, string>> {
   readonly emailDomainCheck: boolean;
-  /** The service starts with a synchronous standby alone, and its loss is an alarm. */
+  /** Whether the service refuses to start without a synchronous standby, and raises an alarm if it is lost. */
   readonly requireStandby: boolean;
   /** The current key first, then replaced ones. Empty in embedded mode until one is generated. */
   readonly secretKeys: readonly Buffer[];
-  /** The name that the ballot logs have; null: the host name of BASE_URL. Not a setting: the database keeps it. */
+  /** The name of the ballot logs, stored in the database and not a setting; null before it is stored: the host name of BASE_URL. */
   readonly logName: string | null;
   readonly production: boolean;
-  /** Where the payment providers answer, when not at their real addresses. */
+  /** Base URLs of the payment providers, if not their real URLs. */
   readonly providerUrls: Readonly<Partial<Record<ProviderName, string | undefined>>>;
 }
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** The checkout's own folder: `.data` is found from wherever the service is started. */
+/** The folder of the checkout, so that `.data` and `.env` do not depend on the current directory. */
 const PROJECT_ROOT = path.resolve(import.meta.dirname, '..');
 
-/** Takes settings from a file `.env` in the checkout, where there is one; what the environment says goes first. */
+/** Loads settings from the file `.env` of the checkout, if it exists. Variables of the environment have priority. */
 export function loadEnvironmentFile(): void {
   const file = path.join(PROJECT_ROOT, '.env');
   if (existsSync(file)) process.loadEnvFile(file);
@@ -177,8 +177,8 @@ export function loadEnvironmentFile(): void {
 const resolveFolder = (folder: string): string => path.resolve(folder.replace(/^~(?=\/)/, homedir()));
 
 /**
- * Where the keys of secret events stand: with the embedded database below DATA_DIR, since there is one machine; with a server
- * of one's own in the database, unless a folder is named that every process shares.
+ * Where the keys of secret events are stored: with the embedded database below DATA_DIR, since there is only one machine;
+ * otherwise in the database, unless BALLOT_KEYS_DIR is a folder that all processes share.
  */
 function readKeyFolders(
   settings: Read<typeof environmentSchema>,
@@ -214,7 +214,7 @@ function readSettings<Schema extends z.ZodObject>(schema: Schema, environment: E
 
 /**
  * Reads the settings from the environment.
- * @throws ConfigError with one line that names the bad setting; values are never repeated, they may be secrets.
+ * @throws ConfigError with one line that names the bad setting, but not its value, which may be a secret.
  */
 export function readConfig(environment: Environment = process.env): Config {
   const read = readSettings(environmentSchema, environment);
@@ -247,7 +247,7 @@ export function readConfig(environment: Environment = process.env): Config {
   };
 }
 
-/** Beside those of the service: what commands read. */
+/** Settings that only commands read. */
 const COMMAND_SETTINGS = [
   'PAYMENT_SECRET_KEY',
   'PAYMENT_WEBHOOK_SECRET',
@@ -256,10 +256,10 @@ const COMMAND_SETTINGS = [
   'VOTING_API',
   'PG_BIN',
 ];
-/** What no other program names its settings by; a name of Kubernetes for a service called `voting` is none of them. */
+/** Prefixes that only this service uses, without the variables that Kubernetes sets for a service called `voting`. */
 const OWN_NAME = /^(?:BALLOT_KEYS|WEBHOOK|PROVIDER_[AB]|METRICS|VOTING)_(?!(?:.*_)?(?:SERVICE|PORT)(?:_|$))/;
 
-/** How many letters are to be put in, taken out or replaced. */
+/** Levenshtein distance. */
 function editDistance(one: string, other: string): number {
   let above = Array.from({ length: other.length + 1 }, (_, index) => index);
   for (const [row, letter] of [...one].entries()) {
@@ -273,7 +273,7 @@ function editDistance(one: string, other: string): number {
   return above.at(-1) ?? 0;
 }
 
-/** A line for each name that looks like a setting and is none: it has no effect. Short names are too near to those of other programs. */
+/** A line for each variable that looks like a misspelled setting. Short names must match closely: other programs have similar names. */
 export function listUnknownSettings(environment: Environment = process.env): string[] {
   const known = [
     ...Object.keys(environmentSchema.shape),
@@ -289,7 +289,7 @@ export function listUnknownSettings(environment: Environment = process.env): str
   });
 }
 
-/** The keys of a payment business that is being connected, where the environment holds them. */
+/** The keys of a payment business to connect, as far as they are set. */
 export function readPaymentCredentials(environment: Environment = process.env): {
   secretKey?: string;
   webhookSecret?: string;
@@ -301,7 +301,7 @@ export function readPaymentCredentials(environment: Environment = process.env): 
   };
 }
 
-/** The API key that the operator's commands read a service with, where the environment holds it. */
+/** The API key with which operators' commands read from a service; undefined if not set. */
 export function readVotingKey(environment: Environment = process.env): string | undefined {
   return withoutEmpty(environment)['VOTING_KEY'];
 }
@@ -321,18 +321,18 @@ const apiAccessSchema = environmentSchema.pick({ PORT: true }).extend({
   VOTING_API: webUrl.optional(),
 });
 
-/** What organizers' commands reach a service with; the one of this machine unless an address is set. @throws ConfigError */
+/** The API key and base URL for organizers' commands; the service on this machine unless VOTING_API is set. @throws ConfigError */
 export function readApiAccess(environment: Environment = process.env): ApiAccess {
   const { votingApiKey: key, votingApi: address, port } = readSettings(apiAccessSchema, environment);
   return { key, baseUrl: address ?? `http://127.0.0.1:${port}` };
 }
 
-/** What the verifier runs with: this environment, and the key where one was given. */
+/** The environment of the verifier process: this environment, with the API key if one was given. */
 export function verifierEnvironment(votingKey: string | undefined): Environment {
   return votingKey === undefined ? process.env : { ...process.env, VOTING_KEY: votingKey };
 }
 
-/** Where programs of PostgreSQL may be: PG_BIN names their folder, PATH is searched as always. */
+/** Folders that may contain PostgreSQL's programs: PG_BIN, and the folders of PATH. */
 export function readProgramFolders(environment: Environment = process.env): {
   readonly named: string | undefined;
   readonly path: readonly string[];

@@ -31,29 +31,29 @@ import type { BallotPublisher } from '#src/webhooks/publish-ballots.ts';
 import type { WebhookReach } from '#src/webhooks/webhook-endpoint.ts';
 import type { Config } from './config.ts';
 
-/** Everything that a request or job may use of the outside world. */
+/** Everything that requests and jobs depend on. */
 export interface Deps {
-  /** Counts events, here or in a thread. */
+  /** Counts the ballots of events, in this thread or another. */
   readonly counting: Counting;
   readonly config: Config;
   readonly version: string;
   readonly db: Database;
-  /** Connections for searches, statistics and long lists: casts and confirms never wait for one of these. */
+  /** A separate pool for searches, statistics and long lists, which must not take connections from casts and confirms. */
   readonly reads: Database;
-  /** The same where DATABASE_READ_URL names a copy of the database, `db` otherwise: for what a copy answers as well. */
+  /** For reads that a replica can answer: `reads` if DATABASE_READ_URL is set, `db` otherwise. */
   readonly copy: Database;
-  /** Connections of the jobs that must never wait for anything else's. */
+  /** Separate pools for jobs that must not wait for other users' connections. */
   readonly jobDatabases: { readonly mails: Database; readonly deletions: Database; readonly webhooks: Database };
   readonly clock: DatabaseClock;
-  /** Names this process among all that share the database, 16 random bytes. */
+  /** Identifies this process among all processes on the database: 16 random bytes. */
   readonly processId: Buffer;
   readonly idempotency: IdempotencyStore;
   readonly load: Load;
   readonly loopWatch: LoopWatch;
   readonly leases: LeasesByKind;
-  /** For what would hold up other requests: long counts, reports, large bodies. */
+  /** Threads for work that would block the event loop: long counts, reports, large bodies. */
   readonly threads: ThreadPool;
-  /** Closes have their own threads, so that nothing that is asked for stands before one. */
+  /** Separate threads for the final counts of closing events, so that requests never delay a close. */
   readonly closeThreads: ThreadPool;
   readonly ids: Ids;
   readonly log: Log;
@@ -61,18 +61,18 @@ export interface Deps {
   readonly secrets: Secrets;
   readonly ballotKeys: BallotKeys;
   readonly logRecorder: LogRecorder;
-  /** Lets voters wait again whom a key approved in the rehearsal; the room of the voters writes their tags. */
+  /** Resets voters approved by their key during a rehearsal to pending. Implemented by `voters`, which computes their MACs. */
   readonly takeApprovalsBack: (tx: Transaction, event: VotingEvent) => Promise<void>;
-  /** Gives Yes, No and Abstain to each referendum without candidates. */
+  /** Adds the candidates Yes, No and Abstain to each referendum without candidates. */
   readonly giveOptions: (tx: Transaction, organizer: Organizer) => Promise<void>;
   /** Signs the checkpoints of ballot logs, and the promises to voters. */
   readonly logKey: NoteSigner;
-  /** Remembers outside of the database what was signed last. */
+  /** Stores the last checkpoint of each log outside of the database. */
   readonly checkpoints: CheckpointMemory;
-  /** What this process has confirmed, to miss it where SQL takes it. */
+  /** Ballots that this process confirmed, to detect their removal by direct SQL. */
   readonly acknowledged: Acknowledged;
   readonly ballotPublisher: BallotPublisher;
-  /** Signs the service's own log, and remembers its head. */
+  /** The signer of the service's own log, and the memory of its head. */
   readonly serviceLog: ServiceLogKey;
   readonly plans: Plans;
   readonly authenticator: Authenticator;
@@ -82,9 +82,9 @@ export interface Deps {
   readonly ballots: BallotWriter;
   readonly payments: PaymentProviders;
   readonly pricing: Pricing;
-  /** What the console shows; undefined where the service has none. */
+  /** The content of the console; undefined if the service has no console. */
   readonly consoleFeed: ConsoleFeed | undefined;
-  /** Where the sandbox of payment providers answers; undefined where there is none. */
+  /** URL of the sandbox that simulates payment providers; undefined if it does not run. */
   readonly sandboxUrl: string | undefined;
   readonly ownInbox: OwnInbox;
   readonly webhookReach: WebhookReach;

@@ -26,7 +26,7 @@ import { startCheckout } from '#src/payments/start-checkout.ts';
 import type { Deps } from './deps.ts';
 import type { Fulfilments } from './payments/payment-deps.ts';
 
-/** What each kind of payment is for, put together from the slices that give it. */
+/** How each kind of payment is fulfilled, checked and reversed, with the functions of the folders that deliver it. */
 function fulfilments(deps: Deps): Fulfilments {
   return {
     vote: {
@@ -44,7 +44,7 @@ function fulfilments(deps: Deps): Fulfilments {
       firstStatus: 201,
       fulfil: async (tx, attempt) => ({ data: await registerPaidCandidate(tx, deps, attempt) }),
       check: (tx, attempt) => checkPaidCandidate(tx, attempt),
-      // Whether somebody may stand who took the money back is the organizer's decision: they get a webhook.
+      // After a refund or chargeback at the provider, the organizer decides whether the candidate stays; a webhook reports it.
       reverse: async (tx, attempt, _code, by) =>
         by === 'organizer' ? withdrawPaidCandidate(tx, deps, attempt) : undefined,
       drop: async () => undefined,

@@ -13,21 +13,21 @@ import { requireFreePort } from '#src/server/listen.ts';
 import { serveMetrics } from '#src/server/metrics.ts';
 import { createDeps, type Service, sharesPortInKernel, startService } from '#src/service.ts';
 
-/** What the first process sends the others: everything that is not in their environment. */
+/** Values that the first process sends to the others because they are not in the environment. */
 interface Prepared {
   readonly databaseUrl: string;
-  /** Where the sandbox plays the payment providers. */
+  /** URL of the sandbox that simulates the payment providers. */
   readonly sandboxUrl: string | undefined;
 }
 
 interface Order extends Prepared {
-  /** One of them runs the jobs too. */
+  /** Whether this process may run jobs: only one of them does. */
   readonly worker: boolean;
-  /** Where the service has a console. */
+  /** The initial state of the console; undefined without a console. */
   readonly console: Start | undefined;
 }
 
-/** How processes send each other what the console shows: each of them shows all of it. */
+/** A message between processes with a new console entry: every process shows the entries of all. */
 interface Relayed {
   readonly consoleEntry: FeedEntry;
 }
@@ -37,14 +37,14 @@ const entryIn = (message: unknown): FeedEntry | undefined =>
     ? (message as Relayed).consoleEntry
     : undefined;
 
-/** Gets what could not be sent to a process that has just ended: without it, Node would end this one for it. */
+/** Ignores the error of a send to a process that has just ended: unhandled, it would end this process. */
 const letGo = (): void => undefined;
 
 const RESTART_PAUSE_MS = 1_000;
-/** After that a process is killed: it ends by itself before, whatever hangs. */
+/** Time until a stopping process is killed. Normally it ends earlier, through its own time limit. */
 const STOP_MS = TIME_LIMITS.stopMs - 1_000;
 
-/** Sends the first process why all of them are to stop: another build is to serve the database. */
+/** Reports to the first process that another build is to serve the database, so that all processes stop. */
 const sayReplaced = (replaced: string): void => {
   process.send?.({ replaced }, undefined, undefined, letGo);
 };
@@ -86,7 +86,7 @@ function joinConsole(feed: ConsoleFeed | undefined, start: Start): void {
   });
 }
 
-/** Ends the process after a while, whatever hangs: who asked it to stop would kill it otherwise. */
+/** Ends the process after a time limit even if something hangs, before the process that asked it to stop kills it. */
 export function endInTime(ms: number): void {
   const end = (): void => {
     process.stderr.write('Something did not stop in time; what it held is taken up by the next process.\n');
@@ -108,13 +108,13 @@ async function stopWorker(worker: Worker): Promise<void> {
 }
 
 /**
- * Serves with several processes on one port; one that dies is replaced. The first of them runs the jobs.
- * Resolves once all of them listen.
+ * Serves with several forked processes on one port, and replaces a process that dies. The first of them runs the jobs.
+ * Resolves once all listen.
  */
 export async function serveWithMany(config: Config, prepared: Prepared, say: (line: string) => void): Promise<Service> {
   if (sharesPortInKernel(config.port)) await requireFreePort(config);
   const workers = new Map<number, Worker>();
-  // What a process that is new has to be given: it shows what came before it, too.
+  // Collects console entries, so that a replaced process can show earlier entries, too.
   const feed = offersConsole(config) ? new ConsoleFeed(systemClock.now()) : undefined;
   const relay = (from: Worker, consoleEntry: FeedEntry): void => {
     feed?.take(consoleEntry);

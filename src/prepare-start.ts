@@ -20,7 +20,7 @@ import { checkKeyFolders, checkPlaces } from '#src/voting-events/check-ballot-ke
 import { markFirst } from '#src/voting-events/key-places.ts';
 
 /**
- * Everything that the start and `doctor` ask of a database and its keys. Nothing is written.
+ * All checks of a database and its keys, for the start and for `doctor`. Writes nothing.
  * @param now this machine's clock, Unix milliseconds
  */
 export async function checkStart(config: Config, url: string, now: () => number): Promise<Finding[]> {
@@ -31,7 +31,7 @@ export async function checkStart(config: Config, url: string, now: () => number)
       server.push(await checkCopy(url, databaseReadUrl));
     const folders = await checkKeyFolders(config);
     if (server.some(({ status }) => status === 'failed')) return [...server, ...folders];
-    // Also where the start is to migrate, and the schema number is not this build's yet.
+    // `lookAt` does not require this build's schema number, because the start may be about to migrate.
     const stored = await lookAt(url, async (client) => [
       ...(await checkIdentity(config, client)),
       ...(await checkPlaces(config, client)),
@@ -52,10 +52,10 @@ function refuseFailed(findings: readonly Finding[]): void {
 }
 
 /**
- * Checks a database, migrates it, and stores what identifies the service.
- * @returns the configuration with the name and the key that the logs have
- * @param say hears what is done to the database, in lines for the operator
- * @throws StartRefused, SchemaRefused before anything is written, when something must be mended first
+ * Checks a database, migrates it, and stores the identity of the service.
+ * @returns the configuration with the stored name and key of the logs, and warnings
+ * @param say receives a line for the operator for each change of the database
+ * @throws StartRefused, SchemaRefused before any write, if the operator must fix something first
  */
 export async function prepareStart(
   config: Config,
@@ -64,13 +64,13 @@ export async function prepareStart(
   say: (line: string) => void,
 ): Promise<Prepared> {
   const findings = await checkStart(config, url, now);
-  // `migrate` judges the schema itself: another process may migrate it right now.
+  // `migrate` checks the schema itself, because another process may be migrating now.
   refuseFailed(findings.filter(({ name }) => name !== 'schema'));
   await requireWritable(config);
   await migrate(url, { insists: config.databaseUrl === undefined, say });
   return withConnection(url, async (client) => {
     await storeIdentity(config, client);
-    // Another process may have come first, with other keys.
+    // Another process may have stored its identity first, with other keys.
     refuseFailed(await checkIdentity(config, client));
     await markFirst(config, client);
     const warnings = findings.filter(({ status }) => status === 'warning');
@@ -79,8 +79,8 @@ export async function prepareStart(
 }
 
 /**
- * A process that runs jobs writes its last checkpoints to DATA_DIR. One that may not write there fails at the start.
- * @throws the fault of the file system
+ * Checks that a process that runs jobs can write to DATA_DIR, where it stores its last checkpoints.
+ * @throws the file system's error
  */
 async function requireWritable({ dataDir, worker }: Config): Promise<void> {
   if (!worker) return;
@@ -92,11 +92,11 @@ async function requireWritable({ dataDir, worker }: Config): Promise<void> {
 
 interface Prepared {
   readonly config: Config;
-  /** What does not keep the service from starting, and should be known. */
+  /** Findings that the operator should know, but that do not prevent the start. */
   readonly warnings: readonly Finding[];
 }
 
-/** The configuration of a command or a further process: the database is migrated already, and its keys fit. */
+/** Completes the configuration of a command or a further process. @throws SchemaRefused if not migrated, StartRefused for a wrong key */
 export async function joinRunning(config: Config, url: string): Promise<Config> {
   await requireMigrated(url);
   return withConnection(url, async (client) => {
@@ -105,7 +105,7 @@ export async function joinRunning(config: Config, url: string): Promise<Config> 
   });
 }
 
-/** The secret key of embedded mode: made once, kept beside the data that is sealed under it. */
+/** Adds the secret key of embedded mode, which is created once and stored in DATA_DIR with the data that it encrypts. */
 export function withSecretKey(config: Config): Config {
   if (config.secretKeys.length > 0) return config;
   const file = path.join(config.dataDir, 'secret-key');

@@ -9,8 +9,8 @@ import type { WitnessPlace } from '#src/service-log/ask-witness.ts';
 import { readWitnessLag } from './service-log/ask-witnesses.ts';
 
 /**
- * The figures that only the database knows. Each is bounded by what waits, not by what there is.
- * @param jobs what jobs there are: those that never wait or fail are shown with 0
+ * Reads the metrics that only the database has. The cost of each depends on pending rows, not on the size of the database.
+ * @param jobs all kinds of jobs, so that kinds without pending or failed jobs are reported as 0
  */
 export async function readFigures(
   db: Database,
@@ -31,7 +31,7 @@ export async function readFigures(
   const { rows: due } = await db.$client.query<{ task: string; seconds: string }>(`
     SELECT name AS task, ((now_ms() - min(run_at)) / 1000.0)::text AS seconds FROM jobs
     WHERE run_at <= now_ms() AND held_by IS NULL AND attempts < max_attempts GROUP BY 1`);
-  // A mail that is tried again is due later each time; since when it is asked for says how long its voter waits.
+  // Each retry moves a mail's due time, so measure from its creation: that is how long its voter has waited.
   const { rows: waiting } = await db.$client.query<{ seconds: string }>(
     `SELECT coalesce((now_ms() - min(created_at)) / 1000.0, 0)::text AS seconds FROM jobs
      WHERE name = ANY ($1) AND attempts < max_attempts`,

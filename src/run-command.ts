@@ -31,10 +31,10 @@ import { closeDeps, createDeps } from '#src/service.ts';
 import { requireRoomForVoters } from '#src/voters/take-rows.ts';
 import { findAnyEvent } from '#src/voting-events/access.ts';
 
-// What commands do their work with. Loaded when one does: help needs nothing of it.
+// The database access of commands. Loaded only when a command needs it, so that `--help` starts quickly.
 
 const REFUSED = 1;
-/** Gives the settings and the address of the database: of the server that they name, or of the embedded one, stopped afterwards. */
+/** Passes the settings and the database URL to `work`: the configured server, or the embedded one, which is stopped afterwards. */
 async function atDatabase(
   work: (given: Config, url: string, isOwn: boolean) => Promise<Answer>,
   json: boolean,
@@ -50,10 +50,10 @@ async function atDatabase(
   }
 }
 
-/** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
+/** Runs `work` on the database and prints its answer. Without DATABASE_URL, uses or starts the embedded database. */
 export const withDeps = (work: (deps: Deps) => Promise<Answer>, json: boolean): Promise<void> =>
   atDatabase(async (given, url, isOwn) => {
-    // The embedded database is this checkout's own; another one, or one that is served, is migrated by `migrate` and by the start alone.
+    // Migrate only an embedded database that this command started. Others are migrated by `migrate` or at the start of the service.
     if (isOwn) await migrate(url, { insists: true });
     const config = await joinRunning(withSecretKey(given), url);
     const deps = createDeps(config, url, createLog('silent'), readSandboxAddress(given.dataDir));
@@ -64,7 +64,7 @@ export const withDeps = (work: (deps: Deps) => Promise<Answer>, json: boolean): 
     }
   }, json);
 
-/** Serves the API to this process alone while a command works with it, as the account of an event: the operator needs no key of it. */
+/** Serves the API to this command only, as the account that owns an event, so that the operator needs no API key of the account. */
 export async function withOwnService(
   reference: string,
   work: Parameters<Cli['withOwnService']>[1],
@@ -74,7 +74,7 @@ export async function withOwnService(
     const event = await findAnyEvent(deps.db, reference);
     const account = await findAccount(deps.db, event.accountId);
     if (account === undefined) throw notFound();
-    // Everybody on this machine can reach the port: the key is of this run alone.
+    // Any user of this machine can reach the port, so a random key for this run protects it.
     const key = randomBytes(32).toString('hex');
     const caller: Caller = {
       ...{ keyId: OPERATOR, keyName: OPERATOR, keyHint: '', keyExpiresAt: null, keyCreatedAt: 0 },
@@ -101,7 +101,7 @@ export async function withOwnService(
   }, json);
 }
 
-/** Gives the settings, with the address of the embedded database where there is no other; nothing is migrated or checked. */
+/** Passes the settings to `work`, with the embedded database's URL if no other is set; does not migrate or check. */
 export const withDatabase = (work: Parameters<Cli['withDatabase']>[0], json: boolean): Promise<void> =>
   atDatabase((given, url) => {
     const config = withSecretKey(given);
@@ -113,7 +113,7 @@ function show(answer: Answer, json: boolean): void {
   if (answer.refused === true) process.exitCode = REFUSED;
 }
 
-/** Gives the settings and the address of a server of its own; the embedded one is backed up in another way. */
+/** Passes the settings and the URL of a configured server to `work`. Refuses the embedded database, which is backed up as files. */
 export async function withServer(work: Parameters<Cli['withServer']>[0], json: boolean): Promise<void> {
   loadEnvironmentFile();
   const config = readConfig();
@@ -125,7 +125,7 @@ export async function withServer(work: Parameters<Cli['withServer']>[0], json: b
   show(await work(config, config.databaseUrl, readProgramFolders()), json);
 }
 
-/** Gives where PostgreSQL's programs may be; no setting of the service is read. */
+/** Passes the folders of PostgreSQL's programs to `work`; reads no setting of the service. */
 export async function withPrograms(work: Parameters<Cli['withPrograms']>[0], json: boolean): Promise<void> {
   loadEnvironmentFile();
   show(await work(readProgramFolders()), json);
@@ -137,7 +137,7 @@ function wordsOfRefusal(fault: ApiError | VotingServiceError): string {
   return issues.length > 1 ? issues.map(({ field, message }) => `\n  ${field}: ${message}`).join('') : fault.message;
 }
 
-/** What was wrong, for the person who typed the command; undefined for a fault of our own, which keeps its stack. */
+/** The error message for the user of a command; undefined for a bug, whose stack trace is then printed. */
 export function wordsOf(fault: unknown): string | undefined {
   if (fault instanceof ConfigError || fault instanceof EmbeddedDatabaseInUse) return fault.message;
   if (fault instanceof FileRefused) return `Refused: ${fault.message}`;

@@ -22,7 +22,7 @@ const say = (line: string): void => {
   process.stdout.write(`${line}\n`);
 };
 
-/** One line for a person where the fault is one that a person can mend; undefined for everything else. */
+/** One line for an error that the operator can fix; undefined for any other error. */
 function plainReason(fault: unknown): string | undefined {
   const worded = [AssetsMissing, ConfigError, EmbeddedDatabaseInUse, StartRefused];
   if (fault instanceof Error && worded.some((kind) => fault instanceof kind)) return `Cannot start: ${fault.message}`;
@@ -42,7 +42,7 @@ interface Running {
   readonly service: Service;
   readonly sandbox: Sandbox | undefined;
   readonly database: EmbeddedDatabase | undefined;
-  /** Whether it stops at once when its user presses Ctrl-C: on a developer's own machine no proxy has to learn of it. */
+  /** Whether Ctrl-C stops the service at once: on a developer's machine no proxy has to notice the stop first. */
   readonly isTrial: boolean;
 }
 
@@ -56,7 +56,7 @@ async function start(given: Config): Promise<Running> {
   try {
     const url = given.databaseUrl ?? database?.url ?? '';
     const { config, warnings } = await prepareStart(withSecretKey(given), url, () => systemClock.now(), say);
-    // On one machine with everything embedded, nothing of this can be mended.
+    // With the embedded database, the user cannot fix any of these.
     if (!embedded) for (const { detail, cure } of warnings) say(`Note: ${detail}. ${cure}`.trim());
     let address: string | undefined;
     if (embedded && !config.production) {
@@ -78,7 +78,7 @@ async function start(given: Config): Promise<Running> {
     say(`Listening on ${address}${processes}`);
     const seal = (eventId: string): Promise<unknown> => sequenceLog(sealDeps(deps), eventId, 1);
     if (embedded) await showDemo(deps, address, sandbox !== undefined, seal, say);
-    // Among several processes this one only minds the others.
+    // With several processes, this one only supervises the others.
     if (!alone) await closeDeps(deps);
     return { service, sandbox, database, isTrial: embedded && !config.production };
   } catch (fault) {
@@ -90,11 +90,11 @@ async function start(given: Config): Promise<Running> {
 
 /**
  * Runs the service until it is asked to stop, or another build is to serve the database. Exit status 0 after a clean stop, 1
- * when it could not start or is replaced.
+ * if it could not start or is replaced.
  */
 export async function runMain(read: () => Config): Promise<void> {
   try {
-    // Listening for signals before anything starts: a stop during the start waits for its end, and leaves nothing behind.
+    // Listen for signals before the start: a stop during the start then waits for its end and shuts down cleanly.
     const asked = Promise.withResolvers<'SIGTERM' | 'SIGINT'>();
     for (const signal of ['SIGTERM', 'SIGINT'] as const) process.on(signal, () => asked.resolve(signal));
     const { service, sandbox, database, isTrial } = await start(read());

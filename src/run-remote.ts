@@ -1,4 +1,4 @@
-// Without the methods by noun: they are made when the SDK is built, and commands run in a checkout where nothing is.
+// Not the SDK's entry point: its generated methods exist only after a build, but commands run in a checkout without a build.
 import { PathClient } from '#sdk/client.ts';
 import { ConnectionError, type Issue, VotingServiceError } from '#sdk/errors.ts';
 import type { Answer, Cli } from '#src/commands/cli.ts';
@@ -7,23 +7,23 @@ import { FileRefused } from '#src/commands/read-lines.ts';
 import { ConfigError, hasApiKey, loadEnvironmentFile, readApiAccess } from '#src/config.ts';
 import { explainFileFault } from '#src/platform/explain-file-fault.ts';
 
-// What organizers' commands do their work with: a key and HTTP. Nothing of a database is loaded.
+// HTTP access for organizers' commands, with an API key. Does not load any database code.
 
 const REFUSED = 1;
-/** A wrong address is to be found out within seconds. */
+/** Few, so that a wrong URL is reported within seconds. */
 const MAX_RETRIES = 3;
-/** What is under way is worth two minutes of waiting for a service that restarts. */
+/** Retries for about two minutes, so that running work survives a service restart. */
 const PATIENT_RETRIES = 8;
-/** A batch of a roll, or a large file of an election, may take a while. */
+/** Long enough for a batch of a roll import or a large election file. */
 const TIMEOUT_MS = 120_000;
 
-/** Whether the environment, or the file `.env` of the checkout, holds a key. */
+/** Whether VOTING_API_KEY is set in the environment or in the file `.env` of the checkout. */
 export function isRemote(): boolean {
   loadEnvironmentFile();
   return hasApiKey();
 }
 
-/** Does the work with a client of the service, and prints. @throws ConfigError without a key */
+/** Runs `work` with clients of the service and prints its answer. @throws ConfigError without an API key */
 export async function withApi(work: Parameters<Cli['withApi']>[0], json: boolean): Promise<void> {
   loadEnvironmentFile();
   const answer: Answer = await work(...openClients(readApiAccess()));
@@ -31,7 +31,7 @@ export async function withApi(work: Parameters<Cli['withApi']>[0], json: boolean
   if (answer.refused === true) process.exitCode = REFUSED;
 }
 
-/** A client, one that is patient, and whether the last answer to them was the stored one of an earlier request. */
+/** @returns a client, a client with more retries, and whether the last response was the replay of an earlier run's request */
 export function openClients({
   baseUrl,
   key,
@@ -40,7 +40,7 @@ export function openClients({
   let lastName: string | null = null;
   const noting: typeof fetch = async (url, init) => {
     const name = new Headers(init?.headers).get('Idempotency-Key');
-    // A request that is repeated because its answer got lost has an effect of this run.
+    // After a retry within this run, a replayed response belongs to this run.
     const isRetry = name !== null && name === lastName;
     lastName = name;
     const response = await fetch(url, init);
@@ -52,7 +52,7 @@ export function openClients({
   return [clientOf(MAX_RETRIES), clientOf(PATIENT_RETRIES), () => isReplayed];
 }
 
-/** What a service refused, for programs. */
+/** An error as JSON, for programs. */
 interface ApiFault {
   readonly message: string;
   readonly status?: number;
@@ -63,7 +63,7 @@ interface ApiFault {
   readonly docUrl?: string;
 }
 
-/** What to do about it, where the answer alone does not say so. */
+/** A hint how to fix the error, if the service's message does not contain one. */
 function cureOf({ status, code, reason, details }: VotingServiceError): string | undefined {
   if (status === 401) return 'Check VOTING_API_KEY, and that VOTING_API is the service that the key is of.';
   if (reason === 'not_ready' && Array.isArray(details['missing']))
@@ -84,7 +84,7 @@ function cureOf({ status, code, reason, details }: VotingServiceError): string |
 const messageOf = (fault: VotingServiceError): string =>
   [fault.message, cureOf(fault)].filter((part) => part !== undefined).join(' ');
 
-/** ` (ECONNREFUSED)`: what the network said, below the words of `fetch`. */
+/** The network error below the generic error of `fetch`, such as ` (ECONNREFUSED)`. */
 function causeOf({ cause }: Error): string {
   if (!(cause instanceof Error)) return '';
   const inner = cause.cause instanceof Error ? cause.cause : cause;
@@ -92,7 +92,7 @@ function causeOf({ cause }: Error): string {
   return ` (${typeof code === 'string' ? code : inner.message})`;
 }
 
-/** What was wrong, for programs: as the service said it. Undefined for a fault of our own, which keeps its stack. */
+/** The error as JSON, for programs; undefined for a bug, whose stack trace is then printed. */
 export function faultOf(fault: unknown): ApiFault | undefined {
   if (fault instanceof ConfigError) return { message: fault.message };
   if (fault instanceof VotingServiceError) {
@@ -115,7 +115,7 @@ export function faultOf(fault: unknown): ApiFault | undefined {
   return file === undefined ? undefined : { message: `${file}.` };
 }
 
-/** The same for the person who typed the command. */
+/** The error as text, for the user of the command; undefined for a bug. */
 export function wordsOf(fault: unknown): string | undefined {
   if (fault instanceof ConfigError) return fault.message;
   const found = faultOf(fault);

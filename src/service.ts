@@ -66,15 +66,15 @@ import { allJobs, recurringJobs } from './work.ts';
 
 const POOL_SIZE = 12;
 const READS_POOL_SIZE = 4;
-/** Beside one for each job of the group: the queue is looked at and kept up by these. */
+/** Connections for polling and maintaining the job queue, besides one for each running deletion job. */
 const QUEUE_CONNECTIONS = 2;
-/** Requests never wait for what is written of deliveries, however many there are. */
+/** A pool of its own, so that writes about webhook deliveries never take connections from requests. */
 const WEBHOOK_POOL_SIZE = 4;
-/** For all accounts' orders, and as many for closes. What threads have counted is kept for the next question while they are idle. */
+/** Limits of each of the two thread pools, for requests and for closes. `idleMs`: how long an idle thread keeps its cached counts. */
 const THREADS = { threads: 2, maxHeapMb: 1_024, idleMs: 300_000 };
 const PROCESS_ID_BYTES = 16;
 
-/** Makes everything that requests and jobs use. Nothing is started yet but the pool, which connects when asked. */
+/** Creates everything that requests and jobs use, without starting anything. The database pools connect on first use. */
 export function createDeps(config: Config, databaseUrl: string, log: Log, sandboxUrl?: string): Deps {
   const clock = new DatabaseClock();
   const db = connectDatabase({ url: databaseUrl, log, maxConnections: POOL_SIZE });
@@ -174,7 +174,7 @@ export function createDeps(config: Config, databaseUrl: string, log: Log, sandbo
   };
 }
 
-/** Mails that go to people stay between them and their mail server; files are for the developer, who sees them in the console, too. */
+/** Sends by SMTP if configured. Otherwise writes mails to files, for a developer, and shows them in the console if there is one. */
 function createMailer({ smtpUrl, ...config }: Config, log: Log, now: () => number, feed?: ConsoleFeed): Mailer {
   const { mailFrom: from, mailBounces: bounces } = config;
   if (smtpUrl !== undefined)
@@ -184,14 +184,14 @@ function createMailer({ smtpUrl, ...config }: Config, log: Log, now: () => numbe
 }
 
 /**
- * Whether several sockets listen on a port, and the kernel deals the connections out. Elsewhere a process has one, and the first of
- * several processes takes all connections and hands them on; one that it hands to a process that is being killed is never answered.
+ * Whether each process listens on the port with its own socket, and the kernel distributes connections. Otherwise Node's first process
+ * accepts all connections and passes them on; a connection passed to a process that is being killed never gets a response.
  */
 export function sharesPortInKernel(port: number): boolean {
   return process.platform === 'linux' && port !== 0;
 }
 
-/** Answers the first process when it asks for figures: the library listens once it has an aggregator. */
+/** Lets the first process collect this process's metrics: prom-client listens for its requests once an aggregator exists. */
 function shareMetrics(registry: Registry): void {
   AggregatorRegistry.setRegistries(registry);
   new AggregatorRegistry();
@@ -200,15 +200,15 @@ function shareMetrics(registry: Registry): void {
 export interface Service {
   readonly port: number;
   /**
-   * Says at `/health` that it stops, then stops accepting, lets what runs finish, hands jobs back, closes the pool (completions 9.6).
-   * @param drainMs how long requests are still taken, so that a proxy learns of it; not at all unless it is said
+   * Fails `/health`, then stops accepting, finishes running requests, returns jobs to the queue, closes the pools (completions 9.6).
+   * @param drainMs how long to accept requests after the failure report, so that a proxy notices it; 0 by default
    */
   stop(drainMs?: number): Promise<void>;
-  /** Why the service is to stop, in one line, once another build is to serve the database. */
+  /** Resolves with a reason, in one line, once another build is to serve the database and this one must stop. */
   readonly replaced: Promise<string>;
 }
 
-/** Lets go of everything that `createDeps` made. */
+/** Closes everything that `createDeps` created. */
 export async function closeDeps(deps: Deps): Promise<void> {
   await Promise.all([deps.threads.close(), deps.closeThreads.close()]);
   deps.mailer.close();
@@ -217,7 +217,7 @@ export async function closeDeps(deps: Deps): Promise<void> {
   await Promise.all(databases.map((db) => db.$client.end()));
 }
 
-/** All who ask while the database is being asked get its answer: strangers ask as often as they like, and take one connection. */
+/** Concurrent health checks share one query, so that frequent requests from strangers take only one connection. */
 function shareCheck(deps: Deps): () => Promise<Check> {
   let underWay: Promise<Check> | undefined;
   const ask = async (): Promise<Check> => {
@@ -235,7 +235,7 @@ function shareCheck(deps: Deps): () => Promise<Check> {
   return () => (underWay ??= ask());
 }
 
-/** Follows the database's clock, ends what waits for a silent database, and lets jobs rest while this machine's clock is wrong. */
+/** Follows the database's clock, aborts queries to an unresponsive database, and pauses jobs while this machine's clock is wrong. */
 function watchDatabase(deps: Deps, url: string, work: BackgroundWork, onReplaced: (reason: string) => void): Heartbeat {
   const drift = new ClockDrift();
   return new Heartbeat({
@@ -261,8 +261,8 @@ function watchDatabase(deps: Deps, url: string, work: BackgroundWork, onReplaced
 }
 
 /**
- * Serves requests, and runs jobs where this process is configured to. The database is migrated already.
- * @param recurring what runs by the clock
+ * Serves requests, and runs jobs if this process is configured to. Call after the migration of the database.
+ * @param recurring the scheduled jobs
  */
 export async function startService(
   deps: Deps,
@@ -270,7 +270,7 @@ export async function startService(
   recurring: readonly RecurringJob[] = recurringJobs(deps),
 ): Promise<Service> {
   const startedAt = performance.now();
-  // Read before anything is asked for: a build that comes while this process serves is the next process's.
+  // Read the built files now: a build during the run of this process must not change what it serves.
   await readAssets();
   const work = new BackgroundWork(deps, recurring);
   const replaced = Promise.withResolvers<string>();
@@ -302,7 +302,7 @@ export async function startService(
   });
   deps.consoleFeed?.recall(await readTraces(deps.db, { limit: KEPT.requests }));
   const giveUp = async (fault: unknown) => {
-    // An embedded database stops next, and each session that it cuts is logged as a fault.
+    // Close all sessions first: the caller stops the embedded database, and would log an error for each session cut by that.
     await Promise.all([heartbeat.stop(), closeDeps(deps)]);
     throw fault;
   };
@@ -315,7 +315,7 @@ export async function startService(
           type: metrics.registry.contentType,
         })).catch(giveUp);
   const reusePort = sharesPortInKernel(deps.config.port);
-  // The first of several processes has looked before it made the others.
+  // With several processes, the first checks this before it forks the others.
   if (reusePort && !cluster.isWorker) await requireFreePort(deps.config).catch(giveUp);
   const listener: Listener = await listen({
     referenceUrl: deps.config.apiDocUrl,
@@ -338,7 +338,7 @@ export async function startService(
     deps.log,
     {
       api_key_changed: (hash) => deps.authenticator.forget(hash),
-      // Events keep the plan of their owner.
+      // Cached events contain their owner's plan.
       account_changed: (id) => {
         deps.authenticator.forgetAccount(id);
         deps.events.forgetAll();
@@ -353,7 +353,7 @@ export async function startService(
     },
   );
   if (deps.config.worker) await work.start();
-  // Among several processes the first one serves the figures of all of them.
+  // With several processes, the first serves the metrics of all.
   if (cluster.isWorker) shareMetrics(metrics.registry);
   const tasks: readonly [number, string, () => Promise<unknown>][] = [
     [SECOND_MS, 'refused requests were not kept', () => traces.flush()],

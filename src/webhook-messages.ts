@@ -9,14 +9,14 @@ import { votingEventView } from '#src/voting-events/voting-event.ts';
 import { EVENT_TYPE_NAMES, EVENT_TYPES, type EventType } from '#src/webhooks/record-event.ts';
 import { endpointView } from '#src/webhooks/webhook-endpoint.ts';
 
-/** A fact that only webhooks publish. */
+/** The schema of data that only webhooks publish. */
 const fact = <Shape extends z.ZodRawShape>(shape: Shape, example: z.output<z.ZodObject<Shape>>) =>
   z.object(shape).meta({ examples: [example] });
 
 const id = z.string();
 const votingEventId = z.string();
 
-/** What each type of message carries, put together from the slices whose facts they are. */
+/** The schema of `data` in each type of message. */
 const DATA: Readonly<Record<EventType, z.ZodType>> = {
   'voting_event.created': votingEventView,
   'voting_event.updated': votingEventView,
@@ -65,7 +65,7 @@ const DATA: Readonly<Record<EventType, z.ZodType>> = {
   'webhook_endpoint.disabled': endpointView,
 };
 
-/** When each type is sent. */
+/** When each type of message is sent, for the API reference. */
 const WHEN: Readonly<Record<EventType, string>> = {
   'voting_event.created': 'A voting event was created.',
   'voting_event.updated': 'A voting event was changed, or got or lost its payment business.',

@@ -6,24 +6,24 @@ import type { Database } from '#src/database/client.ts';
 import { type Cosignature, openCosignature } from './cosignature.ts';
 import { type ServiceCheckpoint, serviceTree } from './repository.ts';
 
-/** A witness as `WITNESSES` names it. */
+/** A witness from the setting WITNESSES. */
 export interface WitnessPlace {
-  /** Its submission prefix. */
+  /** The witness's submission prefix (C2SP tlog-witness). */
   readonly url: string;
   readonly key: NoteVerifier;
-  /** The verifier key as it was written. */
+  /** The verifier key as text. */
   readonly keyText: string;
 }
 
-/** An answer may hold the lines of several keys. */
+/** Large enough for a response with the signature lines of several keys. */
 const MAX_ANSWER_BYTES = 16_384;
-/** The first question, one with the size that the witness names, and one for a witness that moved on meanwhile. */
+/** The first request, a retry with the size that the witness reports, and another if the witness signed a new head meanwhile. */
 const MOST_QUESTIONS = 3;
 
-/** A witness that answers, and does not sign. */
+/** Thrown if a witness responds without signing. */
 class WitnessRefused extends Error {}
 
-/** A witness that has signed a longer log than the database holds. */
+/** Thrown if a witness has signed a longer log than the database has, which means that the database lost leaves. */
 export class WitnessAhead extends Error {
   readonly size: number;
 
@@ -33,7 +33,7 @@ export class WitnessAhead extends Error {
   }
 }
 
-/** The start of an answer's body. The rest is cut off with its connection. */
+/** Reads a response body. @throws WitnessRefused if it is longer than `MAX_ANSWER_BYTES`; the connection is then closed */
 async function readShort(body: Dispatcher.ResponseData['body']): Promise<string> {
   const pieces: Uint8Array[] = [];
   let bytes = 0;
@@ -45,7 +45,7 @@ async function readShort(body: Dispatcher.ResponseData['body']): Promise<string>
   return Buffer.concat(pieces).toString('utf8');
 }
 
-/** The size that a witness holds, of an answer 409. @throws WitnessRefused where it names none */
+/** The size in a 409 response: the last that the witness signed. @throws WitnessRefused if there is none */
 function readSize(type: unknown, text: string): number {
   const isSize = typeof type === 'string' && type.startsWith('text/x.tlog.size');
   const [, size] = /^(0|[1-9]\d{0,14})\n$/.exec(text) ?? [];
@@ -54,11 +54,11 @@ function readSize(type: unknown, text: string): number {
 }
 
 /**
- * Sends a head to a witness with the proof from the size that it signed last (C2SP tlog-witness, `add-checkpoint`).
- * @param known the size that it is believed to have signed last; it says itself where that is another one
- * @param signal ends the exchange, however slowly the witness answers
- * @returns its cosignature, verified
- * @throws WitnessRefused, WitnessAhead, NoteRefused for a false or missing cosignature, or what the exchange throws
+ * Sends a head to a witness, with the consistency proof from the size that the witness signed last (C2SP tlog-witness, `add-checkpoint`).
+ * @param known the size presumably signed last; if it is wrong, the witness reports the right size
+ * @param signal aborts the exchange, so that a slow witness cannot prolong it
+ * @returns the verified cosignature
+ * @throws WitnessRefused, WitnessAhead, NoteRefused for an invalid or missing cosignature, or a network error
  */
 export async function askWitness(
   deps: { readonly db: Database; readonly dispatcher: Dispatcher },
@@ -84,7 +84,7 @@ export async function askWitness(
     if (answer.statusCode !== 409) throw new WitnessRefused(`the witness answers ${answer.statusCode}`);
     const held = readSize(answer.headers['content-type'], text);
     if (held > size) throw new WitnessAhead(held);
-    // The same size again, and a conflict: it holds another root for it.
+    // A conflict although the size is right: the witness has another root at this size.
     if (held === old) throw new WitnessRefused('the witness holds another root for this size');
     old = held;
   }

@@ -12,7 +12,7 @@ import { findLastCosigned, insertCosignature, listNewestCheckpoints, type Servic
 import type { ServiceLogDeps } from './sequence-service-log.ts';
 import { serviceCheckpoints } from './tables.ts';
 
-/** For how long each witness has been lacking at a head of the service's own log, in ms, by its name; 0 where it has signed the newest. */
+/** By witness name: the age, in ms, of the oldest head that the witness has not covered yet; 0 if it has signed the newest head. */
 export async function readWitnessLag(
   db: Database,
   witnesses: readonly WitnessPlace[],
@@ -34,16 +34,16 @@ export async function readWitnessLag(
 type WitnessDeps = Pick<ServiceLogDeps, 'db' | 'log'> & { readonly config: Pick<Config, 'witnesses'> };
 
 const payload = z.strictObject({});
-/** Enqueued with each new head; what fails is tried again each minute. */
+/** Enqueued with each new head. One attempt only: a recurring job asks again every minute. */
 export const ASK_WITNESSES = { name: 'ask_witnesses', maxAttempts: 1, payload } as const;
 
 export const askWitnessesJob = (deps: WitnessDeps): Job<z.output<typeof payload>> =>
   defineJob({ ...ASK_WITNESSES, work: () => askWitnesses(deps) });
 
 /**
- * Has the newest head of the service's own log cosigned by each witness that has not signed it yet, all at the same time: one that
- * is away, hangs or lies takes nothing from the others, and is asked again by the next call.
- * @param limitMs for one witness, from the first byte to the last
+ * Asks all witnesses that have not signed the newest head of the service's own log, concurrently: a witness that is down, hangs or
+ * lies does not affect the others, and the next call asks it again.
+ * @param limitMs time limit of the whole exchange with one witness
  */
 export async function askWitnesses(deps: WitnessDeps, limitMs: number = TIME_LIMITS.witnessMs): Promise<void> {
   const { witnesses } = deps.config;

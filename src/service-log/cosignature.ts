@@ -1,7 +1,7 @@
 import { verify } from 'node:crypto';
 import { decodeBase64, NoteRefused, type NoteVerifier, parseVerifierKey } from '#src/ballot-log/signed-note.ts';
 
-/** Ed25519 cosignatures with a time (C2SP tlog-cosignature, `cosignature/v1`). */
+/** The algorithm byte of timestamped Ed25519 cosignatures (C2SP tlog-cosignature, `cosignature/v1`). */
 const COSIGNATURE_V1 = 0x04;
 const KEY_ID_BYTES = 4;
 const TIME_BYTES = 8;
@@ -19,9 +19,9 @@ export interface Cosignature {
 }
 
 /**
- * The witness's cosignature of a checkpoint; signature lines of other keys are passed over.
+ * Finds and verifies the witness's cosignature of a checkpoint; ignores signature lines of other keys.
  * @param answer signature lines, each with its newline; @param body the text of the checkpoint, newline at the end
- * @throws NoteRefused where there is none, or a false one
+ * @throws NoteRefused if the cosignature is missing or invalid
  */
 export function openCosignature(answer: string, body: string, witness: NoteVerifier): Cosignature {
   for (const line of answer.split('\n')) {

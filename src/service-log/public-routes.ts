@@ -24,7 +24,7 @@ import { eventTag, type ServiceLogDeps } from './sequence-service-log.ts';
 
 const HASH_EXAMPLE = 'TIXaRfYCwUJLGnVPyMWk8yhl4cqWKgE3xDVdCNHxuZA=';
 
-/** Where a checkpoint of an event stands in the service's own log. */
+/** The position of an event's checkpoint in the service's own log, with its inclusion proof. */
 const checkpointProofView = z
   .object({
     status: z.enum(['queued', 'logged']),
@@ -54,13 +54,13 @@ const checkpointProofView = z
   });
 type CheckpointProof = z.output<typeof checkpointProofView>;
 
-/** Heads among which the one with the most cosignatures is looked for: the newest may be so new that none has signed it. */
+/** How many of the newest heads to search for the head with the most cosignatures: no witness may have signed the newest yet. */
 const LOOKED_AT = 50;
 
 const withLines = ({ note }: ServiceCheckpoint, lines: readonly string[] = []): string =>
   note + lines.map((line) => `${line}\n`).join('');
 
-/** The newest head of the service's own log, with the cosignatures that it has so far. */
+/** The newest head of the service's own log, with its cosignatures so far. */
 async function readServiceCheckpoint({ db, serviceLog: { signer } }: ServiceLogDeps): Promise<string> {
   const [newest] = await listNewestCheckpoints(db, 0, 1);
   if (newest === undefined) return signHead({ origin: signer.name, size: 0, rootHash: EMPTY_ROOT }, signer);
@@ -68,8 +68,8 @@ async function readServiceCheckpoint({ db, serviceLog: { signer } }: ServiceLogD
 }
 
 /**
- * Shows the newest checkpoint of an event that has a leaf in the service's own log to be in it, under the head with the most
- * cosignatures among the newest that hold it.
+ * Proves that an event's newest logged checkpoint is in the service's own log, under the head with the most cosignatures among
+ * the newest heads that include it.
  */
 async function proveCheckpoint(deps: ServiceLogDeps, eventId: string): Promise<CheckpointProof> {
   const { db, logKey } = deps;
@@ -95,7 +95,7 @@ async function proveCheckpoint(deps: ServiceLogDeps, eventId: string): Promise<C
   };
 }
 
-/** The log of all logs (C2SP tlog-tiles), for witnesses and everybody else, and where an event stands in it. */
+/** The public routes of the service's own log (C2SP tlog-tiles), whose leaves are the checkpoints of all ballot logs. */
 export function serviceLogRouter(deps: Deps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(

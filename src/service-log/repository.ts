@@ -7,7 +7,7 @@ import { serviceCheckpoints, serviceCosignatures, serviceLog, serviceLogLeaves, 
 
 const CURRENT = 'current';
 
-/** One process appends at a time; false when another one is at it. */
+/** Takes the transaction lock for appending; false if another process holds it. */
 export async function takeServiceSequencer(tx: Transaction): Promise<boolean> {
   const { rows } = await tx.execute<{ taken: boolean }>(
     sql`SELECT pg_try_advisory_xact_lock(hashtextextended('service log', 0)) AS taken`,
@@ -15,7 +15,7 @@ export async function takeServiceSequencer(tx: Transaction): Promise<boolean> {
   return rows[0]?.taken === true;
 }
 
-/** The right edge of the log; of an empty one before the first leaf. */
+/** The right edge of the log; empty before the first leaf. */
 export async function findCompactRange(executor: Executor): Promise<CompactRange> {
   const [row] = await executor.select().from(serviceLog).where(eq(serviceLog.id, CURRENT));
   return row === undefined ? new CompactRange() : CompactRange.fromBytes(row.frontier);
@@ -29,7 +29,7 @@ export async function storeCompactRange(tx: Transaction, frontier: CompactRange)
     .onConflictDoUpdate({ target: serviceLog.id, set: head });
 }
 
-/** A leaf with what it is found by. */
+/** A leaf with its look-up key (`eventTag`, `size`). */
 interface NewLeaf {
   readonly data: Buffer;
   readonly eventTag: Buffer;
@@ -53,7 +53,7 @@ export async function proveLeaf(executor: Executor, index: number, size: number)
   return inclusionProof(index, size, read).map((hash) => Buffer.from(hash).toString('base64'));
 }
 
-/** @param leaves what is appended: `insertLeaves` is called with their data, in this order */
+/** @param leaves the leaves to append; the caller must pass their data to `insertLeaves` in the same order */
 export const serviceTreeStore = (tx: Transaction, leaves: readonly NewLeaf[]): TreeStore => ({
   ...serviceTree(tx),
   async insertLeaves(first) {
@@ -89,7 +89,7 @@ export async function listNewestCheckpoints(
     .limit(limit);
 }
 
-/** The signature lines of witnesses by the size of the head that they are of. */
+/** The signature lines of witnesses, by the size of the head that they signed. */
 export async function listCosignatures(
   executor: Executor,
   sizes: readonly number[],
@@ -102,7 +102,7 @@ export async function listCosignatures(
   return new Map([...Map.groupBy(rows, ({ size }) => size)].map(([size, own]) => [size, own.map(({ line }) => line)]));
 }
 
-/** The newest leaf of an event: its index, and the size of the event's log that it speaks of. */
+/** The newest leaf of an event: its index, and the size of the event's log at that checkpoint. */
 export async function findLeafOf(
   executor: Executor,
   tag: Buffer,

@@ -27,28 +27,28 @@ import {
   takeServiceSequencer,
 } from './repository.ts';
 
-/** What the service's own log is signed with, and what remembers its head outside of the database. */
+/** The signer of the service's own log, and the memory of its head outside of the database. */
 export interface ServiceLogKey {
-  /** The key of the ballot logs, under the origin of this log as its name. */
+  /** The key of the ballot logs, with the origin of this log as its name. */
   readonly signer: NoteSigner;
   readonly memory: CheckpointMemory;
 }
 
 const REMEMBERED_AS = 'service-log';
 
-/** One origin for the whole service: `<name of the log key>/log`, where it is served, too. */
+/** The service's own log has the origin `<name of the log key>/log`, and is served below the path `/log`. */
 export function createServiceLogKey(logKey: NoteSigner, dataDir: string): ServiceLogKey {
   const signer = renameSigner(logKey, `${logKey.name}/log`);
   return { signer, memory: new CheckpointMemory(dataDir, (note) => openHead(note, signer)) };
 }
 
-/** Names an event's log in the service's own log, to those alone who know the event's ID. */
+/** Identifies an event's log in the service's own log, only for readers who know the event's ID. */
 export const eventTag = (origin: string): Buffer => sha256(`event${origin}`);
 
 /**
  * The leaf of a checkpoint: canonical JSON of `{ v: 2, t: "checkpoint", e, c }` with two hashes in lowercase hex. `e` is
  * SHA-256("event" ‖ origin), `c` is SHA-256("checkpoint" ‖ the first three lines of the checkpoint: origin, size, root).
- * A reader of the event's log makes both again; everybody else learns neither size nor root of a log that is not open.
+ * A reader of the event's log can recompute both; other readers learn neither size nor root of a log that is not public.
  */
 export function checkpointLeaf(head: TreeHead): Buffer {
   const commitment = sha256(`checkpoint${headBody(head)}`);
@@ -62,12 +62,12 @@ export type ServiceLogDeps = Pick<Deps, 'db' | 'log' | 'logKey' | 'serviceLog'> 
 
 const MOST_TOGETHER = 1_000;
 
-/** The service's own log does not hold what was signed before: nothing is appended, it would be a second history. */
+/** Thrown if the database does not match what was signed for this log. Appending would fork the log, so nothing is appended. */
 export class ServiceLogSetBack extends Error {}
 
 /**
- * Gives every new checkpoint of an event its leaf in the service's own log, and signs the new head. Casts and seals wait for
- * nothing of it: they leave a row in a queue. Another process at it is left to it.
+ * Appends a leaf for every queued checkpoint to the service's own log, and signs the new head. Sealing a ballot log only writes a
+ * row to the queue and never waits for this. Does nothing if another process holds the lock.
  */
 export async function sequenceServiceLog(deps: ServiceLogDeps): Promise<void> {
   for (;;) {
@@ -103,7 +103,7 @@ const appendOnce = (deps: ServiceLogDeps): Promise<{ readonly note: string | und
     return { note, more: queued.length === MOST_TOGETHER };
   });
 
-/** @throws ServiceLogSetBack after a restore of an older backup, or when the database was changed by hand */
+/** @throws ServiceLogSetBack after the restore of an older backup, or after direct SQL */
 async function requireGenuine(deps: ServiceLogDeps, tx: Transaction, frontier: CompactRange): Promise<void> {
   const isStored = async (size: number, rootHash: Uint8Array): Promise<boolean> => {
     const stored = size === 0 ? undefined : await findServiceCheckpoint(tx, size);

@@ -13,12 +13,12 @@ export const serviceLog = pgTable('service_log', {
   frontier: bytes('frontier').notNull(),
 });
 
-/** Its leaves, one for each checkpoint of an event. Append-only. */
+/** The leaves of the service's own log, one for each checkpoint of an event. Append-only. */
 export const serviceLogLeaves = pgTable(
   'service_log_leaves',
   {
     leafIndex: count('leaf_index').primaryKey(),
-    /** Names the event to those who know its ID, and stays when the event is deleted. */
+    /** SHA-256 of "event" and the log's origin, which contains the event's ID. Stays when the event is deleted. */
     eventTag: bytes('event_tag').notNull(),
     /** Leaves of the event's log at its checkpoint. */
     size: count('size').notNull(),
@@ -27,7 +27,7 @@ export const serviceLogLeaves = pgTable(
   (table) => [index('service_log_leaves_event').on(table.eventTag, table.size)],
 );
 
-/** Full tiles, written once. */
+/** Full tiles of the tree, written once. */
 export const serviceLogTiles = pgTable(
   'service_log_tiles',
   {
@@ -39,16 +39,16 @@ export const serviceLogTiles = pgTable(
   (table) => [primaryKey({ columns: [table.level, table.tileIndex] })],
 );
 
-/** Every signed head that there ever was. Append-only. */
+/** All signed heads of the service's own log. Append-only. */
 export const serviceCheckpoints = pgTable('service_checkpoints', {
   size: count('size').primaryKey(),
   rootHash: bytes('root_hash').notNull(),
-  /** Signed by the service alone. */
+  /** With the service's signature, without cosignatures. */
   note: text().notNull(),
   createdAt: timeMs('created_at').notNull(),
 });
 
-/** What witnesses signed of these heads. Append-only. */
+/** The cosignatures of witnesses. Append-only. */
 export const serviceCosignatures = pgTable(
   'service_cosignatures',
   {
@@ -57,9 +57,9 @@ export const serviceCosignatures = pgTable(
     witness: text().notNull(),
     /** The signature line, verified, without its newline. */
     line: text().notNull(),
-    /** The witness's own time. */
+    /** The time by the witness's clock. */
     cosignedAt: timeMs('cosigned_at').notNull(),
   },
-  // By the witness first: the newest head that it has signed is asked for with each new one.
+  // The witness comes first in the key, because each new head needs the newest size that each witness has signed.
   (table) => [primaryKey({ columns: [table.witness, table.size] }), index('service_cosignatures_size').on(table.size)],
 );
