@@ -154,7 +154,7 @@ export interface Config
   readonly emailDomainCheck: boolean;
   /** Whether the service refuses to start without a synchronous standby, and raises an alarm if it is lost. */
   readonly requireStandby: boolean;
-  /** The current key first, then replaced ones. Empty in embedded mode until one is generated. */
+  /** The current key first, then replaced keys. Empty in embedded mode until a key is generated. */
   readonly secretKeys: readonly Buffer[];
   /** The name of the ballot logs, stored in the database and not a setting; null before it is stored: the host name of BASE_URL. */
   readonly logName: string | null;

@@ -114,7 +114,7 @@ async function stopWorker(worker: Worker): Promise<void> {
 export async function serveWithMany(config: Config, prepared: Prepared, say: (line: string) => void): Promise<Service> {
   if (sharesPortInKernel(config.port)) await requireFreePort(config);
   const workers = new Map<number, Worker>();
-  // Collects console entries, so that a replaced process can show earlier entries, too.
+  // Collects console entries, so that the replacement of a process shows earlier entries, too.
   const feed = offersConsole(config) ? new ConsoleFeed(systemClock.now()) : undefined;
   const relay = (from: Worker, consoleEntry: FeedEntry): void => {
     feed?.take(consoleEntry);

@@ -71,11 +71,11 @@ export class Acknowledged {
       const left = await atOneMoment(deps.db, async (tx) => {
         const event = await findEventById(tx, eventId);
         if (event?.rehearsalSince === remembered?.rehearsalSince) return listLeft(tx, eventId, some);
-        // Forget the ballots only if the event is really gone or in another world, not if direct SQL changed its row for a moment.
+        // Direct SQL could change the row for a moment: forget the ballots only if it is gone, or authentic with another rehearsal.
         const isOver = event === undefined ? !(await isThere(tx, eventId)) : isGenuineEvent(deps.secrets, event);
         return isOver ? undefined : [];
       });
-      // Ballots of another rehearsal or of the real vote were noted meanwhile: this result is about the earlier ballots.
+      // A rehearsal began or ended meanwhile, and `note` replaced the remembered ballots: this result is about the earlier ballots.
       if (this.#events.get(eventId) !== remembered) return 0;
       if (left === undefined) {
         this.#forgetAll(eventId);

@@ -58,9 +58,8 @@ export async function checkLogs(deps: CheckDeps, sinceMs: number): Promise<void>
 }
 
 /**
- * Checks one log, in chunks, so that memory does not grow with it.
+ * Checks one log, in chunks, so that memory does not grow with it. @returns the first fault in words, or undefined
  * @param onRoll receives the checked roll of an election whose log is not closed
- * @returns the first fault in words, or undefined
  */
 export async function checkLog(
   deps: CheckDeps,
@@ -101,7 +100,7 @@ export async function checkLog(
   if (last !== undefined && last.end !== (await readEnd(deps.db, eventId))) return END_MOVED;
   if (last !== undefined && last.config !== head.configHash) return 'the log says another configuration than its head';
   if (dropped !== head.dropped) return 'another number of ballots was dropped than the log says';
-  // Read it from the database: the cached definition may be older than the change.
+  // Read the definition from the database: a cached definition may be older than the change.
   const present = await loadBallotDefinition(deps.db, eventId);
   if (present !== undefined && (await differsFromLog(deps, present))) return 'what ballots depend on was changed';
   const unaccounted = await findUnaccounted(deps.db, eventId);
@@ -283,9 +282,8 @@ async function checkTiles(
 }
 
 /**
- * Compares the present head with its signature and with the checkpoint remembered outside of the database. Reads event, head and
- * checkpoint from one snapshot, because the log may grow meanwhile. Reads the remembered checkpoint first: it is written after the
- * commit, so the snapshot can only be newer.
+ * Compares the present head with its signature and with the checkpoint remembered outside of the database. The log may grow meanwhile:
+ * one snapshot serves event, head and last checkpoint. The remembered checkpoint is read first, and so is never newer than the snapshot.
  */
 async function checkSigned(deps: CheckDeps, eventId: string): Promise<string | undefined> {
   const remembered = await deps.checkpoints.recall(eventId);

@@ -5,8 +5,8 @@ import type { Log } from '#src/platform/log.ts';
 import { markDisputed } from '#src/voting-events/repository.ts';
 
 /**
- * Reports that the service did not write a log, or rows that it depends on, as they are: logs an error with the field `alarm`, and marks
- * the event as `disputed` until a check finds no fault. The metric `ballot_log_alarms` counts such events.
+ * Reports that a log, or rows that it depends on, differ from what the service wrote: logs an error with the field `alarm`, and marks the
+ * event as `disputed` until a check finds no fault. The metric `ballot_log_alarms` counts such events.
  */
 export async function raiseAlarm(
   deps: { readonly db: Database; readonly log: Log },
@@ -54,8 +54,8 @@ async function sumInSteps(tx: Transaction, partAfter: (last: string | null) => S
   }
 }
 
-// The queries below get the event's ID as a value. With a join on it, the planner would estimate the average or largest event's
-// share of all rows, and scan the whole table.
+// The queries below get the event's ID as a value. With a join on the ID, the planner would expect as many rows as the largest event
+// has, and scan the whole table.
 
 /** Number and weight of an event's sealed ballots; `isOdd` if a ballot's leaf is beyond the end of the log. */
 const sumBlocks = (tx: Transaction, eventId: string, size: string): Promise<Sum> =>

@@ -72,7 +72,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
     const closedSize = head.frontier.size;
     await updateHead(tx, event.id, { ...head, lotRoot, closedSize, closeSalt, closeContent });
     await markFinal(tx, deps.secrets, current.event, nowMs);
-    // Keep the ballot key of a rehearsal, which ends with the rehearsal: its roll is used again.
+    // A rehearsal keeps its ballot key until its end, which retires the key.
     if (current.event.rehearsalSince === null) await deps.ballotKeys.retire(tx, event.id);
     return recordCheckpoint(tx, deps, event, head.frontier, head.ballots);
   });

@@ -11,7 +11,7 @@ import { NoteRefused, type NoteVerifier } from './signed-note.ts';
 import { eventTree } from './tree-store.ts';
 
 // Only the signed head proves that a log is closed. Direct SQL can change the other columns, and add leaves that no signed head
-// includes: neither closes a log or makes a result final.
+// includes: they neither close a log nor make a result final.
 
 /** The `close` leaf of a log. */
 export interface SignedClose {

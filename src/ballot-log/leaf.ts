@@ -71,7 +71,7 @@ interface ConfigLeaf extends LeafOf<'config'> {
   /** Ballots confirmed before the change, logged or queued. */
   readonly confirmed: number;
   readonly seq: number;
-  /** Number of forged queue rows that the operator dropped; only in leaves written by that command. */
+  /** Number of forged queue rows that an operator dropped; only present in the `config` leaf that records the drop. */
   readonly dropped?: number;
 }
 

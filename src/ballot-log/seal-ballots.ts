@@ -49,7 +49,7 @@ export const LEAST_WHILE_OPEN = 5;
 /** Maximum ballots per transaction: enough to shuffle, and few enough that hashing them does not hold up requests. */
 const MOST_TOGETHER = 512;
 
-/** An event that is sealed only at its close has fewer voters, and so fewer queued ballots; direct SQL wrote any others. */
+/** Maximum rows to read of the queue of an event that is sealed only at its close: it has fewer voters, so direct SQL wrote any more. */
 const MOST_SEALED_ONCE = 1_000;
 /** A longer run counts the queue again, so that the signed head states the number of confirmed ballots within a minute. */
 const COUNTED_EVERY_MS = 30_000;
@@ -59,7 +59,7 @@ const TENDED_TOGETHER = 4;
 
 /** The published count of a finished event. */
 export interface FinalCount {
-  /** The root of the log that seeded the lots for ties. */
+  /** The root of the log from which, with the seed, the lots for ties were drawn. */
   readonly lotRoot: Buffer;
   readonly abstentions: number;
   /** Hash of the results' `positions`, as in the `close` leaf; the positions themselves may be large. */
@@ -78,7 +78,7 @@ export interface SealDeps
 /** Events whose last run failed: a second failure in a row raises an alarm, because direct SQL could have caused any error. */
 const failing = new Set<string>();
 
-/** Brings every log with pending work up to date, then mixes rolls. A failure in one log does not stop the others. */
+/** Brings every log with pending work up to date, then runs `mixRolls`. A failure in one log does not stop the others. */
 export async function sequenceLogs(deps: SealDeps): Promise<void> {
   const failed: unknown[] = [];
   const events = (await listEventsToTend(deps.db, LEAST_WHILE_OPEN)).values();

@@ -108,7 +108,7 @@ export const describeShortage = ({ positionId, required, available }: CreditShor
 /** Whether `position.candidates` contains the candidate, without a search through that list. */
 function standsIn(position: BallotPosition, candidate: Candidate): boolean {
   if (candidate.status !== 'approved' || !candidate.positionIds.includes(position.id)) return false;
-  // A referendum could not count a choice that means neither yes nor no nor abstain.
+  // A referendum counts only candidates with the role yes, no or abstain.
   return position.votingMethod !== 'referendum' || candidate.referendumRole !== null;
 }
 
@@ -211,7 +211,7 @@ function judgePoints(position: BallotPosition, marks: readonly Mark[]): Issue[] 
   return [];
 }
 
-/** Credits are the squares of the votes: exact, because votes above the root of the budget are already too many. */
+/** The shortage of a quadratic position, whose ballot costs more credits than the visitor has; none if the credits suffice. */
 function judgeCredits(
   position: BallotPosition,
   marks: readonly Mark[],

@@ -60,7 +60,7 @@ CREATE OR REPLACE FUNCTION tag_head(p_tag bytea) RETURNS bigint LANGUAGE sql IMM
   SELECT ('x' || encode(substring(p_tag FROM 1 FOR 8), 'hex'))::bit(64)::bigint;
 $$;
 
--- Derives the ID of a ballot from its salt and tag, as `ballotIdOf` does (`waiting-ballot.ts`): a block of such IDs does not store them.
+-- Derives the ID of a ballot from its salt and tag, as `ballotIdOf` does (`waiting-ballot.ts`). Blocks do not store derived IDs.
 CREATE OR REPLACE FUNCTION ballot_id(p_salt bytea, p_tag bytea) RETURNS text LANGUAGE sql IMMUTABLE AS $$
   SELECT 'bal_' || string_agg(substr('0123456789abcdefghjkmnpqrstvwxyz', substring(h.bits FROM n * 5 + 1 FOR 5)::bit(5)::integer + 1, 1), '' ORDER BY n)
   FROM (SELECT ('x' || encode(sha256('ballot id'::bytea || p_salt || p_tag), 'hex'))::bit(256) AS bits) AS h, generate_series(0, 25) AS n;
@@ -89,7 +89,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- The tags, of those given, whose ballots are in the blocks. Forces the index as `find_sealed` does.
+-- Filters the given tags for ballots that are in the blocks. Forces the index as `find_sealed` does.
 CREATE OR REPLACE FUNCTION tags_in_box(p_event text, p_tags bytea[]) RETURNS SETOF bytea LANGUAGE plpgsql STABLE SET enable_seqscan = off AS $$
 DECLARE
   heads bigint[] := ARRAY(SELECT tag_head(t.tag) FROM unnest(p_tags) AS t(tag));

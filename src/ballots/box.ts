@@ -67,7 +67,7 @@ type BlockBallot = Pick<SealedBallot, 'entries' | 'weightMicro' | 'codeTag'>;
 
 /**
  * The ballots of a block, in leaf order.
- * @param ballots their number according to the row, if it was read
+ * @param ballots the row's `ballots` column; computed from the tags if left out
  * @throws BlockSpoilt
  */
 export function splitBlock(

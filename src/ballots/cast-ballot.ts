@@ -183,7 +183,7 @@ export async function castBallot(
     const judged = judgeTagged(deps.secrets, event.id, { tagged, verdict });
     claim?.claimed(verdict === 'cast' && judged?.isForged !== true);
     if (judged?.isForged === true) {
-      // The statement stored the ballot, but no caller will get its code.
+      // Drop the ballot that the statement stored: its code is never returned.
       await inTransaction(deps.db, (tx) => dropUnconfirmed(tx, event.id, [judged.voter.id]));
       throw await refuseForged(deps, event.id, judged.voter.id);
     }

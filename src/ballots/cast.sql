@@ -35,7 +35,7 @@ BEGIN
   IF cardinality(array_remove(p_voter, NULL)) NOT IN (0, cardinality(p_paper)) THEN
     RAISE EXCEPTION 'ballots of elections and of polls are cast apart' USING ERRCODE = 'invalid_parameter_value';
   END IF;
-  -- Changes of the event lock it FOR UPDATE: the statements below all see the event as it is now.
+  -- Changes of the event take FOR UPDATE and wait for this lock, so that all statements below see the same version of the event.
   PERFORM 1 FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
   at := now_ms();
   IF keyed THEN
@@ -113,7 +113,7 @@ BEGIN
     SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = ANY (
       CASE WHEN election THEN ARRAY[r.stored_under] ELSE ARRAY(SELECT jsonb_array_elements_text(r.sent)) END) OFFSET 0);
   FOR i IN 1 .. cardinality(p_paper) LOOP
-    -- A row that was not replaced has a payment. Elections have no payments: direct SQL wrote this one.
+    -- A pending ballot with a payment is not replaced. Elections have no payments, so in an election direct SQL wrote the payment.
     IF verdicts[i] = 'cast' AND NOT p_code_tag[i] = ANY (tags) THEN
       verdicts[i] := CASE WHEN election THEN 'rows_disagree' ELSE 'already_voted' END;
     END IF;

@@ -57,7 +57,7 @@ DECLARE
   participants bigint;
   inserted bigint;
 BEGIN
-  -- Changes of the event lock it FOR UPDATE: the statements below all see the event as it is now.
+  -- Changes of the event take FOR UPDATE and wait for this lock, so that all statements below see the same version of the event.
   SELECT e.id, e.type, e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.rehearsal_number, e.ready, e.voter_approval,
     e.repeat_votes, e.require_voter_id INTO event FROM voting_events e WHERE e.id = p_event FOR KEY SHARE;
   at := now_ms();
@@ -87,7 +87,7 @@ BEGIN
   INTO verdicts, contents, weights, kept_back, pending_of, participants FROM (
     SELECT CASE
         WHEN event.id IS NULL THEN 'event_gone'
-        -- The caller read another end or rehearsal: it reads the event again, checks it, and retries.
+        -- The caller read another end or rehearsal, and must read the event again before it retries.
         WHEN r.ends <> ends_now THEN 'end_moved'
         WHEN b.code_tag IS NULL THEN 'not_pending'
         WHEN b.cast_at <= at - pending_ballot_ms() THEN 'expired'
@@ -121,7 +121,7 @@ BEGIN
       ) AS x ORDER BY x.participant
       ON CONFLICT DO NOTHING RETURNING exclusive
     ), noted AS (
-      -- The roll hides that they voted until four others can be shown with them (completions 5.6).
+      -- The roll hides that these voters voted, until at least five voters can be shown together (completions 5.6).
       INSERT INTO undisclosed_voters (voting_event_id, voter_id)
       SELECT p_event, voter FROM unnest(kept_back) AS voter WHERE voter IS NOT NULL ORDER BY voter
       ON CONFLICT DO NOTHING

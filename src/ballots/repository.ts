@@ -48,7 +48,7 @@ export interface CastVerdict {
   readonly stored: StoredClaim | undefined;
   /** The voter's true weight in millionths, if the ballot was sealed with another weight. */
   readonly weightMicro: bigint | undefined;
-  /** The row of an election's voter whose key was right. */
+  /** Elections: the voter's row, if the voter key was right. */
   readonly tagged: TaggedArray | undefined;
 }
 

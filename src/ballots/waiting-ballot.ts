@@ -32,9 +32,9 @@ export function normaliseCode(text: string): string | undefined {
 export const codeTagOf = (code: string): Buffer => sha256(`code${code}`);
 
 /**
- * The look-up key of a pending or queued ballot. In an election it is a MAC of the code under the event's key, not the tag of the
- * log: with that, a copy of these rows, which point to voters, could be joined with the ballots that the log later opens. A poll
- * uses the tag of the log, because its ballots name their voters anyway.
+ * The look-up key of a pending or queued ballot. In an election it is a MAC of the code under the event's key. The tag of the log
+ * would let a copy of these rows, which point to voters, be joined with the ballots that the log later opens. A poll uses the tag
+ * of the log, because its ballots name their voters anyway.
  * @param secrets the keys that encrypt the event's ballots until they are in the box
  */
 export const waitingTag = (secrets: Secrets, event: Pick<VotingEvent, 'id' | 'type'>, code: string): Buffer =>
