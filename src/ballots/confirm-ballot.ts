@@ -107,8 +107,7 @@ const ALREADY_VOTED = 'VS001';
 
 /**
  * Confirms a cast ballot, which then counts (contract, "Confirm result"; completions 4.7). Confirming again gives the same answer.
- * @throws ApiError 403 outside of the window for codes that were not confirmed; 404 for an unknown code within it; 409 `already_voted`;
- * 429 after many unknown codes
+ * @throws ApiError 403 outside of the window unless confirmed; 404 for an unknown code; 409 `already_voted`; 429 after many unknown codes
  */
 export async function confirmVotes(
   deps: ConfirmDeps,

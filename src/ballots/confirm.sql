@@ -5,8 +5,7 @@ CREATE OR REPLACE FUNCTION waiting_ballot(p_event text, p_code_tag bytea) RETURN
   WHERE p.voting_event_id = p_event AND p.code_tag BETWEEN p_code_tag AND p_code_tag ORDER BY p.code_tag LIMIT 1;
 $$;
 
--- Pending ballots of an election by the tags of their codes, each with those columns of its voter that the MAC in `voters.tag` covers.
--- The caller verifies the MAC and confirms the ballot for that voter only.
+-- Pending ballots of an election by their codes' tags, with the rows of their voters, whose MAC the caller verifies before the confirm.
 CREATE OR REPLACE FUNCTION waiting_voters(p_event text, p_code_tag bytea[])
 RETURNS TABLE (place integer, participant text, entries bytea, tagged jsonb) LANGUAGE plpgsql STABLE
 -- Cached plans that look rows up by key: see `cast_ballots_together`.
