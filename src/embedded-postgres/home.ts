@@ -4,7 +4,7 @@ import path from 'node:path';
 import { exists, hasCode, unless } from '#src/platform/files.ts';
 import { canEnter, chooseServerUser, runsAsRoot, type ServerUser } from './user.ts';
 
-/** Where the database of a folder lives when PostgreSQL's user cannot enter that folder. The last one may be tidied by the system. */
+/** Parent folders, best first, for a database whose data folder PostgreSQL's user cannot enter. The system may clean up the last. */
 const PLACES_ELSEWHERE: readonly string[] = ['/var/lib', '/usr/local/var', '/opt', '/var/tmp'];
 
 export const clusterFolder = (home: string): string => path.join(home, 'cluster');
@@ -21,8 +21,8 @@ async function linkedHome(dataDir: string): Promise<string | undefined> {
   );
 }
 
-// Others may pass through a home of root's, because PostgreSQL's user has to; the folders and files in it keep them out.
-// The mode is set at every call, not only when the folder is made: of two first starts, both must judge it alike.
+// A home that root owns gets mode 0711, because PostgreSQL's user must pass through it; its folders and files are private.
+// Every call sets the mode, so that two concurrent first starts both find that PostgreSQL's user can enter.
 async function makeHomeBeside(dataDir: string): Promise<string> {
   await mkdir(dataDir, { recursive: true });
   const beside = path.join(dataDir, 'postgres');
@@ -34,7 +34,7 @@ async function makeHomeBeside(dataDir: string): Promise<string> {
 const namePrefix = (beside: string): string =>
   `voting-service-${createHash('sha256').update(beside).digest('hex').slice(0, 12)}-`;
 
-// The name ends in chance: after `.data` is deleted, the next start begins with an empty database, and does not meet data sealed under a key that is gone.
+// The name has a random suffix: after `.data` is deleted, the next start needs an empty database, not rows encrypted under lost keys.
 async function makePlace(beside: string, user: ServerUser, log: (message: string) => void): Promise<string> {
   for (const base of PLACES_ELSEWHERE) {
     try {
@@ -78,7 +78,7 @@ async function makeHomeElsewhere(
   return place;
 }
 
-/** Finds or makes the folder for the database of `dataDir` (an absolute path); the same one at every start. Returns its real path. */
+/** Finds or makes the folder for the database of `dataDir` (an absolute path), the same folder at every start. @returns its real path */
 export async function openHome(dataDir: string, log: (message: string) => void): Promise<string> {
   const linked = await linkedHome(dataDir);
   if (linked !== undefined) return linked;
@@ -90,8 +90,8 @@ export async function openHome(dataDir: string, log: (message: string) => void):
 }
 
 /**
- * The account for the database of a home: the owner of its data, or a fitting one when there is none yet.
- * @throws when this process cannot act as that account, with what to do about it.
+ * The account that runs PostgreSQL for a home: the owner of its data, or a chosen account before the first start.
+ * @throws if this process cannot act as that account; the message says what to do.
  */
 export async function serverUserOf(home: string): Promise<ServerUser | undefined> {
   const cluster = clusterFolder(home);

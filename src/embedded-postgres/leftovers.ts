@@ -35,7 +35,7 @@ async function listProcesses(): Promise<ProcessLine[]> {
   });
 }
 
-/** The server itself shows its command line, its children a title; both name the cluster. */
+/** Finds a cluster's processes: the server's command line and its children's process titles contain the cluster's name. */
 async function processesOf(cluster: Cluster): Promise<number[]> {
   const server = /^postgres: |(^|\/)postgres -D /;
   const lines = await listProcesses();
@@ -72,7 +72,7 @@ async function stopAll(cluster: Cluster, server: number): Promise<void> {
     signal([server], 'SIGINT');
     if (await allGone(cluster, FAST_SHUTDOWN_MS)) return;
   }
-  // Without their server the others finish nothing any more; whatever they had not committed is rolled back.
+  // Without the server its child processes cannot finish; the next server rolls back what they had not committed.
   signal(await processesOf(cluster), 'SIGQUIT');
   if (await allGone(cluster, IMMEDIATE_SHUTDOWN_MS)) return;
   signal(await processesOf(cluster), 'SIGKILL');
@@ -81,8 +81,8 @@ async function stopAll(cluster: Cluster, server: number): Promise<void> {
 }
 
 /**
- * Ends what a crashed run left of this cluster's server, so that another can start on it. The caller holds the home's
- * lock: no living service owns these processes.
+ * Ends server processes of this cluster that a crashed run left, so that another server can start. The caller holds the
+ * home's lock, so no living service owns these processes.
  */
 export async function stopLeftovers(cluster: Cluster, log: (message: string) => void): Promise<void> {
   const server = Number.parseInt((await readPidFile(cluster))[0] ?? '', 10);
@@ -91,8 +91,7 @@ export async function stopLeftovers(cluster: Cluster, log: (message: string) => 
     log('stopping a PostgreSQL server that an earlier run left behind');
     await stopAll(cluster, server);
   }
-  // Process numbers start again with a machine or container: the file may by now name some other process, and
-  // PostgreSQL would take that for its own server and refuse to start. No process of this cluster is left, so nothing
-  // needs the file.
+  // Process IDs start over with a machine or container, so the file may name an unrelated process: PostgreSQL would take
+  // that process for its own server and refuse to start. No process of this cluster is left, so nothing needs the file.
   await rm(pidFile(cluster), { force: true });
 }

@@ -4,7 +4,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { z } from 'zod';
 import { hasCode, unless } from '#src/platform/files.ts';
 
-/** The holder of a home, as it says of itself; `port` once its server takes connections. */
+/** What the process that holds a home's lock writes about itself; `port` once its server takes connections. */
 const ownerSchema = z.object({
   pid: z.int().positive(),
   purpose: z.enum(['service', 'command']),
@@ -46,12 +46,12 @@ const SQLITE_CANTOPEN = 14;
 const sqliteCode = (fault: unknown): number | undefined =>
   fault instanceof Error && 'errcode' in fault && typeof fault.errcode === 'number' ? fault.errcode : undefined;
 
-/** A handle that nothing refers to is closed by the garbage collector, and the lock with it. */
+/** References to the handles: the garbage collector would close an unreferenced handle and so release its lock. */
 const heldHandles = new Set<DatabaseSync>();
 
-// SQLite is here for its file lock only: the kernel keeps it, so it ends with its process however that dies, there is
-// no stale lock to judge, and of two that come at once exactly one gets it. The file stays empty. It must never be
-// opened by other means in this process: closing any descriptor of it would drop the lock.
+// SQLite serves only as a file lock. The kernel releases the lock when the process dies, so that no lock is ever stale, and
+// of two concurrent processes exactly one gets it. The file stays empty. This process must never open the file by other
+// means: closing any descriptor of the file would release the lock.
 function lockFile(file: string): DatabaseSync | undefined {
   let handle: DatabaseSync | undefined;
   try {
@@ -101,7 +101,7 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** The holder of a locked home. Undefined while the new holder has not yet written over what a crashed one left. */
+/** The holder of a locked home; undefined until a new holder has overwritten the file that a crashed holder left. */
 export async function readOwner(home: string): Promise<Owner | undefined> {
   try {
     const owner = ownerSchema.parse(JSON.parse(await readFile(ownerFile(home), 'utf8')));

@@ -19,7 +19,7 @@ export interface ServerSettings {
 
 export interface Server {
   readonly port: number;
-  /** Settles when the server has ended, for whatever reason, and says how. */
+  /** Resolves when the server has ended, with its exit status or signal. */
   readonly ended: Promise<string>;
   stop(): Promise<void>;
 }
@@ -28,7 +28,7 @@ export interface Server {
 export class PortTaken extends Error {}
 
 const POLL_MS = 10;
-/** Replaying the log after a crash takes its time on a slow disk; a server that is not ready by then never will be. */
+/** Time limit of a start. Replaying the WAL after a crash can take minutes on a slow disk. */
 const START_MS = 300_000;
 const FAST_SHUTDOWN_MS = 5_000;
 const IMMEDIATE_SHUTDOWN_MS = 5_000;
@@ -46,13 +46,13 @@ function configuration(settings: ServerSettings, port: number): Record<string, s
     fsync: sync,
     full_page_writes: sync,
     synchronous_commit: sync,
-    // A young database grows fast: statistics of a minute ago know nothing of it.
+    // A new database grows fast: with the default of one minute the planner's statistics would be stale.
     autovacuum_naptime: '15s',
     timezone: 'UTC',
     log_timezone: 'UTC',
     log_destination: 'stderr',
-    // Statements, values and the details of errors hold voters' data: the service logs its errors by code, this log
-    // has the server's own events only.
+    // Statements, values and error details contain voters' data, so this log has only the server's own events. The
+    // service logs errors by code.
     log_min_messages: 'log',
     log_min_error_statement: 'panic',
     log_error_verbosity: 'terse',
@@ -105,9 +105,9 @@ async function endsWithin(ended: Promise<string>, ms: number): Promise<boolean> 
   return inTime;
 }
 
-// The database must not outlive a service that is killed. A shell holds the reading end of a pipe of ours: when we die,
-// however that happens, it reads the end of the pipe and shuts the server down; a line instead of it means that the
-// server has ended already, and that its process number may be another's.
+// The database must not outlive a killed service. A shell reads from a pipe whose other end this process holds: when this
+// process dies, the shell reads end-of-file and shuts the server down. A line instead of end-of-file means that the server
+// has already ended, and that its process ID may have been reused.
 function watchOver(server: number, user: ServerUser | undefined): { release(): void } {
   const script = 'read -r released && exit 0; kill -INT "$1"';
   const watcher = spawn('/bin/sh', ['-c', script, 'sh', String(server)], {
@@ -122,7 +122,7 @@ function watchOver(server: number, user: ServerUser | undefined): { release(): v
     gone = true;
   };
   watcher.once('error', noteGone).once('exit', noteGone);
-  // Writing to a watcher that somebody ended fails; then there is nothing to release.
+  // Writing fails if the watcher was killed: then there is nothing to release.
   watcher.stdin.on('error', noteGone);
   watcher.unref();
   return {
@@ -169,8 +169,8 @@ async function shutDown(child: ChildProcess, ended: Promise<string>): Promise<vo
 export async function launchServer(settings: ServerSettings, port: number): Promise<Server> {
   const serverLog = await openLog(settings);
   const options = Object.entries(configuration(settings, port)).flatMap(([name, value]) => ['-c', `${name}=${value}`]);
-  // A session of its own: Ctrl-C in a terminal reaches the whole foreground group, and the database has to stay until
-  // the service has finished its requests.
+  // `detached` gives the server its own session: Ctrl-C signals the terminal's whole foreground group, but the database
+  // must run until the service has finished its requests.
   const child = spawn(settings.binaries.postgres, ['-D', settings.cluster.folder, ...options], {
     ...settings.user,
     cwd: '/',

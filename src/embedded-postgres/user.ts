@@ -13,7 +13,7 @@ export interface ServerUser {
  */
 export const SERVER_ENVIRONMENT: NodeJS.ProcessEnv = { PATH: '/usr/bin:/bin', LC_ALL: 'C', TZ: 'UTC' };
 
-/** Accounts meant for such work come before any other that the machine happens to have. */
+/** Accounts to try first; the machine's other accounts follow. */
 const PREFERRED_ACCOUNTS: readonly string[] = ['postgres', '_postgres', 'nobody', 'daemon'];
 
 export const runsAsRoot = (): boolean => process.getuid?.() === 0;
@@ -23,7 +23,7 @@ function preference(name: string): number {
   return place === -1 ? PREFERRED_ACCOUNTS.length : place;
 }
 
-// initdb refuses a user ID without an account, so an ID out of thin air does not do.
+// Only accounts in /etc/passwd: initdb refuses a user ID without an account.
 function unprivilegedAccounts(): ServerUser[] {
   const accounts = readFileSync('/etc/passwd', 'utf8')
     .split('\n')
@@ -39,13 +39,13 @@ function unprivilegedAccounts(): ServerUser[] {
     .map(({ uid, gid }) => ({ uid, gid }));
 }
 
-/** Whether a program runs and ends with status 0 as that user: file modes, ACLs, mount options and libraries all have a say. */
+/** Tries if a program exits with status 0 as that user: file modes, ACLs, mount options and libraries can each prevent it. */
 export function canRun(program: string, args: readonly string[], user: ServerUser | undefined): boolean {
   const { status } = spawnSync(program, args, { ...user, cwd: '/', env: SERVER_ENVIRONMENT, stdio: 'ignore' });
   return status === 0;
 }
 
-/** Whether the user can reach a folder through everything above it. */
+/** Whether the user can enter a folder and all its parents. */
 export const canEnter = (folder: string, user: ServerUser | undefined): boolean =>
   canRun('/bin/sh', ['-c', 'cd -- "$1"', 'sh', folder], user);
 

@@ -25,15 +25,15 @@ interface EndpointDeps extends RecordDeps {
   readonly plans: Plans;
 }
 
-/** An endpoint and, this once, its secret. */
+/** An endpoint with its secret in plaintext, which no later call returns. */
 export interface EndpointWithSecret {
   readonly endpoint: WebhookEndpoint;
   readonly secret: string;
 }
 
-/** After a rotation the old secret signs too for this long. */
+/** How long the old secret also signs after a rotation. */
 const OLD_SECRET_MS = DAY_MS;
-/** Secrets that sign a message at most, the present one among them. */
+/** Most secrets that sign one message, including the present one. */
 const MOST_SECRETS = 5;
 
 /**
@@ -71,7 +71,7 @@ export async function createEndpoint(
   return { endpoint, secret };
 }
 
-/** Changes an endpoint, switches it on or off. Switching on clears reason and counter, when it was off. */
+/** Changes an endpoint, or switches it on or off. Switching on a disabled endpoint clears the reason and the failure count. */
 export async function changeEndpoint(
   tx: Transaction,
   deps: EndpointDeps,
@@ -96,7 +96,7 @@ export async function changeEndpoint(
   return after;
 }
 
-/** What was confirmed before an endpoint asks for `ballot.confirmed` is no news to it. */
+/** Starts `ballot.confirmed` for a new subscriber at the present count: ballots confirmed earlier cause no message. */
 async function beginAnnouncements(tx: Transaction, after: WebhookEndpoint, before?: WebhookEndpoint): Promise<void> {
   const asks = (endpoint: WebhookEndpoint | undefined) => endpoint?.eventTypes.includes('ballot.confirmed') === true;
   if (asks(after) && !asks(before)) await tx.execute(sql`SELECT begin_ballot_announcements(${after.id})`);
@@ -108,7 +108,7 @@ export async function removeEndpoint(tx: Transaction, deps: EndpointDeps, caller
   await record(tx, deps, caller, endpoint, 'deleted', {});
 }
 
-/** Gives an endpoint a new secret; those of the last day sign too, however often it was rotated, so that a receiver can change over. */
+/** Gives an endpoint a new secret. Secrets replaced within the last day, at most four, also sign, so that a receiver can change over. */
 export async function rotateSecret(
   tx: Transaction,
   deps: EndpointDeps,
@@ -131,7 +131,7 @@ export async function rotateSecret(
   return { endpoint, secret };
 }
 
-/** Sends an endpoint a message that says that it is a test. @throws ApiError 409 `endpoint_disabled` */
+/** Queues a test message for an endpoint. @returns the ID of its delivery @throws ApiError 404, 409 `endpoint_disabled` */
 export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: string): Promise<string> {
   const endpoint = await requireActive(tx, id);
   const deliveryId = deps.ids.sortable('whd');
@@ -152,7 +152,7 @@ export async function testEndpoint(tx: Transaction, deps: EndpointDeps, id: stri
   return deliveryId;
 }
 
-/** Sends a delivery again, whatever became of it; the message keeps its ID. @throws ApiError 404, 409 `endpoint_disabled` */
+/** Queues a delivery again, whatever its status; the message keeps its ID. @throws ApiError 404, 409 `endpoint_disabled` */
 export async function retryDelivery(tx: Transaction, id: string, deliveryId: string): Promise<void> {
   const endpoint = await requireLocked(tx, id);
   if ((await findDelivery(tx, id, deliveryId)) === undefined) throw notFound();
@@ -197,8 +197,8 @@ async function record(
 }
 
 /**
- * Takes the endpoints of a voting event that is being deleted out of every list and of the plan's count. They still hear
- * of the deletion and of refunds after it, and are removed after a while.
+ * Hides the endpoints of a voting event under deletion from lists and from the plan's limit. They still receive the
+ * message about the deletion and about later refunds, and `forgetDeliveries` deletes them after 14 days.
  */
 export async function retireEndpoints(tx: Transaction, votingEventId: string, nowMs: number): Promise<void> {
   await tx.update(webhookEndpoints).set({ retiredAt: nowMs }).where(eq(webhookEndpoints.votingEventId, votingEventId));

@@ -23,28 +23,28 @@ import { openSecret, signMessage } from './signature.ts';
 type DeliverDeps = RecordDeps & Pick<Deps, 'db' | 'log' | 'secrets'>;
 
 const PER_PROCESS = 200;
-/** Places that endpoints of which no quick answer is known may take together: the others always find one. */
+/** Places that endpoints without known quick answers may take together, so that slow receivers never fill all places. */
 const PER_PROCESS_UNPROVEN = 150;
-/** Deliveries under way, and answers that wait to be noted. */
+/** Limit of deliveries under way plus outcomes not yet stored. */
 const MAX_RUNNING = 3 * PER_PROCESS;
-/** Endpoints that one process holds at most. */
+/** Most endpoints that one process holds. */
 const MAX_QUEUES = 1_000;
-/** Longer than two exchanges, and short enough that what a killed sender held is taken up within a minute. */
+/** Duration of a hold (the lease of an endpoint): over two exchanges, yet others take over from a killed sender within a minute. */
 const HOLD_MS = 45 * SECOND_MS;
 const RENEW_BEFORE_MS = 30 * SECOND_MS;
 const LOOK_AGAIN_MS = 200;
-/** While no endpoint is held, which it is for as long as anything was due to it lately. */
+/** Time between looks while this process holds no endpoint, because nothing was due lately. */
 const IDLE_LOOK_MS = SECOND_MS;
-/** While there is no endpoint: the first message of the first one waits so long at most. */
+/** Time between looks while no endpoint exists: the first message to the first endpoint waits at most this long. */
 const NO_ENDPOINT_LOOK_MS = 5 * SECOND_MS;
 const BREATH_MS = 2;
-/** While the database is away. */
+/** Pause after a failed turn, for example while the database is unreachable. */
 const FAULT_PAUSE_MS = SECOND_MS;
 const UNNOTED_PAUSE_MS = 5 * SECOND_MS;
 
 /**
- * Sends due deliveries until it is stopped. Each endpoint belongs to one sender at a time, so that its limit of ten under
- * way holds over all processes; inside of a process every endpoint has a queue of its own, and queues take turns.
+ * Sends due deliveries until it is stopped. One sender at a time holds an endpoint, so that its limit of ten concurrent
+ * deliveries applies across all processes. Within a process every endpoint has its own queue, and queues take turns.
  */
 export class WebhookSender {
   readonly #deps: DeliverDeps;
@@ -52,10 +52,10 @@ export class WebhookSender {
   readonly #name: string = randomUUID();
   readonly #queues = new Map<string, EndpointQueue>();
   readonly #running = new Set<Promise<void>>();
-  /** Successes are noted together, as many as came while the last ones were being noted. */
+  /** Group commit: successes that arrive while one statement runs are stored together by the next. */
   readonly #notes: Batcher<DeliveredNote, undefined>;
   readonly #roundRobin = new RoundRobin();
-  /** Secrets that were opened, by what they are sealed as. */
+  /** Cache of decrypted secrets, by their encrypted form. */
   readonly #opened = new Map<string, string>();
   #underWay = 0;
   #unproven = 0;
@@ -64,7 +64,7 @@ export class WebhookSender {
   #timer: NodeJS.Timeout | undefined;
   #turning: Promise<void> | undefined;
   readonly #stopping = new AbortController();
-  /** What is under way is broken off: nothing that comes of it says anything of its receiver. */
+  /** Set when `stop` aborts the exchanges under way: their failures say nothing about the receivers and are not stored. */
   #cut = false;
 
   constructor(deps: DeliverDeps, poster: Poster) {
@@ -99,7 +99,7 @@ export class WebhookSender {
     }, waitMs);
   }
 
-  /** A queue has run dry: the next turn comes at once, and not only when it is time to look. */
+  /** Starts the next turn now instead of at the next look, because a queue needs a refill. */
   #wake(): void {
     if (this.#timer === undefined || this.#hurried) return;
     this.#hurried = true;
@@ -123,13 +123,13 @@ export class WebhookSender {
     this.#schedule(waitMs);
   }
 
-  /** Looks for endpoints with something due, keeps those that are held, and drops what was read of one that was changed. */
+  /** Takes holds on endpoints with due deliveries, renews holds, and drops deliveries read before a change of their endpoint. */
   async #look(): Promise<void> {
-    // The time of this process alone: what counts between processes is the database's time, in the statement.
+    // This process's clock, for its own schedule only: the statement compares holds by the database's clock.
     const nowMs = monotonicMs();
     for (const queue of this.#queues.values()) {
       queue.wake(nowMs);
-      // Its hold was not renewed: nothing was due for a while, or another sender has taken it up.
+      // The hold ended: nothing was due for a while, or another sender has taken it.
       if (queue.heldUntil <= nowMs && !queue.isAtWork) this.#queues.delete(queue.endpointId);
     }
     const queues = [...this.#queues.values()];
@@ -157,7 +157,7 @@ export class WebhookSender {
     this.#looksAgainAt = monotonicMs() + (this.#queues.size > 0 ? LOOK_AGAIN_MS : idleMs);
   }
 
-  /** Reads what is due for the queues that have run dry. */
+  /** Reads due deliveries for the queues that need a refill. */
   async #read(): Promise<void> {
     const needing = [...this.#queues.values()].filter((queue) => queue.needsRefill);
     if (needing.length === 0) return;
@@ -172,7 +172,7 @@ export class WebhookSender {
     while (!this.#stopping.signal.aborted && this.#underWay < PER_PROCESS && this.#running.size < MAX_RUNNING) {
       const queue = this.#roundRobin.next(this.#unproven < PER_PROCESS_UNPROVEN);
       if (queue === undefined) return;
-      // An exchange that the hold might not outlast is left for when it was renewed.
+      // The hold could end during the exchange: this queue waits until the hold is renewed.
       if (queue.heldUntil < monotonicMs() + TIME_LIMITS.webhookExchangeMs) continue;
       const delivery = queue.begin();
       if (delivery !== undefined) this.#run(queue, delivery);
@@ -193,7 +193,7 @@ export class WebhookSender {
     const run = this.#deliver(delivery, freePlace)
       .catch(async (fault: unknown) => {
         this.#deps.log.error({ delivery: delivery.id, fault: summariseFault(fault) }, 'a webhook was not noted');
-        // It is still due, and is sent again (at least once): but not at once, over and over.
+        // The delivery is still due and is sent again (at least once). The pause prevents a tight loop of repeats.
         await pause(UNNOTED_PAUSE_MS, undefined, { ref: false, signal: this.#stopping.signal }).catch(() => undefined);
       })
       .finally(() => {
@@ -248,7 +248,7 @@ export class WebhookSender {
     }
   }
 
-  /** Begins nothing more; what is under way may end, for a while. Another sender goes on at once. */
+  /** Waits up to `graceMs` for deliveries under way, aborts the rest, and releases the holds, so that another sender continues at once. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping.abort();
     clearTimeout(this.#timer);

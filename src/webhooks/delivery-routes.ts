@@ -26,7 +26,7 @@ const COLUMNS = [
   ...(['nextTryAt', 'createdAt', 'deliveredAt'] as const),
 ] satisfies readonly (keyof TabledDelivery)[];
 
-/** Every delivery of an endpoint that is still kept as a table, oldest first. What was sent stays out of it. */
+/** CSV of all stored deliveries of an endpoint, oldest first, without the bodies that were sent. */
 const writeDeliveriesCsv = (db: Database, endpoint: WebhookEndpoint): AsyncGenerator<string> =>
   csvById(
     COLUMNS,

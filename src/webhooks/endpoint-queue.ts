@@ -1,40 +1,40 @@
 import type { DueDelivery } from './sending-repository.ts';
 
-/** Deliveries under way for one endpoint at most. */
+/** Most concurrent deliveries of one endpoint. */
 const MAX_CONCURRENCY = 10;
-/** What an endpoint begins with of which nothing is known; it grows with every quick answer. */
+/** Concurrency that an endpoint begins with; every quick answer raises it by one. */
 const FIRST_CONCURRENCY = 3;
-/** What one that was slow is given: it may be slow without anybody else waiting for a place. */
+/** Concurrency after a slow answer, so that a slow receiver takes few of the places that all endpoints share. */
 const SLOW_CONCURRENCY = 1;
 const SLOW_MS = 3_000;
-/** After so many failures in a row an endpoint gets one message at a time, and a rest after each, until one arrives. */
+/** After this many failures in a row an endpoint gets one message at a time, with a rest after each, until a message arrives. */
 const FAILURES_TO_PROBE = 3;
-/** How long the rest is, by the failures in a row. Each failure is a commit: a thousand messages to receivers that are gone took the disk from all. */
+/** Length of the rest, by failures in a row. Each failure is a commit, and a thousand messages to dead receivers saturated the disk. */
 const RESTS: readonly (readonly [failures: number, restMs: number])[] = [
   [30, 5_000],
   [10, 1_000],
 ];
-/** Answers of one endpoint that wait to be noted, at most: so many are sent twice when a sender is killed. */
+/** Most outcomes of one endpoint that are not yet stored: after a sender is killed, this many deliveries are sent twice. */
 const MAX_UNNOTED = 20;
-/** Deliveries that are read ahead for an endpoint whose window is open all the way. */
+/** Deliveries that are read ahead for an endpoint at full concurrency. */
 const READ_AHEAD = 120;
 
-/** What a sender knows of one endpoint that it holds. */
+/** A sender's state of one endpoint that it holds. */
 export class EndpointQueue {
   readonly endpointId: string;
-  /** Until when the endpoint is this sender's alone, of `monotonicMs`. */
+  /** When this sender's hold of the endpoint ends, by `monotonicMs`. */
   heldUntil = 0;
-  /** Whether more may be due than was read. */
+  /** Whether more deliveries may be due than were read. */
   mayHaveMore = true;
   waiting: DueDelivery[] = [];
   readonly underWay = new Set<string>();
-  /** Those that were answered, which is not written down yet. */
+  /** IDs of answered deliveries whose outcome is not yet stored. */
   readonly unnoted = new Set<string>();
-  /** Those that ended since what is due was last asked for: the answer may still name them. */
+  /** IDs of deliveries that ended since the last query for due deliveries began: its result may still contain them. */
   readonly ended = new Set<string>();
   #concurrency = FIRST_CONCURRENCY;
   #failures = 0;
-  /** When the rest ends, of `monotonicMs`; null while the endpoint does not rest. */
+  /** When the rest ends, by `monotonicMs`; null while the endpoint does not rest. */
   #restsUntil: number | null = null;
 
   constructor(endpointId: string) {
@@ -49,7 +49,7 @@ export class EndpointQueue {
     return this.underWay.size > 0 || this.unnoted.size > 0;
   }
 
-  /** Whether an answer of this endpoint is not known to come soon. */
+  /** Whether the endpoint has not yet shown that it answers quickly. */
   get isUnproven(): boolean {
     return this.#concurrency <= FIRST_CONCURRENCY;
   }
@@ -63,22 +63,22 @@ export class EndpointQueue {
     return this.mayHaveMore && this.waiting.length < this.#concurrency;
   }
 
-  /** How many due deliveries to ask for: those that are not noted yet are among the answer. */
+  /** How many due deliveries to read: the result also contains deliveries under way and not yet stored. */
   get wanted(): number {
     return (
       this.underWay.size + this.unnoted.size + (this.#concurrency === MAX_CONCURRENCY ? READ_AHEAD : this.#concurrency)
     );
   }
 
-  /** Takes what was read as due, in place of what was read before. */
+  /** Replaces the waiting deliveries by newly read ones. @param asked the limit of that read */
   fill(due: readonly DueDelivery[], asked: number): void {
     this.waiting = due.filter(({ id }) => !this.underWay.has(id) && !this.unnoted.has(id) && !this.ended.has(id));
     this.mayHaveMore = due.length >= asked;
   }
 
   /**
-   * Forgets what was read under another version: switched off, deleted, moved to another address, given another secret.
-   * @param version undefined where nothing may be sent any more
+   * Drops the waiting deliveries if the endpoint changed (URL, secret, status) or was deleted since they were read.
+   * @param version the present version; undefined if the endpoint is disabled or deleted
    */
   check(version: number | undefined): void {
     if (this.waiting.every(({ endpointVersion }) => endpointVersion === version)) return;
@@ -92,7 +92,7 @@ export class EndpointQueue {
     return next;
   }
 
-  /** Frees the place of a delivery: its exchange is over. @param nowMs of `monotonicMs` */
+  /** Frees the place of a delivery after its exchange, and adjusts the concurrency. @param nowMs by `monotonicMs` */
   answer(id: string, durationMs: number, arrived: boolean, nowMs: number): void {
     this.underWay.delete(id);
     this.unnoted.add(id);
@@ -104,19 +104,19 @@ export class EndpointQueue {
       probes || durationMs > SLOW_MS ? SLOW_CONCURRENCY : Math.min(this.#concurrency + 1, MAX_CONCURRENCY);
   }
 
-  /** Ends the rest of an endpoint that fails, once it is over: the next message may try it. @param nowMs of `monotonicMs` */
+  /** Ends the rest of a failing endpoint when its time is over. @param nowMs by `monotonicMs` */
   wake(nowMs: number): void {
     if (this.#restsUntil !== null && nowMs >= this.#restsUntil) this.#restsUntil = null;
   }
 
-  /** What came of a delivery is written down. */
+  /** Ends a delivery after its outcome was stored, or could not be stored. */
   end(id: string): void {
     this.unnoted.delete(id);
     this.ended.add(id);
   }
 }
 
-/** Queues that could begin a delivery, in turn: each that had one goes to the end. */
+/** Queues that can begin a delivery. After its turn a queue goes to the end. */
 export class RoundRobin {
   readonly #proven = new Set<EndpointQueue>();
   readonly #unproven = new Set<EndpointQueue>();
@@ -129,7 +129,7 @@ export class RoundRobin {
     (queue.isUnproven ? this.#proven : this.#unproven).delete(queue);
   }
 
-  /** Whose turn it is. The two kinds alternate, so that neither keeps the other waiting. */
+  /** Takes the next queue. Proven and unproven queues alternate, so that neither kind starves the other. */
   next(allowUnproven: boolean): EndpointQueue | undefined {
     const unproven = allowUnproven && this.#unproven.size > 0 && (this.#preferUnproven || this.#proven.size === 0);
     this.#preferUnproven = !unproven;

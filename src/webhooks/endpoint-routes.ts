@@ -55,7 +55,7 @@ const urlFaultBy =
     endpointUrlFault(url, webhookReach) ??
     (ownInbox.isBeside(url) ? 'must name an inbox of the console where it leads to this service' : undefined);
 
-/** An endpoint, and what it is sent, is for the account that owns it alone, also where its event is shared (completions 2.5). */
+/** Loads an endpoint for its own account only: accounts that share its event see neither it nor its deliveries (completions 2.5). */
 const loadEndpoint = (deps: Deps) =>
   findTarget(async (c) => {
     const found = await findEndpoint(deps.db, c.req.param('id') ?? '');

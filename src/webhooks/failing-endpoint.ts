@@ -28,7 +28,7 @@ const REASONS: Readonly<Record<DisabledReason, string>> = {
   url_not_allowed: 'its address is not one that may be called',
 };
 
-/** Switches an endpoint off because of what it does, and mails its owner. What waits for it goes on when it is switched on again. */
+/** Disables a failing endpoint and mails its owner. Its pending deliveries resume when it is switched on again. */
 async function disableEndpoint(
   tx: Transaction,
   deps: RecordDeps,
@@ -60,7 +60,7 @@ async function disableEndpoint(
   await enqueue(tx, MAIL_DISABLED_ENDPOINT, { accountId, endpointId: endpoint.id, url, reason: REASONS[reason] });
 }
 
-/** Mails the owner, where the account has an address for such mail. */
+/** Mails the owner, if the account has a contact address. */
 export function mailDisabledEndpointJob(deps: Pick<Deps, 'db' | 'secrets' | 'mailer'>): Job<MailOwner> {
   return defineJob({
     ...MAIL_DISABLED_ENDPOINT,
@@ -89,15 +89,15 @@ const PAUSES_MS = [
   24 * HOUR_MS,
 ];
 export const MAX_TRIES = PAUSES_MS.length + 1;
-/** Spread, so that what failed together is not tried together. */
+/** Shifts each pause at random by up to this share, so that deliveries that failed together are not retried together. */
 const JITTER = 0.2;
-/** A receiver that timed out or asked for patience is left alone at least this long. */
+/** Minimum pause after a timeout or an answer 429. */
 const PATIENCE_MS = 60 * SECOND_MS;
 
 interface FailedTry {
   /** Attempts so far, this one included. */
   readonly tries: number;
-  /** The receiver asked for patience, or did not answer in time. */
+  /** The receiver answered 429, or did not answer in time. */
   readonly slow: boolean;
   /** What its Retry-After says, in ms. */
   readonly retryAfterMs: number | undefined;
@@ -108,17 +108,17 @@ export function pauseAfter({ tries, slow, retryAfterMs }: FailedTry, random: num
   const planned = PAUSES_MS[tries - 1];
   if (planned === undefined) return undefined;
   const spread = planned * (1 + JITTER * (2 * random - 1));
-  // Between once and twice what was planned: deliveries cannot be put off for ever.
+  // Retry-After can at most double the planned pause, so that a receiver cannot postpone deliveries for ever.
   const asked = retryAfterMs === undefined ? spread : Math.min(Math.max(retryAfterMs, spread), 2 * planned);
   return Math.round(Math.max(asked, slow ? PATIENCE_MS : 0));
 }
 
-/** Failures in a row, and time without any success, after which the receiver counts as gone. */
+/** An endpoint is disabled after this many failures in a row if it also had no success for this long. */
 const FAILURES_TO_DISABLE = 10;
 const SILENCE_TO_DISABLE_MS = 72 * HOUR_MS;
 const PATIENT_STATUSES = new Set([429, 502, 503, 504]);
 
-/** What Retry-After asks for, in ms: seconds, or a date. Undefined where it is not asked, or not heard. */
+/** The pause that Retry-After (seconds or a date) asks for, in ms; undefined if it is absent or invalid, or the status is not patient. */
 function retryAfterMs({ status, retryAfter }: PostOutcome, nowMs: number): number | undefined {
   if (status === null || !PATIENT_STATUSES.has(status) || retryAfter === null) return undefined;
   if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter) * SECOND_MS;
@@ -126,7 +126,7 @@ function retryAfterMs({ status, retryAfter }: PostOutcome, nowMs: number): numbe
   return Number.isNaN(at) ? undefined : Math.max(at - nowMs, 0);
 }
 
-/** Notes a failed attempt, plans the next one, and switches the endpoint off where the receiver is gone. */
+/** Stores a failed attempt, plans the next one, and disables the endpoint if its receiver counts as gone. */
 export async function noteFailure(
   tx: Transaction,
   deps: RecordDeps,
@@ -135,7 +135,7 @@ export async function noteFailure(
   outcome: PostOutcome,
 ): Promise<void> {
   const endpoint = await lockEndpoint(tx, delivery.endpointId);
-  // Deleted while it was under way: there is nothing left to note.
+  // The endpoint was deleted during the exchange.
   if (endpoint === undefined) return;
   const nowMs = await readNow(tx);
   const { status, durationMs, body } = outcome;

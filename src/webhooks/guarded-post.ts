@@ -6,7 +6,7 @@ import { isRefusedAddress } from '#src/platform/network-address.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { endpointUrlFault, isWithinReach, type WebhookReach } from './webhook-endpoint.ts';
 
-/** What is read of an answer at most, and what is kept of that. */
+/** Most bytes of an answer that are read, and most that are stored. */
 const MAX_READ_BYTES = 16_384;
 const MAX_KEPT_BYTES = 2_048;
 
@@ -21,17 +21,17 @@ class ExchangeTimeout extends Error {
   override readonly name = 'TimeoutError';
 }
 
-/** The start of a body as text, without NUL, which the database does not take. */
+/** The start of a body as text, without NUL bytes, which PostgreSQL rejects. */
 function startOf(chunks: readonly Uint8Array[]): string {
   const kept = Buffer.concat(chunks)
     .subarray(0, MAX_READ_BYTES)
     .filter((byte) => byte !== 0)
     .subarray(0, MAX_KEPT_BYTES);
-  // As a stream: a character that was cut in two is left out, not replaced.
+  // `stream` drops a character cut in half at the end instead of replacing it.
   return new TextDecoder().decode(kept, { stream: true });
 }
 
-/** Hears one answer: as undici reports it, without the streams and signals that cost more than the exchange itself. */
+/** Receives one answer through undici's callbacks: its streams and abort signals would cost more than the exchange itself. */
 class AnswerHandler implements Dispatcher.DispatchHandler {
   readonly #resolve: (answer: PostAnswer) => void;
   readonly #reject: (fault: Error) => void;
@@ -55,7 +55,7 @@ class AnswerHandler implements Dispatcher.DispatchHandler {
 
   onRequestStart(controller: Dispatcher.DispatchController): void {
     this.#controller = controller;
-    // It waited so long for a connection that its time was over before it began.
+    // The time limit passed while the request waited for a connection.
     if (this.#fault !== undefined) controller.abort(this.#fault);
   }
 
@@ -75,7 +75,7 @@ class AnswerHandler implements Dispatcher.DispatchHandler {
     this.#bytes += chunk.length;
     if (this.#bytes < MAX_READ_BYTES) return;
     this.onResponseEnd();
-    // The connection goes with it: an answer must not fill our memory.
+    // Closes the connection, so that a long answer cannot fill the memory.
     controller.abort(new Error('enough was read'));
   }
 
@@ -92,7 +92,7 @@ class AnswerHandler implements Dispatcher.DispatchHandler {
 
 /**
  * Posts a text and reads the start of the answer. Redirects are not followed.
- * @throws whatever kept it from an answer; a `TimeoutError` when the whole exchange took too long
+ * @throws the network error; a `TimeoutError` if the whole exchange took too long
  */
 function postMessage(
   dispatcher: Dispatcher,
@@ -112,14 +112,14 @@ function postMessage(
 
 export interface PostOutcome {
   readonly status: number | null;
-  /** Why there is no good answer, in one word; null when there is an answer. */
+  /** Why there is no answer, as one word; null if there is one. */
   readonly error: string | null;
   readonly body: string | null;
   readonly retryAfter: string | null;
   readonly durationMs: number;
 }
 
-/** Raised where an address is one that no outsider may make this service speak to. */
+/** Thrown for a private or reserved address: users must not make this service connect there (SSRF). */
 class RefusedAddress extends Error {
   readonly code = 'address_not_allowed';
 }
@@ -130,13 +130,13 @@ type Resolve = (
   callback: (fault: NodeJS.ErrnoException | null, addresses: LookupAddress[]) => void,
 ) => void;
 
-/** How long one question to a name server may take, and how often it is asked. */
+/** Time limit of one DNS query, and the number of tries. */
 const NAME_TIMEOUT_MS = 1_500;
 const NAME_TRIES = 2;
 
 /**
- * Asks name servers directly. The system's own look-up runs on the few threads that the whole process shares: names that
- * never answer would hold up everybody's.
+ * Queries DNS servers directly. The system's `getaddrinfo` runs on the few threads that the whole process shares, and
+ * names that never resolve would block these threads.
  */
 function askNameServers(): Resolve {
   const resolver = new Resolver({ timeout: NAME_TIMEOUT_MS, tries: NAME_TRIES });
@@ -152,7 +152,7 @@ function askNameServers(): Resolve {
   };
 }
 
-/** Resolves a name and refuses it when any of its addresses is refused: the connection goes to the very addresses that were looked at. */
+/** Resolves a name and refuses it if any address is refused. The connection uses the checked addresses, against DNS rebinding. */
 const guardedLookup =
   (resolve: Resolve): LookupFunction =>
   (hostname, options, callback) => {
@@ -168,7 +168,7 @@ const guardedLookup =
     });
   };
 
-/** Connects like undici does, but never to a refused address. Node asks no resolver for addresses in letters, so those are looked at here. */
+/** Connects as undici does, but never to a refused address. Node calls no lookup for a literal IP address, so it is checked here. */
 function guardedConnector(reach: WebhookReach, resolve: Resolve): buildConnector.connector {
   const options = { timeout: TIME_LIMITS.webhookConnectMs, allowH2: false };
   const inside = buildConnector(options);
@@ -188,7 +188,7 @@ function errorWord(fault: unknown): string {
   for (let error: unknown = fault; error instanceof Error; error = error.cause) {
     const code = String(Reflect.get(error, 'code') ?? '');
     if (code === 'address_not_allowed') return code;
-    // A name server that could not be asked is no receiver that refused.
+    // ECONNREFUSED of a DNS query comes from the name server, not from the receiver.
     const asked = String(Reflect.get(error, 'syscall') ?? '').startsWith('query');
     if (asked && !/TIMEOUT|ECANCELLED/.test(code)) return 'name_not_found';
     if (/TIMEOUT|TIMEDOUT|ECANCELLED/.test(code) || error.name === 'TimeoutError' || error.name === 'AbortError')
@@ -208,7 +208,7 @@ export interface Poster {
 }
 
 /**
- * @param resolve what names are looked up with where private networks are refused; name servers by default
+ * @param resolve looks up the names of receivers that must be public; queries DNS servers by default
  * @param exchangeMs how long a whole exchange may take
  */
 export function createPoster(

@@ -13,7 +13,7 @@ export interface NewestDelivery
   readonly url: string;
   readonly accountId: string;
   readonly endpointStatus: WebhookEndpoint['status'];
-  /** How many there were; `attempts` are the last ones, oldest first. */
+  /** The number of all attempts; `attempts` holds only the last five, oldest first. */
   readonly attemptCount: number;
   readonly attempts: readonly Omit<WebhookAttempt, 'deliveryId'>[];
 }
@@ -39,7 +39,7 @@ export async function listNewestDeliveries(db: Database, limit: number): Promise
 }
 
 /**
- * Sends a message to an endpoint again, whatever became of it; it keeps its ID.
+ * Sends a message to an endpoint again, whatever its status; the message keeps its ID.
  * @throws ApiError `not_found`, 409 `endpoint_disabled`
  */
 export async function resendMessage(db: Database, endpointId: string, messageId: string): Promise<void> {

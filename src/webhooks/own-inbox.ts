@@ -6,12 +6,12 @@ import { equalSecrets } from '#src/platform/secrets.ts';
 import { openSecret, signMessage } from './signature.ts';
 import { webhookEndpoints } from './tables.ts';
 
-/** What may stand at the end of an address of the inbox. */
+/** Name of an inbox: the last segment of its URL. */
 export const INBOX_NAME = /^[a-z0-9][a-z0-9-]{0,39}$/;
 const HTTP_PORT = '80';
 const INBOX_URL = /^http:\/\/(?:localhost|127\.0\.0\.1|\[::1\])(?::(\d{1,5}))?\/console\/inbox\/([a-z0-9-]{1,40})$/;
 
-/** The receiver of messages that the console has. Closed until the console is served. */
+/** The console's own webhook receiver. Closed until the console is served. */
 export class OwnInbox {
   #port: string | undefined;
 
@@ -20,13 +20,13 @@ export class OwnInbox {
     this.#port = String(port);
   }
 
-  /** The inbox that an address of a receiver names; undefined for every other address. */
+  /** The name of the inbox that a receiver's URL leads to; undefined for any other URL. */
   nameOf(url: string): string | undefined {
     const [, port = HTTP_PORT, name = ''] = INBOX_URL.exec(url) ?? [];
     return port === this.#port && INBOX_NAME.test(name) ? name : undefined;
   }
 
-  /** Whether an address leads to this service and to no inbox: the service does not post to itself. @param url an absolute one */
+  /** Whether a URL leads to this service but not to an inbox: the service must not post to its own API. @param url absolute */
   isBeside(url: string): boolean {
     const { host, port } = new URL(url);
     return isLoopbackHost(host) && (port === '' ? HTTP_PORT : port) === this.#port && this.nameOf(url) === undefined;
@@ -36,7 +36,7 @@ export class OwnInbox {
 /** How old a message may be: what Standard Webhooks advises. */
 const TOLERANCE_MS = 5 * MINUTE_MS;
 
-/** What a receiver that verifies would make of a message, and the endpoint that it came from. */
+/** The outcome of a receiver's verification of a message, and the endpoint that sent the message. */
 export interface InboxVerdict {
   readonly verdict: 'verified' | 'wrong_signature' | 'too_old' | 'not_signed';
   readonly endpointId: string | null;

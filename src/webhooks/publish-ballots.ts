@@ -1,10 +1,10 @@
 import { type SQL, sql } from 'drizzle-orm';
 import { type Database, valuesOf } from '#src/database/client.ts';
 
-/** Between two messages of an event about its ballots (completions 8.1). */
+/** Minimum time between two `ballot.confirmed` messages of an event (completions 8.1). */
 const PAUSE_MS = 5_000;
 
-/** @param events those to look at, as an array in SQL @returns those whose last message is too young */
+/** @param events IDs of events, as an SQL array @returns IDs of events whose last message is younger than `PAUSE_MS` */
 async function announce(db: Database, events: SQL): Promise<string[]> {
   const { rows } = await db.execute<{ id: string }>(
     sql`SELECT id FROM announce_ballots(${events}, ${PAUSE_MS}) AS a (id)`,
@@ -12,12 +12,12 @@ async function announce(db: Database, events: SQL): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Events that one statement looks at. */
+/** Events that one statement processes. */
 export const EVENTS_AT_ONCE = 500;
 
 /**
- * Writes `ballot.confirmed` for every event whose count grew: what a process left that was killed before it did. Page by page, so
- * that no number of events makes a statement too long.
+ * Queues `ballot.confirmed` for every event whose count grew, in case a process was killed before it queued the message. Works in
+ * pages, so that no statement takes too long.
  */
 export async function publishAllBallots(db: Database): Promise<void> {
   for (let last: string | undefined = ''; last !== undefined; ) {
@@ -33,7 +33,7 @@ export async function publishAllBallots(db: Database): Promise<void> {
   }
 }
 
-/** Writes `ballot.confirmed` for the events that this process has confirmed ballots of, at most once in 5 s an event. Asks nothing while it confirms none. */
+/** Queues `ballot.confirmed` for events of which this process confirmed ballots, at most once in 5 s each. No new ballots, no query. */
 export class BallotPublisher {
   readonly #db: Database;
   #grown = new Set<string>();
@@ -50,7 +50,7 @@ export class BallotPublisher {
     if (this.#grown.size === 0) return;
     const events = [...this.#grown];
     this.#grown = new Set();
-    // What was asked for in vain is asked for again.
+    // After a failure the next run tries these events again.
     const left = await announce(this.#db, sql`${sql.param(events)}::text[]`).catch((fault: unknown) => {
       for (const id of events) this.#grown.add(id);
       throw fault;

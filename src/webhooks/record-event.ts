@@ -23,7 +23,7 @@ export async function recordEvent(tx: Transaction, deps: RecordDeps, event: Doma
   await publish(tx, deps, event.change, event.type, [event.data]);
 }
 
-/** Whether any endpoint receives a type, asked by the same rule as `record_webhook_events`. */
+/** Whether any endpoint subscribed to a type, by the same rule as in `record_webhook_events`. */
 async function hasSubscriber(tx: Transaction, accountId: string, votingEventId: string | null, type: EventType) {
   const { rows } = await tx.execute<{ found: boolean }>(sql`
     SELECT EXISTS (SELECT 1 FROM webhook_endpoints e WHERE e.account_id = ${accountId}
@@ -31,7 +31,7 @@ async function hasSubscriber(tx: Transaction, accountId: string, votingEventId: 
   return rows[0]?.found === true;
 }
 
-/** Publishes several facts of one type at once. Where no endpoint subscribed, only a single one is put into words. */
+/** Publishes facts of one type. Several facts are serialised only if an endpoint subscribed to the type. */
 export async function publish(
   tx: Transaction,
   deps: RecordDeps,
@@ -87,5 +87,5 @@ export function isEventType(text: string): text is EventType {
   return Object.hasOwn(EVENT_TYPES, text);
 }
 
-/** Sent only when somebody asks an endpoint to be tried out; it cannot be subscribed to. */
+/** Type of the test message. Endpoints cannot subscribe to it. */
 export const TEST_EVENT_TYPE = 'webhook_endpoint.test';

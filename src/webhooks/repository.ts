@@ -52,7 +52,7 @@ export async function findEndpoint(executor: Executor, id: string): Promise<Webh
 export const lockEndpoint = (tx: Transaction, id: string): Promise<WebhookEndpoint | undefined> =>
   firstOf(tx.select().from(webhookEndpoints).where(eq(webhookEndpoints.id, id)).for('no key update'));
 
-/** How many endpoints an account has. The account's row is locked first: two that count at once take turns. */
+/** Counts an account's endpoints. Locks the account's row first, so that two concurrent creations cannot exceed the limit. */
 export async function countEndpointsLocked(tx: Transaction, accountId: string): Promise<number> {
   await tx.execute(sql`SELECT 1 FROM accounts WHERE id = ${accountId} FOR UPDATE`);
   const [row] = await tx
@@ -78,17 +78,17 @@ export async function updateEndpoint(
   return row;
 }
 
-/** Deliveries of a list that show the whole of what is kept of their receivers' answers; of the others it is the beginning. */
+/** This many newest deliveries of a list show the whole stored answer of the receiver; older deliveries show its beginning. */
 const TOLD_WHOLE = 100;
 const BEGINNING_CHARACTERS = 200;
 
-/** A delivery as a list shows it: what was sent is not read. */
+/** A delivery in a list, without the body that was sent. */
 interface ListedDelivery {
   readonly delivery: Omit<WebhookDelivery, 'body'>;
   readonly attempts: WebhookAttempt[];
 }
 
-/** One statement: a delivery and its attempts are of the same moment. */
+/** One statement reads deliveries and their attempts, so that both come from one snapshot. */
 export async function listDeliveries(
   executor: Executor,
   endpointId: string,
@@ -140,10 +140,10 @@ export async function listDeliveries(
   return cutNewest([...deliveries.values()], beyond.length > 0);
 }
 
-/** A delivery as a table shows it, with what became of its last attempt. */
+/** A delivery as a row of the CSV file, with the error of its last attempt. */
 export type TabledDelivery = Omit<WebhookDelivery, 'body'> & { readonly lastError: string | null };
 
-/** Deliveries of an endpoint behind one, oldest first. @param after the ID of that one, or an empty text */
+/** A page of an endpoint's deliveries, oldest first. @param after the last ID of the page before; empty for the first page */
 export async function listDeliveriesAfter(
   executor: Executor,
   endpointId: string,
@@ -173,7 +173,7 @@ export async function findDelivery(
   return row;
 }
 
-/** Makes a delivery due now, with all its attempts before it; the message keeps its ID. */
+/** Makes a delivery due now with its full number of attempts; the message keeps its ID. */
 export async function sendAgain(tx: Transaction, endpointId: string, id: string): Promise<void> {
   await tx
     .update(webhookDeliveries)

@@ -5,7 +5,7 @@ import { DAY_MS } from '#src/platform/clock.ts';
 import { webhookDeliveries, webhookEndpoints } from './tables.ts';
 import type { EarlierSecret, WebhookAttempt } from './webhook-endpoint.ts';
 
-// The clock stands in a subquery: it is read once, and what is due is read off the index up to it.
+// `waiting` reads each endpoint's first delivery from the index. `(SELECT now_ms())` is evaluated once and can bound an index scan.
 const HOLD_DUE = `
   WITH RECURSIVE waiting AS (
     (SELECT endpoint_id, next_try_at FROM webhook_deliveries WHERE status = 'pending' ORDER BY endpoint_id, next_try_at LIMIT 1)
@@ -36,24 +36,24 @@ const HOLD_DUE = `
 interface HoldRequest {
   readonly holder: string;
   readonly holdMs: number;
-  /** Endpoints that it holds already. */
+  /** Endpoints that this sender holds. */
   readonly held: readonly string[];
-  /** Those of them whose time runs out. */
+  /** Held endpoints whose hold ends soon and is to be renewed. */
   readonly renewed: readonly string[];
-  /** Those of them for which deliveries were read and not yet sent. */
+  /** Held endpoints with deliveries that were read and not yet sent. */
   readonly read: readonly string[];
-  /** How many more it has room for. */
+  /** How many more endpoints the sender can hold. */
   readonly limit: number;
 }
 
 interface Holds {
-  /** Endpoints that are the sender's alone from now on, or for longer than they were. */
+  /** Endpoints whose hold this sender took or renewed. */
   readonly taken: readonly string[];
-  /** Endpoints held before with something due. */
+  /** Endpoints of `held` with due deliveries. */
   readonly due: readonly string[];
-  /** The versions of the endpoints of `read` that may still be sent to. */
+  /** The present versions of the endpoints of `read` that are active. */
   readonly versions: ReadonlyMap<string, number>;
-  /** Whether there is any endpoint, of whichever account. */
+  /** Whether any account has an endpoint. */
   readonly hasEndpoints: boolean;
 }
 
@@ -63,7 +63,7 @@ interface HoldRow {
   readonly version: string | null;
 }
 
-/** Takes endpoints with something due that no living sender holds, the longest waiting first. */
+/** Takes holds on endpoints with due deliveries that no other sender holds, the longest waiting first, and renews `renewed`. */
 export async function holdDueEndpoints(pool: Pool, request: HoldRequest): Promise<Holds> {
   const { holder, held, renewed, read, limit, holdMs } = request;
   const values = [holder, held, renewed, limit, holdMs, read];
@@ -79,7 +79,7 @@ export async function holdDueEndpoints(pool: Pool, request: HoldRequest): Promis
   };
 }
 
-/** Lets go of everything a sender holds: another may go on at once. */
+/** Releases all holds of a sender, so that another continues at once. */
 export async function releaseHolds(pool: Pool, holder: string): Promise<void> {
   await pool.query('DELETE FROM webhook_holds WHERE holder = $1', [holder]);
 }
@@ -107,13 +107,13 @@ export interface DueDelivery {
   readonly endpointVersion: number;
 }
 
-/** The first deliveries that are due, up to a number of them for each endpoint, those under way included. */
+/** The earliest due deliveries, including those under way. @param places the limit of each endpoint */
 export async function listDue(pool: Pool, places: ReadonlyMap<string, number>): Promise<DueDelivery[]> {
   const rows = await runNamed<DueDelivery>(pool, 'list_due_deliveries', DUE, [
     [...places.keys()],
     [...places.values()],
   ]);
-  // As text from the database.
+  // The driver returns bigint as text.
   return rows.map((row) => ({ ...row, endpointVersion: Number(row.endpointVersion) }));
 }
 
@@ -126,7 +126,7 @@ export interface DeliveredNote {
   readonly responseBody: string | null;
 }
 
-/** How old an endpoint's last success may be before it is stored again: most successes then change nothing of the endpoint. */
+/** A newer success is stored only if the stored one is this old, so that most successes do not update the endpoint's row. */
 const SUCCESS_NOTED_MS = 60_000;
 
 const NOTE_DELIVERED = `
@@ -147,9 +147,9 @@ const NOTE_DELIVERED = `
   FROM (SELECT endpoint_id, max(at) AS at FROM done GROUP BY endpoint_id) AS d
   WHERE e.id = d.endpoint_id AND (e.consecutive_failures > 0 OR e.last_success_at < d.at - ${SUCCESS_NOTED_MS})`;
 
-/** Notes deliveries that arrived, many in one statement. */
+/** Stores successful deliveries, many in one statement. */
 export async function noteDelivered(pool: Pool, notes: readonly DeliveredNote[]): Promise<void> {
-  // Planned each time, for as many deliveries as there are by now: batches are few.
+  // Not a prepared statement: each run is planned for the present size of the table. Batches are few.
   await pool.query(NOTE_DELIVERED, [
     notes.map(({ deliveryId }) => deliveryId),
     notes.map(({ endpointId }) => endpointId),
@@ -160,7 +160,7 @@ export async function noteDelivered(pool: Pool, notes: readonly DeliveredNote[])
   ]);
 }
 
-/** Notes a failed attempt and how the delivery goes on. What another sender delivered meanwhile stays delivered. */
+/** Stores a failed attempt and the delivery's next status. A delivery that another sender delivered meanwhile stays `delivered`. */
 export async function noteFailedAttempt(
   tx: Transaction,
   { endpointId, deliveryId, ...attempt }: Omit<WebhookAttempt, 'number'> & { readonly endpointId: string },
@@ -185,10 +185,10 @@ export async function noteFailedAttempt(
 }
 
 /**
- * Forgets, with their attempts, a number of one endpoint's deliveries that are older than a moment; whatever their age
- * where the endpoint is gone.
- * @param afterEndpoint where to go on; each call looks at the next endpoint that has deliveries
- * @returns the endpoint looked at and how many were forgotten; undefined after the last
+ * Deletes up to `limit` deliveries of one endpoint, with their attempts: those older than a moment, or of any age if the
+ * endpoint was deleted.
+ * @param afterEndpoint each call processes the next endpoint after this ID that has deliveries
+ * @returns the endpoint and the number of deleted deliveries; undefined after the last endpoint
  */
 export async function dropDeliveries(
   executor: Executor,
@@ -221,12 +221,12 @@ export async function dropHolds(executor: Executor): Promise<void> {
 
 /** Attempts and payloads of webhooks are kept this long. */
 const HISTORY_MS = 30 * DAY_MS;
-/** An endpoint whose event was deleted hears of late refunds this long, with time for every attempt. */
+/** How long an endpoint is kept after its event was deleted: it receives late refunds, with time for every attempt. */
 const RETIRED_MS = 14 * DAY_MS;
-/** Rows that one statement forgets: well within its time limit. */
+/** Rows deleted by one statement, which then stays well within its time limit. */
 const CHUNK = 1_000;
 
-/** Forgets what is older than the history that is kept, and what belongs to endpoints that are gone. */
+/** Deletes retired endpoints, expired holds, and deliveries that are older than `HISTORY_MS` or of deleted endpoints. */
 export async function forgetDeliveries(db: Database, nowMs: number): Promise<void> {
   await db.delete(webhookEndpoints).where(lt(webhookEndpoints.retiredAt, nowMs - RETIRED_MS));
   await dropHolds(db);

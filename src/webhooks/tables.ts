@@ -11,10 +11,9 @@ export const webhookEndpoints = pgTable(
     accountId: text('account_id')
       .notNull()
       .references(() => accounts.id),
-    /** Null for an endpoint that hears of all events of its account. */
+    /** Null for an endpoint that receives messages about all events of its account. */
     votingEventId: text('voting_event_id'),
     url: text().notNull(),
-    /** The account whose key set the address last. */
     description: text(),
     eventTypes: text('event_types').array().notNull(),
     status: text().$type<EndpointStatus>().notNull(),
@@ -22,12 +21,12 @@ export const webhookEndpoints = pgTable(
     consecutiveFailures: integer('consecutive_failures').notNull().default(0),
     /** When a delivery last arrived, or when the endpoint was made or switched on. */
     lastSuccessAt: timeMs('last_success_at').notNull(),
-    /** Sealed. */
+    /** Encrypted by `sealSecret`. */
     secret: text().notNull(),
     secretHint: text('secret_hint').notNull(),
-    /** Sealed secrets that sign too until their time is over, newest first. */
+    /** Replaced secrets, encrypted, which also sign until their `until`; newest first. */
     earlierSecrets: jsonb('earlier_secrets').$type<EarlierSecret[]>().notNull().default([]),
-    /** When its voting event was deleted. It still hears of what comes after, refunds for instance, and is then removed. */
+    /** When its voting event was deleted. The endpoint still receives later messages, such as refunds, and is deleted after a while. */
     retiredAt: timeMs('retired_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
@@ -39,8 +38,8 @@ export const webhookEndpoints = pgTable(
 );
 
 /**
- * What is to be sent, written in the transaction of its fact: it exists if and only if the fact does. No foreign key:
- * the check would make every confirmed ballot wait for a change of the endpoint, and its deletion for its history.
+ * Outbox: a message is inserted in the transaction of its fact, so that both exist or neither does. No foreign key: its check
+ * would make confirmed ballots wait for changes of the endpoint, and deleting the endpoint wait for deleting its history.
  */
 export const webhookDeliveries = pgTable(
   'webhook_deliveries',
@@ -52,7 +51,7 @@ export const webhookDeliveries = pgTable(
     /** The exact text that is signed and sent. */
     body: text().notNull(),
     status: text().$type<DeliveryStatus>().notNull(),
-    /** Attempts since it was first due, or since it was last asked for again. */
+    /** Attempts since its creation, or since the last request to send it again. */
     tries: integer().notNull().default(0),
     nextTryAt: timeMs('next_try_at').notNull(),
     responseStatus: integer('response_status'),
@@ -60,7 +59,7 @@ export const webhookDeliveries = pgTable(
     deliveredAt: timeMs('delivered_at'),
   },
   (table) => [
-    // IDs sort by creation: newest first and what is too old are read off this key too.
+    // IDs sort by creation time, so that this key also serves lists of the newest and the deletion of the oldest.
     primaryKey({ columns: [table.endpointId, table.id] }),
     index('webhook_deliveries_due').on(table.endpointId, table.nextTryAt).where(sql`status = 'pending'`),
   ],

@@ -26,9 +26,9 @@ export type DisabledReason = (typeof DISABLED_REASONS)[number];
 const DELIVERY_STATUSES = ['pending', 'delivered', 'failed', 'skipped'] as const;
 export type DeliveryStatus = (typeof DELIVERY_STATUSES)[number];
 
-/** A secret before a rotation: it signs too until its time is over. */
+/** A secret that a rotation replaced: messages are signed with it too until `until`. */
 export interface EarlierSecret {
-  /** Sealed. */
+  /** Encrypted by `sealSecret`. */
   readonly secret: string;
   /** Unix ms. */
   readonly until: number;
@@ -200,11 +200,11 @@ export const eventTypeView = z
     examples: [{ type: 'voter.created', description: EVENT_TYPES['voter.created'] }],
   });
 
-/** A webhook endpoint (contract, "Webhook endpoint"): its secret is shown when it is made or rotated, and never again. */
+/** The API form of an endpoint (contract, "Webhook endpoint"), without its secret: only creation and rotation return the secret. */
 export const viewEndpoint = (endpoint: WebhookEndpoint): z.output<typeof endpointView> =>
   pick({ ...endpoint, description: endpoint.description ?? '' }, namesOf(endpointFields));
 
-/** When a delivery is tried next; null where it is over, or its endpoint is switched off. */
+/** When a delivery is tried next; null if the delivery has ended or its endpoint is disabled. */
 export const nextTryOf = (
   { status, nextTryAt }: Pick<WebhookDelivery, 'status' | 'nextTryAt'>,
   endpoint: Pick<WebhookEndpoint, 'status'>,
@@ -225,26 +225,26 @@ export function viewDelivery(
 
 const LOWEST_FREE_PORT = 1_024;
 const HTTPS_PORT = 443;
-/** Names that lead into the network that asks. */
+/** Host names that resolve inside the service's own network, or nowhere. */
 const INNER_NAMES =
   /(^|\.)(localhost|local|internal|intranet|lan|home|corp|private|home\.arpa|localdomain|invalid|onion)$/;
 
-/** The host of a URL as an address or a name: without brackets, and without the dot that ends a full name. */
+/** The host of a URL, without the brackets of an IPv6 address and the final dot of a fully qualified name. */
 function bareHost(url: URL): string {
   return url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '');
 }
 
 /**
- * Which receivers the service sends to. `public`: public hosts over https. `loopback`: also this machine, over http; where the console is.
+ * Which receivers the service sends to. `public`: public hosts over https. `loopback`: also this machine, over http; set with the console.
  * `private`: also private networks, over http; set by `WEBHOOK_ALLOW_PRIVATE`.
  */
 export type WebhookReach = 'public' | 'loopback' | 'private';
 
-/** Whether the rules about host, range and https hold for a receiver. @param host as `URL` gives it, with its port or without */
+/** Whether a receiver is exempt from the rules about public hosts and https. @param host of a `URL`, with or without port */
 export const isWithinReach = (reach: WebhookReach, host: string): boolean =>
   reach === 'private' || (reach === 'loopback' && isLoopbackHost(host));
 
-/** What is wrong with the address of a receiver, or undefined. */
+/** What is wrong with the URL of a receiver; undefined if nothing is. */
 export function endpointUrlFault(text: string, reach: WebhookReach): string | undefined {
   const fault = addressFault(text);
   if (fault !== undefined) return fault;

@@ -1,6 +1,6 @@
--- Writes messages about several facts of one type, one row for each fact and subscribed endpoint, in the transaction of the
--- facts. Without a subscriber it is one look at the account's endpoints. What happens in a rehearsal says so in its data; an event
--- says more of its own.
+-- Queues messages about several facts of one type, one row for each fact and subscribed endpoint, in the transaction of the
+-- facts. Without a subscriber it only reads the account's endpoints. During a rehearsal it adds `"rehearsal":true` to the data,
+-- except for `voting_event.*`, whose data already shows the rehearsal.
 CREATE OR REPLACE FUNCTION record_webhook_events(p_account text, p_event text, p_type text, p_messages text[], p_data text[]) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   at bigint := now_ms();
@@ -18,7 +18,7 @@ BEGIN
   WHERE e.account_id = p_account AND (e.voting_event_id IS NULL OR e.voting_event_id = p_event) AND p_type = ANY (e.event_types);
 END $$;
 
--- The same for one fact.
+-- Queues messages about one fact.
 CREATE OR REPLACE FUNCTION record_webhook_event(p_account text, p_event text, p_type text, p_message text, p_data text) RETURNS void LANGUAGE sql AS $$
   SELECT record_webhook_events(p_account, p_event, p_type, ARRAY[p_message], ARRAY[p_data]);
 $$;
