@@ -1,4 +1,4 @@
-/** How many decimals ISO 4217 gives a currency that has not two. */
+/** Decimals of the currencies for which ISO 4217 defines another number than two. */
 const OTHER_DECIMALS: ReadonlyMap<string, number> = new Map([
   ...currencyList('bif clp djf gnf isk jpy kmf krw pyg rwf ugx uyi vnd vuv xaf xof xpf').map(
     (one) => [one, 0] as const,
@@ -12,8 +12,8 @@ function currencyList(text: string): string[] {
 }
 
 /**
- * Decimals of a lowercase currency code in ISO 4217, which says what one unit of `amountMinor` is.
- * @throws RangeError for what is not three lowercase letters.
+ * Decimals of a lowercase currency code in ISO 4217, which define the unit of `amountMinor`.
+ * @throws RangeError if the code is not three lowercase letters.
  */
 export function currencyDecimals(currency: string): number {
   if (!/^[a-z]{3}$/.test(currency)) throw new RangeError('a currency is three lowercase letters');
@@ -29,12 +29,12 @@ export function amountText(amountMinor: number, currency: string): string {
   return decimals === 0 ? `${sign}${digits}` : `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
 }
 
-/** The `amount` of a payment-required body: `(199, 'usd')` → `1.99`. Read from decimal text, never divided. */
+/** The `amount` of a payment-required body: `(199, 'usd')` → `1.99`. Parsed from decimal text, because a division could be inexact. */
 export function amountInMainUnit(amountMinor: number, currency: string): number {
   return Number(amountText(amountMinor, currency));
 }
 
-/** How a provider counts one currency. Amounts are in the provider's own unit, which need not be that of ISO 4217. */
+/** A provider's rules for one currency. Amounts are in the provider's own unit, which can differ from that of ISO 4217. */
 interface ProviderCurrency {
   readonly decimals: number;
   /** Every amount is a multiple of this. */
@@ -43,20 +43,20 @@ interface ProviderCurrency {
   readonly maximum: number;
 }
 
-/** What a provider takes as money: one table, asked when a price is set and whenever an amount crosses the border. */
+/** A provider's money rules: they check every new price, and convert amounts sent to and received from the provider. */
 export interface MoneyRules {
   readonly currencies: readonly string[];
-  /** What is wrong with a price, or null when the provider would take it. */
+  /** What is wrong with a price; null if the provider accepts it. */
   checkPrice(currency: string, amountMinor: number): string | null;
-  /** The provider's own figure for a price that `checkPrice` lets pass. @throws RangeError for any other. */
+  /** A price in the provider's unit. @throws RangeError if `checkPrice` rejects the price */
   toProviderAmount(currency: string, amountMinor: number): number;
-  /** The same of a part of such an amount, for which no minimum holds. @throws RangeError where it is not whole there */
+  /** A part of a price in the provider's unit, without the minimum. @throws RangeError if it is not whole in that unit */
   toProviderPart(currency: string, amountMinor: number): number;
-  /** The smallest units that a provider's figure stands for, or null when it is none that this service could have asked for. */
+  /** A provider's amount in the currency's smallest unit; null if this service cannot have asked for that amount. */
   fromProviderAmount(currency: string, providerAmount: number): number | null;
 }
 
-/** Powers of ten apart are the provider's decimals and those of ISO 4217; null when the result would not be whole. */
+/** Multiplies an amount by 10^places: the provider's decimals can differ from ISO 4217. Null if the result is not a safe integer. */
 function shiftDecimals(amount: number, places: number): number | null {
   const factor = 10 ** Math.abs(places);
   if (places < 0 && amount % factor !== 0) return null;
@@ -80,7 +80,7 @@ export function createMoneyRules(table: ReadonlyMap<string, ProviderCurrency>): 
     if (amount === null || amount % rule.step !== 0) {
       return `must be a multiple of ${stepInMinor(rule, places)} in ${currency}`;
     }
-    // Minima and maxima are rounded towards the inside, so that what the message names does pass.
+    // The minimum is rounded up and the maximum down, so that the amount in the message is itself accepted.
     if (amount < rule.minimum) return bound('at least', inMinor(rule.minimum, places, Math.ceil), currency);
     if (amount > rule.maximum) return bound('at most', inMinor(rule.maximum, places, Math.floor), currency);
     return null;
@@ -122,7 +122,7 @@ function stepInMinor(rule: ProviderCurrency, places: number): number {
   return Math.max(1, inMinor(rule.step, places, Math.ceil));
 }
 
-/** Minima that provider_a publishes, in its own unit. For the rest it decides by the rate of the day, at checkout. */
+/** Minima that provider_a publishes, in its own unit. For other currencies it decides at checkout, by the day's exchange rate. */
 const PROVIDER_A_MINIMA: ReadonlyMap<string, number> = new Map([
   ['aed', 200],
   ['aud', 50],
@@ -156,13 +156,13 @@ const PROVIDER_A_TWO_DECIMALS = currencyList(
     'pkr pln qar ron rsd rub sar sbd scr sek sgd shp sle sos srd szl thb tjs top try ttd twd tzs uah usd uyu uzs wst ' +
     'xcd xcg yer zar zmw',
 );
-/** mga has hundredths in ISO 4217, and none here. */
+/** Currencies without decimals at provider_a. ISO 4217 gives mga two. */
 const PROVIDER_A_ZERO_DECIMALS = currencyList('bif clp djf gnf jpy kmf krw mga pyg rwf vnd vuv xaf xof xpf');
-/** Without decimals in ISO 4217, yet sent with two, which must be `00`. */
+/** Currencies without decimals in ISO 4217 that provider_a takes with two, which must be `00`. */
 const PROVIDER_A_HOLLOW_DECIMALS = currencyList('isk ugx');
-/** The last of the three digits must be 0. */
+/** Currencies with three decimals, of which provider_a requires the last to be 0. */
 const PROVIDER_A_THREE_DECIMALS = currencyList('bhd jod kwd omr tnd');
-/** Eight digits in the provider's unit, whatever the currency. */
+/** The largest amount of eight digits in the provider's unit, for every currency. */
 const PROVIDER_A_MAXIMUM = 99_999_999;
 
 function providerACurrency(currency: string, decimals: number, step: number): readonly [string, ProviderCurrency] {
@@ -179,7 +179,7 @@ export const PROVIDER_A_MONEY: MoneyRules = createMoneyRules(
   ]),
 );
 
-/** provider_b counts hundredths of every currency, those without decimals too; where it names no minimum, one unit is it. */
+/** provider_b counts hundredths even of currencies without decimals. If it publishes no minimum, one main unit is the minimum. */
 const PROVIDER_B_MINIMA: readonly (readonly [string, number])[] = [
   ['egp', 100],
   ['ghs', 10],
@@ -190,7 +190,7 @@ const PROVIDER_B_MINIMA: readonly (readonly [string, number])[] = [
   ['xof', 100],
   ['zar', 100],
 ];
-/** It publishes no maximum. Ten million of the main unit keeps a slip of the keyboard from becoming a price. */
+/** provider_b publishes no maximum. This limit, ten million main units, catches typing errors in prices. */
 const PROVIDER_B_MAXIMUM = 1_000_000_000;
 
 export const PROVIDER_B_MONEY: MoneyRules = createMoneyRules(

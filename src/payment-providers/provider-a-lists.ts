@@ -32,14 +32,14 @@ type ListParameters = { limit: number; starting_after?: string };
 const pageSchema = z.object({ has_more: z.boolean(), data: z.array(z.unknown()) });
 const namedSchema = z.object({ id: z.string() });
 
-/** Every object of a list since a moment, newest first, a page at a time. */
+/** Yields every object of a list created since a moment, newest first, reading page by page. */
 const listSince = (
   sinceMs: number,
   ask: (parameters: ListParameters & { created: { gte: number } }) => Promise<unknown>,
 ): AsyncGenerator<unknown> =>
   listAll((parameters) => ask({ created: { gte: Math.floor(sinceMs / 1_000) }, ...parameters }));
 
-/** Every object of a list, newest first, a page at a time, as it came. */
+/** Yields every object of a list unparsed, newest first, reading page by page. */
 export async function* listAll(ask: (parameters: ListParameters) => Promise<unknown>): AsyncGenerator<unknown> {
   let after: string | undefined;
   do {
@@ -85,7 +85,7 @@ const REFUND_ENDS: ReadonlyMap<string, ListedReversal['status']> = new Map([
   ['failed', 'failed'],
   ['canceled', 'failed'],
 ]);
-/** A dispute that is won, or that never took money, leaves the payment as it is. */
+/** `failed`: the merchant won the dispute, or it was an inquiry that took no money, so the payment stays. */
 const DISPUTE_ENDS: ReadonlyMap<string, ListedReversal['status']> = new Map([
   ['lost', 'done'],
   ['won', 'failed'],

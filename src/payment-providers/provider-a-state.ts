@@ -9,8 +9,8 @@ import {
 } from './provider.ts';
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
-// Only what is used is described, and loosely: the provider adds fields and values without notice.
-/** What the provider settles a charge by; it may be made a while after the charge. */
+// The schemas have only the used fields, loosely typed: the provider adds fields and values without notice.
+/** The balance transaction of a charge, which has its fee; the provider may create it some time after the charge. */
 export const balanceSchema = z.union([z.string(), z.object({ fee: z.int(), currency: z.string() })]).nullish();
 
 const chargeSchema = z.object({
@@ -66,7 +66,7 @@ export function readOpenedSession(answer: unknown): CheckoutPage {
   };
 }
 
-/** The fee of a charge, where it was settled in the currency that was paid. */
+/** The fee of a charge; null if it is unknown or was settled in another currency than paid. */
 export function feeOf(balance: z.infer<typeof balanceSchema>, currency: string): number | null {
   if (
     balance === null ||
@@ -83,7 +83,7 @@ function paymentOf(session: Session): ProviderPayment {
   const charge = typeof intent?.latest_charge === 'object' ? intent.latest_charge : null;
   const paidAtSeconds = charge?.created ?? null;
   const currency = (session.currency ?? '').toLowerCase();
-  // What arrived counts, where it is shown; the total is what was asked for.
+  // The received amount counts if it is present; the total is only what was asked for.
   const amount = intent?.amount_received ?? session.amount_total;
   return {
     amountMinor: amount === null || amount === undefined ? null : PROVIDER_A_MONEY.fromProviderAmount(currency, amount),
@@ -97,14 +97,14 @@ function paymentOf(session: Session): ProviderPayment {
   };
 }
 
-/** A page whose payer is through, while nothing was paid: a delayed method that is under way, or that bounced. */
+/** The state of a completed but unpaid page: a delayed payment method is under way, or it failed. */
 function unpaidCompletion(session: Session): ProviderState {
   const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
   const bounced = intent?.status === 'requires_payment_method' || intent?.status === 'canceled';
   return { kind: bounced ? 'failed' : 'processing', providerStatus: intent?.status ?? session.payment_status };
 }
 
-/** The charge counts as refunded as soon as that was asked for; the payer has the money once the refund has succeeded. */
+/** `refunded` is set as soon as a refund was requested; the payer has the money only once no refund is pending. */
 function wentBack({ refunded, refunds }: z.infer<typeof chargeSchema>): boolean {
   const under = refunds?.data.some(({ status }) => status === 'pending' || status === 'requires_action') === true;
   return refunded && !under;
@@ -112,13 +112,13 @@ function wentBack({ refunded, refunds }: z.infer<typeof chargeSchema>): boolean 
 
 interface SessionReading {
   readonly state: ProviderState;
-  /** A payment intent whose charge is disputed: only the disputes themselves show whether the money went back. */
+  /** The payment intent if its charge is disputed: only the list of disputes shows whether the money went back. */
   readonly disputedIntentId: string | null;
 }
 
 /**
- * Reads a Checkout Session. The payment status goes before the page's own: money that came for a page that expired
- * in the meantime is still money.
+ * Reads a Checkout Session. The payment status takes precedence over the page's status, because money for a page that has
+ * expired since is still money.
  * @throws PaymentProviderUnavailable when the answer cannot be read.
  */
 export function readSession(answer: unknown): SessionReading {
@@ -138,7 +138,7 @@ function unpaidState(session: Session): ProviderState {
   const intent = typeof session.payment_intent === 'object' ? session.payment_intent : null;
   const refused = (intent?.last_payment_error ?? null) !== null;
   if (session.status === 'expired') return { kind: 'expired', refused };
-  // Any payment status but `unpaid` here is one that we do not know, and so no payment.
+  // Any payment status other than `unpaid` is unknown to us here, and so not a payment.
   if (session.status === 'complete' && session.payment_status === 'unpaid') return unpaidCompletion(session);
   return { kind: 'unpaid', providerStatus: session.status ?? session.payment_status, refused };
 }

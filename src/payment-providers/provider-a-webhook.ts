@@ -11,10 +11,10 @@ import { readAnswer } from './provider-a-state.ts';
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
 const SIGNATURE_HEADER = 'stripe-signature';
-/** How old a signature may be: without a bound, a message that was once overheard stays good for ever. */
+/** Maximum age of a signature: without it, an intercepted message could be replayed for ever. */
 const WEBHOOK_TOLERANCE_SECONDS = 300;
 
-/** Messages to select at the provider: each is heard, and a payment whose message is missing is found later, or never. */
+/** Message types to select at the provider. Without a type, its changes are found only later by the jobs that poll, or never. */
 const NEEDED_KINDS = [
   'account.updated',
   'charge.dispute.closed',
@@ -83,7 +83,7 @@ function noticeOf(event: z.infer<typeof eventSchema>): WebhookNotice {
   };
 }
 
-/** The seconds that the header says it was signed at, or null when it says none, or more than one. */
+/** The time of signing in the header, Unix seconds; null unless the header has exactly one. */
 function signedAt(header: string): number | null {
   const times = header.split(',').flatMap((part) => /^\s*t=(.*)$/.exec(part)?.[1] ?? []);
   const [time] = times;
@@ -92,7 +92,7 @@ function signedAt(header: string): number | null {
 
 /**
  * Whether provider_a sent these bytes to this business, within the last five minutes.
- * @param nowMs the service's own clock; the library's default is the process's.
+ * @param nowMs the service's clock; by default the library would use the process's.
  */
 export function verifyWebhookA(
   credentials: ProviderCredentials,
@@ -101,11 +101,11 @@ export function verifyWebhookA(
   nowMs: number,
 ): WebhookVerdict {
   const header = headers.get(SIGNATURE_HEADER);
-  // An empty secret would make everybody's signature right.
+  // With an empty secret anyone could compute a valid signature.
   if (header === null || credentials.webhookSecret === undefined || credentials.webhookSecret === '') {
     return { kind: 'forged', reason: 'signature' };
   }
-  // The library bounds the past only: a signature of tomorrow could be replayed until then.
+  // The library rejects only old signatures: a signature dated tomorrow could be replayed until then.
   const signedAtSeconds = signedAt(header);
   if (signedAtSeconds === null) return { kind: 'forged', reason: 'signature' };
   if (Math.abs(Math.floor(nowMs / 1_000) - signedAtSeconds) > WEBHOOK_TOLERANCE_SECONDS) {
@@ -129,10 +129,10 @@ export function verifyWebhookA(
   return readEvent(credentials, event);
 }
 
-/** An event without its object: whatever it is about, the provider is asked by the jobs that look at every open payment. */
+/** A "thin" event, without its object. It names no payment, but jobs poll every open payment anyway. */
 const thinSchema = z.object({ id: z.string().min(1), type: z.string(), object: z.literal('v2.core.event') });
 
-/** What the library does not read as an event, of bytes that the provider signed. */
+/** Reads a signed body that the library does not accept as an event. */
 function readThin(body: Buffer): WebhookVerdict {
   let json: unknown;
   try {

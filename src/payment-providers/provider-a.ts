@@ -37,10 +37,10 @@ const DEFAULT_BASE_URL = 'https://api.stripe.com';
 /** How long a page lives (contract, "Limits"). */
 const PAGE_VALIDITY_MS = HOUR_MS;
 const LISTED_AT_ONCE = 100;
-/** Provider statuses that say no to one refund, and leave the business as it is. */
+/** HTTP statuses that refuse a single refund and do not put the business's account into question. */
 const REFUND_REFUSALS = new Set([400, 402, 404]);
 
-/** The parameters that hold what a payer's call said. */
+/** The provider's parameters that carry a payer's input. */
 const PAYER_FIELDS: ReadonlyMap<string, PayerField> = new Map([
   ['customer_email', 'email'],
   ['success_url', 'returnUrl'],
@@ -53,7 +53,7 @@ interface ProviderAOptions extends AdapterOptions {
 
 type ClientConfig = NonNullable<ConstructorParameters<typeof ProviderClient>[1]>;
 
-/** @throws RangeError for an address that the library could not be pointed at. */
+/** @throws RangeError for a URL that the library cannot use. */
 function addressConfig(baseUrl: string): Pick<ClientConfig, 'host' | 'port' | 'protocol'> {
   const { protocol, hostname, port, pathname } = new URL(baseUrl);
   const scheme = protocol.slice(0, -1);
@@ -68,10 +68,10 @@ function addressConfig(baseUrl: string): Pick<ClientConfig, 'host' | 'port' | 'p
   };
 }
 
-/** The library's errors hold headers, parameters and the provider's words: none of it may go further. */
+/** Replaces the library's errors: they contain headers, parameters and the provider's message, which must not reach a log. */
 function translate(fault: unknown): Error {
   if (!(fault instanceof ProviderClient.errors.StripeError)) {
-    // What the library throws of its own while it reads an answer, for instance over `null`.
+    // The library itself failed to read an answer, for example `null`.
     return new PaymentProviderUnavailable(NAME, 'unreadable', null, fault);
   }
   if (fault.statusCode !== undefined) {
@@ -92,10 +92,10 @@ async function ask<T>(call: Promise<T>): Promise<unknown> {
   }
 }
 
-/** The provider refuses a page that would live for less than half an hour; some minutes are left for clocks and retries. */
+/** Retries within this time request the same end of the page. The page then lives at least 35 minutes: the provider requires 30. */
 const RETRIED_ALIKE_MS = 25 * MINUTE_MS;
 
-/** How often the parameters of an attempt's page have changed: a call that is repeated much later needs a later end. */
+/** How often the page's parameters have changed since the attempt began: a much later retry needs a later end. */
 const retryOf = ({ createdAtMs }: CheckoutRequest, nowMs: number): number =>
   Math.max(0, Math.floor((nowMs - createdAtMs) / RETRIED_ALIKE_MS));
 
@@ -120,7 +120,7 @@ function sessionParameters(request: CheckoutRequest, retry: number): ProviderCli
     client_reference_id: request.reference,
     metadata,
     payment_intent_data: { metadata },
-    // Otherwise the payer may be offered another currency, and the amounts no longer agree.
+    // Otherwise the payer may pay in another currency, and the amount would not match.
     adaptive_pricing: { enabled: false },
     submit_type: 'pay',
     expires_at: Math.floor((request.createdAtMs + retry * RETRIED_ALIKE_MS + PAGE_VALIDITY_MS) / 1_000),
@@ -130,7 +130,7 @@ function sessionParameters(request: CheckoutRequest, retry: number): ProviderCli
   };
 }
 
-/** The provider keeps what it answered to a key, refusals too: after one of them, another key asks. */
+/** The provider replays its answer to an idempotency key, even a refusal: a retry after a refusal needs a new key. */
 function refundKey({ providerPaymentId, refusedAtMs }: RefundRequest): string {
   return refusedAtMs === undefined ? `refund-${providerPaymentId}` : `refund-${providerPaymentId}-${refusedAtMs}`;
 }
@@ -142,9 +142,9 @@ const accountSchema = z.object({ id: z.string(), country: z.string(), charges_en
 const countrySchema = z.object({ supported_payment_currencies: z.array(z.string()) });
 const disputeSchema = z.object({ status: z.string(), amount: z.int(), currency: z.string() });
 
-/** The adapter of provider_a: hosted Checkout through its own library. */
+/** The adapter of provider_a: hosted Checkout through the provider's library. */
 export function createProviderA(options: ProviderAOptions): PaymentProvider {
-  // Each call names its own key. The client's would be used where one forgot to, so it is none.
+  // Each call passes its own key. The client's key is invalid, so that a call that forgot its key fails.
   const client = new ProviderClient('none', {
     ...addressConfig(options.baseUrl ?? DEFAULT_BASE_URL),
     timeout: options.timeoutMs ?? TIME_LIMITS.providerMs,
@@ -168,7 +168,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     };
   }
 
-  /** What lost disputes took of a payment: an open one has taken nothing yet, and an inquiry moves no money at all. */
+  /** Lists the lost disputes of a payment as refunds. Open disputes and inquiries have not returned money. */
   async function listLost(secretKey: string, intentId: string): Promise<RefundResult[]> {
     const list = (page: ProviderClient.DisputeListParams) =>
       ask(client.disputes.list({ payment_intent: intentId, ...page }, { apiKey: secretKey }));
@@ -182,7 +182,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
       }));
   }
 
-  /** A disputed charge was still paid until disputes of all of it are lost. */
+  /** A disputed payment stays `paid` until lost disputes cover all of it. */
   async function afterDisputes(secretKey: string, intentId: string, state: ProviderState): Promise<ProviderState> {
     if (state.kind !== 'paid') return state;
     const { payment } = state;
@@ -191,7 +191,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
   }
 
   async function readCheckout({ secretKey }: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState> {
-    // A page is found by its session alone. Without one, no payer was sent to a page.
+    // Only the session ID finds a page. Without a session no payer was sent to a page.
     if (handle.page === null) return { kind: 'missing' };
     const call = client.checkout.sessions.retrieve(
       sessionIdOf(handle.page),
@@ -202,7 +202,6 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
       if (fault instanceof PaymentProviderRefused && fault.status === 404) return undefined;
       throw fault;
     });
-    // The provider knows no such page any more.
     if (answer === undefined) return { kind: 'missing' };
     const { state, disputedIntentId } = readSession(answer);
     return disputedIntentId === null ? state : afterDisputes(secretKey, disputedIntentId, state);
@@ -218,7 +217,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     try {
       return readSession(await ask(call)).state;
     } catch (fault) {
-      // A page that is not open any more cannot be closed: what it became is the answer.
+      // A page that is no longer open cannot be closed: its present state is the answer.
       if (fault instanceof PaymentProviderRefused && [400, 404].includes(fault.status))
         return readCheckout(credentials, handle);
       throw fault;
@@ -239,7 +238,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
   }
 
   async function refund({ secretKey }: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
-    // Without an amount, all that its merchant has not given back yet.
+    // Without an amount, the provider refunds all that the merchant has not yet refunded.
     const call = client.refunds.create(
       { payment_intent: request.providerPaymentId, metadata: { [ATTEMPT_PARAMETER]: request.attemptId } },
       { apiKey: secretKey, idempotencyKey: refundKey(request) },
@@ -287,7 +286,7 @@ export function createProviderA(options: ProviderAOptions): PaymentProvider {
     readRefund: async ({ secretKey }, refundId) =>
       readRefundObject(await ask(client.refunds.retrieve(refundId, {}, { apiKey: secretKey }))),
     verifyWebhook: (credentials, rawBody, headers) => verifyWebhookA(credentials, rawBody, headers, options.now()),
-    // The library's sockets are its own, idle ones keep no process alive.
+    // The library owns its sockets; idle sockets keep no process alive.
     close: async () => undefined,
   };
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { failureOf, type PayerField, PaymentProviderRefused, PaymentProviderUnavailable } from './provider.ts';
 
 const NAME = 'provider_b';
-/** Its answers have a few KiB. A longer body is no answer to the question. */
+/** The provider's answers have a few KiB; a longer body is treated as unreadable. */
 const MAX_ANSWER_BYTES = 1_048_576;
 
 const envelopeSchema = z.object({
@@ -15,7 +15,7 @@ const envelopeSchema = z.object({
 
 interface ProviderBCall {
   readonly method: 'GET' | 'POST';
-  /** Begins with `/`. */
+  /** Begins with `/`; may contain a query. */
   readonly path: string;
   readonly secretKey: string;
   readonly body?: Readonly<Record<string, unknown>>;
@@ -27,10 +27,10 @@ interface ProviderBHttp {
   close(): Promise<void>;
 }
 
-/** A refusal that says that there is no such transaction; it has come as 404 and as 400. */
+/** The provider does not know the transaction; it answers this with 404 or 400. */
 export class TransactionNotFound extends PaymentProviderRefused {}
 
-/** JSON with whole numbers that a double cannot hold kept as text: an ID that is off by one is another's. */
+/** Parses JSON, keeping integers that a double cannot hold as text: a rounded ID would name another object. */
 export function parseKeepingIds(text: string): unknown {
   return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) => {
     const inexact = typeof value === 'number' && Number.isInteger(value) && !Number.isSafeInteger(value);
@@ -49,7 +49,7 @@ async function readText(body: AsyncIterable<Uint8Array>): Promise<string> {
   return Buffer.concat(chunks).toString('utf8');
 }
 
-/** What is no answer of the provider's own, such as a gateway's page, refuses nothing: a 403 of it is not the account's. */
+/** An answer in another format, such as a gateway's error page, is no refusal: its 403 says nothing about the account. */
 function unreadable(status: number): PaymentProviderUnavailable | PaymentProviderRefused {
   return status === 429 || status >= 500
     ? failureOf(NAME, status, null)
@@ -75,11 +75,11 @@ function dataOf(status: number, text: string): unknown {
   if (missing || (status === 400 && /reference not found/i.test(envelope.message ?? ''))) {
     throw new TransactionNotFound(NAME, status, 'transaction_not_found');
   }
-  // `status: false` is a refusal whatever the HTTP status says.
+  // `status: false` is a refusal, whatever the HTTP status.
   throw failureOf(NAME, status < 400 ? 400 : status, envelope.code, payerFieldOf(envelope.message ?? ''));
 }
 
-/** This provider names no parameter: its words alone say what a refusal is about. */
+/** The provider's refusals name no parameter: only the text of the message shows the field. */
 function payerFieldOf(message: string): PayerField | null {
   if (/\bemail\b/i.test(message)) return 'email';
   return /\bcallback/i.test(message) ? 'returnUrl' : null;

@@ -17,7 +17,7 @@ import { parseKeepingIds } from './provider-b-http.ts';
 import { ATTEMPT_PARAMETER } from './return-url.ts';
 
 const idSchema = z.union([z.string().min(1), z.int()]).transform(String);
-/** Figures come as numbers, and in refunds as text. */
+/** Amounts are numbers, in refunds also text. */
 const amountSchema = z.union([
   z.int(),
   z
@@ -31,7 +31,7 @@ const transactionSchema = z.object({
   reference: z.string(),
   amount: amountSchema,
   requested_amount: amountSchema.nullish(),
-  // Only ever said to the organizer: an odd one keeps no payment from being read.
+  // Fees are only shown to the organizer, so an invalid value does not make the payment unreadable.
   fees: amountSchema.nullish().catch(null),
   currency: z.string(),
   domain: z.string(),
@@ -54,7 +54,7 @@ export function readAnswer<T>(schema: z.ZodType<T>, answer: unknown): T {
   return parsed.data;
 }
 
-/** The attempt in a transaction's metadata, which comes as an object, as its JSON text, or as `""`, `0` and null for none. */
+/** The attempt ID in a transaction's metadata, which is an object, an object as JSON text, or `""`, `0` or null for none. */
 export function attemptIdOf(metadata: unknown): string | null {
   const record = typeof metadata === 'string' ? parsedOrNull(metadata) : metadata;
   if (typeof record !== 'object' || record === null) return null;
@@ -66,21 +66,21 @@ function parsedOrNull(text: string): unknown {
   try {
     return parseKeepingIds(text);
   } catch {
-    // Text that is no JSON is a note that somebody else wrote.
+    // Text that is not JSON is another shop's note.
     return null;
   }
 }
 
 /**
- * What the payer paid of what was asked. Where the payer bears the fees, `amount` holds them too, and only
- * `requested_amount` is ours. Anything else above or below it is another amount than was asked for.
+ * The amount without fees that the payer bears: `amount` then includes them, and `requested_amount` is the price. Any other
+ * difference is returned unchanged and so does not match the price.
  */
 function paidAmount({ amount, requested_amount: requested, fees }: Transaction): number {
   const surplus = amount - (requested ?? amount);
   return surplus > 0 && surplus <= (fees ?? 0) ? amount - surplus : amount;
 }
 
-/** A time as text, or null where it is none. */
+/** Unix ms of a time in text; null if the text is no time. */
 function timeOf(text: string | null | undefined): number | null {
   const timeMs = Date.parse(text ?? '');
   return Number.isNaN(timeMs) ? null : timeMs;
@@ -102,20 +102,20 @@ function paymentOf(transaction: Transaction): ProviderPayment {
 
 const UNDER_WAY: ReadonlySet<string> = new Set(['pending', 'processing', 'queued']);
 
-/** How long a page is waited for. The provider ends none by itself. */
+/** How long to wait for a payment on a page. The provider's pages do not expire. */
 export const LONGEST_PAGE_MS = DAY_MS;
-/** How long after a page was opened a payment on it is looked for. */
+/** Lists of payments go back this long, to find late payments on pages opened earlier. */
 export const LATEST_PAYMENT_MS = 30 * DAY_MS;
 
-/** What a payer paid in all, in the provider's unit: with the fees, where those were theirs. */
+/** The total that a payer paid, in the provider's unit, including fees that the payer bore. */
 export const grossOf = (answer: unknown): number => readAnswer(transactionSchema, answer).amount;
 
-/** What an object of a list is called, or the object itself where it has no name. */
+/** The ID of an object in a list; the object itself if it has none. */
 export const identityOf = (listed: unknown): unknown => z.object({ id: idSchema }).safeParse(listed).data?.id ?? listed;
 
 /**
- * Reads a transaction as `verify` and the webhooks show it. One that failed may still be paid: its payer tries another card on the
- * same page, until that is over.
+ * Reads a transaction from `verify`. A failed transaction may still be paid, because the payer can try another card on the same
+ * page until `LONGEST_PAGE_MS` is over.
  * @throws PaymentProviderUnavailable when it cannot be read.
  */
 export function readTransaction(answer: unknown, nowMs: number): ProviderState {
@@ -127,11 +127,11 @@ export function readTransaction(answer: unknown, nowMs: number): ProviderState {
   const isOver = openedAtMs !== null && nowMs >= openedAtMs + LONGEST_PAGE_MS;
   if (status === 'failed' && isOver) return { kind: 'failed', providerStatus: status };
   if (UNDER_WAY.has(status)) return { kind: 'processing', providerStatus: status };
-  // `abandoned` is what every page is called until its payer pays; `ongoing`, while they do.
+  // Every page is `abandoned` until its payer pays, and `ongoing` while the payer pays.
   return { kind: 'unpaid', providerStatus: status, refused: status === 'failed' };
 }
 
-/** What came of a list of transactions: unpaid ones are left out. */
+/** Reads a list of transactions, without the unpaid ones. */
 export function readPayments(rows: readonly unknown[]): (ListedPayment | OddRow)[] {
   return rows.flatMap((row): (ListedPayment | OddRow)[] => {
     const { data: transaction } = transactionSchema.safeParse(row);
@@ -151,7 +151,7 @@ export function readPayments(rows: readonly unknown[]): (ListedPayment | OddRow)
   });
 }
 
-/** `pay-….1` was made of `pay_…`; null for a reference of somebody else's. */
+/** The attempt of a reference: `pay_…` for `pay-….1`; null for a reference of another shop. */
 export function attemptOfReference(reference: string): string | null {
   const attemptId = /^pay-([0-9a-z]{22})\.\d+$/.exec(reference)?.[1];
   return attemptId !== undefined && isAttemptId(`pay_${attemptId}`) ? `pay_${attemptId}` : null;
@@ -161,7 +161,7 @@ const refundedTransactionSchema = z.object({
   transaction: z.union([idSchema, z.object({ id: idSchema.nullish(), reference: z.string().nullish() })]),
 });
 
-/** Whether a refund is of this payment; it names it by its ID, or by an object that holds ID and reference. */
+/** Whether a refund belongs to this payment. A refund names its transaction by ID, or by an object with ID and reference. */
 export function isRefundOf(refund: unknown, payment: RefundedPayment): boolean {
   const parsed = refundedTransactionSchema.safeParse(refund).data;
   if (parsed === undefined) return false;
@@ -199,7 +199,7 @@ function reversalStatus(
 ): ListedReversal['status'] {
   if (kind === 'refund') return status === 'processed' ? 'done' : status === 'failed' ? 'failed' : 'pending';
   if (status !== 'resolved') return 'pending';
-  // The merchant may contest a dispute; a declined one leaves the payment as it is.
+  // `declined`: the merchant contested the dispute, and the payment stays.
   return resolution === 'declined' ? 'failed' : 'done';
 }
 

@@ -20,17 +20,17 @@ const dataSchema = z.object({
     .nullish()
     .catch(null),
 });
-// Some events carry a list; they concern nothing that is paid here.
+// Some events carry a list; such events do not concern our payments.
 const eventSchema = z.object({ event: z.string().min(1), data: z.union([dataSchema, z.array(z.unknown())]) });
 type ProviderEvent = z.infer<typeof eventSchema>;
 
-/** Hex of HMAC-SHA512 over the bytes as they came, under the secret key. */
+/** Hex HMAC-SHA512 of the received bytes, keyed with the secret key. */
 export function signatureOf(rawBody: Uint8Array, secretKey: string): string {
   return createHmac('sha512', secretKey).update(rawBody).digest('hex');
 }
 
 function isSigned(rawBody: Uint8Array, secretKey: string, signature: string | null): boolean {
-  // 128 hex digits: Buffer.from would stop at the first other character, and take what stands before it.
+  // Exactly 128 hex digits: Buffer.from would silently stop at the first other character.
   if (signature === null || !/^[0-9a-f]{128}$/i.test(signature) || secretKey === '') return false;
   return equalSecrets(Buffer.from(signature, 'hex'), Buffer.from(signatureOf(rawBody, secretKey), 'hex'));
 }
@@ -46,8 +46,8 @@ function textOrNull(value: string | number | null | undefined): string | null {
 }
 
 /**
- * Events have no ID of their own: kind, reference and the object's ID distinguish two. Where there is none of them, the
- * bytes themselves do.
+ * Events have no ID, so the key is made of type, reference and the object's ID. Without reference and ID, a digest of the
+ * body replaces them.
  */
 function eventKeyOf({ event, data }: ProviderEvent, rawBody: Uint8Array): string {
   const parts = Array.isArray(data)
@@ -73,7 +73,7 @@ function noticeOf(parsed: ProviderEvent, rawBody: Uint8Array): WebhookNotice {
   };
 }
 
-/** Whether provider_b sent these bytes to this business. They carry no time: only the event key stops a replay. */
+/** Whether provider_b sent these bytes to this business. They contain no time of signing, so only the event key stops a replay. */
 export function verifyWebhookB(
   credentials: ProviderCredentials,
   rawBody: Uint8Array,

@@ -53,7 +53,7 @@ const openedSchema = z.object({
 });
 const balancesSchema = z.array(z.object({ currency: z.string() }));
 
-/** The one country of each currency that the provider serves; dollars are taken in several. */
+/** The country of each currency that the provider serves in one country only; it takes dollars in several. */
 const COUNTRY_OF_CURRENCY: ReadonlyMap<string, string> = new Map([
   ['egp', 'EG'],
   ['ghs', 'GH'],
@@ -73,7 +73,7 @@ function initializeBody(request: CheckoutRequest): Record<string, unknown> {
     amount: PROVIDER_B_MONEY.toProviderAmount(currency, amountMinor),
     currency: currency.toUpperCase(),
     reference,
-    // Without one, the provider uses what its merchant configured there (contract, "Checkout flow" 3).
+    // Without `callback_url`, the provider uses the URL that the merchant configured there (contract, "Checkout flow" 3).
     ...(returnUrl === undefined ? {} : { callback_url: appendAttempt(returnUrl, attemptId) }),
     metadata: {
       [ATTEMPT_PARAMETER]: attemptId,
@@ -82,7 +82,7 @@ function initializeBody(request: CheckoutRequest): Record<string, unknown> {
   };
 }
 
-/** @throws any failure that is no refusal of one refund */
+/** @throws the fault unless it refuses a single refund */
 function refundRefusal(fault: unknown): RefundResult {
   if (!(fault instanceof PaymentProviderRefused) || fault.status === 401 || fault.status === 403) throw fault;
   return { kind: 'refused', code: fault.code };
@@ -92,7 +92,7 @@ function refundRefusal(fault: unknown): RefundResult {
 export function createProviderB(options: AdapterOptions): PaymentProvider {
   const http = createProviderBHttp(options.baseUrl ?? DEFAULT_BASE_URL, options.timeoutMs ?? TIME_LIMITS.providerMs);
 
-  /** No call describes an account whole: a balance in each currency shows that the key works, and what it takes. */
+  /** No call describes the account. Its balances show that the key works, and which currencies the account takes. */
   async function describeAccount({ secretKey }: ProviderCredentials): Promise<AccountDescription> {
     const answer = await http.call({ method: 'GET', path: '/balance', secretKey });
     const held = readAnswer(balancesSchema, answer).map(({ currency }) => currency.toLowerCase());
@@ -110,7 +110,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     const body = initializeBody(request);
     const answer = await http.call({ method: 'POST', path: '/transaction/initialize', secretKey, body });
     const opened = readAnswer(openedSchema, answer);
-    // A page of another reference is a page that would never be found again.
+    // The page is found by its reference: with another one it would be lost.
     if (opened.reference !== request.reference) throw new PaymentProviderUnavailable(NAME, 'unreadable');
     return {
       provider: NAME,
@@ -130,8 +130,8 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
   }
 
   /**
-   * A list, a page at a time, until there is nothing new: the provider may give fewer at once than it was asked for, and calls
-   * the size of a page by either name.
+   * Reads a list page by page until a page has nothing new, because the provider may return fewer rows than `perPage`. Some of
+   * its lists name this parameter `per_page`.
    */
   async function* listPages(
     secretKey: string,
@@ -151,7 +151,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     }
   }
 
-  /** The provider's lists know no transaction to filter by: every refund and dispute since the payment is looked through. */
+  /** The provider cannot filter its lists by transaction: this reads every refund and dispute since `sinceMs`. */
   async function listOwn({ secretKey }: ProviderCredentials, payment: RefundedPayment): Promise<RefundResult[]> {
     const own: RefundResult[] = [];
     const since = { from: new Date(payment.sinceMs).toISOString() };
@@ -173,7 +173,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
   const verify = ({ secretKey }: ProviderCredentials, reference: string): Promise<unknown> =>
     http.call({ method: 'GET', path: `/transaction/verify/${encodeURIComponent(reference)}`, secretKey });
 
-  /** @param amount in the provider's unit; all that was paid, with the payer's fees, where there is none */
+  /** @param amount in the provider's unit; if absent, all that was paid, with the payer's fees */
   async function askRefund({ secretKey }: ProviderCredentials, request: RefundRequest, amount?: number) {
     const note = { merchant_note: `Refund of ${request.attemptId}` };
     const body = { transaction: request.reference, ...note, ...(amount === undefined ? {} : { amount }) };
@@ -181,8 +181,8 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
   }
 
   /**
-   * There is no idempotency key. The provider refuses to give back more than was paid, so a repeated call is safe; what
-   * is there then shows whether the refusal means that the money is on its way already, or that a part of it went before.
+   * The provider has no idempotency keys, but refuses to refund more than was paid, so a retry is safe. After a refusal the
+   * existing refunds show whether the money is already on its way, or a part of it was refunded before.
    */
   async function refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult> {
     const refused = await askRefund(credentials, request).catch(refundRefusal);
@@ -201,7 +201,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
     { secretKey }: ProviderCredentials,
     sinceMs: number,
   ): AsyncGenerator<ListedPayment | OddRow> {
-    // The provider lists by when a page was opened, and ends none: those that were opened before may have been paid since.
+    // The provider lists by when a page was opened, and pages never expire: pages opened earlier may have been paid since.
     const from = new Date(Math.max(0, sinceMs - LATEST_PAYMENT_MS)).toISOString();
     for await (const listed of listPages(secretKey, '/transaction', { from })) {
       yield* readPayments(listed).filter((one) => 'names' in one || one.atMs >= sinceMs);
@@ -237,7 +237,7 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
       const path = `/refund/${encodeURIComponent(refundId)}`;
       return readRefundObject(await http.call({ method: 'GET', path, secretKey }));
     },
-    // The provider says nowhere where its messages go.
+    // No `listMessageTargets`: the provider's API does not show where its messages go.
     verifyWebhook: verifyWebhookB,
     close: () => http.close(),
   };

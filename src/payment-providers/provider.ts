@@ -1,12 +1,12 @@
 import type { z } from 'zod';
 import type { MoneyRules } from './currencies.ts';
 
-/** What a payment business holds sealed. Never logged, never part of an error. */
+/** A payment business's credentials, stored encrypted. Never log them or put them into an error. */
 export interface ProviderCredentials {
   readonly secretKey: string;
-  /** Where messages are signed with a secret of their own; otherwise the secret key signs them. */
+  /** The secret that signs the provider's messages; if absent, the secret key signs them. */
   readonly webhookSecret?: string | undefined;
-  /** As `describeAccount` gave it when the business was connected: a webhook that names another account is refused. */
+  /** From `describeAccount` when the business was connected: a webhook that names another account is refused. */
   readonly accountId?: string | undefined;
 }
 
@@ -16,14 +16,14 @@ export interface AccountDescription {
   readonly ready: boolean;
   /** ISO 3166-1 alpha-2, upper case; null where the provider does not say. */
   readonly country: string | null;
-  /** Lowercase and sorted: those that both the account and our table of the provider know. */
+  /** The currencies of our table for the provider that the account also supports; lowercase, sorted. */
   readonly supportedCurrencies: readonly string[];
   readonly livemode: boolean;
 }
 
 /**
- * Everything a provider's page is made of. It is stored before the call, so that a repeated call is the same to the
- * byte: provider_a refuses a known idempotency key with anything else in it.
+ * All input of a provider's page. It is stored before the call, so that a retry sends the same bytes: provider_a refuses a
+ * known idempotency key with a different request.
  */
 export interface CheckoutRequest {
   readonly attemptId: string;
@@ -35,18 +35,18 @@ export interface CheckoutRequest {
   readonly description?: string | undefined;
   /** Present where the provider's kind needs it. */
   readonly email?: string | undefined;
-  /** Present where the provider's kind needs it. `paymentAttemptId` is appended here, callers pass it as they got it. */
+  /** Present where the provider's kind needs it. Callers pass the payer's URL unchanged; the adapter appends `paymentAttemptId`. */
   readonly returnUrl?: string | undefined;
-  /** Without one, and where a provider knows none, payers who change their mind go to `returnUrl`. */
+  /** Where payers go who change their mind. If absent, or if the provider supports none, they go to `returnUrl`. */
   readonly cancelUrl?: string | undefined;
   readonly createdAtMs: number;
 }
 
-/** A page at a provider, as it is stored; what its adapter needs to find it again stands beside the address. */
+/** A provider's payment page as stored: its URL, and the adapter's own fields to find the page again. */
 export interface CheckoutPage {
   readonly provider: string;
   readonly checkoutUrl: string;
-  /** When it stops taking money; absent where the provider ends none by itself. */
+  /** When the page stops taking payments; absent if the provider's pages do not expire. */
   readonly expiresAtMs?: number;
   readonly [own: string]: unknown;
 }
@@ -57,50 +57,50 @@ export interface CheckoutHandle {
   readonly page: CheckoutPage | null;
 }
 
-/** What the provider says that somebody paid. Nothing of it is compared yet: that is what `paymentMismatch` is for. */
+/** A payment as the provider reports it. `paymentMismatch` compares it with what was asked for. */
 export interface ProviderPayment {
-  /** Null when the figure is none that this service can ask for in this currency: it equals no price. */
+  /** In the currency's smallest unit; null for an amount that this service cannot ask for, and so equals no price. */
   readonly amountMinor: number | null;
   readonly currency: string;
   readonly reference: string | null;
   readonly attemptId: string | null;
   readonly providerPaymentId: string;
-  /** When the payer paid, as the provider says; null where it does not. */
+  /** When the payer paid, Unix ms; null if the provider does not report it. */
   readonly paidAtMs: number | null;
-  /** What the provider kept, in the payment's own currency; null where it does not say, or says it in another one. */
+  /** The provider's fee in the payment's currency; null if the provider reports none, or in another currency. */
   readonly feeMinor: number | null;
   readonly livemode: boolean;
 }
 
-/** The state of a page at its provider. Only `paid` is money; whatever we do not understand is `unpaid`. */
+/** The state of a page at its provider. Only `paid` means money; unknown provider statuses become `unpaid`. */
 export type ProviderState =
-  /** `refused`: the last try to pay was refused, and the payer may try another card on the same page. */
+  /** `refused`: the last attempt to pay was refused, and the payer may try another card on the same page. */
   | { readonly kind: 'unpaid'; readonly providerStatus: string; readonly refused: boolean }
-  /** The payer has done their part and the money is under way: it may take days, and does not expire. */
+  /** The payer is done and the money is under way, which may take days; this state does not expire. */
   | { readonly kind: 'processing'; readonly providerStatus: string }
   | { readonly kind: 'paid'; readonly payment: ProviderPayment }
-  /** Was paid, and the whole of it went back. */
+  /** Paid, and then returned in full. */
   | { readonly kind: 'reversed'; readonly cause: 'refund' | 'dispute'; readonly payment: ProviderPayment }
-  /** Refused, and its page takes no other try. */
+  /** Refused, and the page allows no further attempt. */
   | { readonly kind: 'failed'; readonly providerStatus: string }
   | { readonly kind: 'expired'; readonly refused: boolean }
-  /** Given up by its payer. No provider says so, since its page stays open: the service's own page in a rehearsal does. */
+  /** The payer gave up. Only the service's own page in a rehearsal reports this: a provider's page stays open. */
   | { readonly kind: 'cancelled' }
-  /** The provider knows nothing of it: the call that should have made it never arrived. */
+  /** The provider does not know the page: the call to create it never arrived. */
   | { readonly kind: 'missing' };
 
 export interface RefundRequest extends RefundedPayment {
   readonly attemptId: string;
-  /** When the provider refused last, where it did. One that keeps its answers gives that one no second time. */
+  /** When the provider last refused, if it did. A provider that replays answers by idempotency key then needs a new key. */
   readonly refusedAtMs?: number | undefined;
 }
 
-/** A payment as a provider lists it: money that came, or is under way. */
+/** A payment in a provider's list: received, or under way. */
 export interface ListedPayment {
   readonly providerPaymentId: string;
-  /** The attempt that it names, whether this service knows it or not; null for what was sold elsewhere. */
+  /** The attempt that the payment names, known to this service or not; null for a sale of another shop. */
   readonly attemptId: string | null;
-  /** In the currency's smallest unit; null when the figure is none that this service can ask for. */
+  /** In the currency's smallest unit; null for an amount that this service cannot ask for. */
   readonly amountMinor: number | null;
   readonly currency: string;
   /** In the provider's words. */
@@ -108,19 +108,19 @@ export interface ListedPayment {
   readonly paid: boolean;
   /** As in `ProviderPayment`. */
   readonly feeMinor: number | null;
-  /** When it was paid, or begun, Unix milliseconds. */
+  /** When it was paid, otherwise when it was begun, Unix ms. */
   readonly atMs: number;
 }
 
-/** A row of a provider's list that cannot be read. The list is of everything that the merchant sells: most are not ours. */
+/** An unreadable row of a provider's list. The list has all sales of the merchant, so most such rows are not ours. */
 export interface OddRow {
-  /** Every text and number in the row: a payment of ours is named by one of them. */
+  /** Every text and number in the row: one of them would name our payment. */
   readonly names: readonly string[];
 }
 
 const MOST_NAMES = 1_000;
 
-/** What an unreadable row names. */
+/** Collects the names in an unreadable row. */
 export function oddRow(row: unknown): OddRow {
   const names: string[] = [];
   const collect = (value: unknown): void => {
@@ -129,15 +129,15 @@ export function oddRow(row: unknown): OddRow {
     else if (typeof value === 'object' && value !== null) for (const inner of Object.values(value)) collect(inner);
   };
   collect(row);
-  // Some hold their metadata as text.
+  // Some rows hold their metadata as JSON text, so attempt IDs are also searched inside texts.
   return { names: [...names, ...names.flatMap((name) => name.match(/pay_[0-9a-z]{22}/g) ?? [])] };
 }
 
-/** `amountMinor` is what the refund itself names: more than was paid for where the payer bore the provider's fees too. */
+/** `amountMinor` is the refund's own amount: more than the price if the payer also bore the provider's fees. */
 export type RefundResult = { readonly amountMinor?: number | null } & (
   | { readonly kind: 'refunded'; readonly refundId: string | null }
   | { readonly kind: 'pending'; readonly refundId: string }
-  /** Waits for the merchant, who has to do something at the provider. */
+  /** Waits for an action of the merchant at the provider. */
   | { readonly kind: 'attention'; readonly refundId: string }
   | { readonly kind: 'refused'; readonly code: string | null; readonly refundId?: string }
 );
@@ -147,7 +147,7 @@ export interface RefundedPayment {
   readonly providerPaymentId: string;
   readonly amountMinor: number;
   readonly currency: string;
-  /** No refund of it is older. */
+  /** Refunds of this payment are searched from this time on. */
   readonly sinceMs: number;
 }
 
@@ -159,9 +159,9 @@ const REFUND_WEIGHT: Readonly<Record<RefundResult['kind'], number>> = {
 };
 
 export interface PaymentRefunds {
-  /** How the return of the whole payment stands, in one refund or in parts that add up to it; null where there is none. */
+  /** The refund of the whole payment, as one refund or as parts that add up to it; null if there is none. */
   readonly whole: RefundResult | null;
-  /** What refunds of parts have given back while they are less than the whole, in the currency's smallest unit. */
+  /** The sum that partial refunds returned while it is less than the whole, in the currency's smallest unit. */
   readonly partMinor: number;
 }
 
@@ -169,8 +169,8 @@ const byHope = (refunds: readonly RefundResult[]): RefundResult[] =>
   refunds.toSorted((left, right) => REFUND_WEIGHT[left.kind] - REFUND_WEIGHT[right.kind]);
 
 /**
- * What a list of a payment's refunds comes to. The one that gives most hope counts: a payment is given back once, however often
- * that failed before.
+ * Summarises a payment's refunds. The refund nearest to success counts, because failed tries before a successful refund do not
+ * matter.
  * @param amountMinor what was paid
  */
 export function summariseRefunds(refunds: readonly RefundResult[], amountMinor: number): PaymentRefunds {
@@ -183,30 +183,30 @@ export function summariseRefunds(refunds: readonly RefundResult[], amountMinor: 
   const partMinor = sum(live.filter(({ kind }) => kind === 'refunded'));
   const [slowest] = byHope(live).toReversed();
   if (slowest !== undefined && sum(live) >= amountMinor) return { whole: { ...slowest, amountMinor }, partMinor: 0 };
-  // The rest of what parts had given back was refused.
+  // A refused refund of what remained after partial refunds.
   const rest = parts.find((refund) => refund.kind === 'refused' && partMinor + sizeOf(refund) >= amountMinor);
   return { whole: single ?? rest ?? null, partMinor };
 }
 
-/** Money on its way back, as a provider lists it: a refund or a dispute, begun by the merchant, the payer or this service. */
+/** A refund or dispute in a provider's list, begun by the merchant, the payer or this service. */
 export interface ListedReversal {
   readonly kind: 'refund' | 'dispute';
-  /** `failed`: nothing went back, or what went back came again. */
+  /** `failed`: no money went back, or it returned to the merchant. */
   readonly status: 'pending' | 'done' | 'failed';
   readonly providerPaymentId: string | null;
   readonly reference: string | null;
-  /** In the currency's smallest unit; null when the figure is none that this service can ask for. */
+  /** In the currency's smallest unit; null for an amount that this service cannot ask for. */
   readonly amountMinor: number | null;
 }
 
 export interface MessageTarget {
   readonly url: string;
   readonly enabled: boolean;
-  /** What is missing of the kinds of messages that this service hears, in the provider's words. */
+  /** Message types that this service needs and the target does not receive, in the provider's words. */
   readonly missingKinds: readonly string[];
 }
 
-/** A hint that something happened. It is no proof: its receiver reads the checkout. */
+/** A hint that something happened, not a proof: the receiver then reads the checkout at the provider. */
 export interface WebhookNotice {
   /** The same for every delivery of one event, and different between events of one account. */
   readonly eventKey: string;
@@ -222,7 +222,7 @@ export interface WebhookNotice {
 export type WebhookVerdict =
   | { readonly kind: 'genuine'; readonly notice: WebhookNotice }
   | { readonly kind: 'forged'; readonly reason: 'signature' | 'timestamp' | 'account' | 'livemode' }
-  /** Signed by the provider, and not what its documentation describes. */
+  /** Signed by the provider, but not in the documented format. */
   | { readonly kind: 'unreadable' };
 
 /** What a payer has to send before a page can be made. */
@@ -230,23 +230,23 @@ export type PayerNeed = 'email' | 'returnUrl';
 
 export interface AdapterOptions {
   readonly now: () => number;
-  /** Scheme, host and port, where it is not the provider's own: the sandbox's in tests and in the demo. */
+  /** Scheme, host and port of the sandbox in tests and in the demo; by default the provider's own. */
   readonly baseUrl?: string | undefined;
   readonly timeoutMs?: number;
 }
 
-/** What differs between providers before one is asked, and the way to its adapter. */
+/** The static properties of a provider, and the factory of its adapter. */
 export interface ProviderKind {
   readonly money: MoneyRules;
-  /** Required of a first call (contract, "Checkout flow"). */
+  /** What the payer's first call must contain (contract, "Checkout flow"). */
   readonly needs: readonly PayerNeed[];
-  /** Messages are signed with a secret of their own. */
+  /** The provider signs messages with a separate secret, not with the secret key. */
   readonly needsWebhookSecret: boolean;
-  /** How long a page is waited for that does not say itself when it ends. */
+  /** How long to wait for a payment on a page without `expiresAtMs`. */
   readonly pageLifeMs: number;
-  /** What callers are shown of a page: fields of `CheckoutPage`, with their descriptions for the API document. */
+  /** The fields of `CheckoutPage` that callers see, with their descriptions for the API document. */
   readonly pageView: z.ZodObject;
-  /** What stands in a rehearsal's page in place of what the provider would have called it. */
+  /** Fields of a rehearsal's page that stand in for the provider's IDs. */
   rehearsedPage(id: string): Readonly<Record<string, string>>;
   connect(options: AdapterOptions): PaymentProvider;
 }
@@ -260,20 +260,20 @@ export interface PaymentProvider {
   readonly money: MoneyRules;
   /** The reference of an attempt at the provider; `ordinal` counts the pages made for it, from 1. */
   referenceFor(attemptId: string, ordinal: number): string;
-  /** What is wrong with the form of keys, in words for the operator that repeat none of them; null when nothing is. */
+  /** What is wrong with the format of the keys, for the operator, without quoting a key; null if nothing is. */
   keyFault(keys: Partial<ProviderCredentials>): string | null;
   describeAccount(credentials: ProviderCredentials): Promise<AccountDescription>;
   createCheckout(credentials: ProviderCredentials, request: CheckoutRequest): Promise<CheckoutPage>;
   readCheckout(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
-  /** Closes an unpaid page, where the provider can, and answers the state it is in then. */
+  /** Closes an unpaid page, if the provider supports that. @returns the page's state afterwards */
   expireCheckout?(credentials: ProviderCredentials, handle: CheckoutHandle): Promise<ProviderState>;
-  /** Gives back what is left of a payment, with the fees that the payer bore. Asking again for the same attempt never pays twice. */
+  /** Refunds the rest of a payment, with the fees that the payer bore. Idempotent: a repeat for the same attempt never pays twice. */
   refund(credentials: ProviderCredentials, request: RefundRequest): Promise<RefundResult>;
-  /** How a refund that was `pending` went on. */
+  /** Reads the present state of a refund that was `pending`. */
   readRefund(credentials: ProviderCredentials, refundId: string): Promise<RefundResult>;
-  /** How the refunds of a payment stand, those of its merchant included. */
+  /** The refunds of a payment, including refunds that the merchant began at the provider. */
   findRefunds(credentials: ProviderCredentials, payment: RefundedPayment): Promise<PaymentRefunds>;
-  /** The attempt that a reference was made for by `referenceFor`; null for any other. */
+  /** The attempt of a reference made by `referenceFor`; null for any other reference. */
   attemptOfReference(reference: string): string | null;
   /** Payments since a moment, newest first, a page at a time. */
   listPayments(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedPayment | OddRow>;
@@ -281,16 +281,16 @@ export interface PaymentProvider {
   listReversals(credentials: ProviderCredentials, sinceMs: number): AsyncGenerator<ListedReversal | OddRow>;
   /** What `listPayments` cannot show, in words for the operator. */
   readonly notListed: string;
-  /** Where messages go, as far as the provider can be asked. */
+  /** The webhook endpoints configured at the provider; absent if the provider's API does not list them. */
   listMessageTargets?(credentials: ProviderCredentials): Promise<MessageTarget[]>;
-  /** @param rawBody the bytes as they came: the signature is over them. */
+  /** @param rawBody the bytes as received, which the signature covers */
   verifyWebhook(credentials: ProviderCredentials, rawBody: Uint8Array, headers: Headers): WebhookVerdict;
   close(): Promise<void>;
 }
 
 type UnavailableReason = 'network' | 'timeout' | 'rate_limited' | 'busy' | 'server_error' | 'unreadable';
 
-/** The provider could not be asked, or gave no answer that can be used. Nothing is known; asking again may help. */
+/** The provider did not answer, or its answer is unusable. The outcome of the call is unknown; a retry may help. */
 export class PaymentProviderUnavailable extends Error {
   readonly provider: string;
   readonly reason: UnavailableReason;
@@ -305,18 +305,18 @@ export class PaymentProviderUnavailable extends Error {
   }
 }
 
-/** What of a first call a payer can mend after a provider has refused it. */
+/** A field of the first call that the payer can correct after the provider refused it. */
 export type PayerField = 'email' | 'returnUrl' | 'cancelUrl';
 
-/** The provider understood and said no. Its words are left out: they may repeat a key or what a payer typed. */
+/** The provider refused the call. Its message is left out, because it may quote a key or a payer's input. */
 export class PaymentProviderRefused extends Error {
   readonly provider: string;
   readonly status: number;
   /** The provider's error code, such as `duplicate_reference`. */
   readonly code: string | null;
-  /** What the refusal is about, where the payer can mend it. */
+  /** The field that caused the refusal, if the payer can correct it. */
   readonly field: PayerField | null;
-  /** The account takes no payment at all: its keys are refused, or the provider has restricted it. */
+  /** The account takes no payments: the provider refused its keys, or restricted the account. */
   readonly blocksAccount: boolean;
 
   constructor(provider: string, status: number, code: string | null, field: PayerField | null = null) {
@@ -330,7 +330,7 @@ export class PaymentProviderRefused extends Error {
   }
 }
 
-/** By the codes that both providers use; a refused key, or a forbidden call, is about nothing else unless its code says so. */
+/** Judges by the codes of both providers. A 401 or 403 concerns the account unless its code is about an amount, currency or parameter. */
 function isAboutAccount(status: number, code: string | null): boolean {
   if (code !== null && /amount|currency|parameter/.test(code)) return false;
   return (
@@ -338,7 +338,7 @@ function isAboutAccount(status: number, code: string | null): boolean {
   );
 }
 
-/** The failure that an HTTP status stands for, when it is none of success. */
+/** Maps an HTTP status other than success to a failure. */
 export function failureOf(
   provider: string,
   status: number,
@@ -346,7 +346,7 @@ export function failureOf(
   field: PayerField | null = null,
 ): PaymentProviderUnavailable | PaymentProviderRefused {
   if (status === 429) return new PaymentProviderUnavailable(provider, 'rate_limited', status);
-  // 409 is another call with the same idempotency key that still runs.
+  // 409: another call with the same idempotency key is still running.
   if (status === 408 || status === 409 || status === 425) {
     return new PaymentProviderUnavailable(provider, 'busy', status);
   }
@@ -354,7 +354,7 @@ export function failureOf(
   return new PaymentProviderUnavailable(provider, status >= 500 ? 'server_error' : 'unreadable', status);
 }
 
-/** A provider's error code, when it looks like one and not like a key: nothing else of an answer may reach a message. */
+/** The error code if it looks like one and not like a key; otherwise null, so that no secret reaches an error message. */
 function safeCode(code: unknown): string | null {
   return typeof code === 'string' && /^(?!\w{2}_(?:org_)?(?:live|test)_|whsec_)[a-z][a-z0-9_]{1,63}$/i.test(code)
     ? code
@@ -363,7 +363,7 @@ function safeCode(code: unknown): string | null {
 
 export const isAttemptId = (text: string): boolean => /^pay_[0-9a-hjkmnp-tv-z]{22}$/.test(text);
 
-/** What is wrong with the form of a secret key, whatever the provider; null when nothing is. */
+/** What is wrong with the format of a secret key, for any provider; null if nothing is. */
 export function secretKeyFault(secretKey: string | undefined): string | null {
   if (/^[a-z]{2}_org_/.test(secretKey ?? ''))
     return 'this is the key of an organization (sk_org_…): the key of one account is needed, which begins with sk_live_ or sk_test_';
@@ -371,14 +371,14 @@ export function secretKeyFault(secretKey: string | undefined): string | null {
   return secretKey?.startsWith('whsec_') ? 'this is the secret of a webhook: the secret key begins with sk_' : null;
 }
 
-/** Whether a key moves real money: both providers say so in its first characters. */
+/** Whether a key moves real money: both providers show it in the key's first characters. */
 export function isLiveKey(secretKey: string): boolean {
   return /^[a-z]{2}_(?:org_)?live_/.test(secretKey);
 }
 
 interface ExpectedPayment {
   readonly attemptId: string;
-  /** Every reference that was ever made for the attempt. */
+  /** All references ever made for the attempt. */
   readonly references: readonly string[];
   readonly amountMinor: number;
   readonly currency: string;
@@ -387,7 +387,7 @@ interface ExpectedPayment {
 
 export type PaymentMismatch = 'reference' | 'attempt' | 'amount' | 'currency' | 'livemode';
 
-/** The first thing in which a payment differs from what was asked for, or null: only then may it be fulfilled. */
+/** The first difference between a payment and what was asked for; null if there is none. Only then may it be fulfilled. */
 export function paymentMismatch(payment: ProviderPayment, expected: ExpectedPayment): PaymentMismatch | null {
   if (payment.reference === null || !expected.references.includes(payment.reference)) return 'reference';
   if (payment.attemptId !== null && payment.attemptId !== expected.attemptId) return 'attempt';

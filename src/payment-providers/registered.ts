@@ -10,7 +10,7 @@ export const isProviderName = (text: string): text is ProviderName => Object.has
 
 export const providerKind = (name: ProviderName): ProviderKind => PROVIDERS[name];
 
-/** The providers that cannot do without something of the payer, for descriptions: `provider_a`. */
+/** The providers that need a field from the payer, as text for descriptions, such as `provider_a`. */
 export const providersThatNeed = (need: PayerNeed): string =>
   PROVIDER_NAMES.filter((name) => providerKind(name).needs.includes(need))
     .map((name) => `\`${name}\``)

@@ -1,9 +1,9 @@
-/** The name under which an attempt travels, in addresses and in the providers' metadata. */
+/** Name of the attempt's ID in return URLs and in the providers' metadata. */
 export const ATTEMPT_PARAMETER = 'paymentAttemptId';
 
 /**
- * The address a payer comes back to, with `paymentAttemptId` appended. Query and fragment stay as they were written:
- * a URL object would rewrite them, and break addresses that are signed.
+ * The URL that a payer returns to, with `paymentAttemptId` appended. Query and fragment keep their exact text: a URL object
+ * would re-encode them and so break signed URLs.
  */
 export function appendAttempt(returnUrl: string, attemptId: string): string {
   const hash = returnUrl.indexOf('#');
