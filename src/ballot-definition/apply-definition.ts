@@ -25,7 +25,7 @@ const PREFIXES = { groups: 'grp', positions: 'pos', candidates: 'cnd', sponsors:
   IdPrefix
 >;
 
-/** What is wrong with the rows of a document, as far as it says so by itself. */
+/** Issues of a document's rows that can be found without the database. */
 export const rowIssues = (definition: EventDefinition): Issue[] => [
   ...linkIssues(definition),
   ...definition.positions.flatMap((position, index) =>
@@ -37,8 +37,8 @@ const within = (index: number, issues: readonly Issue[]): Issue[] =>
   issues.map(({ field, message }) => ({ field: `positions[${index}].${field}`, message }));
 
 /**
- * Makes the groups, positions, candidates and sponsors of a draft exactly those of a document. Rows that it names by their IDs
- * stay the same rows, all others are new; rows that it does not name go. Call with the event locked, and renew its definition after it.
+ * Replaces a draft's groups, positions, candidates and sponsors by those of a document. A row with an existing ID updates that row,
+ * other rows are new, and rows that the document lacks are deleted. Call with the event locked; renew its definition afterwards.
  * @throws ApiError 422 with all that is wrong, 422 `plan_limit`, 409 `event_has_ballots` for a candidate who has paid
  */
 export async function applyDefinition(
@@ -148,7 +148,7 @@ async function writeRows(
     .update(groups)
     .set({ deletedAt: nowMs })
     .where(and(eq(groups.votingEventId, eventId), notInArray(groups.id, keptGroups), isNull(groups.deletedAt)));
-  // Their voters leave them by that job, with new tags.
+  // The job also removes voters from the deleted groups, and renews the tags of their rows.
   await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'groups', eventId });
   await replace(tx, eventId, groups, rows.groups);
   await replace(tx, eventId, positions, rows.positions);
@@ -167,13 +167,13 @@ async function readNumbers(tx: Transaction, eventId: string): Promise<{ position
 
 type Table = typeof groups | typeof positions | typeof candidates | typeof sponsors;
 
-/** Rows of one statement: a thousand candidates have twenty megabytes, and writing those would hold up every request. */
+/** Rows per statement: a thousand candidates can have 20 MB, and serialising them at once would block the event loop. */
 const WRITTEN_TOGETHER = 100;
 
-/** What a row has from its creation on. */
+/** Columns that an update never changes. */
 const LASTING = new Set(['votingEventId', 'id', 'number', 'source', 'createdAt']);
 
-/** Writes rows over those of the same IDs, and removes all others of the event; groups are marked as deleted instead. */
+/** Upserts rows by ID and deletes the event's other rows, except groups, which the caller has marked as deleted. */
 async function replace<Rows extends Table>(
   tx: Transaction,
   eventId: string,

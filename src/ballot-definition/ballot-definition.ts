@@ -16,15 +16,15 @@ export interface BallotPosition extends Position {
   readonly candidates: readonly Candidate[];
   /** Approved and withdrawn candidates: those a stored ballot may name. */
   readonly everCandidates: readonly Candidate[];
-  /** Whatever their status: a count never fails on one. */
+  /** Candidates of any status, so that a count finds every candidate that a ballot names. */
   readonly allCandidates: readonly Candidate[];
-  /** Resolved: as many as there are candidates where the organizer set no bound. */
+  /** `maxSelections`, or the number of candidates if the organizer set no limit. */
   readonly selectionLimit: number;
-  /** `minSelections`, or all candidates where fewer stand since one withdrew: the bound is frozen, and people must be able to vote. */
+  /** `minSelections`, but at most the number of candidates: after a withdrawal people must still be able to vote. */
   readonly selectionFloor: number;
 }
 
-/** Everything that a ballot is judged by, read at one moment and never changed afterwards: a change makes a new version. */
+/** Everything that decides whether a ballot is valid, read from one snapshot. Immutable: a change creates a new version. */
 export interface BallotDefinition {
   readonly event: VotingEvent;
   readonly positions: readonly BallotPosition[];
@@ -35,14 +35,14 @@ export interface BallotDefinition {
   readonly positionByNumber: ReadonlyMap<number, BallotPosition>;
   readonly candidateById: ReadonlyMap<string, Candidate>;
   readonly candidateByNumber: ReadonlyMap<number, Candidate>;
-  /** SQL changed what confirmed ballots depend on: no ballot is cast or confirmed by it. */
+  /** SQL outside the service changed rows that confirmed ballots depend on: no ballot may be cast or confirmed. */
   readonly isForged: boolean;
 }
 
-/** Numbers are given one after the other; a count keeps four bytes of each position up to the largest. */
+/** Candidate numbers are consecutive. A count allocates four bytes per position for every number up to the largest. */
 const MAX_CANDIDATE_NUMBER = 500_000;
 
-/** Whether the service may have written a candidate: others make counts disagree, or take all memory. */
+/** Whether the service can have written a candidate. Forged numbers or repeated positions falsify counts or exhaust memory. */
 const isOwn = ({ number, positionIds }: Candidate): boolean =>
   number > 0 && number <= MAX_CANDIDATE_NUMBER && new Set(positionIds).size === positionIds.length;
 
@@ -55,7 +55,7 @@ export function assembleBallotDefinition(
     sponsors: readonly Sponsor[];
   },
 ): BallotDefinition {
-  // One pass: a thousand candidates in a hundred positions each would be looked through a hundred times.
+  // One pass for all positions: a pass for each would read a thousand candidates a hundred times.
   const standing = new Map<string, Candidate[]>(rows.positions.map(({ id }) => [id, []]));
   for (const candidate of rows.candidates)
     if (candidate.number <= MAX_CANDIDATE_NUMBER)
@@ -85,7 +85,7 @@ export function assembleBallotDefinition(
   };
 }
 
-/** Reads a definition at one moment, so that its event, positions and candidates belong together. Undefined when the event is gone. */
+/** Reads a definition from one snapshot, so that event, positions and candidates belong together. Undefined if the event is gone. */
 export async function loadBallotDefinition(db: Database, eventId: string): Promise<BallotDefinition | undefined> {
   return atOneMoment(db, async (tx) => {
     const event = await findEventById(tx, eventId);
@@ -93,7 +93,7 @@ export async function loadBallotDefinition(db: Database, eventId: string): Promi
   });
 }
 
-/** Reads a definition within a transaction that keeps it from changing, or reads all as of one moment. */
+/** Reads a definition. The transaction must hold the event's lock or read from one snapshot. */
 async function readBallotDefinition(tx: Transaction, event: VotingEvent): Promise<BallotDefinition> {
   return assembleBallotDefinition(event, {
     positions: await listPositions(tx, event.id),
@@ -103,48 +103,48 @@ async function readBallotDefinition(tx: Transaction, event: VotingEvent): Promis
   });
 }
 
-/** Whether SQL changed a definition, or the event that it is of. */
+/** Whether SQL outside the service changed a definition or its event. */
 type IsForged = (db: Database, definition: BallotDefinition) => Promise<boolean>;
 
-/** Whether a definition is that of an event as it was read, or newer. An end that moved without a new version was moved by SQL. */
+/** Whether a cached definition is at least as new as the event. An end that differs at the same version was moved by other SQL. */
 const isAsNew = (kept: BallotDefinition, event: VotingEvent): boolean =>
   kept.event.definitionVersion > event.definitionVersion ||
   (kept.event.definitionVersion === event.definitionVersion && endsOf(kept.event) === endsOf(event));
 
 const MAX_KEPT = 500;
 
-/** Keeps definitions by version. What is kept can be old but never wrong: writes check the version they were judged by. */
+/** Caches definitions by event. An outdated definition does no harm: each write checks the version that it was validated against. */
 export class BallotDefinitionCache {
   readonly #db: Database;
   readonly #definitions = new Map<string, BallotDefinition>();
   readonly #loading = new Map<string, Promise<BallotDefinition | undefined>>();
   readonly #isForged: IsForged;
 
-  /** @param isForged asked when a definition is read; left out where no ballot is taken */
+  /** @param isForged called for each definition that is read; omitted where no ballots are taken */
   constructor(db: Database, isForged: IsForged = async () => false) {
     this.#db = db;
     this.#isForged = isForged;
   }
 
-  /** The definition at least as new as a version of the event that was just read. */
+  /** A definition at least as new as the event, which was just read. Undefined if the event is gone. */
   async get(event: VotingEvent): Promise<BallotDefinition | undefined> {
     const kept = this.#definitions.get(event.id);
     if (kept !== undefined && isAsNew(kept, event)) return kept;
     const loading = this.#loading.get(event.id);
     const loaded = await (loading ?? this.#load(event.id));
-    // A load that began before the version we ask for was made does not count.
+    // A shared load may have begun before the event's version was committed: then load again.
     return loaded === undefined || isAsNew(loaded, event) ? loaded : this.#load(event.id);
   }
 
   /**
-   * The definition as it is now, for a transaction that decides by it: no change of it can be committed before that ends.
-   * Uses that transaction's connection alone: one that waited for a second would keep it from others that wait for it.
+   * The present definition, for a transaction that depends on it: the event stays locked against changes until the transaction
+   * ends. Uses only the transaction's connection: waiting for a second one could deadlock the pool.
    */
   async getForUpdate(tx: Transaction, eventId: string): Promise<BallotDefinition | undefined> {
     const event = await holdEvent(tx, eventId);
     if (event === undefined) return undefined;
     const kept = this.#definitions.get(eventId);
-    // What no ballot depends on changes without a new version: the event is the row that is held, whatever was kept of it.
+    // Settings that no ballot depends on change without a new version, so the event comes from the locked row, not the cache.
     return kept?.event.definitionVersion === event.definitionVersion
       ? { ...kept, event }
       : readBallotDefinition(tx, event);
@@ -154,7 +154,7 @@ export class BallotDefinitionCache {
     const loading = this.#read(eventId).finally(() => this.#loading.delete(eventId));
     this.#loading.set(eventId, loading);
     const definition = await loading;
-    // One that SQL changed is looked at again each time: it may have been mended without a new version.
+    // A forged definition is not cached, because it may be repaired without a new version.
     if (definition === undefined || definition.isForged) this.#definitions.delete(eventId);
     else {
       if (this.#definitions.size >= MAX_KEPT) this.#definitions.clear();
@@ -178,7 +178,7 @@ export async function requireBallotDefinition(
   return definition;
 }
 
-/** 404 and 403 of an operation for a vote key, with the ballot of the event. */
+/** Loads the event and its definition for an operation with a vote key. @throws ApiError 404, 403 */
 export const loadPublicBallotDefinition = (deps: Pick<Deps, 'events' | 'definitions' | 'clock' | 'db' | 'log'>) =>
   findTarget(async (c) => {
     const caller = await requireVoteCaller(deps, c);
@@ -191,7 +191,7 @@ export const loadPublicBallotDefinition = (deps: Pick<Deps, 'events' | 'definiti
 export const listGroupIds = async (executor: Executor, eventId: string): Promise<Set<string>> =>
   new Set((await listGroups(executor, eventId)).map((group) => group.id));
 
-/** The IDs of groups whose voters stay in them. One that a position asks for is not deleted by the service: SQL said so. */
+/** IDs of groups that keep their voters: existing ones, and ones that a position requires, which only other SQL marks as deleted. */
 export async function listKeptGroupIds(executor: Executor, eventId: string): Promise<string[]> {
   const asked = (await listPositions(executor, eventId)).flatMap(({ groupId }) => groupId ?? []);
   return [...(await listGroupIds(executor, eventId)), ...asked];

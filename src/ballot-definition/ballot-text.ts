@@ -30,8 +30,8 @@ function viewBallotPosition(position: BallotPosition, groups: Groups) {
 }
 
 /**
- * Candidates position by position, each position in its order; one who stands for several is listed at the first. Where all
- * of a position are listed already, it is not shuffled: a hundred positions may share a thousand candidates.
+ * Yields candidates position by position, in each position's order; a candidate of several positions comes at the first. A
+ * position without new candidates is not shuffled, because a hundred positions may share a thousand candidates.
  */
 function* orderedCandidates(definition: BallotDefinition, order: string | undefined): Generator<Candidate> {
   const listed = new Set<Candidate>();
@@ -51,7 +51,7 @@ const viewBallotCandidate = (candidate: Candidate, groups: Groups): BallotView['
   ...pick(candidate, ['referendumRole', 'avatarUrl']),
 });
 
-/** The ballot of a definition as JSON text; what is the same in every order of its candidates is made once. */
+/** The ballot of a definition as JSON text. The text of each candidate is made once and reused in every order. */
 export class BallotText {
   readonly #definition: BallotDefinition;
   readonly #groups: Groups;
@@ -64,7 +64,7 @@ export class BallotText {
 
   /**
    * The answer as a voter sees it (contract, "Ballot"; completions 4.2), in pieces.
-   * @param order of shuffled candidates
+   * @param order the name of a shuffled order; undefined for the fixed order
    */
   *write(order: string | undefined): Generator<string> {
     const { event, positions, sponsors } = this.#definition;
@@ -181,27 +181,27 @@ export const ballotQuery = z.strictObject({
   seed: seedField().optional().describe('The same seed gives the same order of candidates.'),
 });
 
-/** Candidates, counted for each of their positions, above which a ballot is put together in turns. */
+/** A ballot with more candidates (counted once for each of their positions) is built only after `enter`. */
 const LONG_BALLOT = 1_000;
 const isLong = ({ positions }: BallotDefinition): boolean =>
   positions.reduce((sum, { candidates }) => sum + candidates.length, 0) > LONG_BALLOT;
 const MAX_KEPT_BYTES = 64 * 1024 * 1024;
 
 /**
- * Keeps ballots as they go out: the one of a definition whose order is fixed, and those of shuffled ones by their seed, the newest
- * of them. Without a seed each ballot has an order of its own, which is asked for once.
+ * Caches the answers with ballots: one for a definition with a fixed order, one for each seed of a shuffled order. Without a seed
+ * each ballot has its own random order and is not cached.
  */
 export class BallotCache {
   readonly #kept = new Map<string, CachedJson>();
-  /** Those that are being made: all who ask meanwhile wait for one. */
+  /** Ballots that are being built: concurrent requests for the same ballot share one build. */
   readonly #making = new Map<string, Promise<CachedJson>>();
-  /** Gone with their definitions. */
+  /** Entries are collected with their definitions. */
   readonly #texts = new WeakMap<BallotDefinition, BallotText>();
 
   /**
    * The ballot of a definition as an answer (contract, "Ballot"; completions 4.2).
    * @param seed keeps a shuffled order stable
-   * @param enter waited for before a long ballot is put together
+   * @param enter awaited before a long ballot is built
    */
   async take(
     definition: BallotDefinition,
@@ -217,13 +217,13 @@ export class BallotCache {
     const name = `${id} ${definitionVersion} ${order ?? 'fixed'}`;
     const kept = this.#kept.get(name);
     if (kept !== undefined) {
-      // The one that was asked for last is the last to go.
+      // Moves the entry to the end: eviction begins with the least recently used.
       this.#kept.delete(name);
       this.#kept.set(name, kept);
       return kept;
     }
     if (!this.#making.has(name) && isLong(definition)) await enter();
-    // Another request may have had it made meanwhile.
+    // Another request may have built the ballot during the wait.
     return this.#kept.get(name) ?? this.#making.get(name) ?? this.#make(name, definition, order);
   }
 
@@ -246,7 +246,7 @@ export class BallotCache {
     }
   }
 
-  /** Texts shrink once they are compressed, so what they hold is summed again. */
+  /** Evicts the least recently used ballots. Their sizes are summed each time, because texts shrink once they are compressed. */
   #makeRoom(newest: string): void {
     let held = 0;
     for (const { heldBytes } of this.#kept.values()) held += heldBytes;

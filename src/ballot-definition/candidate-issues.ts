@@ -8,15 +8,15 @@ import { groupIssues } from './record-ballot-change.ts';
 import { listPositions } from './repository.ts';
 import type { Candidate, Position, ReferendumRole } from './types.ts';
 
-/** What of a candidate names other rows of the event. */
+/** The fields of a candidate that refer to other rows of the event. */
 interface CandidateLinks {
   readonly positionIds: readonly (string | undefined)[];
   readonly groupId: string | null | undefined;
-  /** Undefined where it is not judged. */
+  /** Undefined if the role is not to be checked. */
   readonly referendumRole: ReferendumRole | null | undefined;
 }
 
-/** Names each position that the event does not have. */
+/** An issue for each ID that is not a position of the event. */
 function positionIssues(positionIds: readonly (string | undefined)[], positions: readonly Position[]): Issue[] {
   const known = new Set(positions.map(({ id }) => id));
   return positionIds.flatMap((id, index) =>
@@ -26,14 +26,14 @@ function positionIssues(positionIds: readonly (string | undefined)[], positions:
   );
 }
 
-/** A role belongs to candidates of referendums, and there only. */
+/** A candidate needs a role exactly if it stands for a referendum. */
 function roleIssues({ referendumRole: role, positionIds }: CandidateLinks, positions: readonly Position[]): Issue[] {
   if (role === undefined) return [];
   const isNeeded = positions.some(({ votingMethod, id }) => votingMethod === 'referendum' && positionIds.includes(id));
   return (role !== null) === isNeeded ? [] : [{ field: 'referendumRole', message: roleMessage(isNeeded) }];
 }
 
-/** What is wrong with the rows of the event that a candidate names. */
+/** Issues of a candidate's references to other rows of the event. */
 export async function candidateIssues(executor: Executor, eventId: string, links: CandidateLinks): Promise<Issue[]> {
   const positions = await listPositions(executor, eventId);
   return [
@@ -44,8 +44,8 @@ export async function candidateIssues(executor: Executor, eventId: string, links
 }
 
 /**
- * What is wrong with the rows of the event that a registration names. A referendum takes none: what its choices mean is the
- * organizer's to say, and a choice without a meaning could not be voted for.
+ * Issues of a registration's references to rows of the event. A referendum takes no registrations: only the organizer may set
+ * what a choice means (yes, no, abstain), and a choice needs a meaning.
  */
 export async function registrationIssues(
   executor: Executor,
@@ -65,7 +65,7 @@ export async function registrationIssues(
   ];
 }
 
-/** What a change of a candidate names. What it has already is judged again only where it comes onto the ballot. */
+/** The references to check in a change. Stored positions and role are included if one of them changes or the candidate is approved. */
 export function changedLinks(
   before: Candidate,
   body: SoundParts<z.output<typeof updateCandidateBody>>,
@@ -79,7 +79,7 @@ export function changedLinks(
   return { positionIds, groupId, referendumRole: isRoleKnown ? referendumRole : undefined };
 }
 
-/** Also judges the values of a new candidate whose shape was refused, so that one answer names all faults. */
+/** Checks the well-formed values of a new candidate even if the body's shape is refused, so that one answer names all faults. */
 export function judgeCandidateParts(
   db: Database,
   eventId: string,

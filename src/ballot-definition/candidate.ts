@@ -59,7 +59,7 @@ export const listCandidatesQuery = z.strictObject({
   status: candidateStatus.optional(),
 });
 
-/** The addresses of a checkout are taken, and of no use, where the event asks for no payment. */
+/** Accepts checkout URLs, but ignores them if the event asks for no payment. */
 export const registerCandidateBody = (embedded: boolean) =>
   z.strictObject({
     returnUrl: returnUrlField(embedded).optional().describe('Where a payer comes back to.'),

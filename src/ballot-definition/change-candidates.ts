@@ -18,7 +18,7 @@ async function requireCandidates(tx: Transaction, eventId: string, ids: readonly
 }
 
 /**
- * Rejects candidates, all or none, as a single change of the status would. Those that are rejected already stay as they are.
+ * Rejects candidates, all or none, by the rules of a single change of status. Candidates already rejected do not change.
  * @returns how many were rejected now
  * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots`, `results_final`
  */
@@ -46,7 +46,7 @@ export async function rejectCandidates(
 
 /**
  * Queues the deletion of candidates, all or none.
- * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots`, also where one was paid for, `results_final`
+ * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots`, also for a paid registration, `results_final`
  */
 export async function deleteCandidates(
   tx: Transaction,
@@ -56,7 +56,7 @@ export async function deleteCandidates(
 ): Promise<number> {
   const event = await lockForChange(tx, organizer.event.id);
   const rows = await requireCandidates(tx, event.id, ids);
-  // No ballot names one who never was on it.
+  // No ballot can name a candidate who was never on it.
   const depends = rows.some(({ status }) => isStanding(status));
   await guardChange(tx, event, depends ? 'change_ballot_rules' : 'change_names');
   if (await isAnyCandidatePaidFor(tx, event.id, ids)) throw refuse('paid_registrations');

@@ -6,16 +6,16 @@ interface BallotDefinitionCopy {
   readonly sourceId: string;
   readonly eventId: string;
   readonly nowMs: number;
-  /** Whether credits can be sold in the copy, too. */
+  /** Whether positions keep their offers of credits for money. */
   readonly withPrices: boolean;
-  /** Whether candidates keep their addresses: within one account. */
+  /** Whether candidates keep their e-mail addresses: only in a copy within one account. */
   readonly withEmails: boolean;
 }
 
 type Kind = 'groups' | 'positions' | 'candidates' | 'sponsors';
 const PREFIXES = { groups: 'grp', positions: 'pos', candidates: 'cnd', sponsors: 'spn' } as const;
 
-/** Registrations that were never approved were for the other event. */
+/** SQL conditions of the rows to copy. Registrations that were never approved stay behind. */
 const COPIED: Readonly<Record<Kind, string>> = {
   groups: 'deleted_at IS NULL',
   positions: 'deleted_at IS NULL',
@@ -23,7 +23,7 @@ const COPIED: Readonly<Record<Kind, string>> = {
   sponsors: 'true',
 };
 
-/** The rows of one kind and new IDs for them, in the order of the old ones. */
+/** Pairs of old and new IDs of one kind's rows, in the order of the old IDs, as a list and as a table for SQL. */
 async function renamed(tx: Transaction, ids: Ids, sourceId: string, kind: Kind) {
   const { rows } = await tx.execute<{ id: string }>(sql`
     SELECT id FROM ${sql.identifier(kind)} WHERE voting_event_id = ${sourceId} AND ${sql.raw(COPIED[kind])} ORDER BY id`);

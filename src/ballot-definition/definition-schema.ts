@@ -24,7 +24,7 @@ export const definitionBody = z
   .meta({ description: 'An election as a file.' });
 export type EventDefinition = z.output<typeof definitionBody>;
 
-/** The bounds of such a document (completions 10.6). */
+/** Size limits of a definition document (completions 10.6). */
 export const DEFINITION_BOUNDS = {
   ...{ bytes: 32 * 1024 * 1024, values: 250_000 },
   schema: { module: new URL(import.meta.url), name: 'definitionBody' },

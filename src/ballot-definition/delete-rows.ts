@@ -37,7 +37,7 @@ export const REMOVE_DELETED_ROWS = {
   payload,
 } as const;
 
-/** Takes rows whose deletion was answered 202 out of the database. @param leaveGroups takes voters out of deleted groups, with new tags */
+/** Deletes rows whose deletion was answered with 202. @param leaveGroups removes voters from deleted groups, and renews the rows' tags */
 export function removeDeletedRowsJob(
   db: Database,
   leaveGroups: (db: Database, eventId: string) => Promise<void>,
@@ -55,9 +55,9 @@ const hasNoPosition = ({ positionIds }: Candidate): boolean => positionIds.lengt
 const viewDeleted = ({ id, name }: { readonly id: string; readonly name: string }) => ({ id, name });
 
 /**
- * Queues the deletion of a position, candidate or group (202): marked, and so gone for every reader, in this transaction;
- * removed by a job within seconds. Candidates that stood for a deleted position only are deleted with it; receivers
- * get a message about them, and about those that lost a position or their group.
+ * Queues the deletion of a position, candidate or group (202): this transaction marks the row, which hides it from every
+ * reader; a job removes it within seconds. Candidates that stood for no other position are deleted too. Webhooks report
+ * these candidates, and the candidates that lost a position or their group.
  * @throws ApiError 404; 409 `event_has_ballots`, `results_final`; 409 `group_in_use` for a group that a position asks for
  */
 export async function queueDeletion(
@@ -101,7 +101,7 @@ export async function queueDeletion(
   return queued(id);
 }
 
-/** What a position asks for, or a registration was paid for, cannot go. @throws ApiError 409 */
+/** Refuses to delete a group that a position requires, or a row that a registration has paid for. @throws ApiError 409 */
 async function requireUnused(tx: Transaction, eventId: string, kind: DeletedPart, id: string): Promise<void> {
   if (kind === 'groups') {
     const positionIds = (await listPositions(tx, eventId, { groupId: id })).map((position) => position.id);

@@ -22,14 +22,14 @@ interface Words {
 
 type Target<Row> = Organizer & { readonly row: Row };
 
-/** What one kind of the parts of a ballot has of its own. */
+/** What differs between the kinds of parts of a ballot. */
 interface PartKind<Row extends { readonly id: string }, Query extends z.ZodType, Creation, Change> {
   readonly name: 'Candidate' | 'Group' | 'Position' | 'Sponsor';
   readonly view: z.ZodType;
   readonly find: (executor: Executor, eventId: string, id: string) => Promise<Row | undefined>;
   readonly show: (row: Row, executor: Executor) => object | Promise<object>;
   readonly query: Query;
-  /** As they are shown. */
+  /** Returns rows in their API form. */
   readonly list: (reads: Database, eventId: string, query: z.output<Query>) => Promise<readonly object[]>;
   readonly creation: {
     readonly words: Words;
@@ -41,13 +41,13 @@ interface PartKind<Row extends { readonly id: string }, Query extends z.ZodType,
     readonly body: BodyStep<Target<Row>, Change>;
     readonly work: (tx: Transaction, deps: Deps, organizer: Organizer, id: string, body: Change) => Promise<Row>;
   };
-  /** Left out where the deletion takes effect at once. */
+  /** Absent for a kind whose rows are deleted at once instead of by a job. */
   readonly deletion?: { readonly kind: DeletedPart; readonly refusals: readonly RefusalCase[] };
-  /** Operations of its own that stand before those of a single row. */
+  /** Adds further routes before `/:id`, which would match them. */
   readonly others?: (router: Hono<Env>, event: MiddlewareHandler<Env & { Variables: { target: Organizer } }>) => void;
 }
 
-/** The five verbs of a kind of the parts of a ballot. */
+/** The routes to list, create, read, change and delete parts of a ballot of one kind. */
 export function partRouter<Row extends { readonly id: string }, Query extends z.ZodType, Creation, Change>(
   deps: Deps,
   kind: PartKind<Row, Query, Creation, Change>,

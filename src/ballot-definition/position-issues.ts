@@ -11,9 +11,9 @@ import type { Position } from './types.ts';
 type PositionBody = z.output<typeof updatePositionBody>;
 
 /**
- * What is wrong with the settings of a position beyond their form.
- * @param before the position that is changed
- * @param isFaulty names what was sent in a wrong form: it contradicts nothing
+ * Issues of a position's settings that the schema of the body cannot find.
+ * @param before the position before the change; undefined for a new one
+ * @param isFaulty whether a field was sent in a wrong form; such a field is not checked against others
  */
 export async function positionBodyIssues(
   executor: Executor,
@@ -31,7 +31,7 @@ export async function positionBodyIssues(
   ];
 }
 
-/** The settings that can still be judged in a body whose shape was refused; of those that are objects, only whole ones. */
+/** The settings of a refused body that can still be checked; an object with a faulty part is left out. */
 export const soundPosition = (
   { rules, majorityRequired, quadraticTopUp, ...sent }: SoundParts<PositionBody>,
   isFaulty: IsFaulty,
@@ -43,7 +43,7 @@ export const soundPosition = (
     ...(isFaulty('quadraticTopUp') ? {} : { quadraticTopUp }),
   }) as PositionBody;
 
-/** Also judges the values of a new position whose shape was refused, so that one answer names all faults. */
+/** Checks the well-formed values of a new position even if the body's shape is refused, so that one answer names all faults. */
 export async function judgePositionParts(
   deps: Pick<TopUpDeps, 'pricing'> & { readonly db: Database },
   event: VotingEvent,

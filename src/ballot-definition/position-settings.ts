@@ -103,10 +103,10 @@ function refuseBounds(settings: MethodSettings, isFaulty: IsFaulty): Issue[] {
   return issues;
 }
 
-/** The complete settings of a position: what was given, else what it had, else the method's default. */
+/** The complete settings of a position: each setting as sent, else as stored, else the method's default. */
 export function settle(method: VotingMethod, given: GivenSettings, had: MethodSettings | undefined): MethodSettings {
   const rule = METHOD_RULES[method];
-  // A position that changes its method forgets the settings of the old one.
+  // A change of the method drops the settings of the old method.
   const base = had?.votingMethod === method ? had : undefined;
   const pick = <Key extends Setting>(name: Key): MethodSettings[Key] => {
     if (!(name in rule.settings)) return null as MethodSettings[Key];
@@ -135,7 +135,7 @@ export function settle(method: VotingMethod, given: GivenSettings, had: MethodSe
 
 /**
  * Every setting that is foreign to the method, missing or out of bounds.
- * @param isFaulty names what was sent in a wrong form: it is out of no bounds
+ * @param isFaulty whether a field was sent in a wrong form; the bounds of such a field are not checked
  */
 export const settingIssues = (
   method: VotingMethod,

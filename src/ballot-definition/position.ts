@@ -31,7 +31,7 @@ const share = {
 const inclusive = z.boolean().default(false);
 const isAtMostOne = (value: { readonly numerator: number; readonly denominator: number }): boolean =>
   value.numerator <= value.denominator;
-/** Both parts can be compared, whatever is wrong beside them. */
+/** Runs the comparison if both numbers are valid, even if other fields are not. */
 const when = ({ value }: z.core.ParsePayload): boolean => z.object(share).safeParse(value).success;
 const AT_MOST_ONE = { error: 'must be at most 1', when };
 
@@ -67,7 +67,7 @@ const topUp = z.discriminatedUnion('pricingModel', [
       .min(1)
       .max(20)
       .superRefine((tiers, context) => {
-        // Entries in the wrong form are named by themselves.
+        // Malformed tiers, which may be null here, get their own issues.
         const ids = tiers.map((tier: { id: string } | null) => tier?.id);
         refuseRepeated(ids, context, 'id');
       }, BESIDE_FAULTY_ENTRIES),
@@ -240,7 +240,7 @@ export const positionView = z
   });
 type PositionView = z.output<typeof positionView>;
 
-/** How many candidates a ballot may mark: without a number of its own, as many as stand for the position. */
+/** How many candidates a ballot may mark: `maxSelections`; if that is null, all candidates of the position. */
 export const limitOf = (position: Position, standing: ReadonlyMap<string, number>): number =>
   position.maxSelections ?? Math.max(1, standing.get(position.id) ?? 0);
 

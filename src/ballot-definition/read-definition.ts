@@ -10,7 +10,7 @@ import { createPositionBody } from './position.ts';
 import { listCandidates, listGroups, listPositions, listSponsors } from './repository.ts';
 import { createSponsorBody } from './sponsor.ts';
 
-/** What can be set of rows, and their IDs. */
+/** Reduces rows to their IDs and the fields that a body can set. */
 function fieldsOf(
   rows: readonly { readonly id: string }[],
   body: { readonly shape: object },
@@ -48,7 +48,7 @@ export type ReadDefinition = Awaited<ReturnType<typeof readDefinition>>;
 
 const KINDS = { groups: 'group', positions: 'position', candidates: 'candidate', sponsors: 'sponsor' } as const;
 
-/** Everything that differs between two definitions of one event. Others have their turn between the rows: both have megabytes. */
+/** All differences between two definitions of one event, which can have megabytes: yields to other requests between rows. */
 export async function differencesOf(
   eventId: string,
   before: ReadDefinition,

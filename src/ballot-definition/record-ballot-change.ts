@@ -10,7 +10,7 @@ import { countCandidates, countRows, findGroup } from './repository.ts';
 import type { CandidateSource, CandidateStatus, QuadraticTopUp } from './types.ts';
 
 export type BallotChangeDeps = Pick<Deps, 'ids' | 'clock'>;
-/** What a change needs that may set a price. */
+/** Dependencies of a change that may set a price. */
 export type TopUpDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing'>;
 
 /** Rows of each kind that one event may have (contract, "Limits"). */
@@ -27,13 +27,13 @@ export async function requireRoom(
   return count;
 }
 
-/** Whether a candidate stands on the ballot, or did and kept its place: a withdrawn one may come back. */
+/** Whether a candidate is on the ballot, or withdrawn: a withdrawn candidate keeps its place, because it may return. */
 export const isStanding = (status: CandidateStatus): boolean => status === 'approved' || status === 'withdrawn';
 
 /**
- * Candidates that register themselves have a ceiling of their own, as high as the cap: however many do, the organizer's find
- * room. Rejected ones hold no place. What stands on the ballot keeps the cap together, wherever it comes from. Call with the
- * event locked.
+ * Self-registered candidates have a limit of their own, equal to the cap, so that they never take the organizer's room.
+ * Rejected registrations do not count. All candidates on the ballot share the cap, whatever their source. Call with the event
+ * locked.
  * @param wanted where the candidate comes from, and whether it is to stand on the ballot now
  * @returns how many candidates there are
  * @throws ApiError 422 `plan_limit`
@@ -51,7 +51,7 @@ export async function requireRoomForCandidate(
   return all;
 }
 
-/** What is wrong with a group that is named, if one is. */
+/** The issue of a `groupId` that is not a group of the event. */
 export async function groupIssues(
   executor: Executor,
   eventId: string,
@@ -104,7 +104,7 @@ export function requireTopUp({ plans }: TopUpDeps, { ownerPlan }: Organizer, top
   if (topUp != null) requireFeature(plans[ownerPlan], 'paid_features');
 }
 
-/** What keeps a credit offer from being paid for: it takes a poll, and prices that the linked business takes. */
+/** Issues of a credit offer: it requires a poll, and prices that the linked payment business accepts. */
 export async function topUpIssues(
   executor: Executor,
   { pricing }: Pick<TopUpDeps, 'pricing'>,
@@ -112,14 +112,14 @@ export async function topUpIssues(
   topUp: QuadraticTopUp | null | undefined,
 ): Promise<Issue[]> {
   if (topUp == null) return [];
-  // Credits are bought by visitors; the voters of an election have none.
+  // Only visitors of polls can buy credits, not the voters of an election.
   if (event.type !== 'poll') return [{ field: 'quadraticTopUp', message: 'is for polls only' }];
   const issues = new Map<string, Issue>();
   for (const { field, amountMinor } of topUpPrices(topUp)) {
     const fault = await pricing.fault(executor, event, { amountMinor, currency: topUp.currency });
     if (fault === undefined) continue;
     const path = `quadraticTopUp${{ business: '', currency: '.currency', amount: `.${field}` }[fault.about]}`;
-    // The field is a number of credits there, and the bound is on what they cost.
+    // In a `ratio` offer the field is a number of credits, but the limit applies to their price.
     const isCost = fault.about === 'amount' && topUp.pricingModel === 'ratio';
     const message = isCost ? `makes a price of ${amountMinor}, which ${fault.message}` : fault.message;
     issues.set(path, { field: path, message });

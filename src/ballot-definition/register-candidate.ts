@@ -24,7 +24,7 @@ import type { Candidate } from './types.ts';
 export type Registration = Omit<z.output<ReturnType<typeof registerCandidateBody>>, 'returnUrl' | 'cancelUrl'>;
 
 /**
- * What a paid registration would be, judged before anybody is asked for money and while it is paid for: nothing is stored.
+ * Validates a registration before a payment is requested, and while it is under way. Stores nothing.
  * @throws ApiError as `registerCandidate` does
  */
 export async function checkRegistration(
@@ -37,7 +37,7 @@ export async function checkRegistration(
   await requireRegistration(tx, event, body, await readNow(tx), rehearsal);
 }
 
-/** @throws ApiError 422, 403, 422 `plan_limit`; answers how many candidates there are */
+/** @returns how many candidates there are @throws ApiError 422, 403, 422 `plan_limit` */
 async function requireRegistration(
   tx: Transaction,
   event: VotingEvent,
@@ -48,19 +48,19 @@ async function requireRegistration(
   const { positionIds, groupId } = body;
   requireNoIssues(await registrationIssues(tx, event.id, { positionIds, groupId }));
   if (!event.candidateSelfRegistration) throw refuse('candidate_registration_closed');
-  // A round of a rehearsal closes nothing that was really paid for.
+  // The close of a rehearsal does not refuse a registration that was paid with real money.
   const status = statusAt(event, nowMs);
   if (status === 'closed' && (event.rehearsalSince === null || rehearsal !== false)) throw notOpen(status);
   return requireRoomForCandidate(tx, event.id, { source: 'registration', stands: false });
 }
 
-/** Whose request a registration is: the key's that sent it, or the payment's that it was paid by. */
+/** The origin of a registration: the API key of the request, or the payment. */
 interface RegistrationOrigin {
   readonly keyId?: string;
   readonly paymentAttemptId?: string;
-  /** The event as the request found it. */
+  /** The event as the request read it: if a rehearsal has begun or ended since, the registration is refused. */
   readonly read?: VotingEvent;
-  /** Whether the payment was one of a rehearsal: what was really paid for stays. */
+  /** Whether the payment belongs to a rehearsal. The end of a rehearsal keeps candidates that were paid with real money. */
   readonly rehearsal?: boolean;
 }
 
@@ -107,7 +107,7 @@ export async function registerCandidate(
   return candidate;
 }
 
-/** A registration that was judged and is to be paid for. */
+/** A validated registration that must be paid. */
 interface RegistrationOrder {
   readonly caller: VoteCaller;
   readonly price: Price;
@@ -153,8 +153,8 @@ export async function registerPaidCandidate(tx: Transaction, deps: BallotChangeD
 }
 
 /**
- * Takes a candidate back whose payment its organizer gave back (completions 7.4): one that waits is rejected, one that stands
- * withdrawn. After the final result it stays.
+ * Removes a candidate whose registration the organizer refunded (completions 7.4): a pending candidate becomes `rejected`, an
+ * approved one `withdrawn`. After the final result nothing changes.
  */
 export async function withdrawPaidCandidate(
   tx: Transaction,

@@ -13,7 +13,7 @@ import { applyDefinition, rowIssues } from './apply-definition.ts';
 import type { Difference, EventDefinition } from './definition-schema.ts';
 import { differencesOf, type ReadDefinition, readDefinition } from './read-definition.ts';
 
-/** The settings that an event has where a document says nothing: those of a creation. */
+/** Fills settings that the document leaves out with the defaults of a new event. */
 function withDefaults({ event }: EventDefinition) {
   const { code, ...settings } = event;
   return {
@@ -47,7 +47,7 @@ function withDefaults({ event }: EventDefinition) {
   };
 }
 
-/** Names what is wrong with the event by its place in a document, with all that is wrong with the other rows. */
+/** Rethrows validation errors of the event with paths inside the document, together with all issues of the rows. */
 const inDocument =
   (definition: EventDefinition) =>
   (fault: unknown): never => {
@@ -76,7 +76,7 @@ export async function replaceDefinition(
   if (event.startsAt !== null) await deps.giveOptions(tx, { ...organizer, event });
   const renewed = await renewBallotDefinition(tx, event.id, locked.lockedAt);
   const after = await readDefinition(tx, renewed);
-  // What is sent back as it is changes nothing.
+  // A document without changes leaves no entry in the audit trail.
   if ((await differencesOf(locked.id, before, after)).length > 0)
     await recordDefinition(tx, deps, organizer, definition);
   return { before, after };
@@ -91,7 +91,7 @@ export async function createFromDefinition(
 ): Promise<VotingEvent> {
   let named = inDocument(definition);
   const create = createEvent(tx, deps, caller, definition.event, async (event) => {
-    // What follows names its places itself.
+    // Later errors already have paths inside the document.
     named = (fault) => {
       throw fault;
     };
@@ -104,10 +104,10 @@ export async function createFromDefinition(
   return create.catch((fault: unknown) => named(fault));
 }
 
-/** Undoes the transaction of a dry run. */
+/** Thrown to roll back the transaction of a dry run. */
 class Undone extends Error {}
 
-/** What `replaceDefinition` would change: it is done, compared and undone. */
+/** Lists what `replaceDefinition` would change: runs it, compares, and rolls back. */
 export async function compareDefinition(
   db: Database,
   deps: EventDeps,

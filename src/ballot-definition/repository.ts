@@ -7,10 +7,10 @@ import type { Candidate, CandidateStatus, Group, Position, Sponsor, VotingMethod
 
 type NewCandidate = typeof candidates.$inferInsert;
 
-/** A table of an event's rows: the noun's verbs are the same for all four. */
+/** A table whose rows belong to an event: all four tables share the same operations. */
 type EventTable = PgTable & { readonly votingEventId: PgColumn; readonly id: PgColumn; readonly deletedAt?: PgColumn };
 
-/** One row by its ID. The types of the table are lost to a generic table, and given back at the end of each verb. */
+/** Operations on one row by its ID. Drizzle loses the types of a generic table; the signature of each function restores them. */
 function rowsOf<Table extends EventTable>(table: Table) {
   type Row = Table['$inferSelect'];
   const plain: PgTable = table;
@@ -20,7 +20,7 @@ function rowsOf<Table extends EventTable>(table: Table) {
   };
   const named = (eventId: string, id: string) => and(eq(table.votingEventId, eventId), eq(table.id, id));
   return {
-    /** Undefined where there is none, or its deletion is queued. */
+    /** Undefined if there is no such row, or its deletion is queued. */
     async find(executor: Executor, eventId: string, id: string): Promise<Row | undefined> {
       const alive = table.deletedAt === undefined ? undefined : isNull(table.deletedAt);
       const [row] = await executor
@@ -103,7 +103,7 @@ export async function listCandidates(
   }
 }
 
-/** Candidates that are read together: a thousand of them have twenty megabytes, and reading those would hold up every request. */
+/** Candidates read by one query: a thousand can have 20 MB, and parsing them at once would block the event loop. */
 const READ_TOGETHER = 100;
 
 async function listCandidatesAfter(
@@ -132,7 +132,7 @@ async function listCandidatesAfter(
     .limit(READ_TOGETHER);
 }
 
-/** How many candidates stand for each position of an event: a hundred thousand places at most, which no loop here goes through. */
+/** Counts the approved candidates of each position in SQL: up to 100,000 pairs of candidate and position are too many to read. */
 export async function countStanding(executor: Executor, eventId: string): Promise<ReadonlyMap<string, number>> {
   const { rows } = await executor.execute<{ position: string; standing: number }>(sql`
     SELECT position, count(*)::integer AS standing FROM candidates, unnest(position_ids) AS position
@@ -149,7 +149,7 @@ export async function listBareReferendums(tx: Transaction, eventId: string): Pro
   return rows.map(({ id }) => id);
 }
 
-/** The candidates of these IDs that the event has. */
+/** The event's candidates with these IDs; unknown IDs are left out. */
 export async function listCandidatesByIds(
   executor: Executor,
   eventId: string,
@@ -176,8 +176,8 @@ export async function updateCandidates(
 }
 
 /**
- * Takes a position from every candidate; those that stood for nothing else go with it.
- * @returns the candidates as they are afterwards: a candidate without a position is deleted
+ * Removes a position from every candidate, and marks candidates without another position as deleted.
+ * @returns the candidates afterwards; a candidate without a position was marked as deleted
  */
 export async function withdrawPosition(
   tx: Transaction,
@@ -240,7 +240,7 @@ export async function deleteSponsor(tx: Transaction, eventId: string, id: string
   await tx.delete(sponsors).where(and(eq(sponsors.votingEventId, eventId), eq(sponsors.id, id)));
 }
 
-/** Whether a paid registration, or one that is being paid, stands for the position. */
+/** Whether a registration for the position has been paid or is being paid. */
 export async function isPositionPaidFor(tx: Transaction, eventId: string, id: string): Promise<boolean> {
   const { rows } = await tx.execute<{ found: boolean }>(sql`
     SELECT EXISTS (SELECT 1 FROM payment_attempts a
@@ -273,7 +273,7 @@ export async function isAnyCandidatePaidFor(
 
 // Counts and removal
 
-/** Rows of a kind that stand in an event. Exact under the event's lock, which every insert takes. */
+/** Counts an event's rows of one kind. Exact while the event is locked, because every insert takes that lock. */
 export async function countRows(
   tx: Transaction,
   kind: 'positions' | 'groups' | 'sponsors',
@@ -290,13 +290,13 @@ export async function countRows(
 interface CandidateCounts {
   readonly all: number;
   readonly organizers: number;
-  /** Without the rejected ones. */
+  /** Registrations that were not rejected. */
   readonly registrations: number;
   /** On the ballot, or withdrawn from it. */
   readonly standing: number;
 }
 
-/** Candidates of an event by what they hold a place of. */
+/** Counts an event's candidates for each limit that applies to them. */
 export async function countCandidates(tx: Transaction, eventId: string): Promise<CandidateCounts> {
   const { rows } = await tx.execute<{ [Count in keyof CandidateCounts]: number }>(sql`
     SELECT count(*)::int AS "all", (count(*) FILTER (WHERE source = 'organizer'))::int AS organizers,
@@ -306,14 +306,14 @@ export async function countCandidates(tx: Transaction, eventId: string): Promise
   return rows[0] ?? { all: 0, organizers: 0, registrations: 0, standing: 0 };
 }
 
-/** Removes rows whose deletion was queued. Doing it again changes nothing. */
+/** Deletes rows whose deletion was queued. Idempotent. */
 export async function removeDeleted(
   executor: Executor,
   kind: 'positions' | 'candidates' | 'groups',
   eventId: string,
 ): Promise<void> {
   const table = { positions, candidates, groups }[kind];
-  // The service deletes no group that a position asks for.
+  // Keeps groups that a position requires: the service never queues their deletion, so other SQL marked them.
   const isFree =
     kind === 'groups'
       ? sql`AND id NOT IN (SELECT p.group_id FROM positions p WHERE p.voting_event_id = ${eventId} AND p.group_id IS NOT NULL AND p.deleted_at IS NULL)`

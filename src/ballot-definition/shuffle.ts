@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 
-/** An order of a ballot, by its name: 128 bits, so that every permutation is as likely as any other. */
+/** Length of the name of a shuffled order, from which the order is derived: 128 bits, so that no candidate is favoured. */
 const ORDER_BYTES = 16;
 
 function numbersFrom(...parts: string[]): (below: number) => number {
@@ -19,7 +19,7 @@ function numbersFrom(...parts: string[]): (below: number) => number {
     return bytes.readUInt32BE(at - 4);
   };
   return (below) => {
-    // Numbers above the largest multiple would favour the first places.
+    // Numbers at or above the largest multiple of `below` are rejected: they would favour the first places.
     const limit = Math.floor(2 ** 32 / below) * below;
     let value = next();
     while (value >= limit) value = next();
@@ -27,7 +27,7 @@ function numbersFrom(...parts: string[]): (below: number) => number {
   };
 }
 
-/** The order that a seed stands for in an event; a random one without a seed. */
+/** The name of an order: derived from event and seed, or random without a seed. */
 export function pickOrder(seed: string | undefined, eventId: string): string {
   if (seed === undefined) return randomBytes(ORDER_BYTES).toString('hex');
   return createHash('sha256')
@@ -37,7 +37,7 @@ export function pickOrder(seed: string | undefined, eventId: string): string {
     .toString('hex');
 }
 
-/** The same order for the same position and name, on every server and after every restart (Fisher–Yates). */
+/** Shuffles items (Fisher–Yates). Position and name determine the order, on every server and after every restart. */
 export function inOrder<Item>(items: readonly Item[], positionId: string, order: string): Item[] {
   const below = numbersFrom(positionId, order);
   const shuffled = [...items];

@@ -19,7 +19,7 @@ export const positions = pgTable(
   {
     votingEventId: eventId(),
     id: text().notNull(),
-    /** Stands for the position in stored ballots. */
+    /** Identifies the position in stored ballots. */
     number: integer().notNull(),
     title: text().notNull(),
     description: text(),
@@ -38,7 +38,7 @@ export const positions = pgTable(
     tieBreak: text('tie_break').$type<TieBreak>().notNull(),
     rules: jsonb().$type<ReferendumRules>(),
     majorityRequired: jsonb('majority_required').$type<Majority>(),
-    /** Set when its deletion is queued: it is gone for every reader at once. */
+    /** Set when the deletion is queued, which hides the position from every reader at once. */
     deletedAt: timeMs('deleted_at'),
     ...times(),
   },
@@ -53,7 +53,7 @@ export const candidates = pgTable(
   {
     votingEventId: eventId(),
     id: text().notNull(),
-    /** Stands for the candidate in stored ballots. */
+    /** Identifies the candidate in stored ballots. */
     number: integer().notNull(),
     name: text().notNull(),
     description: text(),
@@ -67,7 +67,7 @@ export const candidates = pgTable(
     sortOrder: integer('sort_order').notNull(),
     /** The payment that registered it: one payment registers one candidate. */
     paymentAttemptId: text('payment_attempt_id'),
-    /** Registered itself in a rehearsal, and wiped with it. */
+    /** Whether the candidate registered in a rehearsal, and is deleted with it. */
     rehearsal: boolean().notNull().default(false),
     deletedAt: timeMs('deleted_at'),
     ...times(),
@@ -85,7 +85,7 @@ export const groups = pgTable(
     votingEventId: eventId(),
     id: text().notNull(),
     name: text().notNull(),
-    /** Null once its deletion is queued, so that the name is free again. */
+    /** Null once the deletion is queued, so that the name is free again. */
     nameKey: text('name_key'),
     description: text(),
     deletedAt: timeMs('deleted_at'),

@@ -13,7 +13,7 @@ export const VOTING_METHODS = [
 ] as const;
 export type VotingMethod = (typeof VOTING_METHODS)[number];
 
-/** What an entry of a ballot says of its candidate, by the position's method: that it is chosen, a value, or a rank. */
+/** The meaning of a ballot's entry for a candidate, by voting method: the candidate is chosen, gets a value, or gets a rank. */
 export const ENTRY_KINDS = {
   plurality: 'choice',
   approval: 'choice',
@@ -24,7 +24,7 @@ export const ENTRY_KINDS = {
   ranked_choice: 'rank',
 } as const satisfies Readonly<Record<VotingMethod, 'choice' | 'value' | 'rank'>>;
 
-/** What decides a tie: all share it, the lot, or the order on the ballot. */
+/** What decides a tie: all tied candidates win jointly, a lot is drawn, or the order on the ballot counts. */
 export const TIE_BREAKS = ['joint', 'lot', 'candidate_order'] as const;
 export type TieBreak = (typeof TIE_BREAKS)[number];
 export const REFERENDUM_ROLES = ['yes', 'no', 'abstain'] as const;
@@ -32,7 +32,7 @@ export type ReferendumRole = (typeof REFERENDUM_ROLES)[number];
 export const CANDIDATE_STATUSES = ['pending', 'approved', 'rejected', 'withdrawn'] as const;
 export type CandidateStatus = (typeof CANDIDATE_STATUSES)[number];
 export type CandidateSource = 'organizer' | 'registration';
-/** What the share of yes is taken of. */
+/** What the share of yes is measured against. */
 export const THRESHOLD_BASES = ['yes_no', 'answers', 'electorate'] as const;
 
 export type Fraction = Readonly<z.output<typeof fractionShape>>;

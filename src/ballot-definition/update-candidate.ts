@@ -22,19 +22,19 @@ import type { Candidate } from './types.ts';
 
 type Body = z.output<typeof updateCandidateBody>;
 
-/** What voters choose by, and what counts: frozen with the first ballot of a candidate that is or was on it (completions 3, rule 4). */
+/** Fields that voters see or counts use: the first ballot freezes them if the candidate is or was on it (completions 3, rule 4). */
 const SHOWN: ReadonlySet<keyof Body> = new Set([
   ...(['name', 'positionIds', 'referendumRole', 'groupId', 'avatarUrl', 'sortOrder'] as const),
 ]);
 
-/** What a field belongs to in the life of an event. */
+/** The action in `LIFE` that decides when a field may change. */
 function actionOf(field: keyof Body, { status }: Candidate): LifeAction {
   if (field === 'status') return 'change_names';
   if (!SHOWN.has(field)) return 'change_words';
   return isStanding(status) ? 'change_ballot_rules' : 'change_names';
 }
 
-/** Once ballots name candidates, a candidate can leave only as withdrawn, and every candidate on the ballot stays on it. */
+/** The only change of each status once ballots exist: candidates leave the ballot only as `withdrawn`, and all others may join it. */
 const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status']>> = {
   approved: 'withdrawn',
   withdrawn: 'approved',
@@ -43,7 +43,7 @@ const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status
 };
 
 /**
- * Changes a candidate. Once ballots were cast, one that must go is set `withdrawn`: its votes stay, ranked counts skip it.
+ * Changes a candidate. After ballots were cast, a candidate leaves only as `withdrawn`: its votes stay, ranked counts skip it.
  * @throws ApiError 404; 422; 409 as `LIFE` says
  */
 export async function changeCandidate(
@@ -63,7 +63,7 @@ export async function changeCandidate(
   if (changed.status !== undefined && changed.status !== MOVES_WITH_BALLOTS[before.status])
     await guardChange(tx, event, 'change_ballot_rules');
   if (changed.status !== undefined) {
-    // A rejected registration gave its place up: approved after all, it takes one again.
+    // A rejected registration gave up its place under the limit: any other status takes a place again.
     const takesPlace = before.status === 'rejected' && before.source === 'registration';
     const stands = isStanding(changed.status) && !isStanding(before.status);
     await requireRoomForCandidate(tx, eventId, { stands, ...(takesPlace ? { source: 'registration' } : {}) });
@@ -71,7 +71,7 @@ export async function changeCandidate(
   const nowMs = event.lockedAt;
   const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
   const renewed = await renewBallotDefinition(tx, eventId, nowMs);
-  // Fewer choices may be asked for while fewer stand, as the log must say of a candidate who is back before its next minute.
+  // The minimum of choices follows the candidates. Recorded now: the log's run each minute could miss a withdrawal and return.
   if (changed.status !== undefined) await deps.logRecorder.record(tx, renewed);
   const told = { type: 'candidate.updated', data: viewCandidate(after) } as const;
   const change = differenceOf(before, after);

@@ -22,7 +22,7 @@ import type { Position } from './types.ts';
 
 type Body = z.output<typeof updatePositionBody>;
 
-/** What a field belongs to in the life of an event: titles too are what ballots depend on, as two that are swapped are two results. */
+/** The action in `LIFE` that decides when a field may change. Titles are ballot rules, because swapping two titles swaps two results. */
 const actionOf = (field: keyof Body): LifeAction => (field === 'description' ? 'change_words' : 'change_ballot_rules');
 
 /** Changes a position. @throws ApiError 404; 422; 409 where the phase of the event forbids it (`LIFE` in voting-events/lifecycle.ts) */
@@ -49,13 +49,13 @@ export async function changePosition(
   return after;
 }
 
-/** The fields of a body that would change a position. What was shown can be sent back. */
+/** The fields of a body that would change a position. Clients may send back `maxSelections` as it was shown without a change. */
 async function changedOf(executor: Executor, before: Position, sent: ReturnType<typeof sentOnly<Body>>) {
   const shown = { ...before, maxSelections: await shownLimit(executor, before) };
   return changedFields(sent, sent.maxSelections === null ? before : shown);
 }
 
-/** Also judges the values of a change whose shape was refused, so that one answer names all faults. */
+/** Checks the well-formed values of a change even if the body's shape is refused, so that one answer names all faults. */
 export async function judgeChangeParts(
   deps: Pick<TopUpDeps, 'pricing'> & { readonly db: Database },
   { event, row }: Pick<Organizer, 'event'> & { readonly row: Position },
@@ -68,7 +68,7 @@ export async function judgeChangeParts(
     : positionBodyIssues(deps.db, deps, event, row, changed, isFaulty);
 }
 
-/** A limit that follows the candidates is shown as their number; that number sent back is no limit of its own. */
+/** The shown `maxSelections`: null is shown as the number of candidates, and sending that number back sets no limit. */
 async function shownLimit(tx: Executor, position: Position): Promise<number> {
   if (position.maxSelections !== null) return position.maxSelections;
   return limitOf(position, await countStanding(tx, position.votingEventId));
