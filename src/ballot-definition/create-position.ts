@@ -17,7 +17,7 @@ import {
 import { insertPosition } from './repository.ts';
 import type { Position } from './types.ts';
 
-/** Adds a position (completions 3). @throws ApiError 422 for settings foreign to the method; 409 `event_has_ballots`, `results_final`; 422 `plan_limit` */
+/** Adds a position. @throws ApiError 422 for settings of another method; 409 `event_has_ballots`, `results_final`; 422 `plan_limit` */
 export async function createPosition(
   tx: Transaction,
   deps: TopUpDeps,

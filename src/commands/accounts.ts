@@ -47,7 +47,7 @@ export function addAccountCommands({ command, group, withDeps }: Cli): void {
 
 const KEY_SHOWN_ONCE = 'Keep the key now: it is shown this once, and the service keeps only its hash.';
 
-/** What a new key is for, in command lines: they never hold the key itself. */
+/** Command lines that use a new key; they never contain the key itself. */
 function useOfKey({ scopes }: CreatedApiKey): string[] {
   if (scopes.includes('observe') || scopes.includes('log'))
     return [KEY_SHOWN_ONCE, `VOTING_KEY=… ${commandLine('log verify --base-url URL --event ID')}`];
@@ -123,7 +123,7 @@ async function listKeys(deps: Deps, accountId: string | undefined): Promise<Answ
     const { expiresAt, revokedAt, lastUsedAt } = key;
     return { id, accountId: account, name, hint, scopes, expiresAt, revokedAt, lastUsedAt, createdAt };
   });
-  // On a terminal there is room for what distinguishes keys, and for what ended them.
+  // A terminal has no room for all columns: it leaves out the account and the time of creation.
   const shown = value.map(({ accountId: _account, createdAt: _createdAt, ...row }): Row => row);
   return { value, shown };
 }

@@ -18,7 +18,7 @@ const nameOf = (kind: Kind, row: FileRow): string => {
 
 const listOf = (value: unknown): readonly unknown[] => (Array.isArray(value) ? value : []);
 
-/** The row of an event that a row of a file means: that of its ID, or the first of its name that no other row means. */
+/** Pairs IDs of a file's rows with an event's rows: by equal ID, else with the first unpaired row of the same name. */
 function matchRows(
   kind: Kind,
   file: readonly FileRow[],
@@ -39,15 +39,15 @@ function matchRows(
 }
 
 /**
- * The file with the IDs of an event's own rows in the place of the file's, so that a file with IDs of its writer's choice can be
- * applied again and again: rows that are there already stay the same rows.
+ * Replaces the file's IDs by the IDs of the event's matching rows. A file with IDs of its author's choice can so be applied
+ * repeatedly: existing rows are updated, not created again.
  */
 function matchDefinition(file: DefinitionFile, stored: DefinitionFile): DefinitionFile {
   const groups = matchRows('groups', file.groups, stored.groups);
   const positions = matchRows('positions', file.positions, stored.positions);
   const positionsOf = (row: FileRow): readonly unknown[] =>
     listOf(row['positionIds']).map((id) => positions.get(id) ?? id);
-  // Two people of one name may stand for different positions.
+  // Two candidates with the same name may be different people if they stand for different positions.
   const candidates = matchRows('candidates', file.candidates, stored.candidates, (row, other) =>
     positionsOf(row).some((id) => listOf(other['positionIds']).includes(id)),
   );
@@ -79,7 +79,7 @@ interface ApplyOptions {
 type Body = Input<'post', '/voting-events/definition'>['body'];
 type Difference = Resources['DefinitionDifference'];
 
-/** What the service is sent. It judges the file itself, and names all that is wrong with it. */
+/** The request body. The cast is unchecked, because the service validates the file and reports all issues. */
 const bodyOf = (file: DefinitionFile): Body => file as unknown as Body;
 const storedOf = (definition: Resources['Definition']): DefinitionFile => definition as unknown as DefinitionFile;
 
@@ -92,7 +92,7 @@ function referenceOf({ file, event }: ApplyOptions, definition: DefinitionFile):
   );
 }
 
-/** The definition of an event; undefined where the file is to make it. */
+/** The definition of an event; undefined if the event does not exist and the file may create it. */
 async function findDefinition(client: PathClient, options: ApplyOptions, reference: string) {
   try {
     const { data } = await client.get('/voting-events/{idOrCode}/definition', { path: { idOrCode: reference } });
@@ -103,7 +103,7 @@ async function findDefinition(client: PathClient, options: ApplyOptions, referen
   }
 }
 
-/** All that is wrong with a file by itself: an event that is not there yet can judge nothing. @throws FileRefused */
+/** Validates a file locally, because the service cannot check it in a dry run before the event exists. @throws FileRefused */
 function requireSound({ file }: ApplyOptions, definition: DefinitionFile): void {
   const parsed = definitionBody.safeParse(definition, { reportInput: true });
   const issues = parsed.success ? linkIssues(parsed.data) : issuesOf(parsed.error);
@@ -137,14 +137,14 @@ interface Applied {
   readonly action: 'created' | 'updated' | 'unchanged';
   readonly changes: readonly Row[];
   readonly shown: readonly Row[];
-  /** What keeps the event from opening; empty for a dry run. */
+  /** What the event lacks before it can open; empty in a dry run. */
   readonly missing?: readonly Resources['MissingPart'][];
 }
 
-/** Rows that a terminal shows one by one. */
+/** Most rows that a terminal shows one by one. */
 const MOST_SHOWN = 20;
 
-/** A few rows as they are; of many, how many there are of each kind. */
+/** Returns a few rows unchanged; replaces many rows by their number per kind and action. */
 function briefly(rows: readonly Row[]): readonly Row[] {
   if (rows.length <= MOST_SHOWN) return rows;
   const kinds = Map.groupBy(rows, ({ kind, action }) => JSON.stringify([kind, action]));
@@ -193,7 +193,7 @@ async function create(client: PathClient, options: ApplyOptions, definition: Def
 }
 
 /**
- * Makes a draft what a file says, or says what would change (completions 10.6).
+ * Creates or changes a draft as a file says, or lists what would change (completions 10.6).
  * @throws FileRefused; VotingServiceError such as 409 `not_a_draft` or 422 with all that is wrong
  */
 export async function applyEvent(client: PathClient, options: ApplyOptions): Promise<Answer> {
@@ -203,7 +203,7 @@ export async function applyEvent(client: PathClient, options: ApplyOptions): Pro
   if (stored === undefined) return create(client, options, file);
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: reference } });
   const code = String(file.event['code'] ?? event.code);
-  // A draft that is named by --event keeps its code where the file has none.
+  // A draft named by --event keeps its code if the file has none.
   const matched = matchDefinition({ ...file, event: { ...file.event, code } }, stored);
   const path = { idOrCode: event.id };
   const { data: differences } = await client.put('/voting-events/{idOrCode}/definition', {

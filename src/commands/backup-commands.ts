@@ -27,7 +27,7 @@ listens on 127.0.0.1 only. Without --at and --point, everything that the archive
 
 Exit status: 0 the moment is there, 1 refused or the moment cannot be given back, 2 wrong usage.`;
 
-/** `backup` and `restore`: any moment of the database, given back on a server of its own (completions 9.3). */
+/** `backup` and `restore`: point-in-time recovery of the database on a separate server (completions 9.3). */
 export function addBackupCommands({ program, command, withServer, withDatabase, withPrograms, json }: Cli): void {
   command(
     program,

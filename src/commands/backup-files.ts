@@ -3,10 +3,10 @@ import path from 'node:path';
 import { z } from 'zod';
 import { conflict } from '#src/platform/errors.ts';
 
-/** What stands beside a base backup. Written last: a folder without it holds no whole backup. */
+/** The description beside a base backup. Written last, so that a folder without it has no complete backup. */
 const manifestShape = z.object({
   format: z.literal(1),
-  /** When it was complete, Unix milliseconds by the database's clock: the first moment that it can give back. */
+  /** When the backup was complete, Unix ms by the database's clock: the earliest moment that can be restored from it. */
   takenAt: z.int(),
   serviceVersion: z.string(),
   serverVersion: z.string(),
@@ -14,18 +14,18 @@ const manifestShape = z.object({
   systemIdentifier: z.string(),
   timeline: z.int(),
   walSegmentBytes: z.int(),
-  /** The first file of the write-ahead log that a restore needs, and the last that it needs in any case. */
+  /** The first WAL file that a restore needs, and the last file that every restore needs. */
   firstWalFile: z.string(),
   lastWalFile: z.string(),
   database: z.string(),
-  /** The role that the server was set up with. */
+  /** The server's bootstrap superuser. */
   superuser: z.string(),
-  /** Names of the secret keys that the service had, never a key: each is the first 8 hex digits of what is sealed under it. */
+  /** IDs of the service's secret keys, not the keys: a text encrypted under a key begins with the 8 hex digits of the key's ID. */
   secretKeyIds: z.array(z.string()),
 });
 export type BackupManifest = z.output<typeof manifestShape>;
 
-/** A folder that is not there yet, or is empty: that one may have been made for it, and goes. @throws ApiError 409 `folder_in_use` */
+/** Requires a folder that does not exist or is empty; removes an empty folder. @throws ApiError 409 `folder_in_use` */
 export async function requireNewFolder(folder: string): Promise<void> {
   if ((await stat(folder).catch(() => undefined)) === undefined) return;
   await rmdir(folder).catch(() => {
@@ -40,7 +40,7 @@ export async function writeManifest(backup: string, manifest: BackupManifest): P
   await writeFile(manifestFile(backup), `${JSON.stringify(manifest, null, 2)}\n`, { mode: 0o600, flag: 'wx' });
 }
 
-/** @throws ApiError 409 for a folder that holds no whole backup of `cli backup` */
+/** @throws ApiError 409 for a folder without a complete backup of `cli backup` */
 export async function readManifest(backup: string): Promise<BackupManifest> {
   const text = await readFile(manifestFile(backup), 'utf8').catch(() => undefined);
   const parsed = text === undefined ? undefined : manifestShape.safeParse(parseOrNull(text));
@@ -52,7 +52,7 @@ function parseOrNull(text: string): unknown {
   try {
     return JSON.parse(text);
   } catch {
-    // What is no JSON is no manifest.
+    // Text that is not JSON is no manifest.
     return null;
   }
 }
@@ -62,11 +62,11 @@ function bytesOf(lsn: string): bigint {
   return (BigInt(`0x${high}`) << 32n) + BigInt(`0x${low}`);
 }
 
-/** The file of the write-ahead log in which a place lies. @param lsn such as `0/3000028` */
+/** The WAL file that contains a position. @param lsn such as `0/3000028` */
 export const walFileOf = (timeline: number, lsn: string, segmentBytes: number): string =>
   walFileName(timeline, bytesOf(lsn) / BigInt(segmentBytes), segmentBytes);
 
-/** The file that holds what stands before a place: another one where the place is the first of its file. */
+/** The WAL file with the byte before a position: the previous file if the position is the first of its file. */
 export const walFileBefore = (timeline: number, lsn: string, segmentBytes: number): string =>
   walFileName(timeline, (bytesOf(lsn) - 1n) / BigInt(segmentBytes), segmentBytes);
 
@@ -90,10 +90,10 @@ function segmentOf(file: string, segmentBytes: number): Segment {
   };
 }
 
-/** A timeline that an archive holds, and where it left the one before it. */
+/** A timeline in an archive, with the timelines that it branched from. */
 interface Timeline {
   readonly id: number;
-  /** The timelines before it, oldest first, each with the place in the log at which it was left. */
+  /** The earlier timelines, oldest first, each with the WAL position at which the next one branched off. */
   readonly before: readonly { readonly id: number; readonly until: string; readonly reason: string }[];
 }
 
@@ -102,7 +102,7 @@ interface Archive {
   readonly segments: readonly Segment[];
 }
 
-/** Reads what an archive of the write-ahead log holds; only the histories of timelines are opened. */
+/** Lists the WAL files in an archive by name; opens only the timelines' history files. */
 export async function readArchive(folder: string, segmentBytes: number): Promise<Archive> {
   const names = await readdir(folder).catch(() => {
     throw conflict('no_archive', `the archive ${folder} cannot be read.`);
@@ -127,8 +127,8 @@ function parseHistory(text: string): Timeline['before'] {
 }
 
 /**
- * The timeline to follow: the backup's own, unless another was asked for. Where the archive holds a newer one, somebody has to
- * say which one is production's: after a fail-over it is the newer one, and after a stray rehearsal it is not.
+ * The timeline to follow: the backup's own, unless another was asked for. If the archive has a newer timeline, the operator must
+ * choose: after a fail-over the newer one is production's, but a restored copy may also have written it by mistake.
  * @throws ApiError 409
  */
 export function chooseTimeline(archive: Archive, manifest: BackupManifest, asked: number | undefined): number {
@@ -162,8 +162,8 @@ export function chooseTimeline(archive: Archive, manifest: BackupManifest, asked
 }
 
 /**
- * How many files of the log are there to be replayed.
- * @throws ApiError 409 where one is missing among them: the server would stop before it, without an error
+ * Counts the WAL files to replay.
+ * @throws ApiError 409 if a file between them is missing: the server would silently stop before it
  */
 export function countSegments(archive: Archive, manifest: BackupManifest, timeline: number): number {
   const { walSegmentBytes: bytes } = manifest;
@@ -171,14 +171,14 @@ export function countSegments(archive: Archive, manifest: BackupManifest, timeli
     id,
     until: segmentOf(walFileOf(id, until, bytes), bytes).number,
   }));
-  // The file in which a timeline was left stands in the archive once more, as the first of the next one.
+  // The archive has the file of the branching point twice: the second copy is the first file of the next timeline.
   const ownerOf = (number: bigint): number => left.find(({ until }) => number < until)?.id ?? timeline;
   const there = new Set(archive.segments.map((one) => `${one.timeline}/${one.number}`));
   const first = segmentOf(manifest.firstWalFile, bytes).number;
   const kept = segmentOf(manifest.lastWalFile, bytes).number;
   const own = archive.segments.filter((one) => one.timeline === timeline).map(({ number }) => number);
   const last = [kept, ...own, ...left.map(({ until }) => until)].reduce((most, one) => (one > most ? one : most));
-  // Up to its end, the backup holds its log itself.
+  // The backup itself contains the WAL up to its end.
   for (let number = kept + 1n; number <= last; number += 1n) {
     const owner = ownerOf(number);
     if (!there.has(`${owner}/${number}`))

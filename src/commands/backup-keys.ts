@@ -7,16 +7,16 @@ import { listLivingKeys, readLivingKey } from '#src/voting-events/check-ballot-k
 import { keyFileOf, keyFoldersOf, readKeyFileName } from '#src/voting-events/key-places.ts';
 import type { Answer } from './cli.ts';
 
-/** Whether one folder is another, or lies in it. */
+/** Whether `inner` is the folder `outer` or inside it. */
 const isWithin = (inner: string, outer: string): boolean => {
   const way = path.relative(outer, inner);
   return way === '' || !(way === '..' || way.startsWith(`..${path.sep}`) || path.isAbsolute(way));
 };
 
 /**
- * Writes the keys of elections that take ballots, or will, into a folder of their own, and takes those out of it whose
- * elections are over: with such a key, an old backup could still be read.
- * @throws FolderUnusable; ApiError 409 where the folder is one of the service's
+ * Copies the keys of elections that take ballots, or will, into a separate folder, and deletes keys of finished elections
+ * from it, because such a key could decrypt ballots in an old backup.
+ * @throws FolderUnusable; ApiError 409 if the folder belongs to the service
  */
 export async function backupKeys(config: Config, url: string, to: string): Promise<Answer> {
   const folder = path.resolve(to);
@@ -38,7 +38,7 @@ export async function backupKeys(config: Config, url: string, to: string): Promi
   }
   for (const name of await target.list(folder)) {
     const event = readKeyFileName(name)?.eventId;
-    // Another service may keep its keys here too.
+    // Leaves keys of events that this database does not have: another service may use the same folder.
     if (event === undefined || wanted.has(name) || !known.has(event)) continue;
     await target.destroy(name);
     removed += 1;

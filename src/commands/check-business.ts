@@ -21,7 +21,7 @@ interface Finding {
 }
 
 /**
- * Asks the provider of a business once, and says in plain lines what is right and what is not (completions 9.3).
+ * Checks a business at its provider, and reports each finding in plain words (completions 9.3).
  * @throws ApiError 404 for an unknown business
  */
 export async function checkBusiness(deps: Deps, businessId: string): Promise<Answer> {
@@ -43,7 +43,7 @@ export async function checkBusiness(deps: Deps, businessId: string): Promise<Ans
   };
 }
 
-/** What a provider's refusal or silence means; any other fault goes on. */
+/** Describes a provider's refusal or missing answer. @throws any other fault */
 function faultText(fault: unknown): string {
   if (fault instanceof PaymentProviderRefused) {
     return `the provider refuses (${fault.status}${fault.code === null ? '' : ` ${fault.code}`})`;

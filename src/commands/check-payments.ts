@@ -29,7 +29,7 @@ async function outcomeOf(deps: Deps, businessId: string, { attemptId }: ListedPa
 }
 
 /**
- * Lists a business's payments at its provider since a moment, and what became of each here.
+ * Lists a business's payments at its provider since a moment, and the outcome of each in this service.
  * @throws ApiError 404 for an unknown business
  */
 export async function checkPayments(deps: Deps, businessId: string, sinceMs: number): Promise<Answer> {

@@ -11,73 +11,73 @@ export type Row = Record<string, unknown>;
 export interface Answer {
   /** For programs: the one JSON value that `--json` prints. */
   readonly value: Row | readonly Row[];
-  /** For people, where they need less or other than programs. */
+  /** For people, if they need other or fewer fields than programs. */
   readonly shown?: Row | readonly Row[];
   /** A second table for people. */
   readonly also?: readonly Row[];
-  /** What people will want to do now: command lines and hints. Never a secret. */
+  /** Next steps for people: command lines and hints. Never a secret. */
   readonly next?: readonly string[];
-  /** The work was done, and what it found is not right: exit status 1. */
+  /** The command ran, but found a problem: exit status 1. */
   readonly refused?: boolean;
 }
 
 /**
- * Clients of a service: the second one waits two minutes for one that does not answer, for what is under way.
- * @param isReplayed whether the last answer was the stored one of an earlier request
+ * Clients of a service. `patient` retries for two minutes, so that a task under way survives a restart of the service.
+ * @param isReplayed whether the last answer was a replay of an earlier run's answer
  */
 type Clients = [client: PathClient, patient: PathClient, isReplayed: () => boolean];
 
-/** Refuses where an event has no room for so many more voters. @throws ApiError 422 `plan_limit` */
+/** Requires that an event can take `count` more voters. @throws ApiError 422 `plan_limit` */
 export type RequireRoom = (count: number) => Promise<void>;
 
-/** What every group of commands is given to add itself. */
+/** What each group of commands receives to register its commands. */
 export interface Cli {
   readonly program: Command;
-  /** A command that takes `--json` wherever it stands. @param example the words after `cli --` that its help shows */
+  /** Adds a command with the option `--json`. @param examples words after `cli --` for the command's help */
   command(parent: Command, name: string, description: string, ...examples: readonly string[]): Command;
   group(name: string, description: string): Command;
-  /** Opens the database of the running service, or its own for the time of the command, does the work, and prints. */
+  /** Opens the database, or starts the embedded one for this command if the service does not run, runs `work`, and prints its answer. */
   withDeps(work: (deps: Deps) => Promise<Answer>): Promise<void>;
   /**
-   * Gives the settings and the database's address without using the database: for commands that look at it, or prepare it.
-   * @param work its second parameter is what the start asks of database and keys
+   * Passes the settings and the database URL to `work` without migrating or checking: for commands that inspect or prepare it.
+   * @param work its second parameter runs the checks that a start of the service runs on database and keys
    */
   withDatabase(work: (config: Config, check: () => Promise<Finding[]>, url: string) => Promise<Answer>): Promise<void>;
   /**
-   * Gives the settings, the address of a database server of its own, and where PostgreSQL's programs may be.
-   * @throws ApiError 409 for the embedded database, with how that one is backed up
+   * Passes the settings, the URL of an external database server, and the folders of PostgreSQL's programs to `work`.
+   * @throws ApiError 409 for the embedded database; the message says how to back it up
    */
   withServer(work: (config: Config, url: string, programs: ProgramFolders) => Promise<Answer>): Promise<void>;
-  /** Gives where PostgreSQL's programs may be: for commands that need neither settings nor a database. */
+  /** Passes the folders of PostgreSQL's programs to `work`: for commands without settings or database. */
   withPrograms(work: (programs: ProgramFolders) => Promise<Answer>): Promise<void>;
   /**
-   * Gives a client of a running service, with the key of an account from the environment: for commands of organizers, which need no
-   * database. @throws ConfigError where there is no key
+   * Passes clients of a running service to `work`, with an account's key from the environment: for organizers' commands, which need
+   * no database. @throws ConfigError without a key
    */
   withApi(work: (...clients: Clients) => Promise<Answer>): Promise<void>;
-  /** Gives clients of a service that runs for this command alone, on the operator's own database, for the account of an event. */
+  /** Starts a service for this command only, on the operator's database, and passes clients for the account of an event to `work`. */
   withOwnService(
     event: string,
     work: (...own: [...Clients, requireRoom: RequireRoom]) => Promise<Answer>,
   ): Promise<void>;
   hasApiKey(): Promise<boolean>;
-  /** Whether a program reads the answer: then nothing but one JSON value is printed. */
+  /** Whether `--json` was given: then one JSON value is printed and nothing else. */
   json(): boolean;
   paymentCredentials(): Promise<Partial<ProviderCredentials>>;
-  /** The API key that a command reads the service with: `--key`, better the environment's VOTING_KEY. */
+  /** The API key for reading the service: `--key`, or preferably VOTING_KEY of the environment. */
   votingKey(given: string | undefined): Promise<string | undefined>;
   verifierEnvironment(votingKey: string | undefined): Promise<Readonly<Record<string, string | undefined>>>;
 }
 
 export const commandLine = (words: string): string => `npm run --silent cli -- ${words}`;
 
-/** A word as a shell takes it. */
+/** Quotes a word for a shell if necessary. */
 export const quoted = (word: string): string =>
   /^[\p{L}\p{N}_@%+=:,./-]+$/u.test(word) ? word : `'${word.replaceAll("'", `'\\''`)}'`;
 
 type OptionValue = string | readonly string[] | boolean | undefined;
 
-/** A command line with all its options, which can be copied. @param options by the names that their parser gives them */
+/** A command line with its options, to be copied. @param options by their names in camel case */
 export function commandOf(command: string, options: Readonly<Record<string, OptionValue>>): string {
   const words = Object.entries(options).flatMap(([name, value = false]) => {
     const flag = `--${name.replace(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;

@@ -22,7 +22,7 @@ export interface ConnectOptions {
   readonly test?: boolean;
 }
 
-/** Two lines of standard input: arguments would stand in the list of processes. */
+/** Reads keys from two lines of standard input: arguments would appear in the list of processes. */
 async function askCredentials(): Promise<ProviderCredentials | undefined> {
   if (process.stdin.isTTY) return undefined;
   const [secretKey = '', webhookSecret = ''] = (await readText(process.stdin)).split('\n').map((line) => line.trim());
@@ -84,7 +84,7 @@ export async function list(deps: Deps, accountId: string | undefined): Promise<A
   };
 }
 
-/** Asks the provider again what a business may do, with new keys where there are some. */
+/** Reads the account of a business at its provider again, with new keys if they are given. */
 export async function refresh(cli: Cli, deps: Deps, id: string): Promise<Answer> {
   return { value: show(deps, await refreshBusiness(deps, id, await cli.paymentCredentials())) };
 }

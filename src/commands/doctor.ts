@@ -7,20 +7,20 @@ import { type Finding, failed, found, warned } from '#src/database/check-server.
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { checkpointFolder } from '#src/voting-events/key-places.ts';
 
-/** Less room than this on the disk of DATA_DIR is soon used up by logs and mails that wait. */
+/** Free space on the disk of DATA_DIR below which logs and waiting mails could soon fill the disk. */
 const LEAST_FREE_BYTES = 1024 ** 3;
 const ASK_MS = 5_000;
-/** Domains that stand for this machine: nothing can be looked up of them. */
+/** Local and reserved domains, which have no DNS records. */
 const LOCAL_DOMAIN = /(^|\.)(localhost|localdomain|invalid|test|example)$/;
 
 const codeOf = (fault: unknown): string => {
-  // `fetch` wraps the fault of the connection.
+  // `fetch` wraps the error of the connection.
   const inner = fault instanceof Error && fault.cause instanceof Error ? fault.cause : fault;
   const code: unknown = inner instanceof Error ? Reflect.get(inner, 'code') : undefined;
   return typeof code === 'string' ? code : 'no answer';
 };
 
-/** The mail server greets and takes the log-in. No mail is sent. */
+/** Checks that the mail server answers and accepts the log-in, without sending a mail. */
 async function checkMailServer({ smtpUrl }: Config): Promise<Finding> {
   if (smtpUrl === undefined)
     return warned('mail server', 'mails are written to DATA_DIR/mail and reach no one', 'Set SMTP_URL.');
@@ -42,7 +42,7 @@ async function checkMailServer({ smtpUrl }: Config): Promise<Finding> {
   }
 }
 
-/** Bounces come back to the sender's domain, and receivers ask it who may send for it. */
+/** Checks the sender's domain in DNS: bounces need its MX record, and receivers check its SPF record. */
 async function checkSender({ mailFrom }: Config): Promise<Finding> {
   const domain = /@([^@>\s]+)>?\s*$/.exec(mailFrom)?.[1]?.toLowerCase();
   if (domain === undefined || LOCAL_DOMAIN.test(domain))
@@ -66,7 +66,7 @@ async function checkSender({ mailFrom }: Config): Promise<Finding> {
       );
 }
 
-/** Links of mails and exports lead to BASE_URL: it must lead here. */
+/** Checks that BASE_URL leads to this service, because links in mails and exports begin with it. */
 async function checkBaseUrl({ baseUrl }: Config): Promise<Finding> {
   try {
     const { status, body } = await fetch(`${baseUrl}/health/live`, { signal: AbortSignal.timeout(ASK_MS) });
@@ -101,7 +101,7 @@ const countFiles = (folder: string): Promise<number> =>
     () => 0,
   );
 
-/** What would be gone with DATA_DIR as it is now. */
+/** Lists what the loss of DATA_DIR would destroy now. */
 async function rehearseLoss({ dataDir, databaseUrl, smtpUrl }: Config): Promise<Finding> {
   const name = 'loss of DATA_DIR';
   if (databaseUrl === undefined)

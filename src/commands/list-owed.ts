@@ -19,7 +19,7 @@ const WHAT_TO_DO: Readonly<Record<NonNullable<OwedPayment['refund']> | 'mismatch
 };
 
 /**
- * Lists the payments whose money a person has to look after.
+ * Lists payments that need a person's action, such as failed refunds or wrong amounts.
  * @throws ApiError 404 for an unknown business
  */
 export async function showOwed(deps: Deps, businessId: string): Promise<Answer> {
@@ -39,8 +39,8 @@ export async function showOwed(deps: Deps, businessId: string): Promise<Answer> 
 }
 
 /**
- * Closes a case that a person has settled.
- * @throws ApiError 404 for an unknown payment; 409 `nothing_to_settle`; 422 for a note that is none
+ * Marks an owed payment as settled by a person.
+ * @throws ApiError 404 for an unknown payment; 409 `nothing_to_settle`; 422 for an invalid note
  */
 export async function settle(deps: Deps, paymentId: string, note: string): Promise<Answer> {
   const { data: sent } = settleBody.safeParse({ note });

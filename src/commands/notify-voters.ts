@@ -12,7 +12,7 @@ export interface NotifyOptions {
   readonly wait: boolean;
 }
 
-/** How often the service is asked how far it is, milliseconds: short at first, for mails to a few. */
+/** Pauses between requests for the progress, ms: short at first, because a few mails are sent quickly. */
 const PAUSES_MS = [250, 500, 1_000, 2_000, 5_000];
 
 function wordsFor({ failed, limitReached, failing }: Notification): string {
@@ -21,7 +21,7 @@ function wordsFor({ failed, limitReached, failing }: Notification): string {
   return (failed ?? 0) === 0 ? '' : `${failed} failed`;
 }
 
-/** How many approved voters can be reached by nothing, and how they are reached; nothing where there are none. */
+/** A hint about approved voters with neither an e-mail address nor a letter, and how to reach them; empty if there are none. */
 export async function nameUnreachable(
   client: PathClient,
   event: { readonly id: string; readonly code?: string },
@@ -38,7 +38,7 @@ export function unreachableWords({ voters, status }: Resources['EventStats'], ev
   ];
 }
 
-/** What voters will miss in their mails or letters: the address where they vote, or what proves there who they are. */
+/** Warns if mails or letters lack the address of the voting page, or the voter ID that voters must enter there. */
 export function pageWarnings(
   { code, votingPageUrl: page }: Resources['VotingEvent'],
   kind: 'mails' | 'letters',
@@ -50,8 +50,8 @@ export function pageWarnings(
 }
 
 /**
- * Mails voter keys or reminders to many voters, and shows how far they are (completions 10.2).
- * @param clients for the request, and for asking how far it is, which outlives a restart of the service @throws VotingServiceError
+ * Mails voter keys or reminders to many voters, and shows the progress (completions 10.2).
+ * @param clients the first sends the request; the second reads the progress, even across a service restart @throws VotingServiceError
  */
 export async function notifyVoters(
   cli: Pick<Cli, 'json'>,

@@ -8,7 +8,7 @@ const STATES: readonly JobState[] = ['waiting', 'running', 'retrying', 'failed']
 
 const parseState = parseChoice(STATES);
 
-/** A job's ID: the queue counts them. */
+/** Parses a job's ID, which is a number. */
 function parseJobId(text: string): string {
   if (!/^\d{1,18}$/.test(text)) throw new InvalidArgumentError('must be a number as `jobs list` shows it');
   return text;
@@ -27,7 +27,7 @@ export function addOperationCommands({ program, command, group, json, withDeps, 
     .option('--check', 'only say what is to be applied; exit status 1 where something is')
     .action(({ check }: { check?: boolean }) =>
       withDatabase(async (_config, findings, url): Promise<Answer> => {
-        // `migrate` judges the schema itself, and needs no key; a restored database is migrated before its folders are marked.
+        // `migrate` checks the schema itself and needs no key, and a restored database is migrated before `ballot-keys init`.
         const failure = (await findings()).find(
           ({ status, name }) => status === 'failed' && !['secret key', 'schema', 'places of keys'].includes(name),
         );
@@ -122,7 +122,7 @@ key comes from the environment as VOTING_KEY.
 
 Exit status: 0 everything agrees, 1 something differs (the last table says what), 2 wrong usage.`;
 
-/** `recount`: counts from the first ballot on, and compares (completions 9.3; trust I9). */
+/** `recount`: counts all ballots from scratch and compares the result (completions 9.3; trust I9). */
 export function addRecountCommand(cli: Cli): void {
   cli
     .command(

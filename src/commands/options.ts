@@ -4,7 +4,7 @@ import { SCOPES } from '#src/http/caller.ts';
 import { emailFault } from '#src/platform/email-address.ts';
 import { nameFault, normaliseText, rawTextFault } from '#src/platform/text.ts';
 
-// Readers of what is typed on the command line: each says what would be right.
+// Parsers of command-line arguments. Their errors say what would be valid.
 
 export function parseName(text: string): string {
   const raw = rawTextFault(text, 200);
@@ -31,7 +31,7 @@ export function parseScopes(text: string): Scope[] {
   });
 }
 
-/** Reads a whole number from 1, of so many digits at most. */
+/** Parses a whole number from 1. @param digits the most digits allowed */
 export const parseWhole =
   (digits: number, unit = 'from 1') =>
   (text: string): number => {
@@ -42,7 +42,7 @@ export const parseWhole =
 
 const MOMENT = /^(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?) ?(Z|[+-]\d\d(?::?\d\d)?)$/;
 
-/** A moment with its time zone, in Unix milliseconds. */
+/** Parses a moment with its time zone into Unix milliseconds. */
 export function parseMoment(text: string): number {
   const [, date, time, zone = ''] = MOMENT.exec(text.trim()) ?? [];
   const timeMs = Date.parse(`${date}T${time}${/^[+-]\d\d$/.test(zone) ? `${zone}:00` : zone}`);
@@ -51,7 +51,7 @@ export function parseMoment(text: string): number {
   return timeMs;
 }
 
-/** The same to the microsecond, as PostgreSQL reads it. */
+/** Converts a moment with its time zone into PostgreSQL's format, to the microsecond. */
 export function parseServerMoment(text: string): string {
   parseMoment(text);
   const [, date = '', time = '', zone = ''] = MOMENT.exec(text.trim()) ?? [];
@@ -66,7 +66,7 @@ export const parseChoice =
     return word;
   };
 
-/** Whether a text can be the ID or the code of an event: then it can stand in a path. */
+/** Whether a text can be the ID or code of an event; such a text is safe in a URL path. */
 export const isReference = (text: string): boolean => /^[A-Za-z0-9_-]{1,64}$/.test(text);
 
 export function parseEvent(text: string): string {

@@ -23,7 +23,7 @@ ${ACCESS_HELP}`;
 const PAPERS = ['a4', 'letter'] as const;
 const LAYOUTS = ['figures', 'table'] as const;
 
-/** Commands of organizers, which work over HTTP with a key of their account (completions 10). */
+/** Organizers' commands, which use the API over HTTP with a key of their account (completions 10). */
 export function addOrganizerCommands({ program, command, group, withApi, json }: Cli): void {
   const event = group('event', 'your elections and polls');
   command(
@@ -87,7 +87,7 @@ export function addOrganizerCommands({ program, command, group, withApi, json }:
   );
 }
 
-/** What an organizer says, the status that it sends, and what it does. */
+/** Commands that change an event's status: the verb, the status to send, and the description. */
 export const STATUS_VERBS = {
   rehearse: ['rehearsal', 'vote by way of trial; nothing of it counts'],
   'end-rehearsal': ['draft', 'remove the ballots of a rehearsal; the event is a draft again'],

@@ -14,7 +14,7 @@ function parseCountry(text: string): string {
 export const CREDENTIALS_HELP =
   'Set PAYMENT_SECRET_KEY (and PAYMENT_WEBHOOK_SECRET where the provider signs its messages with a secret of their own), or send them as two lines to standard input.';
 
-/** Payment businesses are connected here, not through the API (contract, "Payment business"). */
+/** Commands that connect and check payment businesses; the API cannot connect them (contract, "Payment business"). */
 export function addPaymentBusinessCommands(cli: Cli): void {
   const { command, group, withDeps } = cli;
   const businesses = group('payment-businesses', 'accounts at the payment providers');

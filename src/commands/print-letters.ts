@@ -10,18 +10,18 @@ interface PrintOptions {
   readonly audience: 'without_email' | 'all';
   readonly paper: 'a4' | 'letter';
   readonly beforeOpening?: boolean;
-  /** Where the files go: made where it is not there. */
+  /** The folder for the files; created if it does not exist. */
   readonly folder?: string;
 }
 
-/** How often the service is asked how far it is, milliseconds. */
+/** Pause between requests for the progress, ms. */
 const PAUSE_MS = 1_000;
-/** A letter is enough to vote: only the owner of the file reads it. */
+/** File mode of letters: anyone who reads a letter can vote with it, so only the file's owner may read it. */
 const PRIVATE = 0o600;
 
 /**
- * Has letters with voter keys printed, waits for them, and saves their files (completions 10.9).
- * @param clients for the request, and for what outlives a restart of the service @throws VotingServiceError; faults of files
+ * Orders letters with voter keys as PDF, waits for them, and saves the files (completions 10.9).
+ * @param clients the first sends the order; the second waits and downloads, even across a restart @throws VotingServiceError; file errors
  */
 export async function printLetters(
   cli: Pick<Cli, 'json'>,
@@ -32,7 +32,7 @@ export async function printLetters(
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: reference } });
   const body = { audience, paper, ...(beforeOpening === true ? { beforeOpening } : {}) };
   const place = { idOrCode: event.id };
-  // New letters end the keys of those before: first a place for them.
+  // New letters invalidate the keys of earlier ones, so a failure to create the folder must come first.
   await mkdir(folder, { recursive: true });
   const { data: ordered } = await client.post('/voting-events/{idOrCode}/voters/letters', { path: place, body });
   const at = { ...place, id: ordered.id };
@@ -47,7 +47,7 @@ export async function printLetters(
   const files: string[] = [];
   for (const { number } of row.files) {
     const file = path.resolve(folder, `${event.code}-letters-${number}.pdf`);
-    // Before the download, which comes once: a folder that takes no file must not cost the letters.
+    // Each file can be downloaded only once: an unwritable folder must fail before the download.
     await writeFile(`${file}.part`, '', { mode: PRIVATE });
     const answer = await patient.fetch('get', '/voting-events/{idOrCode}/letters/{id}/pdf', {
       path: at,

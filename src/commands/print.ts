@@ -1,20 +1,20 @@
 import stringWidth from 'string-width';
 import type { Answer, Row } from './cli.ts';
 
-/** Fills a text with spaces to a width in columns, on the left where numbers are to stand under each other. */
+/** Pads a text with spaces to a width in columns; on the left for numbers, so that their digits align. */
 export function padTo(text: string, width: number, side: 'left' | 'right'): string {
   const space = ' '.repeat(Math.max(0, width - stringWidth(text)));
   return side === 'left' ? space + text : text + space;
 }
 
-/** What could move the cursor or change colours is shown as a code: tables hold names that strangers chose. */
+/** Characters that could move the cursor or change colours. They are shown as codes, because strangers choose names in tables. */
 const UNPRINTABLE = /[\p{Cc}\u202A-\u202E\u2066-\u2069]/gu;
 const code = (character: string): string => `\\u${(character.codePointAt(0) ?? 0).toString(16).padStart(4, '0')}`;
 
 /** Whether a number under this name is a time: `createdAt`, or `at` alone. */
 const isTime = (name: string): boolean => /^at$|At$/.test(name);
 
-/** A cell as people read it: times are dates, lists have commas, nothing is a dash. */
+/** A cell for people: times as dates, lists with commas, missing values as a dash. */
 function cellText(name: string, value: unknown): string {
   if (value === null || value === undefined || value === '') return '–';
   if (typeof value === 'number' && isTime(name))
@@ -33,7 +33,7 @@ function card(row: Row): string {
   return names.map((name) => `${padTo(name, width, 'right')}  ${cellText(name, row[name])}\n`).join('');
 }
 
-/** Rows under a head; columns of figures stand on their last digit. */
+/** A table with a head; columns of figures are right-aligned. */
 export function table(rows: readonly Row[]): string {
   const [first] = rows;
   if (first === undefined) return 'none\n';
@@ -57,8 +57,8 @@ export function table(rows: readonly Row[]): string {
 }
 
 /**
- * Prints for programs (one JSON value and nothing else) or for people (a table, or lines of name and value, on standard
- * output; what to do next on standard error, so that a table can be piped on without it).
+ * Prints one JSON value for programs. For people, prints a table or lines of name and value to standard output, and the next
+ * steps to standard error, so that a pipe gets the table only.
  */
 export function print({ value, shown = value, also, next = [] }: Answer, json: boolean): void {
   if (json) {

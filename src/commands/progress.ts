@@ -2,12 +2,12 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Presets, SingleBar } from 'cli-progress';
 
 export interface Progress {
-  /** @param done of the total @param note what else is worth knowing, such as how many were rejected */
+  /** @param done part of the total @param note further information, such as the number of rejected lines */
   update(done: number, note: string): void;
   stop(): void;
 }
 
-/** Between two lines where no bar can be drawn. */
+/** Time between two lines of progress if standard error is no terminal. */
 const PLAIN_PAUSE_MS = 5_000;
 
 function plainProgress(total: number, unit: string): Progress {
@@ -24,8 +24,8 @@ function plainProgress(total: number, unit: string): Progress {
 }
 
 /**
- * Shows how far a long work has come, on standard error: a bar on a terminal, a line now and then elsewhere.
- * @param unit of what is counted, in the plural
+ * Shows the progress of a long task on standard error: a bar on a terminal, elsewhere a line every few seconds.
+ * @param unit what is counted, in the plural
  */
 export function showProgress(total: number, done: number, unit = 'lines'): Progress {
   if (!process.stderr.isTTY) return plainProgress(total, unit);
@@ -49,10 +49,10 @@ interface Work {
 }
 
 /**
- * Waits until a work of the service is done, or Ctrl-C, and shows how far it is.
- * @param shown what of it is counted, the unit in the plural, and what else is worth knowing
- * @param pausesMs between two looks: the last one again and again
- * @returns the work as it was seen last
+ * Waits until a task of the service is finished, or until Ctrl-C, and shows its progress.
+ * @param shown `done` counts the finished part, `unit` names it in the plural, `note` adds further information
+ * @param pausesMs pauses between requests; the last pause repeats
+ * @returns the task as last read
  */
 export async function waitForEnd<Row extends Work>(
   json: boolean,
@@ -76,12 +76,12 @@ export async function waitForEnd<Row extends Work>(
   }
 }
 
-/** Ctrl-C and SIGTERM, for a work that ends at a good place when it is asked to. */
+/** Catches Ctrl-C and SIGTERM, so that a task can stop at a safe point. */
 export interface StopSignal {
   readonly stopped: boolean;
-  /** Waits so many milliseconds, or until the work is asked to stop. */
+  /** Waits until the time has passed or a signal arrives. */
   sleep(ms: number): Promise<void>;
-  /** From here on a signal ends the program as usual. */
+  /** Restores the default: a signal ends the program. */
   release(): void;
 }
 
@@ -94,7 +94,7 @@ export function listenForStop(): StopSignal {
     get stopped() {
       return signal.aborted;
     },
-    // It fails for no other reason than the signal.
+    // `pause` can only fail because a signal aborted it.
     sleep: (ms) => pause(ms, undefined, { signal }).catch(() => undefined),
     release: () => void process.off('SIGINT', stop).off('SIGTERM', stop),
   };

@@ -9,14 +9,14 @@ import { FileRefused } from './read-lines.ts';
 export const KINDS = ['groups', 'positions', 'candidates', 'sponsors'] as const;
 export type Kind = (typeof KINDS)[number];
 
-/** What the service takes of a definition. */
+/** The service's size limit for a definition. */
 const MAX_FILE_BYTES = 32 * 1024 * 1024;
 
 type Values = Readonly<Record<string, unknown>>;
-/** A row of a file, with the ID by which others name it. */
+/** A row of a file, with the ID by which other rows refer to it. */
 export type FileRow = Values & { readonly id: unknown };
 
-/** An election as a file (completions 10.6), as far as it is read here: the service judges the rest. */
+/** An election as a file (completions 10.6). Only these fields are read here; the service validates the rest. */
 export interface DefinitionFile extends Readonly<Record<Kind, readonly FileRow[]>> {
   readonly version: unknown;
   readonly event: Values;
@@ -40,7 +40,7 @@ function parse(file: string, text: string): unknown {
   }
 }
 
-/** As strictly as the service reads bodies: a field that is named twice is no choice of the last one. */
+/** Parses JSON as strictly as the service parses bodies: a repeated field is an error. */
 function parseJson(file: string, text: string): unknown {
   const value: unknown = JSON.parse(text);
   const issues = findJsonFaults(text, Number.POSITIVE_INFINITY).faults;
@@ -64,7 +64,7 @@ async function readText(file: string): Promise<string> {
   }
 }
 
-/** `2027-03-01T09:00:00+01:00` becomes Unix milliseconds; what is no text stays as it is. */
+/** Converts text such as `2027-03-01T09:00:00+01:00` into Unix milliseconds; other values stay unchanged. */
 function readMoment(file: string, name: string, value: unknown): unknown {
   if (typeof value !== 'string') return value;
   try {
@@ -81,17 +81,17 @@ function rowsOf(file: string, kind: Kind, value: unknown): FileRow[] {
     throw new FileRefused(`${file} is not as it should be:`, [
       { field: kind, message: 'must be a list of rows; an empty one is []' },
     ]);
-  // Rows that no other row names need no ID.
+  // A row without an ID gets one: only rows that other rows refer to need their own.
   return value.map((row, index) => ({ ...row, id: row['id'] ?? `${kind}-${index + 1}` }));
 }
 
 /** Reads an election as a file, in YAML or JSON. @throws FileRefused with what is wrong and where; faults of files */
 export async function readDefinitionFile(file: string): Promise<DefinitionFile> {
   const found = await stat(file).catch(() => undefined);
-  // A pipe is as good as a file.
+  // Pipes are allowed too.
   if (found === undefined || found.isDirectory()) throw new FileRefused(`there is no file ${file}.`);
   const value = parse(file, await readText(file));
-  // An answer of the API that was saved as it came.
+  // The file may be a saved answer of the API, with the definition in `data`.
   const read = isObject(value) && isObject(value['data']) ? value['data'] : value;
   const event = isObject(read) ? read['event'] : undefined;
   if (!isObject(read) || !isObject(event))

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs';
 import type { Issue } from '#src/platform/errors.ts';
 
-/** A file that cannot be used as it is. The message says what would be right; `issues` name all that is wrong within. */
+/** The file cannot be used. The message says what would be valid; `issues` lists all errors in its content. */
 export class FileRefused extends Error {
   readonly issues: readonly Issue[];
 
@@ -14,15 +14,15 @@ export class FileRefused extends Error {
 export interface FileLine {
   /** Counted from 1. */
   readonly line: number;
-  /** Without its end; undefined when it is longer than any row of a roll may be. */
+  /** Without the line break; undefined if longer than `MAX_LINE_LENGTH`. */
   readonly text: string | undefined;
 }
 
-/** Longer than a voter with the longest of everything; what is longer is not kept in memory. */
+/** More than a voter with the longest value in every field needs; longer lines are not kept in memory. */
 export const MAX_LINE_LENGTH = 65_536;
 
 /**
- * The lines of a UTF-8 file, as many together as were read at once, so that memory does not grow with the file.
+ * Yields the lines of a UTF-8 file, grouped by chunks of reading, so that memory does not grow with the file.
  * @throws FileRefused when the file is not UTF-8
  */
 export async function* readLines(file: string): AsyncGenerator<FileLine[]> {

@@ -11,11 +11,11 @@ import { createVoterBody, type VoterInput } from '#src/voters/voter.ts';
 import { quoted } from './cli.ts';
 import { type FileLine, FileRefused, MAX_LINE_LENGTH, readLines } from './read-lines.ts';
 
-/** What a column of a roll may be called, in any case and with spaces, dashes or underscores between the words. */
+/** Names of a roll's columns; a heading may differ in case and have spaces, dashes or underscores between words. */
 const COLUMNS = ['name', 'email', 'voterId', 'groupId', 'group', 'weight', 'status'] as const;
 type RollColumn = (typeof COLUMNS)[number];
 
-/** What a report of rejected lines adds: passed over, so that a mended report can be imported as it is. */
+/** Columns that a report of rejected lines adds. The import ignores them, so that a corrected report can be imported unchanged. */
 const ADDED = ['line', 'reason'];
 
 type Values = Readonly<Record<string, unknown>>;
@@ -30,21 +30,21 @@ const folded = (text: string): string =>
     .replace(/[\s_-]+/g, '');
 
 interface RollHead {
-  /** What each cell of a row is; null is passed over. */
+  /** The column of each cell in a row; null is ignored. */
   readonly columns: readonly (RollColumn | null)[];
-  /** Whether the file is a report of rejected lines, whose cells may bear a quote against spreadsheets. */
+  /** Whether the file is a report of rejected lines, whose cells `guardFormulas` may have changed. */
   readonly isReport: boolean;
 }
 
-/** How a file that somebody else made is read. */
+/** Options for reading a file with other headings. */
 export interface RollReading {
-  /** `Heading=column`: what a column is, whatever the file calls it. */
+  /** `Heading=column`: the column that a heading of the file stands for. */
   readonly map?: readonly string[];
-  /** Passes over columns that are none of a voter's. */
+  /** Ignores unknown columns. */
   readonly ignoreColumns?: boolean;
 }
 
-/** What `--map` says, by the heading in the file. @throws FileRefused */
+/** Parses `--map` into columns by heading. @throws FileRefused */
 function readMap(map: readonly string[]): ReadonlyMap<string, RollColumn> {
   return new Map(
     map.map((pair) => {
@@ -59,7 +59,7 @@ function readMap(map: readonly string[]): ReadonlyMap<string, RollColumn> {
   );
 }
 
-/** Reads the first line of a CSV file; a text says what is wrong with it. */
+/** Reads the first line of a CSV file. @returns the head, or a text that says what is wrong */
 function readHead(cells: readonly string[], { map = [], ignoreColumns }: RollReading): RollHead | string {
   const columns: (RollColumn | null)[] = [];
   const mapped = readMap(map);
@@ -85,7 +85,7 @@ function readHead(cells: readonly string[], { map = [], ignoreColumns }: RollRea
   return { columns, isReport: ADDED.every((name) => cells.some((cell) => folded(cell) === name)) };
 }
 
-/** A row's values by the names that the API gives them, and what is wrong with how they are written. */
+/** A row's values by their names in the API, and issues of their format. */
 interface RowValues {
   readonly values: Values;
   readonly issues: readonly Issue[];
@@ -98,7 +98,7 @@ const withGroup = (values: Values, group: string, groups: Groups): RowValues => 
     : { values: { ...values, groupId }, issues: [] };
 };
 
-/** The values of a CSV row: an empty cell says nothing. Undefined where all of them are empty. */
+/** The values of a CSV row without its empty cells; undefined if all cells are empty. */
 function valuesOfCells(
   cells: readonly string[],
   head: RollHead,
@@ -116,7 +116,7 @@ function valuesOfCells(
     else if (column === 'status') values[column] = text.toLowerCase();
     else if (column !== 'weight') values[column] = text;
     else if (/^\d{1,10}(\.\d+)?$/.test(text)) values[column] = Number(text);
-    // Where cells are not separated by commas, a comma is the sign of decimals.
+    // With semicolons between the cells, a comma is the decimal sign.
     else if (delimiter === ';' && /^\d{1,10},\d+$/.test(text)) values[column] = Number(text.replace(',', '.'));
     else issues.push({ field: 'weight', message: 'must be a number such as 1 or 2.5' });
   }
@@ -126,7 +126,7 @@ function valuesOfCells(
   return { values: grouped.values, issues: [...issues, ...grouped.issues] };
 }
 
-/** The values of a line of JSON: as in the API, or with the name of a group. */
+/** The values of a line of JSON, with the fields of the API or with a group's name in `group`. */
 function valuesOfJson(row: Values, groups: Groups): RowValues {
   const { group, line: _line, reason: _reason, ...values } = row;
   if (group === undefined || group === null) return { values, issues: [] };
@@ -135,32 +135,32 @@ function valuesOfJson(row: Values, groups: Groups): RowValues {
   return withGroup(values, group, groups);
 }
 
-/** What `guardFormulas` made of a cell, as it was: a report that was mended is imported as it is. */
+/** Undoes `guardFormulas` on a cell, so that a corrected report can be imported unchanged. */
 const withoutGuard = (cell: string): string => (guardFormulas(unguarded(cell)) === cell ? unguarded(cell) : cell);
 const unguarded = (cell: string): string => cell.replace(/(^|[,;|\t\r\n])'/g, '$1');
 
 export type RollFormat = 'csv' | 'jsonl';
 
-/** A file of voters, as it was found before the first of them is taken. */
+/** What `scanRoll` found out about a file of voters before the import begins. */
 export interface Roll {
   readonly file: string;
   readonly format: RollFormat;
-  /** Lines, the head of a CSV file and empty ones included. */
+  /** Number of lines, including the head of a CSV file and empty lines. */
   readonly lines: number;
-  /** CSV: what its first line names. */
+  /** The columns in the first line; CSV only. */
   readonly head: RollHead | undefined;
   readonly headCells: readonly string[];
   readonly delimiter: string;
 }
 
-/** A line that holds a voter, or does not: then `issues` says why. */
+/** A line with a valid voter in `input`, or with the reasons against it in `issues`. */
 export interface RollLine {
   readonly line: number;
   readonly input: VoterInput | undefined;
-  /** The voter as the API takes it: `input` before it was read. */
+  /** The voter in the API's fields, before the schema parsed it into `input`. */
   readonly values: Values | undefined;
   readonly issues: readonly Issue[];
-  /** What stood there, for the report of rejected lines: cells, or the object; undefined where it could not be read. */
+  /** The original cells (CSV) or object (JSON), for the report of rejected lines; undefined if unreadable. */
   readonly cells: readonly string[] | undefined;
   readonly row: Values | undefined;
   readonly text: string | undefined;
@@ -187,7 +187,7 @@ function readCsvHead(file: string, text: string, reading: RollReading): Pick<Rol
   return { head, headCells, delimiter };
 }
 
-/** Reads a file once from end to end: whether it can be read, what it is and how long. Nothing of it is kept. */
+/** Reads a file once to check that it is readable, and to find its format, head and length. Keeps no voters in memory. */
 export async function scanRoll(file: string, asked: RollFormat | undefined, reading: RollReading = {}): Promise<Roll> {
   const found = await stat(file).catch(() => undefined);
   if (found?.isFile() !== true) throw new FileRefused(`there is no file ${file}`);
@@ -206,16 +206,16 @@ export async function scanRoll(file: string, asked: RollFormat | undefined, read
   return { file, format, lines, ...head };
 }
 
-/** Lines that one request sends: what a partial import commits together. */
+/** Lines per request: a partial import commits them together. */
 const BATCH = 500;
 
 export interface RollBatch {
-  /** The last line of the file that this batch deals with. */
+  /** Number of the last line in this batch. */
   readonly lastLine: number;
   readonly lines: readonly RollLine[];
 }
 
-/** The voters' lines of a roll, in batches. Blank lines are passed over. */
+/** Yields the voters' lines of a roll in batches, without blank lines. */
 export async function* readRoll(roll: Roll, groups: Groups): AsyncGenerator<RollBatch> {
   const from = roll.head === undefined ? 0 : 1;
   let waiting: FileLine[] = [];
@@ -241,7 +241,7 @@ function readBatch(roll: Roll, lines: readonly FileLine[], groups: Groups): Roll
   );
 }
 
-/** The cells of each line, or what is wrong with it. No value of a voter can hold a line break: a line is a row. */
+/** The cells of each line, or what is wrong with the line. No value of a voter may contain a line break, so each line is a row. */
 function parseTogether(roll: Roll, lines: readonly FileLine[]): (string[] | string)[] {
   const options = { delimiter: roll.delimiter, relax_column_count: true, record_delimiter: '\n' };
   try {
@@ -250,7 +250,7 @@ function parseTogether(roll: Roll, lines: readonly FileLine[]): (string[] | stri
   } catch (fault) {
     if (!(fault instanceof CsvError)) throw fault;
   }
-  // A broken quotation mark costs its own line and no other.
+  // Parses each line alone, so that a broken quotation mark rejects only its own line.
   return lines.map(({ text = '-' }) => {
     try {
       return splitLine(text, roll.delimiter);
@@ -308,7 +308,7 @@ function readJsonLine(from: FileLine, groups: Groups): RollLine {
   return { ...from, ...judge(valuesOfJson(values, groups)), cells: undefined, row: values };
 }
 
-/** The rules of a row of `POST …/voters/batch`, by the same schema. */
+/** Validates a row with the schema of `POST …/voters/batch`. */
 function judge({ values, issues }: RowValues): Pick<RollLine, 'input' | 'values' | 'issues'> {
   const parsed: z.ZodSafeParseResult<VoterInput> = createVoterBody.safeParse(values, { reportInput: true });
   const all = [...issues, ...(parsed.success ? [] : issuesOf(parsed.error))];

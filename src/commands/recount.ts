@@ -18,12 +18,12 @@ interface Service {
   readonly key: string;
 }
 
-/** A count is compared with what the service says before and after it: while both are the same, nothing came between. */
+/** The service's result is read before and after a count. If the two differ, a ballot came in between, and the count is repeated. */
 const CALM_ATTEMPTS = 10;
 const PAUSE_MS = 200;
 const LIVE_TIMEOUT_MS = 30_000;
 
-/** Counts with a counter that has seen no ballot yet: from the first one on. */
+/** Counts all ballots with a new counter, which has no cached sums. */
 async function countAnew(
   deps: Deps,
   definition: BallotDefinition,
@@ -54,7 +54,7 @@ async function readLive({ baseUrl, key }: Service, eventId: string): Promise<unk
 async function checkLive(deps: Deps, service: Service, definition: BallotDefinition): Promise<CountCheck> {
   for (let attempt = 0; attempt < CALM_ATTEMPTS; attempt += 1) {
     const before = await readLive(service, definition.event.id);
-    // The service keeps back from organizers what would show a single voter (completions 5.6).
+    // The service hides figures from organizers that would single out a voter (completions 5.6).
     const counted = comparable(await countAnew(deps, definition, 'organizer'));
     if (differencesOf(await readLive(service, definition.event.id), before, 1).length === 0) {
       const differences = differencesOf(before, counted);
@@ -65,7 +65,7 @@ async function checkLive(deps: Deps, service: Service, definition: BallotDefinit
   return { check: 'service', status: 'differs', detail: 'votes kept coming in while it was counted: run it again' };
 }
 
-/** Counts from the first ballot on, and compares. @throws ApiError 404 for an unknown event */
+/** Counts all ballots from scratch and compares the result. @throws ApiError 404 for an unknown event */
 export async function recount(deps: Deps, options: RecountOptions, service: Service | undefined): Promise<Answer> {
   const definition = orNotFound(await deps.definitions.get(await findAnyEvent(deps.db, options.event)));
   const { results, checks: inside } = await checkCount(deps, definition, () => countAnew(deps, definition));

@@ -9,7 +9,7 @@ import { SERVER_ENVIRONMENT, type ServerUser } from '#src/embedded-postgres/user
 import { type LivingKey, listLivingKeys } from '#src/voting-events/check-ballot-keys.ts';
 import type { BackupManifest } from './backup-files.ts';
 
-/** A server that replays a log. It is reached through a folder of its own alone. */
+/** Settings of a server that replays WAL. Only a socket in a private folder reaches this server. */
 interface RecoverySettings {
   /** The folder of PostgreSQL's programs. */
   readonly programs: string;
@@ -20,11 +20,11 @@ interface RecoverySettings {
 }
 
 export interface Recovered {
-  /** The timeline that the restored server follows from now on. */
+  /** The timeline of the restored server after its promotion. */
   readonly timeline: number;
-  /** When the last transaction was committed that is there, Unix milliseconds; null where the log held none. */
+  /** Commit time of the last replayed transaction, Unix ms; null if the WAL had none. */
   readonly lastCommitAt: number | null;
-  /** Codes of events, newest first, and how many there are; none where the database holds no service. */
+  /** Codes of the newest events, newest first, and the number of all events; none if the service's tables are missing. */
   readonly events: readonly string[];
   readonly eventCount: number;
   /** Keys of elections that took ballots at that moment. */
@@ -37,10 +37,10 @@ type ReplayEnd =
 
 const POLL_MS = 200;
 const SHOWN_EVENTS = 10;
-/** No port is listened on: the number names the socket. */
+/** The server listens on no port: this number is only part of the socket's name. */
 const SOCKET_PORT = 5432;
 
-/** Where the files of a configuration lie, whatever the restored one says of folders of another machine. */
+/** Options with the places of the configuration files: the restored configuration may name folders of another machine. */
 export const ownFiles = (data: string): string[] =>
   Object.entries({
     data_directory: data,
@@ -55,7 +55,7 @@ function spawnServer(settings: RecoverySettings, sockets: string): ChildProcess 
     port: String(SOCKET_PORT),
     unix_socket_directories: sockets,
     hba_file: path.join(sockets, 'pg_hba.conf'),
-    // A standby would wait for settings as large as production's; there are no readers before the end.
+    // A hot standby refuses settings smaller than production's, and nothing reads before the end of the replay.
     hot_standby: 'off',
     logging_collector: 'off',
     log_destination: 'stderr',
@@ -77,7 +77,7 @@ function spawnServer(settings: RecoverySettings, sockets: string): ChildProcess 
   }
 }
 
-/** A folder that only the server's user and we can enter: who gets there is let in without a password. */
+/** A folder that only the server's user and this process can enter, because its socket asks for no password. */
 function makeSocketFolder(user: ServerUser | undefined): string {
   const folder = mkdtempSync(path.join(tmpdir(), 'voting-restore-'));
   const rules = path.join(folder, 'pg_hba.conf');
@@ -93,7 +93,7 @@ async function describeRecovered(sockets: string, manifest: BackupManifest): Pro
     user: manifest.superuser,
     database: manifest.database,
   });
-  // A server that ends breaks the connection: the query that waits on it says so.
+  // A server that ends breaks the connection; the pending query already reports that.
   client.on('error', () => undefined);
   try {
     await client.connect();
@@ -116,7 +116,7 @@ async function describeRecovered(sockets: string, manifest: BackupManifest): Pro
       livingKeys: row.known ? await listLivingKeys(client) : [],
     };
   } catch (fault) {
-    // It replays (57P03), is about to open its socket, or has given up and breaks connections off: who waits for its end sees which.
+    // The server replays (57P03), has no socket yet, or has given up. The caller's loop sees whether it has ended.
     const isNotThere = !(fault instanceof pg.DatabaseError) || fault.code?.startsWith('57P') === true;
     if (isNotThere) return undefined;
     throw fault;
@@ -126,8 +126,8 @@ async function describeRecovered(sockets: string, manifest: BackupManifest): Pro
 }
 
 /**
- * Starts a server on restored files and waits until it has replayed the log and is promoted, or has given up.
- * @param onReplayed hears how many files of the log are dealt with
+ * Starts a server on restored files and waits until it has replayed the WAL and is promoted, or has given up.
+ * @param onReplayed called with the number of WAL files replayed so far
  */
 export async function replay(settings: RecoverySettings, onReplayed: (files: number) => void): Promise<ReplayEnd> {
   const sockets = makeSocketFolder(settings.user);
@@ -149,7 +149,7 @@ export async function replay(settings: RecoverySettings, onReplayed: (files: num
     }
     return { kind: 'ended', log: await readFile(settings.logFile, 'utf8') };
   } finally {
-    // A clean shutdown writes everything out.
+    // A fast shutdown writes a checkpoint, so that the next start needs no recovery.
     server.kill('SIGINT');
     await ended;
     rmSync(sockets, { recursive: true, force: true });

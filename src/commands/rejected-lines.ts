@@ -12,22 +12,22 @@ export interface RejectedLine {
 export const lineReason = (issues: readonly Issue[]): string =>
   issues.map(({ field, message }) => (field === '' ? message : `${field} ${message}`)).join('; ');
 
-/** Where the rejected lines of a file are written unless said otherwise: beside it. */
+/** The default path of the report of rejected lines: beside the file. */
 export function reportFileOf({ file, format }: Pick<Roll, 'file' | 'format'>): string {
   const { dir, name } = path.parse(file);
   return path.join(dir, `${name}.rejected.${format}`);
 }
 
 /**
- * The report of rejected lines: what stood there, the line and the reason, in the format of the file, so that it can be
- * mended and imported as it is. Made at the first line. One of an earlier run stays, which may have been mended since: the next
- * has a number.
+ * The report of rejected lines: original content, line number and reason, in the format of the file, so that a corrected report
+ * can be imported unchanged. It is created at the first rejected line. A report of an earlier run is kept, because it may have
+ * been corrected since; the new name then gets a number.
  */
 export class RejectedLines {
   readonly #roll: Roll;
   readonly #path: string;
   #handle: FileHandle | undefined;
-  /** Where it stands; null without a line. */
+  /** Path of the report; null before the first rejected line. */
   file: string | null = null;
 
   constructor(roll: Roll, file: string) {
@@ -54,7 +54,7 @@ export class RejectedLines {
         return await open(this.file, 'wx');
       } catch (fault) {
         if (!(fault instanceof Error && Reflect.get(fault, 'code') === 'EEXIST')) throw fault;
-        // Such as /dev/null: it holds nothing that could get lost.
+        // A device such as /dev/null has no content to lose.
         if (!(await stat(this.file)).isFile()) return open(this.file, 'w');
       }
     }
@@ -64,7 +64,7 @@ export class RejectedLines {
     const own = this.#roll.headCells.flatMap((_, index) =>
       this.#roll.head?.columns[index] === null ? [] : [guardFormulas(cells[index] ?? '')],
     );
-    // Also where another separator than the file's own would begin a cell.
+    // Also quotes cells with another separator than the file's, at which a spreadsheet could split them.
     const quoted = [...own, line, reason].map((cell) =>
       /[,;|\t"\n\r]|^\s|\s$/.test(cell) ? `"${cell.replaceAll('"', '""')}"` : cell,
     );
@@ -72,7 +72,7 @@ export class RejectedLines {
   }
 
   #head(): string {
-    // Spreadsheets take a file without this mark for Latin-1.
+    // The byte order mark: without it, spreadsheets read the file as Latin-1.
     return this.#roll.format === 'csv' ? `\uFEFF${this.#cells(this.#roll.headCells, 'line', 'reason')}` : '';
   }
 

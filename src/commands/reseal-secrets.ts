@@ -17,12 +17,12 @@ import { endpointSecretPlace } from '#src/webhooks/signature.ts';
 
 const EVENT = 'voting_event_id';
 
-/** A column of values that are sealed under a secret key and kept for as long as their row. */
+/** A column of values that are encrypted under a secret key and kept as long as their row. */
 interface KeptColumn {
   readonly name: string;
   readonly table: string;
   readonly column: string;
-  /** The columns that find a row, the ones that a place is made of among them. */
+  /** The columns of the primary key; `placeOf` uses some of them. */
   readonly key: readonly string[];
   readonly placeOf: (key: readonly string[]) => SealedPlace;
 }
@@ -49,7 +49,7 @@ const KEPT: readonly KeptColumn[] = [
   kept('answers to paid calls', 'payment_attempts', 'answer', [EVENT, 'id'], ([, id = '']) => answerPlace(id)),
 ];
 
-/** What goes by itself, and needs the key that it was sealed under until then. */
+/** Short-lived values that are not re-encrypted: their key must stay listed until they are gone. */
 const PASSING: readonly { readonly name: string; readonly count: string }[] = [
   {
     name: 'ballots on their way to the log',
@@ -67,12 +67,12 @@ const TAGGED = [taggedEvents, taggedInvites, taggedApiKeys, taggedLetters];
 
 const ROWS_AT_ONCE = 500;
 
-/** How many values of a kind stand under the present secret key, and how many under an earlier one. */
+/** How many values of a kind are encrypted under the present secret key, and how many under earlier keys. */
 interface SealedCount {
   readonly what: string;
   readonly underPresentKey: number | null;
   readonly underEarlierKeys: number;
-  /** Whether `reseal` seals them again; the others go by themselves. */
+  /** Whether `reseal` re-encrypts them; the other values expire. */
   readonly resealable: boolean;
 }
 
@@ -106,7 +106,7 @@ export async function countSealed(db: Database, secrets: Secrets): Promise<reado
   for (const table of TAGGED) tagged.push([table.name, await countTaggedRows(table, db, secrets)]);
   for (const [what, { present, earlier }] of tagged)
     counts.push({ what, underPresentKey: present, underEarlierKeys: earlier, resealable: true });
-  // A voter key is kept as a hash, which does not say of which secret key it is.
+  // Voter keys are stored as hashes, which do not show under which secret key they were made.
   const voterKeys = await count(
     pool,
     `SELECT count(*) FROM voter_keys k JOIN voting_events e ON e.id = k.voting_event_id
@@ -150,7 +150,7 @@ async function resealColumn(
         unreadable += 1;
         continue;
       }
-      // Only where it was not replaced meanwhile.
+      // Only if the service has not replaced the value since the read.
       const { rowCount } = await pool.query(
         `UPDATE ${table} SET ${column} = $1 WHERE ${column} = $2 AND ${key.map((name, at) => `${name} = $${at + 3}`).join(' AND ')}`,
         [secrets.seal(plain, place), row.value, ...found],
@@ -161,7 +161,7 @@ async function resealColumn(
   }
 }
 
-/** After a rotation, a receiver of webhooks accepts its old secret for a day: those are sealed again too. */
+/** Re-encrypts replaced webhook secrets, which still sign for a day after their rotation. */
 async function resealEarlierWebhookSecrets(pool: pg.Pool, secrets: Secrets): Promise<void> {
   const shape = z.array(z.looseObject({ secret: z.string(), until: z.number() }));
   const { rows } = await pool.query<{ id: string; list: unknown }>(
@@ -180,8 +180,8 @@ async function resealEarlierWebhookSecrets(pool: pg.Pool, secrets: Secrets): Pro
 }
 
 /**
- * Seals everything that is kept again, under the present secret key, while the service runs. Can be stopped and run again.
- * @returns how many values no listed key opens
+ * Re-encrypts all long-lived values under the present secret key, while the service runs. Can be stopped and run again.
+ * @returns how many values no listed key decrypts
  */
 export async function resealSecrets(
   db: Database,

@@ -21,10 +21,10 @@ import { ownFiles, type Recovered, replay } from './recovery-server.ts';
 import { requireDone, runProgram } from './run-program.ts';
 
 /**
- * Which elections that took ballots at the restored moment have their key in a folder. Keys that stand in the restored database
- * itself are left out: SECRET_KEY opens them.
- * @param folder undefined where none was named
- * @returns the codes of elections whose waiting ballots nothing here can read, and what to do about it, for people
+ * Checks if a folder holds the key of each election that took ballots at the restored moment. Keys stored in the restored database
+ * are not checked: SECRET_KEY decrypts them.
+ * @param folder undefined if `--keys` was not given
+ * @returns the codes of elections without a key, whose waiting ballots are unreadable, and hints for the operator
  */
 async function compareKeys(folder: string | undefined, living: readonly LivingKey[]) {
   const folders = folder === undefined ? undefined : new KeyFolders(path.resolve(folder));
@@ -48,26 +48,26 @@ export interface RestoreOptions {
   readonly backup: string;
   readonly archive: string;
   readonly to: string;
-  /** As PostgreSQL reads it, with a time zone. */
+  /** The moment to restore, in PostgreSQL's format with a time zone. */
   readonly at?: string;
   readonly point?: string;
   readonly timeline?: number;
   readonly port: number;
-  /** The folder with the keys of elections, as `backup --keys` wrote it, or a copy of BALLOT_KEYS_DIR. */
+  /** The folder with the keys of elections: written by `backup --keys`, or a copy of BALLOT_KEYS_DIR. */
   readonly keys?: string;
 }
 
 const NAMES = ['postgres', 'pg_ctl', 'pg_verifybackup'];
 const BLOCK = '# Written by `restore`';
 
-/** In single quotes, as a configuration file of the server wants it. */
+/** Quotes a value for a configuration file of the server. */
 const quoted = (value: string): string => `'${value.replaceAll("'", "''")}'`;
 const shellQuoted = (value: string): string => `'${value.replaceAll("'", "'\\''")}'`;
 
 const serverUserName = (user: ServerUser | undefined): string =>
   `the user that PostgreSQL runs as (${user?.uid ?? 'yours'})`;
 
-/** Root's server runs as an ordinary user, who has to come to the files. */
+/** If root starts the server, it runs as an ordinary user, who must be able to reach the files. */
 function requireReach(user: ServerUser | undefined, archive: string, parent: string): void {
   const mayRead = canRun(
     '/bin/sh',
@@ -86,7 +86,7 @@ function requireReach(user: ServerUser | undefined, archive: string, parent: str
     );
 }
 
-/** Copies a tree with the modes and the owner that the server insists on. @param onCopied hears how many files are there */
+/** Copies a tree with the modes and the owner that the server requires. @param onCopied called with the number of files so far */
 async function copyTree(
   from: string,
   to: string,
@@ -117,7 +117,7 @@ async function copyTree(
 const countFiles = async (folder: string): Promise<number> =>
   (await readdir(folder, { recursive: true, withFileTypes: true })).filter((entry) => !entry.isDirectory()).length;
 
-/** Settings that stay with the restored server: it stands beside production, and must not write where that one does. */
+/** Permanent settings of the restored server, which runs beside production and must not write to production's files or archive. */
 const lastingSettings = (port: number): Record<string, string> => ({
   archive_mode: 'off',
   archive_command: '',
@@ -127,7 +127,7 @@ const lastingSettings = (port: number): Record<string, string> => ({
   listen_addresses: '127.0.0.1',
   port: String(port),
   ssl: 'off',
-  // Files and folders of production's machine, which this one may not have or may not write to.
+  // Paths and libraries of production's machine, which may not exist or be writable on this one.
   unix_socket_directories: '',
   external_pid_file: '',
   logging_collector: 'off',
@@ -141,7 +141,7 @@ function recoverySettings(options: RestoreOptions, archive: string, timeline: nu
     restore_command: `cp ${shellQuoted(folder)}/%f "%p"`,
     recovery_target_timeline: String(timeline),
     recovery_target_action: 'promote',
-    // Two targets, even an empty one beside the other, are refused by the server.
+    // The server refuses two targets, even if one is empty.
     ...(options.at === undefined ? {} : { recovery_target_time: options.at }),
     ...(options.point === undefined ? {} : { recovery_target_name: options.point }),
   };
@@ -152,7 +152,7 @@ const lines = (settings: Readonly<Record<string, string>>): string =>
     .map(([name, value]) => `${name} = ${quoted(value)}\n`)
     .join('');
 
-/** Some packages keep these files elsewhere, where no base backup finds them. */
+/** Some packages of PostgreSQL keep these files outside of the data folder, so that a base backup lacks them. */
 async function addMissingFiles(data: string, user: ServerUser | undefined): Promise<void> {
   const files = {
     'postgresql.conf': '',
@@ -183,7 +183,7 @@ async function writeSettings(
   if (user !== undefined) for (const one of [file, signal]) await chown(one, user.uid, user.gid);
 }
 
-/** What was for the replay alone goes: left there, the next recovery would follow it. */
+/** Removes the settings of the replay: the next recovery would otherwise obey them. */
 async function dropRecoverySettings(data: string): Promise<void> {
   const file = path.join(data, 'postgresql.auto.conf');
   const text = await readFile(file, 'utf8');
@@ -205,7 +205,7 @@ function reasonIn(log: string, options: RestoreOptions): string {
   return `the server gave up: ${lastFatal(log) ?? 'no reason given'}`;
 }
 
-/** The last word of a server that ended, whatever stands before it in each line of its log. */
+/** The last FATAL or PANIC message in a server's log, with any prefix of lines. */
 function lastFatal(log: string): string | undefined {
   return [...log.matchAll(/(?:FATAL|PANIC): +([^\n]+)/g)].at(-1)?.[1];
 }
@@ -251,12 +251,12 @@ interface Place {
   readonly programs: string;
 }
 
-/** Starts the restored server to stay, reachable on this machine alone. */
+/** Starts the restored server for use, reachable from this machine only. */
 async function startToStay({ data, logFile, user, programs }: Place): Promise<void> {
   const own = ownFiles(data)
     .map((word) => shellQuoted(word))
     .join(' ');
-  // The data folder of the command itself is where it looks for the process.
+  // `pg_ctl` looks for the process in the folder of `-D`; the options in `own` are the server's.
   const words = ['-D', data, '-l', logFile, '-o', own, '-w', '-t', '300', '-s', 'start'];
   const started = await runProgram(path.join(programs, 'pg_ctl'), words, { user });
   if (started.code !== 0)
@@ -267,8 +267,8 @@ async function startToStay({ data, logFile, user, programs }: Place): Promise<vo
 }
 
 /**
- * Gives back a moment on a new server: copies a backup, replays the archived log up to the moment, and starts the server.
- * @throws ApiError 409 where the moment cannot be given back; what was copied is removed then
+ * Restores a moment on a new server: copies a backup, replays the archived WAL up to the moment, and starts the server.
+ * @throws ApiError 409 if the moment cannot be restored; the copied files are then removed
  */
 export async function restoreBackup(options: RestoreOptions, folders: ProgramFolders, json: boolean): Promise<Answer> {
   const [backup, archiveFolder, data] = [options.backup, options.archive, options.to].map((one) => path.resolve(one));

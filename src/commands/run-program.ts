@@ -9,14 +9,14 @@ interface ProgramEnd {
 }
 
 interface ProgramOptions {
-  /** All that it is given of an environment, beside what a program needs to run at all. */
+  /** The program's environment, besides PATH, LC_ALL and TZ. */
   readonly environment?: Readonly<Record<string, string>>;
   readonly user?: { readonly uid: number; readonly gid: number } | undefined;
-  /** Hears what it writes to standard error, as it comes. */
+  /** Called with each piece of the program's standard error. */
   readonly onText?: (text: string) => void;
 }
 
-/** Runs a program of PostgreSQL to its end. Its words are English, so that they can be read here. */
+/** Runs a program of PostgreSQL to its end, with English messages, which callers parse. */
 export async function runProgram(
   file: string,
   words: readonly string[],
@@ -44,13 +44,13 @@ function reasonIn({ stderr, stdout }: ProgramEnd): string {
   return (faults.at(-1) ?? lines.at(-1) ?? 'no reason given').replace(/^\S+: (error|fatal): /, '').trim();
 }
 
-/** @throws ApiError 409 with the program's own reason, where it did not end well */
+/** @throws ApiError 409 with the program's own message if it failed */
 export function requireDone(end: ProgramEnd, reason: string, what: string): ProgramEnd {
   if (end.code === 0) return end;
   throw conflict(reason, `${what}: ${reasonIn(end)}.`);
 }
 
-/** One figure of `pg_controldata`. @throws ApiError 409 where it is not there */
+/** Values of `pg_controldata`, in the order of `names`. @throws ApiError 409 if it cannot read `data` */
 export async function readControlData(
   folder: string,
   data: string,

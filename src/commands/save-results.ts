@@ -21,12 +21,12 @@ function fetchResults(client: PathClient, idOrCode: string, options: SaveOptions
   return client.fetch('get', '/voting-events/{idOrCode}/results/json', at);
 }
 
-/** Saves the results as a file, whole or not at all. @throws VotingServiceError such as 403 `plan_feature`; faults of files */
+/** Saves the results to a file atomically. @throws VotingServiceError such as 403 `plan_feature`; file errors */
 export async function saveResults(client: PathClient, options: SaveOptions): Promise<Answer> {
   const { data: event } = await client.get('/voting-events/{idOrCode}', { path: { idOrCode: options.event } });
   const file = path.resolve(options.output ?? `${event.code}-results.${options.kind}`);
   const bytes = Buffer.from(await (await fetchResults(client, event.id, options)).arrayBuffer());
-  // A run that is cut off must not leave half a report under the name of a whole one.
+  // An interrupted run must not leave half a report under the final name.
   await writeFile(`${file}.part`, bytes);
   await rename(`${file}.part`, file);
   const final = event.finalAt !== null;

@@ -19,7 +19,7 @@ import {
 } from './read-roll.ts';
 import { lineReason, type RejectedLine, RejectedLines, reportFileOf } from './rejected-lines.ts';
 
-/** What `voters import` is asked for. */
+/** The options of `voters import`. */
 export interface ImportOptions extends RollReading {
   readonly event: string;
   readonly file: string;
@@ -30,7 +30,7 @@ export interface ImportOptions extends RollReading {
   readonly rejected?: string;
 }
 
-/** Rejected lines that are shown at once; all of them stand in the report. */
+/** Rejected lines that the terminal shows; the report has all of them. */
 const SHOWN = 10;
 
 type Body = Input<'post', '/voting-events/{idOrCode}/voters/import'>['body'];
@@ -39,11 +39,11 @@ interface Run {
   readonly client: PathClient;
   readonly eventId: string;
   readonly options: ImportOptions;
-  /** Distinguishes the requests of this run from those of an earlier one; empty where they are to be the same. */
+  /** Part of the idempotency keys: a random ID with `--again`, otherwise empty, so that a repeated run replays earlier answers. */
   readonly runId: string;
-  /** Identities that earlier lines of a dry run bring: the service has stored none of them. */
+  /** Identities in earlier lines of a dry run, to find duplicates: the service stores nothing that it could compare with. */
   readonly named: Set<string>;
-  /** Whether the last answer was the stored one of an earlier request. */
+  /** Whether the last answer was a replay of an earlier run's answer. */
   readonly isReplayed: () => boolean;
   readonly requireRoom: RequireRoom | undefined;
 }
@@ -52,26 +52,26 @@ interface Outcome {
   readonly accepted: number;
   readonly existing: number;
   readonly rejected: readonly RejectedLine[];
-  /** An earlier run was answered so: nothing was done now. */
+  /** The answer is a replay of an earlier run's: this run stored nothing. */
   readonly isReplayed: boolean;
 }
 
 type SoundLine = RollLine & { readonly input: NonNullable<RollLine['input']> };
 const isSound = (line: RollLine): line is SoundLine => line.input !== undefined;
 
-/** The address and the ID, either of which only one voter of an event may have. */
+/** A voter's e-mail address and voter ID, each of which is unique in an event. */
 const identitiesOf = ({ input }: SoundLine): [field: string, identity: string][] => [
   ...(input.email == null ? [] : [['email', `e:${emailKey(input.email)}`] as [string, string]]),
   ...(input.voterId == null ? [] : [['voterId', `i:${input.voterId}`] as [string, string]]),
 ];
 
-/** What an earlier line of a dry run takes away from this one. */
+/** Issues of identities that an earlier line of a dry run already has. */
 const takenIssues = (line: SoundLine, named: ReadonlySet<string>): Issue[] =>
   identitiesOf(line).flatMap(([field, identity]) => (named.has(identity) ? [{ field, message: TAKEN }] : []));
 
 /**
- * The name under which the service takes these lines once: the same lines of the same file have the same name, so that a run that
- * is repeated gets the answers of the first one instead of a second effect.
+ * The idempotency key of a batch of lines. The same lines at the same place have the same key, so that a repeated run gets the
+ * answers of the first run instead of a second effect.
  */
 function nameOf({ eventId, runId }: Run, lastLine: number, body: Body): string {
   const hash = createHash('sha256').update(JSON.stringify(body)).digest('hex').slice(0, 40);
@@ -79,8 +79,8 @@ function nameOf({ eventId, runId }: Run, lastLine: number, body: Body): string {
 }
 
 /**
- * Sends lines under their name. A refusal is kept under it too, and keeps its lines out of no later run: that has the next name.
- * @param name of none in a dry run: what that says is of its moment
+ * Sends lines under their idempotency key. If the answer is the replay of an earlier run's refusal, it tries again with the next key.
+ * @param name the key; undefined in a dry run, whose answer must be current
  */
 async function post({ client, eventId, isReplayed }: Run, body: Body, name: string | undefined) {
   for (let tries = 1; ; tries += 1) {
@@ -145,11 +145,11 @@ async function readGroups(client: PathClient, idOrCode: string): Promise<Readonl
 interface Sent {
   linesDone: number;
   accepted: number;
-  /** Voters whom an earlier run has stored. */
+  /** Voters that an earlier run stored. */
   importedBefore: number;
   rejected: number;
   existing: number;
-  /** The last line that an earlier run has dealt with. */
+  /** The last line that an earlier run processed. */
   resumedAfterLine: number;
   isFinished: boolean;
   /** The first rejected lines of this run. */
@@ -213,9 +213,9 @@ function nextOf(options: ImportOptions, reportFile: string | null, lines: number
 }
 
 /**
- * Sends a roll to a service, 500 lines at a time, or asks what would become of it (completions 10.3). A cut connection is waited
- * for; a run that was cut off is repeated within a day without a second effect.
- * @param requireRoom of the operator's own command. @throws FileRefused, VotingServiceError
+ * Imports a roll into a service, 500 lines per request, or checks it in a dry run (completions 10.3). Waits for a service that does
+ * not answer; an interrupted run can be repeated within a day without a second effect.
+ * @param requireRoom checks the plan's limit after a dry run on the operator's own service @throws FileRefused, VotingServiceError
  */
 export async function sendRoll(
   cli: Pick<Cli, 'json'>,

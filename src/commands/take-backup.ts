@@ -22,7 +22,7 @@ import { NO_PROGRESS, showProgress } from './progress.ts';
 import { readControlData, requireDone, runProgram } from './run-program.ts';
 
 const NAMES = ['pg_basebackup', 'pg_verifybackup', 'pg_controldata'];
-/** A server that archives takes seconds for a file of its log. */
+/** Time limit for archiving a WAL file, which a working archive_command does within seconds. */
 const ARCHIVE_MS = 60_000;
 const LOOK_AGAIN_MS = 250;
 
@@ -55,9 +55,9 @@ async function describeServer(client: pg.Client): Promise<Server> {
 }
 
 interface Archiver {
-  /** The newest file of the log that was archived; null before the first. */
+  /** The newest archived WAL file; null before the first. */
   readonly last: string | null;
-  /** The file whose archiving failed in the last try. */
+  /** The WAL file whose archiving failed most recently; null if a later try succeeded. */
   readonly failing: string | null;
 }
 
@@ -81,12 +81,12 @@ function requireArchiving(server: Server, { failing }: Archiver): void {
   if (failing !== null) throw conflict('archive_fails', `the server could not archive ${failing}. ${FAILING_CURE}`);
 }
 
-/** Waits until the log of the backup itself stands in the archive: that is the proof that archiving works. */
+/** Waits until the WAL of the backup itself is archived, which proves that archiving works. */
 async function awaitArchived(client: pg.Client, file: string): Promise<void> {
   const until = performance.now() + ARCHIVE_MS;
   for (;;) {
     const { last, failing } = await readArchiver(client);
-    // Histories and notes of backups sort among them by the same first letters.
+    // `last` may also be the history file of a timeline or backup; the names of both sort among those of WAL files.
     if (last !== null && last.slice(0, 24) >= file) return;
     if (failing !== null) throw conflict('archive_fails', `the server could not archive ${failing}. ${FAILING_CURE}`);
     if (performance.now() > until)
@@ -98,7 +98,7 @@ async function awaitArchived(client: pg.Client, file: string): Promise<void> {
   }
 }
 
-/** The address without its password, which stands in the environment: everybody on the machine can read arguments. */
+/** Splits the password off the URL, to pass it in the environment: every user of the machine can read arguments. */
 function connectionOf(url: string): {
   readonly address: string;
   readonly environment: Readonly<Record<string, string>>;
@@ -171,8 +171,8 @@ async function databaseTime(client: pg.Client): Promise<number> {
 }
 
 /**
- * Takes a base backup, checks it against its manifest, and waits until the archive holds the log that belongs to it.
- * @throws ApiError 409 where it could not be taken, or is not whole
+ * Takes a base backup, checks it against its manifest, and waits until the archive has the WAL that the backup needs.
+ * @throws ApiError 409 if the backup failed or is incomplete
  */
 export async function takeBackup(source: BackupSource, to: string): Promise<Answer> {
   const folder = path.resolve(to);
@@ -184,7 +184,7 @@ export async function takeBackup(source: BackupSource, to: string): Promise<Answ
     await mkdir(folder, { recursive: true, mode: 0o700 });
     await copyServer(source, programs, dataFolder(folder));
     const takenAt = await databaseTime(client);
-    // The programs read the log of their own major version of PostgreSQL alone.
+    // PostgreSQL's programs can parse the WAL of their own major version only.
     const log = programs.major === server.major ? [] : ['--no-parse-wal'];
     const verify = await runProgram(path.join(programs.folder, 'pg_verifybackup'), [...log, dataFolder(folder)]);
     requireDone(verify, 'backup_damaged', 'the backup is not what the server sent');

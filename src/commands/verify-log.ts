@@ -6,7 +6,7 @@ import type { Answer, Cli } from './cli.ts';
 
 const VERIFIER = path.resolve(import.meta.dirname, '../../verifier/main.ts');
 
-/** What the verifier is asked for: it goes on as it was given, but for the key. */
+/** Options of the verifier, which gets all of them unchanged except `key`. */
 interface VerifyOptions extends Readonly<Record<string, unknown>> {
   readonly key?: string;
   readonly witness?: string[];
@@ -14,7 +14,7 @@ interface VerifyOptions extends Readonly<Record<string, unknown>> {
 
 const optionOf = (name: string): string => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`;
 
-/** `log verify`: runs the outside verifier, which shares no code with the service and reads it over HTTP only. */
+/** `log signing-key`, `adopt-key` and `verify`, which runs the verifier: a program without the service's code that uses HTTP only. */
 export function addLogCommands({ command, group, json, withDatabase, verifierEnvironment }: Cli): void {
   const log = group('log', 'ballot logs');
 
@@ -87,7 +87,7 @@ export function addLogCommands({ command, group, json, withDatabase, verifierEnv
         typeof value === 'string' ? [`${optionOf(name)}=${value}`] : [],
       );
       const witnesses = witness.map((one) => `--witness=${one}`);
-      // A key that stands in an argument is seen by everybody on the machine: it is passed on in the environment.
+      // Every user of the machine can read arguments, so the key is passed in the environment.
       const child = spawn(process.execPath, [VERIFIER, ...named, ...witnesses, ...printing], {
         stdio: 'inherit',
         env: await verifierEnvironment(key),

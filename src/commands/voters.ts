@@ -35,7 +35,7 @@ interface ImportArguments extends Omit<ImportOptions, 'file'> {
   readonly file?: string;
 }
 
-/** `voters import`: a roll of any length, with memory that does not grow with it (completions 9.3, 10.3); `voters notify` (10.2); `voters letters` (10.9). */
+/** `voters import`: a roll of any length in constant memory (completions 9.3, 10.3); `voters notify` (10.2); `voters letters` (10.9). */
 export function addVoterCommands(cli: Cli): void {
   const voters = cli.group('voters', 'the roll of an event');
   const importing = cli

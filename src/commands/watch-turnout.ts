@@ -23,7 +23,7 @@ function lineOf({ status, voters, turnout, ballots }: Stats, { type }: Event): s
   return `${status} · ${figure(voters.voted)} of ${figure(voters.approved)} voters (${share}) · ${confirmed}`;
 }
 
-/** Nothing more can come once the event is closed. */
+/** A closed event takes no more votes. */
 const isOver = ({ status }: Stats): boolean => status === 'closed';
 
 function answerOf(stats: Stats, { id, code, title, type, endsAt }: Event): Answer {
@@ -48,7 +48,7 @@ function answerOf(stats: Stats, { id, code, title, type, endsAt }: Event): Answe
 
 /**
  * Shows the turnout until the event closes, or once.
- * @param clients for the first look, and for those that follow, which outlive a restart of the service @throws VotingServiceError
+ * @param clients the first reads the event; the second reads the turnout, even across a service restart @throws VotingServiceError
  */
 export async function watchTurnout(
   [client, patient]: readonly [PathClient, PathClient],
@@ -66,7 +66,7 @@ export async function watchTurnout(
     for (;;) {
       const line = lineOf(stats, event);
       const time = new Date(stats.updatedAt).toISOString().slice(11, 19);
-      // A terminal has the newest line alone; a file or a pipe gets a line for every change.
+      // A terminal shows only the newest line; a file or pipe gets a line for each change.
       if (isTerminal) process.stderr.write(`\r\u001b[K${time} UTC · ${line}`);
       else if (line !== last) process.stderr.write(`${time} UTC · ${line}\n`);
       last = line;
