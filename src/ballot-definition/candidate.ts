@@ -71,7 +71,7 @@ export const registerCandidateBody = (embedded: boolean) =>
     avatarUrl: httpsUrlField().optional(),
   });
 
-/** A paid registration: what its provider needs is required. */
+/** The body of a paid registration. It also requires what the payment provider needs. */
 export const paidRegistrationBody = (embedded: boolean, needs: readonly PayerNeed[]) =>
   z.strictObject({
     ...registerCandidateBody(embedded).shape,
@@ -126,7 +126,7 @@ export const candidateView = z
 
 export const viewCandidate = viewer(candidateView);
 
-/** What a registered candidate's own server gets back (contract, "Registered candidate"). */
+/** The answer to the registration of a candidate (contract, "Registered candidate"). */
 export const registeredCandidateView = z
   .object({
     id: z.string(),

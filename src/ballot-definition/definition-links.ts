@@ -7,7 +7,7 @@ export const roleMessage = (isNeeded: boolean): string =>
     ? 'is required for a candidate of a referendum: yes, no or abstain'
     : 'belongs to candidates of a referendum';
 
-/** What is wrong with the links between the rows of a document. */
+/** Issues of references between the rows of a document, and of repeated IDs and names. */
 export function linkIssues(definition: EventDefinition): Issue[] {
   const issues: Issue[] = [];
   const namesOf = (kind: 'groups' | 'positions' | 'candidates' | 'sponsors'): Set<string> => {

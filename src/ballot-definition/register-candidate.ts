@@ -118,7 +118,7 @@ interface RegistrationOrder {
 
 /** The two calls of a checkout. Payments are in src/payments, which this folder may not import: `src/fulfilments.ts` hands this in. */
 export interface RegistrationCheckout {
-  /** What the checkout adds to the answers of the route. */
+  /** Answers and refusals that the checkout adds to the documentation of the route. */
   readonly document: { readonly answers: AnswerShapes; readonly refusals: readonly RefusalCase[] };
   start(order: RegistrationOrder, claim: Claim | undefined): Promise<Answer>;
   finish(caller: VoteCaller, attemptId: string, claim: Claim | undefined): Promise<Answer>;

@@ -28,7 +28,7 @@ export const positions = pgTable(
     sortOrder: integer('sort_order').notNull(),
     seats: smallint().notNull(),
     minSelections: integer('min_selections').notNull(),
-    /** Null where the bound follows the number of candidates. */
+    /** Null if the limit follows the number of candidates. */
     maxSelections: integer('max_selections'),
     scoreMin: integer('score_min'),
     scoreMax: integer('score_max'),

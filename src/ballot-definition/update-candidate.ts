@@ -34,7 +34,7 @@ function actionOf(field: keyof Body, { status }: Candidate): LifeAction {
   return isStanding(status) ? 'change_ballot_rules' : 'change_names';
 }
 
-/** The only change of each status once ballots exist: candidates leave the ballot only as `withdrawn`, and all others may join it. */
+/** The only allowed change of each status once ballots exist: candidates leave the ballot as `withdrawn`, and all others may join it. */
 const MOVES_WITH_BALLOTS: Readonly<Record<Candidate['status'], Candidate['status']>> = {
   approved: 'withdrawn',
   withdrawn: 'approved',

@@ -5,7 +5,7 @@ import { listenForStop } from './progress.ts';
 
 interface WatchOptions {
   readonly event: string;
-  /** Seconds between two looks. */
+  /** Seconds between two requests. */
   readonly every: number;
   readonly once: boolean;
 }

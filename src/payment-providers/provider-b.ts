@@ -130,8 +130,8 @@ export function createProviderB(options: AdapterOptions): PaymentProvider {
   }
 
   /**
-   * Reads a list page by page until a page has nothing new, because the provider may return fewer rows than `perPage`. Some of
-   * its lists name this parameter `per_page`.
+   * Reads a list page by page until a page has nothing new, because the provider may return fewer rows than asked for. Its API
+   * calls the page size `perPage` or `per_page`.
    */
   async function* listPages(
     secretKey: string,

@@ -33,9 +33,9 @@ export interface CheckoutRequest {
   readonly currency: string;
   readonly title: string;
   readonly description?: string | undefined;
-  /** Present where the provider's kind needs it. */
+  /** Required if `ProviderKind.needs` contains it. */
   readonly email?: string | undefined;
-  /** Present where the provider's kind needs it. Callers pass the payer's URL unchanged; the adapter appends `paymentAttemptId`. */
+  /** Required if `ProviderKind.needs` contains it. Callers pass the payer's URL unchanged; the adapter appends `paymentAttemptId`. */
   readonly returnUrl?: string | undefined;
   /** Where payers go who change their mind. If absent, or if the provider supports none, they go to `returnUrl`. */
   readonly cancelUrl?: string | undefined;

@@ -23,7 +23,7 @@ import { openSecret, signMessage } from './signature.ts';
 type DeliverDeps = RecordDeps & Pick<Deps, 'db' | 'log' | 'secrets'>;
 
 const PER_PROCESS = 200;
-/** Places that endpoints without known quick answers may take together, so that slow receivers never fill all places. */
+/** Concurrent deliveries of all endpoints without known quick answers, so that slow receivers never take all `PER_PROCESS` places. */
 const PER_PROCESS_UNPROVEN = 150;
 /** Limit of deliveries under way plus outcomes not yet stored. */
 const MAX_RUNNING = 3 * PER_PROCESS;
@@ -33,9 +33,9 @@ const MAX_QUEUES = 1_000;
 const HOLD_MS = 45 * SECOND_MS;
 const RENEW_BEFORE_MS = 30 * SECOND_MS;
 const LOOK_AGAIN_MS = 200;
-/** Time between looks while this process holds no endpoint, because nothing was due lately. */
+/** Time between queries for due endpoints while this process holds none, because nothing was due lately. */
 const IDLE_LOOK_MS = SECOND_MS;
-/** Time between looks while no endpoint exists: the first message to the first endpoint waits at most this long. */
+/** Time between these queries while no endpoint exists: the first message to the first endpoint waits at most this long. */
 const NO_ENDPOINT_LOOK_MS = 5 * SECOND_MS;
 const BREATH_MS = 2;
 /** Pause after a failed turn, for example while the database is unreachable. */
@@ -99,7 +99,7 @@ export class WebhookSender {
     }, waitMs);
   }
 
-  /** Starts the next turn now instead of at the next look, because a queue needs a refill. */
+  /** Starts the next turn at once, because a queue needs a refill. */
   #wake(): void {
     if (this.#timer === undefined || this.#hurried) return;
     this.#hurried = true;
@@ -167,7 +167,7 @@ export class WebhookSender {
     for (const queue of needing) queue.fill(due.get(queue.endpointId) ?? [], places.get(queue.endpointId) ?? 0);
   }
 
-  /** Lets queues take turns until all places are taken or nothing waits. */
+  /** Begins deliveries, one queue after the other, until a limit is reached or nothing waits. */
   #send(): void {
     while (!this.#stopping.signal.aborted && this.#underWay < PER_PROCESS && this.#running.size < MAX_RUNNING) {
       const queue = this.#roundRobin.next(this.#unproven < PER_PROCESS_UNPROVEN);

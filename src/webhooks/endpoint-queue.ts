@@ -14,7 +14,7 @@ const RESTS: readonly (readonly [failures: number, restMs: number])[] = [
   [30, 5_000],
   [10, 1_000],
 ];
-/** Most outcomes of one endpoint that are not yet stored: after a sender is killed, this many deliveries are sent twice. */
+/** Most outcomes of one endpoint that are not yet stored: after a sender is killed, up to so many deliveries are sent twice. */
 const MAX_UNNOTED = 20;
 /** Deliveries that are read ahead for an endpoint at full concurrency. */
 const READ_AHEAD = 120;

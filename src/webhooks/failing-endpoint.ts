@@ -99,7 +99,7 @@ interface FailedTry {
   readonly tries: number;
   /** The receiver answered 429, or did not answer in time. */
   readonly slow: boolean;
-  /** What its Retry-After says, in ms. */
+  /** The pause that the receiver's Retry-After asks for. */
   readonly retryAfterMs: number | undefined;
 }
 
@@ -118,7 +118,7 @@ const FAILURES_TO_DISABLE = 10;
 const SILENCE_TO_DISABLE_MS = 72 * HOUR_MS;
 const PATIENT_STATUSES = new Set([429, 502, 503, 504]);
 
-/** The pause that Retry-After (seconds or a date) asks for, in ms; undefined if it is absent or invalid, or the status is not patient. */
+/** The pause that Retry-After (seconds or a date) asks for, in ms; undefined if absent, invalid, or not with a patient status. */
 function retryAfterMs({ status, retryAfter }: PostOutcome, nowMs: number): number | undefined {
   if (status === null || !PATIENT_STATUSES.has(status) || retryAfter === null) return undefined;
   if (/^\d{1,9}$/.test(retryAfter)) return Number(retryAfter) * SECOND_MS;

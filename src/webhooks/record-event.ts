@@ -9,7 +9,7 @@ export interface RecordDeps {
   readonly clock: Clock;
 }
 
-/** What happened: the change for the audit trail, and what is published. */
+/** An event: the change for the audit trail, and the message for webhooks. */
 interface DomainEvent {
   readonly change: Change;
   readonly type: EventType;
@@ -17,7 +17,7 @@ interface DomainEvent {
   readonly data: unknown;
 }
 
-/** Writes what happened into the audit trail and for every receiver who subscribed, in the caller's transaction. */
+/** Writes an event to the audit trail, and queues its message for every subscribed endpoint, in the caller's transaction. */
 export async function recordEvent(tx: Transaction, deps: RecordDeps, event: DomainEvent): Promise<void> {
   await recordChange(tx, deps, event.change);
   await publish(tx, deps, event.change, event.type, [event.data]);

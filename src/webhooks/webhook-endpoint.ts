@@ -154,7 +154,7 @@ const attemptView = z.object({
   responseBody: z.string().nullable().meta({ description: 'At most the first 2 KiB.' }),
 });
 
-/** A delivery with every attempt at it (completions 8.2). */
+/** The API form of a delivery with all its attempts (completions 8.2). */
 export const deliveryView = z
   .object({
     id: z.string(),
@@ -210,7 +210,7 @@ export const nextTryOf = (
   endpoint: Pick<WebhookEndpoint, 'status'>,
 ): number | null => (status === 'pending' && endpoint.status === 'active' ? nextTryAt : null);
 
-/** A delivery with every attempt at it (completions 8.2). */
+/** Converts a delivery and all its attempts into the API form (completions 8.2). */
 export function viewDelivery(
   delivery: Omit<WebhookDelivery, 'body'>,
   attempts: readonly WebhookAttempt[],
@@ -235,7 +235,7 @@ function bareHost(url: URL): string {
 }
 
 /**
- * Which receivers the service sends to. `public`: public hosts over https. `loopback`: also this machine, over http; set with the console.
+ * Which receivers the service sends to. `public`: public hosts over https. `loopback`: also this machine, over http; if the console is served.
  * `private`: also private networks, over http; set by `WEBHOOK_ALLOW_PRIVATE`.
  */
 export type WebhookReach = 'public' | 'loopback' | 'private';
