@@ -235,7 +235,7 @@ function bareHost(url: URL): string {
 }
 
 /**
- * Which receivers the service sends to. `public`: public hosts over https. `loopback`: also this machine, over http; if the console is served.
+ * Which receivers the service sends to. `public`: public hosts over https. `loopback`: also this machine, over http; used with the console.
  * `private`: also private networks, over http; set by `WEBHOOK_ALLOW_PRIVATE`.
  */
 export type WebhookReach = 'public' | 'loopback' | 'private';
