@@ -148,7 +148,7 @@ async function writeRows(
     .update(groups)
     .set({ deletedAt: nowMs })
     .where(and(eq(groups.votingEventId, eventId), notInArray(groups.id, keptGroups), isNull(groups.deletedAt)));
-  // The job also removes voters from the deleted groups, and renews the tags of their rows.
+  // The job also removes voters from the deleted groups, and renews the MACs of their rows.
   await enqueue(tx, REMOVE_DELETED_ROWS, { kind: 'groups', eventId });
   await replace(tx, eventId, groups, rows.groups);
   await replace(tx, eventId, positions, rows.positions);

@@ -37,7 +37,7 @@ export const REMOVE_DELETED_ROWS = {
   payload,
 } as const;
 
-/** Deletes rows whose deletion was answered with 202. @param leaveGroups removes voters from deleted groups, and renews the rows' tags */
+/** Deletes rows whose deletion was answered with 202. @param leaveGroups removes voters from deleted groups, with new row MACs */
 export function removeDeletedRowsJob(
   db: Database,
   leaveGroups: (db: Database, eventId: string) => Promise<void>,

@@ -71,7 +71,7 @@ export async function changeCandidate(
   const nowMs = event.lockedAt;
   const after = await updateCandidate(tx, eventId, id, { ...changed, updatedAt: nowMs });
   const renewed = await renewBallotDefinition(tx, eventId, nowMs);
-  // The minimum of choices follows the candidates. Recorded now: the log's run each minute could miss a withdrawal and return.
+  // The minimum of choices follows the candidates. Logged now: the next run of the log's job could miss a withdrawal and return.
   if (changed.status !== undefined) await deps.logRecorder.record(tx, renewed);
   const told = { type: 'candidate.updated', data: viewCandidate(after) } as const;
   const change = differenceOf(before, after);
