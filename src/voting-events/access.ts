@@ -15,26 +15,26 @@ import { findEvent, isCode } from './repository.ts';
 import { eventInvites, votingEvents } from './tables.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-/** Somebody who may see or change an event, as their key shows: made by `requireOrganizer`, and by `ownerOf` for the service itself. */
+/** A caller whose key may read or change an event. `requireOrganizer` makes it from a request, `ownerOf` for the service itself. */
 export interface Organizer extends EventAccess {
   readonly caller: Caller;
-  /** The compiler refuses a vote caller where an organizer is asked for, and an organizer where a vote caller is. */
+  /** Keeps the types apart: the compiler rejects a vote caller in place of an organizer, and the reverse. */
   readonly isOrganizer: true;
 }
 
-/** A customer's server that speaks for voters of an event: made by `requireVoteCaller`, and by `voteCallerOf` for the service itself. */
+/** A server that acts for voters of an event. `requireVoteCaller` makes it from a request, `voteCallerOf` for the service itself. */
 export interface VoteCaller extends EventAccess {
   readonly caller: Caller;
   readonly isOrganizer?: never;
 }
 
-/** The organizer of an event that was made in its own account's name. */
+/** The organizer for a change that the service makes itself. @param caller of the event's account */
 export const ownerOf = (caller: Caller, event: VotingEvent): Organizer => ({
   ...voteCallerOf(caller, event),
   isOrganizer: true,
 });
 
-/** The same account, speaking for voters of its event. */
+/** The vote caller for a vote that the service casts itself. @param caller of the event's account */
 export function voteCallerOf(caller: Caller, event: VotingEvent): VoteCaller {
   return { caller, event, role: 'owner', ownerPlan: caller.plan as PlanName, isForged: false };
 }
@@ -44,9 +44,9 @@ type GuardDeps = Pick<Deps, 'db' | 'log'>;
 type AccessDeps = Pick<Deps, 'db' | 'log' | 'secrets' | 'clock'>;
 
 /**
- * Reads that no setting admits go on, and show the event as disputed. Others see an event by its generation of invites, or by its open log.
- * @param admits whether the settings of the event say who may read this
- * @throws ApiError 500 `rows_disagree` where something would be done, or shown, by what SQL wrote
+ * Raises the alarm for an event whose row the service did not write. The owner's reads continue and show the event as disputed; writes
+ * are refused, and so are reads that a forged column could permit, such as the generation of invites or `logOpen`.
+ * @param admits whether columns of the event decide who may read this @throws ApiError 500 `rows_disagree`
  */
 async function requireGenuine(
   deps: GuardDeps,
@@ -59,7 +59,7 @@ async function requireGenuine(
   await reportForged(deps, event.id);
 }
 
-/** The event that the path names, for its organizer or one it is shared with. @throws ApiError `not_found` for every event the key may not see */
+/** The event in the path, for its owner or an account it is shared with. @throws ApiError `not_found` for any other event */
 async function requireOrganizer(deps: AccessDeps, c: RequestContext): Promise<Organizer> {
   const caller = c.get('caller');
   const found = orNotFound(await findAccess(deps, caller.accountId, c.req.param('idOrCode') ?? ''));
@@ -70,8 +70,8 @@ async function requireOrganizer(deps: AccessDeps, c: RequestContext): Promise<Or
 type VoteAccessDeps = Pick<Deps, 'events' | 'clock'>;
 
 /**
- * The event that the path names, for a vote, observe or log key; it may be a second old (`EventCache`). A draft is not there
- * yet; an observe or log key sees its one event, and a request without a key those whose log is open.
+ * The event in the path, up to a second old (`EventCache`), for a vote, observe or log key. A draft counts as not found. An
+ * observe or log key sees its own event only; a request without a key sees events with an open log.
  */
 export async function requireVoteCaller(deps: VoteAccessDeps, c: RequestContext): Promise<VoteCaller> {
   const caller = c.get('caller');
@@ -84,8 +84,8 @@ export async function requireVoteCaller(deps: VoteAccessDeps, c: RequestContext)
 }
 
 /**
- * An event whose log answers without a key (completions 6.4). A draft is not there yet.
- * @throws ApiError 401 `unauthorized` for every other one, and where there is none: a key would be needed
+ * An event whose log is readable without a key (completions 6.4). A draft counts as not found.
+ * @throws ApiError 401 `unauthorized` for any other event and for an unknown one alike
  */
 export async function requireOpenLog(deps: VoteAccessDeps, idOrCode: string): Promise<EventAccess> {
   const nowMs = deps.clock.now();
@@ -94,7 +94,7 @@ export async function requireOpenLog(deps: VoteAccessDeps, idOrCode: string): Pr
   return found;
 }
 
-/** The event that the path names, for its organizer or for an observer whose key was made for it. */
+/** The event in the path, for its organizer or for an observe key of this event. */
 export async function requireObserver(deps: AccessDeps, c: RequestContext): Promise<Organizer> {
   const organizer = await requireOrganizer(deps, c);
   const { votingEventId } = organizer.caller;
@@ -102,10 +102,10 @@ export async function requireObserver(deps: AccessDeps, c: RequestContext): Prom
   return organizer;
 }
 
-/** 404 and 403 of an operation for organizers. */
+/** Middleware of an operation for organizers: loads the event in the path, or answers 404 or 403. */
 export const loadEvent = (deps: AccessDeps) => findTarget((c) => requireOrganizer(deps, c));
 
-/** The same where the plan of the event's account must have a feature. */
+/** As `loadEvent`; also requires a feature in the plan of the event's account. */
 export const loadEventWith = (feature: PlanFeature, deps: AccessDeps & Pick<Deps, 'plans'>) =>
   findTarget(async (c) => {
     const organizer = await requireOrganizer(deps, c);
@@ -113,7 +113,7 @@ export const loadEventWith = (feature: PlanFeature, deps: AccessDeps & Pick<Deps
     return organizer;
   });
 
-/** 404 and 403 of an operation for a vote, observe or log key. */
+/** Middleware of an operation for a vote, observe or log key: loads the event in the path, or answers 404 or 403. */
 export const loadPublicEvent = (deps: VoteAccessDeps & GuardDeps) =>
   findTarget(async (c) => {
     const found = await requireVoteCaller(deps, c);
@@ -121,7 +121,7 @@ export const loadPublicEvent = (deps: VoteAccessDeps & GuardDeps) =>
     return found;
   });
 
-/** The same for reads that the settings of the event admit, or refuse. */
+/** As `loadPublicEvent`, for reads that a setting of the event permits: refused for every forged event. */
 export const loadShownEvent = (deps: VoteAccessDeps & GuardDeps) => findTarget((c) => requireShown(deps, c));
 
 export async function requireShown(deps: VoteAccessDeps & GuardDeps, c: RequestContext): Promise<VoteCaller> {
@@ -130,10 +130,10 @@ export async function requireShown(deps: VoteAccessDeps & GuardDeps, c: RequestC
   return found;
 }
 
-/** The same for operations that answer alike for every event that SQL changed (completions 1.6). */
+/** As `loadPublicEvent`, for operations that handle a forged event themselves (completions 1.6). */
 export const loadAnyPublicEvent = (deps: VoteAccessDeps) => findTarget((c) => requireVoteCaller(deps, c));
 
-/** The same with a row of the event that the path names by `:id`. */
+/** As `loadEvent`; also loads the row of the event with the `:id` in the path. */
 export const loadRow = <Row>(
   deps: AccessDeps,
   find: (db: Database, eventId: string, id: string) => Promise<Row | undefined>,
@@ -148,21 +148,21 @@ interface EventAccess {
   readonly event: VotingEvent;
   /** `owner` for keys of the event's account, otherwise what an accepted invite says. */
   readonly role: Role;
-  /** The plan of the event's account: it decides what the event may have, whichever caller asks. */
+  /** The plan of the event's account, which decides the event's features for every caller. */
   readonly ownerPlan: PlanName;
-  /** SQL changed whose it is, who may vote, or where its mails lead. */
+  /** Whether SQL from outside changed a column that the event's tag covers (`event-tag.ts`). */
   readonly isForged: boolean;
 }
 
 const asker = sql.placeholder('accountId');
 const reference = sql.placeholder('reference');
 
-/** One row of another slice's table, by its key. */
+/** Reads a table of another folder: one row by its primary key. */
 const ownerPlan = sql<PlanName>`(SELECT a.plan FROM accounts a WHERE a.id = ${votingEvents.accountId})`;
 
-/** One trip and unique indexes only: every request about an event begins here. Named, so that nothing is planned twice. */
+/** Every request about an event begins here: one round trip, unique indexes only, and named statements that keep their plans. */
 function prepareStatements(db: Database) {
-  // The code itself is bound to the service's keys; the form that it is found by is not.
+  // The event's tag covers `code` but not `code_key`, so that SQL could redirect a code: compare both.
   const isNamed = (column: typeof votingEvents.id | typeof votingEvents.codeKey) =>
     column === votingEvents.id
       ? eq(column, reference)
@@ -208,7 +208,7 @@ function statementsOf(db: Database): ReturnType<typeof prepareStatements> {
   return fresh;
 }
 
-/** The event that an ID or code names, if it is the account's own or shared with it by an accepted invite (completions 2.2). */
+/** The event with an ID or code, if the account owns it or accepted an invite to it (completions 2.2). */
 export async function findAccess(
   { db, secrets }: ReadDeps,
   accountId: string,
@@ -229,7 +229,7 @@ export async function findAccess(
 
 type ReadDeps = Pick<Deps, 'db' | 'secrets'>;
 
-/** The event that an ID or code names, of whichever account, if its log answers without a key. */
+/** The event of any account with an ID or code, if its log is readable without a key. */
 async function findOpenAccess({ db, secrets }: ReadDeps, named: string): Promise<EventAccess | undefined> {
   const statements = statementsOf(db);
   const [row] = isCode(named)
@@ -239,7 +239,7 @@ async function findOpenAccess({ db, secrets }: ReadDeps, named: string): Promise
   return { ...row, isForged: !isGenuineEvent(secrets, row.event), role: 'viewer' };
 }
 
-/** The same, and undefined for an event that SQL changed, which may be another account's. */
+/** As `findAccess`; undefined for a forged event too, because SQL may have given the account an event of another account. */
 export async function findGenuineAccess(...of: Parameters<typeof findAccess>): Promise<EventAccess | undefined> {
   const found = await findAccess(...of);
   return found?.isForged === true ? undefined : found;
@@ -251,7 +251,7 @@ export async function findEventByReference(deps: ReadDeps, accountId: string, re
   return found.event;
 }
 
-/** Leaves out of a list the events that only SQL shared with the account. */
+/** Removes from a list the events whose invite of the account is forged. */
 export async function withoutForgedShares(
   { db, secrets }: ReadDeps,
   accountId: string,
@@ -271,43 +271,43 @@ export async function withoutForgedShares(
   );
 }
 
-/** An event of any account, for the operator. @throws ApiError `not_found` */
+/** The event of any account with an ID or code, for the operator. @throws ApiError `not_found` */
 export const findAnyEvent = async (executor: Executor, reference: string): Promise<VotingEvent> =>
   orNotFound(await findEvent(executor, reference));
 
-/** How old what is kept may be, whatever happened to the announcement of a change: an edit is seen everywhere by then. */
+/** Lifetime of a cached event: bounds its age even if the notification of a change was lost. */
 const KEPT_MS = SECOND_MS;
 const MAX_KEPT = 20_000;
 
 interface Kept {
   readonly access: EventAccess;
-  /** By the clock of `performance.now()`, from before it was asked for. */
+  /** Time of `performance.now()` before the query was sent. */
   readonly readAt: number;
 }
 
 /**
- * Keeps the events that voters' servers ask about with every request. What is kept can be a second old, so nothing is
- * decided by it alone: the statements that write check the event's state and the version of its definition themselves.
- * Drafts and unknown events are not kept, so that an event is there the moment it is published.
+ * Caches the events that voters' servers name in every request. A cached event can be a second old, so that it decides
+ * nothing alone: statements that write check the event's state and the version of its definition themselves. Drafts and
+ * unknown events are not cached, so that a published event is found at once.
  */
 export class EventCache {
   readonly #deps: ReadDeps;
   readonly #kept = new Map<string, Kept>();
   readonly #namesOf = new Map<string, Set<string>>();
   readonly #reading = new Map<string, Promise<EventAccess | undefined>>();
-  /** Counts what was forgotten: an event that was read meanwhile may be from before the change. */
+  /** Counts invalidations: an event that was being read during one may be stale, and is not cached. */
   #changes = 0;
 
   constructor(deps: ReadDeps) {
     this.#deps = deps;
   }
 
-  /** The event that an ID or code names for an account, at most a second old; undefined where there is none to see. */
+  /** As `findAccess`, at most a second old. */
   find(accountId: string, named: string, nowMs: number): Promise<EventAccess | undefined> {
     return this.#find(`${accountId} ${named}`, nowMs, () => findAccess(this.#deps, accountId, named));
   }
 
-  /** The event that an ID or code names for those without a key, at most a second old; undefined unless its log is open. */
+  /** As `findOpenAccess`, at most a second old. */
   findOpen(named: string, nowMs: number): Promise<EventAccess | undefined> {
     return this.#find(` ${named}`, nowMs, () => findOpenAccess(this.#deps, named));
   }
@@ -328,7 +328,7 @@ export class EventCache {
     return read;
   }
 
-  /** Forgets an event that was changed, or may have been. */
+  /** Drops an event that may have changed. */
   forget(eventId: string): void {
     this.#changes += 1;
     this.#reading.clear();

@@ -23,10 +23,10 @@ import { eventInvites, votingEvents } from './tables.ts';
 import type { EventType, ShownStatus, VotingEvent } from './voting-event.ts';
 
 export type NewEventRow = Omit<typeof votingEvents.$inferInsert, 'tag'>;
-/** What changes without a new tag. */
+/** Columns that the tag of an event does not cover (`event-tag.ts`). */
 type OtherColumns = Partial<Omit<NewEventRow, (typeof DECIDING_COLUMNS)[number]>>;
 
-/** Whether a reference can be a code at all: letters and digits only, so that it is compared without surprises. */
+/** A code has letters and digits only; an ID has an underscore too, so that no reference is both. */
 const CODE = /^[A-Za-z0-9]{6,12}$/;
 
 export const isCode = (reference: string): boolean => CODE.test(reference);
@@ -35,7 +35,7 @@ function byReference(reference: string): SQL | undefined {
   return isCode(reference) ? eq(votingEvents.codeKey, reference.toLowerCase()) : eq(votingEvents.id, reference);
 }
 
-/** An event that is there: the rows of deleted ones are removed later. */
+/** Matches an event that is not deleted; a job removes the rows of a deleted event later. */
 const present = (id: string): SQL | undefined => and(eq(votingEvents.id, id), isNull(votingEvents.deletedAt));
 
 /** The event that an ID or code names, of any account. */
@@ -50,29 +50,29 @@ export async function findEvent(executor: Executor, reference: string): Promise<
 export const findEventById = (executor: Executor, id: string): Promise<VotingEvent | undefined> =>
   firstOf(executor.select().from(votingEvents).where(present(id)));
 
-/** An event under its lock, with the moment at which it was locked by the database's clock: its phase cannot differ between processes. */
+/** A locked event, and the time of its lock by the database's clock, so that every process derives the same phase from it. */
 export type LockedEvent = VotingEvent & { readonly lockedAt: number };
 
-/** Locks the event for a change of what ballots depend on: casts and confirms wait, and are then judged by what was decided. */
+/** Locks an event for a change of what ballots depend on: casts and confirms wait for the commit, and then see the change. */
 export async function lockEvent(tx: Transaction, id: string): Promise<LockedEvent | undefined> {
   const [row] = await tx.select().from(votingEvents).where(present(id)).for('update');
   if (row === undefined) return undefined;
-  // Asked for after the lock was got: a statement that waits for one has read the clock before.
+  // A statement of its own: the locking statement could read the clock before it waits for the lock.
   const lockedAt = await readNow(tx);
   const missedStartAt = missedStart(row, lockedAt);
   if (missedStartAt === null) return { ...row, lockedAt };
-  // Decided by what was stored when the start came: what this change makes ready waits for the organizer's word.
+  // The event was not ready at its start. Clear the start: otherwise a change that makes the event ready would open it at once.
   return { ...(await updateEvent(tx, id, { startsAt: null, missedStartAt })), lockedAt };
 }
 
-/** Holds an event as it is: what `lockEvent` guards cannot change before this transaction ends. */
+/** Reads an event under a shared lock: `lockEvent` waits until this transaction ends, other calls of `holdEvent` do not. */
 export const holdEvent = (tx: Transaction, id: string): Promise<VotingEvent | undefined> =>
   firstOf(tx.select().from(votingEvents).where(present(id)).for('key share'));
 
 const givenOf = <Row extends object>(row: Row): { [Column in keyof Row]: Exclude<Row[Column], undefined> } =>
   Object.fromEntries(Object.entries(row).filter(([, value]) => value !== undefined)) as never;
 
-/** The row that a statement wrote. Uniqueness is the index's word. @throws ApiError 409 `code_in_use` */
+/** The row that a statement wrote. The unique index decides whether a code is free. @throws ApiError 409 `code_in_use` */
 async function written(rows: Promise<VotingEvent[]>): Promise<VotingEvent> {
   const [row] = await rows.catch((fault: unknown) => {
     throw violatedConstraint(fault) === 'voting_events_code' ? refuse('code_in_use', { field: 'code' }) : fault;
@@ -81,7 +81,7 @@ async function written(rows: Promise<VotingEvent[]>): Promise<VotingEvent> {
   return row;
 }
 
-/** @throws ApiError 409 `code_in_use`. A drawn code is taken as seldom as 40 bits are guessed: the caller retries. */
+/** @throws ApiError 409 `code_in_use`. A random code has 40 bits and is almost never taken; if it is, the client may retry. */
 export async function insertEvent(tx: Transaction, secrets: Secrets, row: NewEventRow): Promise<VotingEvent> {
   const tag = tagOfEvent(secrets, { ...UNSET, ...givenOf(row) });
   const values = { missing: [NO_POSITION], ...row, tag };
@@ -98,14 +98,14 @@ const saveEvent = (tx: Transaction, which: SQL | undefined, changes: object): Pr
       .execute(),
   );
 
-/** The row of an event as it was read: its tag is made of what was read, and over a newer row it would be that of a forged one. */
+/** Matches an event only if its tag is still the one that was read: a tag made of old columns would mark a newer row as forged. */
 const asRead = ({ id, tag }: VotingEvent): SQL | undefined => and(eq(votingEvents.id, id), eq(votingEvents.tag, tag));
 
-/** Changes an event and gives its definition a new version, so that no ballot is judged by the old one. */
+/** Changes untagged columns and raises the version of the definition, so that no ballot is validated against the old version. */
 export const updateEvent = (tx: Transaction, id: string, changes: OtherColumns): Promise<VotingEvent> =>
   saveEvent(tx, eq(votingEvents.id, id), changes);
 
-/** The same for any column. @param before the event under its lock. @throws ApiError 500 `rows_disagree` where SQL changed it, 409 `code_in_use` */
+/** As `updateEvent`, for any column. @param before locked @throws ApiError 500 `rows_disagree` if it is forged, 409 `code_in_use` */
 export const updateTaggedEvent = async (
   tx: Transaction,
   secrets: Secrets,
@@ -113,13 +113,13 @@ export const updateTaggedEvent = async (
   changes: Partial<NewEventRow>,
 ): Promise<VotingEvent> => saveEvent(tx, asRead(before), { ...changes, tag: changedTag(secrets, before, changes) });
 
-/** The tag of an event with a change. @throws ApiError 500 `rows_disagree` where SQL changed it */
+/** The tag of an event after a change. @throws ApiError 500 `rows_disagree` if the service did not write the row as it stands */
 function changedTag(secrets: Secrets, before: VotingEvent, changes: Partial<NewEventRow>): Buffer {
   if (!isGenuineEvent(secrets, before)) throw refuse('rows_disagree');
   return tagOfEvent(secrets, { ...before, ...givenOf(changes) });
 }
 
-/** Changes what no ballot depends on: the definition keeps its version. @param before as `updateTaggedEvent` takes it; throws the same */
+/** Changes tagged columns that no ballot depends on; the definition keeps its version. @param before, errors: `updateTaggedEvent` */
 export async function noteInEvent(
   tx: Transaction,
   secrets: Secrets,
@@ -142,7 +142,7 @@ export async function noteInEvent(
   );
 }
 
-/** Changes a note that no ballot depends on, where it is another one. @returns the event as it is then; undefined where nothing changed */
+/** Sets an untagged note if the condition `unless` holds. @returns the event afterwards; undefined if nothing changed */
 async function noteUnless(
   executor: Executor,
   id: string,
@@ -154,7 +154,7 @@ async function noteUnless(
   return row;
 }
 
-/** Marks an event as disputed; the first finding stands until a check finds it well. @param alarm what is wrong, by the alarm's name */
+/** Marks an event as disputed. The first alarm stays until `clearDispute`. @param alarm its name in the log of the service */
 export const markDisputed = (executor: Executor, id: string, alarm: string) =>
   noteUnless(executor, id, { alarm }, isNull(votingEvents.alarm));
 
@@ -169,13 +169,13 @@ export const markAnnounced = (tx: Transaction, id: string, status: NonNullable<V
 export const markResultsAnnounced = (tx: Transaction, id: string) =>
   noteUnless(tx, id, { resultsAnnounced: true }, eq(votingEvents.resultsAnnounced, false));
 
-/** Notes when the result became final: when its log was closed. @throws ApiError 500 `rows_disagree` where SQL changed the event */
+/** Notes when the log was closed, which made the result final. @throws ApiError 500 `rows_disagree` if the event is forged */
 export const markFinal = (tx: Transaction, secrets: Secrets, event: VotingEvent, finalAt: number): Promise<void> =>
   noteInEvent(tx, secrets, event, { finalAt });
 
 const LIFE = sql.raw(lifeOf('voting_events'));
 
-/** Events that the clock has opened or closed, or whose results it made public, without a message to their receivers; 1,000 at most. */
+/** At most 1,000 events whose times brought a change that was not published: opening, missed start, close, results, rehearsal's end. */
 export const listTimedEvents = (executor: Executor): Promise<string[]> =>
   valuesOf(
     executor,
@@ -198,10 +198,10 @@ export const listTimedEvents = (executor: Executor): Promise<string[]> =>
     ) AS due GROUP BY id LIMIT 1000`,
   );
 
-/** An event is looked after this long before its start. */
+/** From this long before its start, an event's key is checked. */
 const LOOKED_AFTER_HOURS = 24;
 
-/** Events whose key is looked for: those that the clock opens soon, and those that were found without. */
+/** Events to check for a readable key before their start: the start is near, or the last check found no key. */
 export async function listKeyedStarts(executor: Executor): Promise<VotingEvent[]> {
   return executor
     .select()
@@ -216,8 +216,8 @@ export async function listKeyedStarts(executor: Executor): Promise<VotingEvent[]
 }
 
 /**
- * Deletes an event for everybody at once. Its row stays until all that refers to it is removed; its code is free, and it is
- * closed for so long that nothing is cast or confirmed in it any more. Call with the event locked.
+ * Hides an event from every reader at once and frees its code. Its row stays until a job has removed all rows that refer to it;
+ * `closed_at = 0` puts the final time into the past, so that every cast and confirm is refused. Call with the event locked.
  */
 export async function markDeleted(tx: Transaction, id: string): Promise<void> {
   await tx.execute(sql`
@@ -226,10 +226,10 @@ export async function markDeleted(tx: Transaction, id: string): Promise<void> {
   await tx.delete(eventInvites).where(eq(eventInvites.votingEventId, id));
 }
 
-/** A copy that takes longer than this does not keep the voters of a deleted event. */
+/** For at most this long after its deletion, an event keeps its voters for a copy under way. */
 const COPYING_HOURS = 24;
 
-/** Whether a copy of a deleted event still takes its voters: they stay until it has them all. */
+/** Whether another event still copies the voters of a deleted event: they are removed only afterwards. */
 export const isRollBeingCopied = (executor: Executor, id: string): Promise<boolean> =>
   isTrue(
     executor,
@@ -238,7 +238,7 @@ export const isRollBeingCopied = (executor: Executor, id: string): Promise<boole
       WHERE c.source_id = ${id} AND e.deleted_at > now_ms() - ${COPYING_HOURS * HOUR_MS}::bigint) AS copied`,
   );
 
-/** Removes rows of a deleted event, its own row last. Returns how many: fewer than asked for when all are gone. */
+/** Removes rows of a deleted event, its own row last. @returns how many: fewer than `maxRows` when all are gone */
 export const removeEventRows = async (executor: Executor, id: string, maxRows: number): Promise<number> =>
   (await valuesOf<number>(executor, sql`SELECT delete_event_rows(${id}, ${maxRows})`))[0] ?? 0;
 
@@ -255,14 +255,14 @@ export const hasBallots = (executor: Executor, eventId: string): Promise<boolean
              AND purpose IN ('vote', 'quadratic_credits') AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`,
   );
 
-/** Writes down that the clock has opened an event, if it has: from then on it is opened whatever becomes of its readiness. */
+/** Stores the opening of an event whose start has come while it was ready: it then stays open even if it stops being ready. */
 export async function keepOpening(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`
     UPDATE voting_events SET opened_at = starts_at
     WHERE id = ${eventId} AND opened_at IS NULL AND was_opened(${LIFE}, now_ms())`);
 }
 
-/** Pays back the ballots that were paid for and wait for their confirmation: the event goes, and none of them will count. */
+/** Refunds the paid ballots that are not confirmed yet: the event is being deleted, so that they will never count. */
 export async function payWaitingBallotsBack(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`
     SELECT give_back_ballot(b.voting_event_id, b.payment_attempt_id) FROM pending_ballots b
@@ -270,14 +270,14 @@ export async function payWaitingBallotsBack(tx: Transaction, eventId: string): P
 }
 
 /**
- * Gives back what was paid for in an event that is deleted: its jobs are planned at once for some, by the sweep of refunds for the
- * rest.
+ * Refunds the fulfilled payments of an event that is being deleted. Jobs for the first 500 are queued here, for the rest by the
+ * refund sweep.
  */
 export async function payEverythingBack(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`SELECT give_event_back(${eventId})`);
 }
 
-/** Drops the ballots that wait and were not paid for. The event is locked. */
+/** Deletes the pending ballots without a payment. Call with the event locked. */
 export async function dropUnpaidBallots(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`SELECT drop_unpaid_ballots(${eventId})`);
 }
@@ -298,13 +298,13 @@ export const hasPayments = (tx: Transaction, eventId: string): Promise<boolean> 
       AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`,
   );
 
-/** Whether the event has a log: it was open, even where it is a draft again. */
+/** Whether the event has a log: it was open before, even if it is a draft again now. */
 export const hasLog = (tx: Transaction, eventId: string): Promise<boolean> =>
   isTrue(tx, sql`SELECT EXISTS (SELECT 1 FROM ballot_logs WHERE voting_event_id = ${eventId}) AS found`);
 
 /**
- * Waits for payments of a rehearsal that are being settled: they lock their attempt first and their event then, and what
- * wipes them does the same.
+ * Locks the payment attempts of a rehearsal before it is wiped. Call before the event is locked: a settlement locks its attempt
+ * first and the event second, and the reverse order would deadlock.
  */
 export async function lockRehearsedPayments(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(
@@ -312,7 +312,7 @@ export async function lockRehearsedPayments(tx: Transaction, eventId: string): P
   );
 }
 
-/** Rows that one statement of a wipe changes: fewer than would take longer than a statement may. */
+/** Rows per statement of a wipe, so that each statement stays below the statement timeout. */
 const WIPED_TOGETHER = 5_000;
 
 /** Wipes the rehearsal of an event in the caller's transaction, whole or not at all. Throws outside of a rehearsal. */
@@ -334,7 +334,7 @@ interface EventFilter extends Pick<z.output<typeof listEventsQuery>, 'search' | 
   readonly nowMs: number;
 }
 
-/** The rule of `shownStatusAt` as a condition. */
+/** The rule of `shownStatusAt` as an SQL condition. */
 function hasShownStatus(status: ShownStatus, nowMs: number): SQL {
   const stored = sql`event_status(${LIFE}, ${nowMs})`;
   if (status === 'rehearsal') return sql`rehearsal_since IS NOT NULL AND ${stored} <> 'scheduled'`;
@@ -342,7 +342,7 @@ function hasShownStatus(status: ShownStatus, nowMs: number): SQL {
   return sql`${stored} = ${status} AND rehearsal_since IS NULL`;
 }
 
-/** Events that an account may see in the order of their creation, one more than asked for when there are more. */
+/** Events of an account and events shared with it, in order of creation; `limit` + 1 if there are more. */
 export async function listEvents(executor: Executor, filter: EventFilter, limit: number): Promise<VotingEvent[]> {
   const wanted = and(
     isNull(votingEvents.deletedAt),
@@ -351,7 +351,7 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
     filter.status === undefined ? undefined : hasShownStatus(filter.status, filter.nowMs),
     holdsText(filter.search, votingEvents.title, votingEvents.code),
   );
-  // Two ordered halves, each by its index: one condition for both would read the events of everybody.
+  // A union of two index scans: one OR over both tables would read the events of all accounts.
   const own = executor
     .select()
     .from(votingEvents)
@@ -371,9 +371,9 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
 }
 
 /**
- * Reads what decides whether the event can open. The other tables are looked up by the event's ID as a value: by that of a row the
- * planner would expect the share that the largest event has of all voters, and read all of them. Names are put in order for a
- * referendum alone: 1,000 candidates may stand in 100 positions each.
+ * Reads what decides whether the event can open. Subqueries compare with the event's ID as a parameter: for `e.id` the planner
+ * would expect every event to have as many voters as the largest one, and scan them all. Names are sorted for referendums
+ * only, because 1,000 candidates may stand in 100 positions each.
  */
 export async function readOpening(executor: Executor, eventId: string): Promise<OpeningFacts> {
   const { rows } = await executor.execute<{
@@ -432,7 +432,7 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
   };
 }
 
-/** Counts changes of the roll after the opening, of voters' identities or of what their votes weigh. Once for an event under its lock. */
+/** Adds to the counts of roll changes after the opening. Call once per lock: `event` has an old tag afterwards. */
 export async function countRollChanges(
   tx: Transaction,
   secrets: Secrets,
