@@ -30,7 +30,7 @@ export async function findKeyRow(
 
 const retiredRow = ({ eventId, id }: KeyName): DecidingRow => ['ballot_keys', eventId, id];
 
-/** A key in files is marked, and goes with its files; one in the database goes at once. @param inFiles whether keys may stand in files */
+/** Marks keys in files for destruction; deletes keys in the database at once. @param inFiles whether keys may be in files */
 export async function retireKeys(tx: Transaction, secrets: Secrets, eventId: string, inFiles: boolean): Promise<void> {
   if (!inFiles)
     await tx.execute(sql`DELETE FROM ballot_keys WHERE voting_event_id = ${eventId} AND wrapped IS NOT NULL`);
@@ -42,7 +42,7 @@ export async function retireKeys(tx: Transaction, secrets: Secrets, eventId: str
       .where(named({ eventId, id }));
 }
 
-/** Keys that nothing needs any more. One that SQL marked is left out: a key that is gone cannot be had back. */
+/** Keys that the service retired. Leaves out keys that SQL from outside marked, because destruction is final. */
 export async function listRetiredKeys(
   executor: Executor,
   secrets: Secrets,
@@ -57,7 +57,7 @@ export async function listRetiredKeys(
   return rows.filter((row) => isTagged(secrets, row.tag, retiredRow(row)));
 }
 
-/** A folder that lacks the file of a key from now on lacks it for good. */
+/** Notes that if a folder lacks the file of a key from now on, the absence is final. */
 export async function noteSeen(
   client: Pick<pg.Client | pg.Pool, 'query'>,
   { eventId, id }: KeyName,
@@ -73,7 +73,7 @@ export async function deleteKeyRow(executor: Executor, name: KeyName): Promise<v
   await executor.delete(ballotKeys).where(named(name));
 }
 
-/** Those of some IDs that name a key which is not destroyed. */
+/** The IDs among `ids` whose keys are not destroyed, that is, have a row. */
 export async function listKeyNames(executor: Executor, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await executor
     .select({ id: ballotKeys.id })

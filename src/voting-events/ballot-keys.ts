@@ -35,18 +35,17 @@ import { isFinalAt } from './lifecycle.ts';
 import { findEventById } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-// The key of a secret event, under which its ballots are sealed until they stand in the log, and everything else that would
-// join voters with ballots: random, made before the event opens, outside of the database, and destroyed when no ballot can
-// come any more. From then on copies of the database, its write-ahead log and its backups cannot be read, whatever else is
-// known (docs/security.md).
+// Each election has a random key, made before it opens. The key encrypts ballots until they are in the log, and everything else that
+// links voters to ballots. It is kept outside of the database and destroyed once no ballot can follow: after that, copies of the
+// database, its write-ahead log and its backups reveal no link, even with every other secret (docs/security.md).
 
-/** Keys in memory at once; those that were used longest ago are read again. */
+/** Keys cached at once; older entries are evicted, and read again when needed. */
 const MOST_CACHED = 1_000;
-/** After a key was not found, every request of its event is refused this long before it is looked for again. */
+/** After a key was not found, requests of its event are refused this long without another look-up. */
 const LOOK_AGAIN_MS = 1_000;
-/** Requests under way when a key is destroyed have ended by then: a process that stops gives them the same time. */
+/** A dropped key is wiped from memory after this time; requests under way have ended then, as in a shutdown. */
 const CLEARED_AFTER_MS = 10_000;
-/** The transaction that made a key has ended by then, one way or the other. */
+/** The transaction that made a key has committed or rolled back by then. */
 const IN_DOUBT_MS = 10 * MINUTE_MS;
 
 export const wrappedKeyPlace = (eventId: string, id: string): SealedPlace => ({
@@ -60,11 +59,11 @@ type KeyedEvent = Pick<VotingEvent, 'id' | 'type' | 'ballotKey'>;
 interface KeyDeps {
   readonly db: Database;
   readonly log: Log;
-  /** The service's own: the ballots of polls wait under it. */
+  /** The service's secret key, which encrypts ballots of polls until they are in the log. */
   readonly secrets: Secrets;
   readonly settings: KeySettings;
   readonly onUnreadable?: (place: SealedPlace) => void;
-  /** Whether the signed log of an event is closed: `ballot-log` brings it. Left out where no key is destroyed. */
+  /** Whether the signed log of an event is closed; `ballot-log` implements it. Left out by callers that destroy no keys. */
   readonly isOver?: (eventId: string) => Promise<boolean>;
 }
 
@@ -72,11 +71,11 @@ export class BallotKeys {
   readonly #deps: KeyDeps;
   readonly #folders: KeyFolders | undefined;
   #clusterId: string | undefined;
-  /** By their IDs, which are random: a key never changes. `destroyed` is final, too. */
+  /** By the IDs of keys, which are hashes of them: entries never go stale. `destroyed` is final. */
   readonly #known = new RecentMap<Secrets | 'destroyed'>(MOST_CACHED);
   readonly #finding = new Map<string, Promise<Secrets | undefined>>();
   readonly #missing = new Map<string, number>();
-  /** Made by this process in a transaction that may have been undone. */
+  /** Keys in files whose transaction, in this process, may have rolled back. */
   readonly #inDoubt = new Map<string, KeyName & { readonly madeAt: number }>();
 
   constructor(deps: KeyDeps) {
@@ -85,9 +84,9 @@ export class BallotKeys {
   }
 
   /**
-   * What the ballots of an event wait under: an election's own key, the secret key of the service in polls. Undefined where no
-   * ballot of an election can wait: before it has a key, and once that is destroyed.
-   * @throws ApiError 500 `ballot_key_unavailable` with `Retry-After` where the key exists and this process cannot read it
+   * The key that encrypts an event's ballots until they are in the log: an election's own, or the service's secret key for a poll.
+   * Undefined for an election before its key is made and after it is destroyed.
+   * @throws ApiError 500 `ballot_key_unavailable` with `Retry-After` if the key exists and this process cannot read it
    */
   async find({ id: eventId, type, ballotKey: id }: KeyedEvent): Promise<Secrets | undefined> {
     if (type === 'poll') return this.#deps.secrets;
@@ -105,8 +104,8 @@ export class BallotKeys {
   }
 
   /**
-   * Whether the key of an event can be read where it stands: what this process remembers of it does not count. Polls and events
-   * that have no key yet lack none.
+   * Whether the key of an event can be read from its folder or its row now, bypassing the cache. True for a poll, and for an event
+   * that has no key yet.
    */
   async isReadable({ id: eventId, type, ballotKey: id }: KeyedEvent): Promise<boolean> {
     if (type === 'poll' || id === null) return true;
@@ -134,7 +133,7 @@ export class BallotKeys {
     throw refuse('ballot_key_unavailable');
   }
 
-  /** Undefined where the secret key that it was sealed under is not listed; that raises an alarm of its own. */
+  /** Undefined if the secret key that encrypted the row is no longer listed; `open` raises an alarm for that. */
   #unwrap({ eventId, id }: KeyName, wrapped: string): Buffer | undefined {
     try {
       return this.#deps.secrets.open(wrapped, wrappedKeyPlace(eventId, id));
@@ -151,7 +150,7 @@ export class BallotKeys {
     return secrets;
   }
 
-  /** What still holds the key has ended, or fails, before its memory is cleared. */
+  /** Drops a key from the cache, and wipes its memory later: requests that still use it end first, or fail. */
   #letGo(id: string): void {
     const known = this.#known.get(id);
     if (known !== undefined && known !== 'destroyed') setTimeout(() => known.clear(), CLEARED_AFTER_MS).unref();
@@ -163,7 +162,7 @@ export class BallotKeys {
     this.#known.set(id, 'destroyed');
   }
 
-  /** An alarm for each key, however many requests need it. */
+  /** Remembers a missing key; raises one alarm for it, however many requests need it. */
   #miss({ eventId, id }: KeyName): void {
     const isNew = !this.#missing.has(id);
     if (this.#missing.size >= MOST_CACHED) this.#missing.clear();
@@ -176,10 +175,10 @@ export class BallotKeys {
   }
 
   /**
-   * Makes the key of an event that is about to be able to open: it is set to open, to be rehearsed, or to start by itself.
-   * It stands on the disk of every folder before this returns. No event opens while a folder lacks its marker.
-   * @param before how it stands; undefined for a new event @param after how it will stand
-   * @returns the column to store with the change
+   * Makes the key of an election that a change opens, rehearses or gives a start. The key is on the disk of every folder before
+   * this returns. Refuses such a change of any event while a folder lacks its marker.
+   * @param before the event now; undefined for a new event @param after the event after the change
+   * @returns the column to store with the change; nothing if no key was made
    * @throws ApiError 500 `ballot_key_unavailable`
    */
   async prepare(
@@ -199,8 +198,8 @@ export class BallotKeys {
   }
 
   /**
-   * What reads and writes the folders of keys and checkpoints asks this first.
-   * @throws ApiError 500 `ballot_key_unavailable` while one of them does not bear the cluster's marker
+   * Call before the folders of keys and checkpoints are used.
+   * @throws ApiError 500 `ballot_key_unavailable` while a folder lacks the cluster's marker (`key-places.ts`)
    */
   async requirePlaces(): Promise<void> {
     const unmarked = await this.#listUnmarked();
@@ -243,14 +242,14 @@ export class BallotKeys {
     return name.id;
   }
 
-  /** Marks the keys of an event as needed no more, in the transaction after which no ballot comes. Then call `destroyRetired`. */
+  /** Marks the keys of an event for destruction, in the transaction that ends its ballots. Then call `destroyRetired`. */
   async retire(tx: Transaction, eventId: string): Promise<void> {
     await retireKeys(tx, this.#deps.secrets, eventId, this.#folders !== undefined);
   }
 
   /**
-   * Destroys every key that nothing needs any more, in all folders; what one of them refuses is tried again the next time.
-   * @param eventId of one event; of all otherwise
+   * Destroys every retired key in all folders. A failure raises an alarm, and the next call tries again.
+   * @param eventId only keys of this event; undefined for all
    */
   async destroyRetired(eventId?: string): Promise<void> {
     const { db, log, secrets } = this.#deps;
@@ -258,7 +257,7 @@ export class BallotKeys {
       this.#forget(name.id);
       try {
         if (inFiles) await this.#destroy(name, seenIn);
-        // It was made before there were folders, or SQL says so.
+        // The row holds the key, from before folders were set, or because SQL forged it: remove a file that may exist too.
         else await this.#folders?.destroy(keyFileOf(name));
         await deleteKeyRow(db, name);
       } catch (fault) {
@@ -277,8 +276,8 @@ export class BallotKeys {
   }
 
   /**
-   * Destroys keys whose files were left, because SQL took their rows away or marked them as needed: those of events that are over, by
-   * their logs. A key of any other event stays, whatever the database says.
+   * Destroys key files that `destroyRetired` misses because SQL deleted their rows or marked them as needed. The signed log decides:
+   * the key goes if the log of its event is closed, and stays otherwise, whatever the database says.
    */
   async destroyLeft(): Promise<void> {
     const folders = this.#folders;
@@ -290,7 +289,7 @@ export class BallotKeys {
       for (const file of await folders.list(folder)) {
         const name = readKeyFileName(file);
         if (name === undefined || retired.has(file)) continue;
-        // What SQL wrote about one event keeps no other's key.
+        // A forged row of one event must not stop the destruction of other keys.
         await this.#destroyIfOver(name, folder).catch((fault: unknown) =>
           this.#deps.log.error(
             { event: name.eventId, folder, fault: summariseFault(fault) },
@@ -313,9 +312,9 @@ export class BallotKeys {
   }
 
   /**
-   * Destroys a key in each folder that bears the marker. That it was seen is noted before it goes: a folder without the file is
-   * otherwise one that lost it, or another disk, where it may come back.
-   * @throws FolderUnusable where one folder does not bear the marker, or does not have the file
+   * Destroys a key in each folder that bears the marker. Notes first that the folder had the file: a folder that lacks it without
+   * such a note may have another disk mounted, and the file may come back.
+   * @throws FolderUnusable if a folder does not bear the marker, or lacks the file without such a note
    */
   async #destroy(name: KeyName, seenIn: readonly string[]): Promise<void> {
     const folders = this.#folders;
@@ -336,14 +335,14 @@ export class BallotKeys {
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
-  /** Lets go of keys that were destroyed elsewhere, and removes those whose transaction was undone. Called every minute. */
+  /** Drops keys that another process destroyed, and removes files of keys whose transaction rolled back. Called every minute. */
   async tidy(): Promise<void> {
     const doubtful = [...this.#inDoubt.values()].filter(({ madeAt }) => monotonicMs() > madeAt + IN_DOUBT_MS);
     const cached = [...this.#known].flatMap(([id, known]) => (known === 'destroyed' ? [] : [id]));
     const ids = [...new Set([...cached, ...doubtful.map(({ id }) => id)])];
     if (ids.length === 0) return;
     const standing = await listKeyNames(this.#deps.db, ids);
-    // Looked for again: a row that is gone says nothing, the folder does.
+    // Dropped, not marked as destroyed: SQL may have deleted the row, so that the next request looks into the folders.
     for (const id of cached) if (!standing.has(id)) this.#letGo(id);
     for (const name of doubtful) {
       if (!standing.has(name.id) && (await findEventById(this.#deps.db, name.eventId))?.ballotKey !== name.id)
@@ -353,7 +352,7 @@ export class BallotKeys {
   }
 }
 
-/** How claims of requests about an event are kept. Those of a secret event end with its key: `never` then. */
+/** How idempotency claims about an event are kept: for an election under its key, and `never` once it is final or has no key. */
 export const keepingOf =
   ({ ballotKeys, clock }: Pick<Deps, 'ballotKeys' | 'clock'>) =>
   async ({ event }: { readonly event: VotingEvent }): Promise<SecretKeeping | undefined | 'never'> => {

@@ -8,21 +8,21 @@ export const CONFIRM_GRACE_MS = 15 * MINUTE_MS;
 
 export type Lifecycle = Pick<VotingEvent, 'startsAt' | 'endsAt' | 'openedAt' | 'closedAt' | 'ready' | 'rehearsalSince'>;
 
-/** SQL. What the rules of `event-status.sql` ask of the row `e` of an event. */
+/** SQL: the columns of an event's row `e` that the functions of `event-status.sql` take. */
 export const lifeOf = (e: string): string =>
   ['starts_at', 'ends_at', 'opened_at', 'closed_at', 'rehearsal_since', 'ready']
     .map((name) => `${e}.${name}`)
     .join(', ');
 
-/** When the event closed or will close, or null while nothing says so. */
+/** When the event closed or will close; null if neither `closedAt` nor `endsAt` is set. */
 export function closeTime(event: Lifecycle): number | null {
   if (event.closedAt === null) return event.endsAt;
   return event.endsAt === null ? event.closedAt : Math.min(event.closedAt, event.endsAt);
 }
 
 /**
- * The end by which a ballot is judged, or the rehearsal that it is of, and the rules that its statement reads from the event's row:
- * `event_ends` of the database, which a ballot is written under. What SQL says for the length of a statement is another one.
+ * The end of an event, or the number of its rehearsal, and the rules that a cast reads from its row, as text. The statement that writes
+ * a ballot compares it with `event_ends` of the row, so that SQL from outside cannot change these columns for one statement only.
  */
 export function endsOf(
   event: Pick<VotingEvent, 'rehearsalSince' | 'rehearsalNumber' | 'endsAt' | 'closedAt'> &
@@ -35,33 +35,33 @@ export function endsOf(
   return `${end} ${rules.join('')}`;
 }
 
-/** What a ballot is judged by and written under: the version of the definition, and the end. */
+/** Version of the definition, end and rules, as text: a ballot is validated under it, and stored only if it is unchanged. */
 export const paperOf = (event: Pick<VotingEvent, 'definitionVersion'> & Parameters<typeof endsOf>[0]): string =>
   `${event.definitionVersion} ${endsOf(event)}`;
 
-/** The status at a moment, from what is stored and the clock (completions 3, rule 1). The hot statements hold the same rule in SQL. */
+/** The status at a moment, from stored columns and the time (completions 3, rule 1). In SQL: `event_status`. */
 export function statusAt(event: Lifecycle, nowMs: number): EventStatus {
   if (event.closedAt !== null) return 'closed';
-  // A rehearsal takes ballots as an open event does. From its start on it takes none until it is wiped: real ballots wait.
+  // A rehearsal accepts ballots like an open event. From the start of the event until the wipe, no ballot is accepted.
   if (event.rehearsalSince !== null) return isRehearsalOver(event, nowMs) ? 'scheduled' : 'open';
   if (wasOpened(event, nowMs)) return event.endsAt !== null && event.endsAt <= nowMs ? 'closed' : 'open';
-  // Not ready when its start came, it is a draft again.
+  // An event that was not ready at its start is a draft again.
   return event.startsAt === null || event.startsAt <= nowMs ? 'draft' : 'scheduled';
 }
 
-/** The start that came while the event was not ready, as long as no change has written it down; null for none (completions 3, rule 1). */
+/** The start at which the event was not ready, until `lockEvent` stores it as missed; otherwise null (completions 3, rule 1). */
 export function missedStart(event: Lifecycle, nowMs: number): number | null {
   const { startsAt, closedAt, rehearsalSince } = event;
   if (startsAt === null || startsAt > nowMs || closedAt !== null || rehearsalSince !== null) return null;
   return wasOpened(event, nowMs) ? null : startsAt;
 }
 
-/** Whether an event was opened, by the organizer's word or by the clock once it was ready, whatever became of it since. */
+/** Whether an event was ever opened, by the organizer or by its start while it was ready. In SQL: `was_opened`. */
 export function wasOpened({ openedAt, startsAt, ready }: Lifecycle, nowMs: number): boolean {
   return openedAt !== null || (startsAt !== null && startsAt <= nowMs && ready);
 }
 
-/** Whether an event is in a rehearsal that its start has ended, and that is still to be wiped (completions 10.5). */
+/** Whether the start of an event has ended its rehearsal, which is not wiped yet (completions 10.5). */
 export function isRehearsalOver({ rehearsalSince, startsAt }: Lifecycle, nowMs: number): boolean {
   return rehearsalSince !== null && startsAt !== null && startsAt <= nowMs;
 }
@@ -78,12 +78,12 @@ export function isFinalAt(event: Lifecycle, nowMs: number): boolean {
   return statusAt(event, nowMs) === 'closed' && final !== null && nowMs >= final;
 }
 
-/** Whether an event keeps back who voted: a secret one, until its result is final (completions 5.6). The database has it as `keeps_back`. */
+/** Whether an event hides who voted: an election does until its result is final (completions 5.6). In SQL: `keeps_back`. */
 export function keepsBack(event: Lifecycle & Pick<VotingEvent, 'type'>, nowMs: number): boolean {
   return event.type === 'election' && !isFinalAt(event, nowMs);
 }
 
-/** By what a poll distinguishes two participants. */
+/** The field by which a poll distinguishes participants; null for an election. */
 export function pollIdentityOf(
   event: Pick<VotingEvent, 'type' | 'saveVoterInfo' | 'requireVoterId'>,
 ): PollIdentity | null {
@@ -92,7 +92,7 @@ export function pollIdentityOf(
   return event.requireVoterId ? 'voter_id' : 'visitor_id';
 }
 
-/** A poll that somebody has paid to vote in stays `identified` when its price goes: the attempts keep their codes. */
+/** A poll with paid votes stays `identified` without a price: payment attempts keep the confirmation codes of their ballots. */
 export function secrecyOf(event: Pick<VotingEvent, 'type' | 'payToVote' | 'paidVotes'>): Secrecy {
   if (event.type === 'election') return 'secret';
   return event.payToVote === null && !event.paidVotes ? 'pseudonymous' : 'identified';
@@ -104,8 +104,8 @@ export function notOpen(status: EventStatus): ApiError {
 }
 
 /**
- * Since when the results are public. With visibility `published` they are so once the time for confirmations is over: a
- * mistaken close can be undone until then. Said by the organizer later, they are public from that moment.
+ * Since when the results are public; null if they are not. Visibility `published` makes them public when late confirmations end,
+ * because a mistaken close can be undone until then. If the organizer sets it later, they are public from that moment.
  */
 export function publishedTime(
   event: Lifecycle & Pick<VotingEvent, 'resultsVisibility' | 'resultsPublishedAt'>,
@@ -115,7 +115,7 @@ export function publishedTime(
   return event.resultsPublishedAt ?? finalTime(event);
 }
 
-/** When the time for confirmations is or will be over; null while nothing says so. */
+/** When late confirmations end or ended; null for an event without an end. */
 export function finalTime(event: Lifecycle): number | null {
   const closedAt = closeTime(event);
   // A round of a rehearsal is final at once (completions 10.5).
@@ -123,8 +123,8 @@ export function finalTime(event: Lifecycle): number | null {
 }
 
 /**
- * Where an event stands in its life. `confirming` and `final` are both shown as `closed`: for 15 minutes after the close, ballots
- * cast before it may still be confirmed. `rehearsed` is a rehearsal whose round is closed, and final at once.
+ * The phases of an event. `confirming` and `final` are both shown as `closed`: `confirming` is the 15 minutes after the close, in
+ * which ballots cast before it may still be confirmed. `rehearsed` is a rehearsal whose round is closed, and so final.
  */
 export const PHASES = ['draft', 'scheduled', 'rehearsal', 'rehearsed', 'open', 'confirming', 'final'] as const;
 type Phase = (typeof PHASES)[number];
@@ -139,17 +139,17 @@ type LifeRefusal =
   | 'was_open'
   | 'not_visible';
 
-/** `yes`, or the reason of the refusal. `unless_ballots`: yes until a ballot was cast or a payment depends on it, then `event_has_ballots`. */
+/** `yes`, or the reason of the refusal. `unless_ballots`: `event_has_ballots` once a ballot is cast or a payment depends on it. */
 export type LifeAnswer = 'yes' | 'unless_ballots' | LifeRefusal;
 
 const UNLESS = 'unless_ballots';
 const NO_BALLOTS_YET = row(UNLESS, UNLESS, UNLESS, 'results_final', UNLESS, UNLESS, 'results_final');
 
 /**
- * What may be done to an event, and when (completions 3, rules 1 to 4; completions 1.6). The guards of the organizer's
- * routes decide by it, and a test compares the guide's table with it. The first four rows say what others decide: casts and
- * confirms `cast.sql` and `confirm.sql`, under the event's lock; registrations the operations that register. A rehearsal freezes what ballots
- * depend on as they do later, and the result of a closed round stands until the next one begins or the rehearsal ends.
+ * What each phase allows (completions 3, rules 1 to 4; completions 1.6). The organizer's routes enforce this table, and a test
+ * compares it with the guide's. The first four rows describe rules that other code enforces: `cast.sql` and `confirm.sql` under
+ * the event's lock, and the operations that register. Ballots of a rehearsal freeze the same settings as real ballots; the
+ * result of a closed round stays until the next round begins or the rehearsal ends.
  */
 export const LIFE = {
   cast: row('not_visible', 'event_not_open', 'yes', 'event_closed', 'yes', 'event_closed', 'event_closed'),
@@ -162,7 +162,7 @@ export const LIFE = {
   rehearse: row('yes', 'yes', 'yes', 'yes', 'was_open', 'was_open', 'was_open'),
   /** `status: "closed"`. */
   close: row('not_open', 'yes', 'yes', 'yes', 'yes', 'yes', 'yes'),
-  /** A change of `startsAt` after which the event is a draft or scheduled again, or would be without having been opened by hand. */
+  /** A change of `startsAt` after which the event is a draft or scheduled again, or would be if it had not been opened by hand. */
   take_back: row('yes', 'yes', 'yes', 'results_final', UNLESS, UNLESS, 'results_final'),
   /** `type`, `voter.requireVoterId`, `voter.saveVoterInfo`. */
   change_identity_rules: NO_BALLOTS_YET,
@@ -170,14 +170,14 @@ export const LIFE = {
   change_settings: row('yes', 'yes', 'yes', 'results_final', 'yes', 'yes', 'results_final'),
   /** Description, code, visibility, who reads the log, sponsors, webhook endpoints. */
   change_words: row('yes', 'yes', 'yes', 'yes', 'yes', 'yes', 'yes'),
-  /** Everything of positions but their description; of candidates that are or were on the ballot all but description and status; deletions. */
+  /** Positions except description; candidates that are or were on the ballot except description and status; deletions. */
   change_ballot_rules: NO_BALLOTS_YET,
-  /** A candidate's status, new candidates, every field of a candidate who never was on the ballot, and names of groups. */
+  /** A candidate's status, new candidates, any field of a candidate who was never on the ballot, and names of groups. */
   change_names: row('yes', 'yes', 'yes', 'results_final', 'yes', 'yes', 'results_final'),
   add_voters: row('yes', 'yes', 'yes', 'event_closed', 'yes', 'event_closed', 'event_closed'),
   /** Mails and letters to voters. A scheduled event that is ready takes `beforeOpening: true`. */
   mail_voters: row('mails_early', 'mails_early', 'yes', 'event_closed', 'yes', 'event_closed', 'event_closed'),
-  /** A voter's status, weight or group; `event_has_ballots` for one who voted. */
+  /** A voter's status, weight or group; `event_has_ballots` for a voter who voted. */
   change_standing: row(UNLESS, UNLESS, UNLESS, 'event_closed', UNLESS, 'event_closed', 'event_closed'),
   /** A voter's e-mail address or voter ID. */
   change_identity: row('yes', 'yes', 'yes', 'results_final', 'yes', 'yes', 'results_final'),
@@ -215,7 +215,7 @@ export function phaseAt(event: Lifecycle, nowMs: number): Phase {
   return isFinal ? 'final' : 'confirming';
 }
 
-/** How the reasons are refused. */
+/** The refusal of each reason. */
 const WORDED = {
   event_not_open: 'event_not_open',
   mails_early: 'mails_early',
@@ -235,7 +235,7 @@ export const lifeRefusal = (reason: LifeRefusal, { rehearsalSince }: Pick<Lifecy
 
 /**
  * Refuses an action that the event's phase does not allow.
- * @param hasBallots asked only where the answer depends on it
+ * @param hasBallots called only if the answer depends on it
  * @throws ApiError 409 with the reason of `LIFE`
  */
 export async function requirePhase(
@@ -251,7 +251,7 @@ export async function requirePhase(
 }
 
 /**
- * Refuses mails and letters to voters where none of them can vote: before the opening, unless the organizer says that it is meant.
+ * Refuses mails and letters to voters while no voter can vote, except before a scheduled opening with `beforeOpening`.
  * @throws ApiError 409 `event_not_open`, `not_ready`, `event_closed`
  */
 export function requireMailable(event: VotingEvent, nowMs: number, beforeOpening: boolean): void {

@@ -33,17 +33,17 @@ export const votingEvents = pgTable(
     type: text().$type<'election' | 'poll'>().notNull(),
     startsAt: timeMs('starts_at'),
     endsAt: timeMs('ends_at'),
-    /** When it opened: by the organizer's word, or by the clock at `startsAt` once ready. */
+    /** When the organizer opened it. The opening by the clock is stored only when a change could undo it. */
     openedAt: timeMs('opened_at'),
-    /** When the organizer closed it. The clock closes at `endsAt` without a mark here. */
+    /** When the organizer closed it. The close by the clock at `endsAt` is not stored. */
     closedAt: timeMs('closed_at'),
     /** When the first close leaf of its log made the result final. */
     finalAt: timeMs('final_at'),
-    /** At least one position, and a candidate in each: without it the clock does not open the event. */
+    /** Whether `missing` is empty: otherwise the clock does not open the event. */
     ready: boolean().notNull().default(false),
-    /** What keeps it from opening, as of the last change of what that depends on. */
+    /** What prevents the opening, as of the last change that could affect it. */
     missing: jsonb().$type<readonly MissingPart[]>().notNull().default([]),
-    /** The start that came while it was not ready. */
+    /** The start at which the event was not ready, and so did not open. */
     missedStartAt: timeMs('missed_start_at'),
     timeZone: text('time_zone').notNull(),
     requireVoterId: boolean('require_voter_id').notNull(),
@@ -54,7 +54,7 @@ export const votingEvents = pgTable(
     candidateOrder: text('candidate_order').$type<'fixed' | 'shuffled'>().notNull(),
     ballotOpening: text('ballot_opening').$type<'none' | 'observer' | 'public'>().notNull(),
     ballotReceipt: text('ballot_receipt').$type<'inclusion' | 'full'>().notNull(),
-    /** The ballot log answers without a key. */
+    /** Whether the ballot log is readable without a key. */
     logOpen: boolean('log_open').notNull().default(false),
     resultsVisibility: text('results_visibility').$type<ResultsVisibility>().notNull(),
     resultsPublishedAt: timeMs('results_published_at'),
@@ -62,7 +62,7 @@ export const votingEvents = pgTable(
     payToVote: jsonb('pay_to_vote').$type<Price>(),
     payToRegisterCandidate: jsonb('pay_to_register_candidate').$type<Price>(),
     repeatVotes: boolean('repeat_votes').notNull(),
-    /** Somebody has begun to pay for a vote here: ballots may be identified by their payments, whatever the price is later. */
+    /** Set when the price changes after a payment for a vote has begun: payments may identify ballots even without a price. */
     paidVotes: boolean('paid_votes').notNull().default(false),
     paymentBusinessId: text('payment_business_id'),
     /** The provider of the linked business, so that no request has to look it up. */
@@ -75,44 +75,44 @@ export const votingEvents = pgTable(
     language: text().$type<Language>().notNull().default('en'),
     /** A picture that mails show. Never fetched by the service. */
     logoUrl: text('logo_url'),
-    /** Goes up with every change a ballot could depend on; a ballot is judged and stored under one version only. */
+    /** Rises with every change that a ballot could depend on; a ballot is validated and stored under one version only. */
     definitionVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
-    /** The status that was last published; the clock changes it without a statement. */
+    /** The status that was published last; needed because the clock changes the status without a write. */
     announcedStatus: text('announced_status').$type<'open' | 'closed' | 'not_opened'>(),
-    /** Last small number given to a position or candidate; numbers are never used again. */
+    /** Last small number given to a position or candidate; numbers are never reused. */
     lastPositionNumber: integer('last_position_number').notNull().default(0),
     lastCandidateNumber: integer('last_candidate_number').notNull().default(0),
-    /** After the opening: of a voter's e-mail or voter ID. */
+    /** Number of changes of voters' e-mail addresses or voter IDs after the opening. */
     identityChanges: integer('identity_changes').notNull().default(0),
-    /** Letters with voter keys that were printed: of the event, and of the rehearsal that is under way. */
+    /** Number of printed letters with voter keys: of the event, and of the present rehearsal. */
     lettersPrinted: integer('letters_printed').notNull().default(0),
     rehearsalLetters: integer('rehearsal_letters').notNull().default(0),
-    /** After the opening: of a voter's weight, group or status, and deletions. */
+    /** Number of changes of voters' weight, group or status after the opening, and of deletions. */
     rollChanges: integer('roll_changes').notNull().default(0),
-    /** Goes up when an invite is withdrawn or changed: tags of invites bear it. */
+    /** Rises when an invite is withdrawn or changed. Tags of invites cover it, so that an old row that SQL restores is invalid. */
     inviteGeneration: integer('invite_generation').notNull().default(0),
-    /** For a copy whose voters still come: those of the source up to this ID do. */
+    /** Set in a copy of an event: voters of the source up to this ID are copied. */
     copyUntil: text('copy_until'),
     /** The version of the sum of its roll (`voters/roll-sum.ts`); 0 before the first voter. */
     rollVersion: integer('roll_version').notNull().default(0),
-    /** For a copy with its voters: how many there are to copy, and how many are copied. */
+    /** Set in a copy with voters: how many there are to copy, and how many are copied. */
     copyTotal: integer('copy_total'),
     copyDone: integer('copy_done'),
     /** Since when it is rehearsed; null outside of a rehearsal (completions 10.5). */
     rehearsalSince: timeMs('rehearsal_since'),
-    /** The visibility that the end of the rehearsal gives back. */
+    /** `resultsVisibility` before the rehearsal; its end restores it. */
     rehearsalVisibility: text('rehearsal_visibility').$type<ResultsVisibility>(),
-    /** Rounds of rehearsals so far, a running one included: it names the running one. */
+    /** Number of rehearsal rounds so far, including a running round, which it names. */
     rehearsalNumber: integer('rehearsal_number').notNull().default(0),
     /** Ballots that were confirmed in rehearsals and wiped. */
     rehearsalBallots: bigint('rehearsal_ballots', { mode: 'number' }).notNull().default(0),
-    /** Names the key that its ballots wait under (`ballot-keys.ts`); null in polls, and where ballots wait under the secret key. */
+    /** ID of the key that encrypts its ballots until they are in the log (`ballot-keys.ts`); null in polls, and before it is made. */
     ballotKey: text('ballot_key'),
-    /** What binds the columns that decide whose it is and who may vote to the service's keys (`event-tag.ts`). */
+    /** MAC over the deciding columns under the service's secret key; detects changes by SQL from outside (`event-tag.ts`). */
     tag: bytes().notNull(),
-    /** The alarm by which its log, or rows that it depends on, are not what the service wrote; null for nothing. */
+    /** Name of the alarm while the log or the rows of the event are not as the service wrote them; otherwise null. */
     alarm: text(),
-    /** When it was deleted: it is invisible since, and its rows are removed in the background. */
+    /** When it was deleted. It is invisible from then on, and a job removes its rows. */
     deletedAt: timeMs('deleted_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
@@ -124,7 +124,7 @@ export const votingEvents = pgTable(
     index('voting_events_timed').on(table.id).where(sql`starts_at IS NOT NULL OR ends_at IS NOT NULL`),
     index('voting_events_rehearsed').on(table.id).where(sql`rehearsal_since IS NOT NULL`),
     index('voting_events_alarmed').on(table.id).where(sql`alarm IS NOT NULL`),
-    // SQL would otherwise have every job that reckons with the end of all events fail.
+    // A time beyond 2^53, written by SQL from outside, would make every job that reads the times of all events fail.
     check(
       'voting_events_times',
       sql`least(starts_at, ends_at, opened_at, closed_at, rehearsal_since, final_at) > -9007199254740992 AND greatest(starts_at, ends_at, opened_at, closed_at, rehearsal_since, final_at) < 9007199254740992`,
@@ -133,30 +133,30 @@ export const votingEvents = pgTable(
   ],
 );
 
-/** The event that a row belongs to, and goes with. */
+/** Column of the event that a row belongs to; the row is deleted with the event. */
 export const eventId = () =>
   text('voting_event_id')
     .notNull()
     .references(() => votingEvents.id, { onDelete: 'cascade' });
 
 /**
- * The keys of events whose ballots wait, or waited until lately (docs/security.md, "Keys"): a row stands from before the event
- * opens until every copy of its key is destroyed. It outlives an event that is deleted.
+ * The keys of elections (docs/security.md, "Keys"). A row exists from before the event opens until every copy of its key is
+ * destroyed, so that it outlives a deleted event.
  */
 export const ballotKeys = pgTable(
   'ballot_keys',
   {
     votingEventId: text('voting_event_id').notNull(),
-    /** Names the key, and shows nothing of it. */
+    /** A hash of the key: names it and reveals nothing of it. */
     id: text().notNull(),
-    /** The key itself, sealed under the secret key, where processes share no folder; null where it stands in files. */
+    /** The key, encrypted with the service's secret key, if `BALLOT_KEYS_DIR` is not set; null for a key in files. */
     wrapped: text(),
     createdAt: timeMs('created_at').notNull(),
-    /** Since when nothing needs it any more: its files are to be destroyed. */
+    /** Since when the key is not needed: its files are to be destroyed. */
     retiredAt: timeMs('retired_at'),
-    /** That the service says so: SQL destroys no key. */
+    /** MAC of the service over the retirement, so that SQL from outside cannot have a key destroyed. */
     retiredTag: bytes('retired_tag'),
-    /** Folders that lack the file for good: it was seen there when it was destroyed, or its loss was accepted. */
+    /** Folders whose lack of the file is final: it was seen there before its destruction, or the operator accepted its loss. */
     seenIn: text('seen_in').array().notNull().default([]),
   },
   (table) => [
@@ -165,7 +165,7 @@ export const ballotKeys = pgTable(
   ],
 );
 
-/** The accounts an event is shared with: an invite, and once it is accepted the account that did. */
+/** Invites to events. An accepted invite holds the account that the event is shared with. */
 export const eventInvites = pgTable(
   'event_invites',
   {
@@ -174,7 +174,7 @@ export const eventInvites = pgTable(
       .references(() => votingEvents.id, { onDelete: 'cascade' }),
     id: text().notNull(),
     email: text().notNull(),
-    /** The form by which addresses are the same. */
+    /** The address in a normal form, for comparison. */
     emailKey: text('email_key').notNull(),
     role: text().$type<InviteRole>().notNull(),
     /** SHA-256 of the token: 160 random bits need no slow hash. */
@@ -183,7 +183,7 @@ export const eventInvites = pgTable(
     sealedToken: text('sealed_token'),
     accountId: text('account_id'),
     acceptedAt: timeMs('accepted_at'),
-    /** What binds the row to the service's keys (`event-tag.ts`). */
+    /** MAC over the row under the service's secret key; detects changes by SQL from outside (`event-tag.ts`). */
     tag: bytes().notNull(),
     expiresAt: timeMs('expires_at').notNull(),
     createdAt: timeMs('created_at').notNull(),
@@ -191,7 +191,7 @@ export const eventInvites = pgTable(
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.id] }),
     uniqueIndex('event_invites_email').on(table.votingEventId, table.emailKey),
-    // The event stands in every unique key of its tables; the token goes first, as it is looked up by it alone.
+    // Every unique key of a table of events includes the event. The token is first, because a look-up knows only the token.
     uniqueIndex('event_invites_token').on(table.tokenHash, table.votingEventId),
     // An account holds one role in an event; the order serves the list of events that are shared with it.
     uniqueIndex('event_invites_account').on(table.accountId, table.votingEventId).where(sql`account_id IS NOT NULL`),

@@ -49,7 +49,7 @@ type Body = z.output<typeof updateEventBody>;
 type Columns = Partial<NewEventRow>;
 const definedOnly = (columns: Columns) => columns as Partial<VotingEvent>;
 
-/** What a column belongs to in the life of an event; every other one is a setting. */
+/** The row of `LIFE` that guards a change of a column; `change_settings` for any other column. */
 const ACTION_BY_COLUMN: { readonly [Column in keyof NewEventRow]?: LifeAction } = {
   type: 'change_identity_rules',
   requireVoterId: 'change_identity_rules',
@@ -58,7 +58,7 @@ const ACTION_BY_COLUMN: { readonly [Column in keyof NewEventRow]?: LifeAction } 
   code: 'change_words',
   codeKey: 'change_words',
   resultsVisibility: 'change_words',
-  // No count depends on it: it is no part of the configuration that the log binds.
+  // Not part of the configuration that the log commits to, because no count depends on it.
   logOpen: 'change_words',
   votingPageUrl: 'change_words',
   contactEmail: 'change_words',
@@ -79,15 +79,15 @@ export async function updateVotingEvent(
   const columns = columnsOf(body);
   const plan = deps.plans[organizer.ownerPlan];
   const changed = changedFields(columns, before);
-  // A price that is sent back as it is was judged when it was set, whatever became of the plan and the business.
+  // Checks changed prices only: an unchanged price may stay even if plan and business no longer permit it.
   requirePricing(plan, changed);
   const issues = await changeIssues(tx, deps, before, nowMs, body, NOTHING_FAULTY);
   if (issues.length > 0) throw validationError(issues);
-  // A code is the event's name on printed invitations: those it is shared with cannot take it away.
+  // Printed invitations name the event by its code, so that only its owner may change it, not an invited account.
   if (changed.code !== undefined && organizer.role !== 'owner')
     throw refuse('owner_changes_code', { required: 'owner', granted: organizer.role });
   const ends = endsRehearsal(before, nowMs, changed, body.status);
-  // What follows is judged by the event as the wipe leaves it. A refusal undoes the wipe too.
+  // The checks below read the event as the wipe leaves it. A refusal rolls the wipe back too.
   const from = ends ? await endRehearsal(tx, deps, before) : before;
   await guardColumns(tx, from, changed);
   const phase = phaseAt(from, nowMs);
@@ -101,7 +101,7 @@ export async function updateVotingEvent(
   const changes: Columns = { ...changed, ...(await statusChange(tx, from, changed, body.status, found)) };
   if (Object.keys(changes).length === 0 && !ends) return before;
   await prepareChange(tx, from, changes, found);
-  // Last, so that no refusal leaves a key behind.
+  // Last, so that a refusal leaves no key file behind.
   const key = await deps.ballotKeys.prepare(
     tx,
     { ...before, ballotKey: from.ballotKey },
@@ -113,7 +113,7 @@ export async function updateVotingEvent(
     data: viewEvent(after, nowMs),
     change: changeBy(organizer, 'voting_event.updated', before.id, differenceOf(before, after)),
   });
-  // No end counts that the log does not say.
+  // A new end counts only if the log contains it.
   if (closeTime(after) !== closeTime(before) && !(await deps.logRecorder.record(tx, after)))
     throw refuse('log_disputed');
   await schedulePublishing(tx, after);
@@ -122,7 +122,7 @@ export async function updateVotingEvent(
   return (await publishResults(tx, deps, told, nowMs)) ?? told;
 }
 
-/** What does not go together in a change. @param isFaulty names what was sent in a wrong form: it contradicts nothing */
+/** Contradictions between the fields after a change. @param isFaulty fields of a wrong shape, which are not compared */
 async function changeIssues(
   executor: Executor,
   deps: Pick<EventDeps, 'pricing' | 'config'>,
@@ -135,7 +135,7 @@ async function changeIssues(
   const changed = changedFields(columns, before);
   const after = { ...before, ...definedOnly(columns) };
   const openedAt = before.openedAt ?? (body.status === 'open' ? nowMs : null);
-  // Opened before its start, it may end before that, too.
+  // An event that was opened before its start may also end before it.
   if (openedAt !== null && after.startsAt !== null) after.startsAt = Math.min(after.startsAt, openedAt);
   const page = changed.votingPageUrl === undefined ? undefined : { ...before, votingPageUrl: changed.votingPageUrl };
   const issues = [
@@ -148,11 +148,11 @@ async function changeIssues(
   ];
   const opens = body.status === 'open' && shownStatusAt(before, nowMs) !== 'open' && !isFinalAt(before, nowMs);
   const late = opens && !isFaulty('endsAt') ? reopeningIssue(after.endsAt, nowMs) : undefined;
-  // Alone it is the question of whether the event can open, after its phase.
+  // A passed end as the only issue is left to `statusChange`, which checks the phase first.
   return late === undefined || issues.length === 0 ? issues : [...issues, late];
 }
 
-/** Also judges the values of a change whose shape was refused, so that one answer names all faults. */
+/** Validates the well-formed fields of a change whose shape is refused, so that one answer names all faults. */
 export const judgeChangeParts = (
   deps: Pick<Deps, 'pricing' | 'config' | 'clock' | 'db'>,
   { event }: Organizer,
@@ -162,8 +162,8 @@ export const judgeChangeParts = (
   changeIssues(deps.db, deps, event, deps.clock.now(), { ...soundSettings(sent), status }, isFaulty);
 
 /**
- * The end of an event that takes ballots, or still confirms them, lies ahead: an earlier one would take the 15 minutes from
- * ballots that were cast.
+ * Requires a new `endsAt` in the future unless the event is a draft or final: an end in the past would shorten the 15 minutes
+ * in which cast ballots may be confirmed.
  */
 function endIssues(
   before: VotingEvent,
@@ -177,16 +177,16 @@ function endIssues(
   return [{ field: 'endsAt', message: 'must lie ahead: to close the event now, send `status: "closed"`' }];
 }
 
-/** Whether a change ends the rehearsal of an event: by its status, or because its start has come (completions 10.5). */
+/** Whether a change ends the rehearsal of an event: by its `status`, or because the start has come (completions 10.5). */
 function endsRehearsal(before: VotingEvent, nowMs: number, changed: Columns, wanted: Body['status']): boolean {
   if (before.rehearsalSince === null) return false;
-  // After a round that was closed, the next one begins.
+  // After a closed round, `rehearsal` begins the next round.
   const isNext = wanted === 'rehearsal' && before.closedAt !== null;
   const isWanted = isNext || wanted === 'open' || wanted === 'draft' || wanted === 'scheduled';
   return isWanted || isRehearsalOver({ ...before, ...definedOnly(changed) }, nowMs);
 }
 
-/** `draft` and `scheduled` are accepted as they are shown, and end a rehearsal; no other event is set to them. */
+/** Accepts `draft` and `scheduled` only if sent back unchanged, or to end a rehearsal. */
 function statusIssues(before: VotingEvent, nowMs: number, { status }: EventFields): Issue[] {
   if (status === undefined || status === 'open' || status === 'closed' || status === 'rehearsal') return [];
   return status === shownStatusAt(before, nowMs) || before.rehearsalSince !== null
@@ -194,7 +194,7 @@ function statusIssues(before: VotingEvent, nowMs: number, { status }: EventField
     : [{ field: 'status', message: 'must be "open", "closed" or "rehearsal"' }];
 }
 
-/** What follows from other fields is taken as it is shown, before the change or after it. */
+/** Accepts derived fields only if sent back unchanged; `pollIdentity` also with its value after the change. */
 function derivedIssues(
   before: VotingEvent,
   after: VotingEvent,
@@ -218,7 +218,7 @@ async function guardColumns(tx: Transaction, before: LockedEvent, changed: Colum
   const actions = new Set(names.map((name) => ACTION_BY_COLUMN[name] ?? 'change_settings'));
   for (const action of actions) await guardChange(tx, before, action);
   const after = statusAt({ ...before, ...definedOnly(changed) }, before.lockedAt);
-  // Opened by hand it stays open; a start that is taken away or lies ahead contradicts its ballots all the same.
+  // An event opened by hand stays open, but a removed or future start would contradict its ballots.
   const isBeforeStart = changed.startsAt !== undefined && (changed.startsAt ?? Infinity) > before.lockedAt;
   if (isBeforeStart || after === 'draft' || after === 'scheduled') await guardChange(tx, before, 'take_back');
 }
@@ -227,7 +227,7 @@ const DECIDE_OPENING: readonly (keyof Columns)[] = [
   ...(['startsAt', 'type', 'voterSelfRegistration', 'payToVote', 'payToRegisterCandidate'] as const),
 ];
 
-/** What else changes with a change: when results become public, ballots that a new price asks for, what a price leaves behind. */
+/** Adds consequences to `changes`: publication, missed start, readiness, paid votes. A new price deletes pending unpaid ballots. */
 async function prepareChange(
   tx: Transaction,
   before: LockedEvent,
@@ -249,7 +249,7 @@ async function prepareChange(
     const hasStart = startsAt !== null;
     changes.missing = missingForOpening({ ...facts, ...found, type, selfRegistration, hasStart, isPriced });
     changes.ready = changes.missing.length === 0;
-    // As for a change of positions: what the clock has opened stays opened.
+    // As after a change of positions: an event that its start has opened stays open.
     if (!changes.ready && changes.openedAt === undefined && wasOpened(before, before.lockedAt))
       changes.openedAt = before.openedAt ?? before.startsAt;
   }
@@ -275,7 +275,7 @@ async function statusChange(
   if (wanted === 'closed') {
     await guardChange(tx, before, 'close');
     if (before.rehearsalSince !== null) return before.closedAt === null ? { closedAt: nowMs } : {};
-    // Opened by the clock, it stays opened whatever becomes of `startsAt`.
+    // Stores the opening by the clock, so that a later change of `startsAt` does not undo it.
     return isClosed
       ? {}
       : { closedAt: nowMs, openedAt: before.openedAt ?? (phase === 'open' ? before.startsAt : nowMs) };

@@ -18,17 +18,17 @@ export const EVENT_TYPES = ['election', 'poll'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 const EVENT_STATUSES = ['draft', 'scheduled', 'open', 'closed'] as const;
 export type EventStatus = (typeof EVENT_STATUSES)[number];
-/** With what organizers alone see. */
+/** With the status that only organizers see. */
 export const SHOWN_STATUSES = [...EVENT_STATUSES, 'rehearsal'] as const;
 export type ShownStatus = (typeof SHOWN_STATUSES)[number];
 export const RESULTS_VISIBILITIES = ['hidden', 'live', 'published'] as const;
 export type ResultsVisibility = (typeof RESULTS_VISIBILITIES)[number];
 export type PollIdentity = 'visitor_id' | 'email' | 'voter_id';
-/** What an event can be shared as; its own account is the owner. */
+/** The role that an invite gives; the event's own account has the role `owner`. */
 export type InviteRole = 'viewer' | 'editor';
 export type Secrecy = 'secret' | 'pseudonymous' | 'identified';
 
-/** What is stored of a voting event, with names as the API has them; `status` and other derived facts are functions of it. */
+/** The stored columns of a voting event, named as in the API; `status` and other derived fields are functions of them. */
 export type VotingEvent = Readonly<
   Omit<typeof votingEvents.$inferSelect, 'codeKey' | 'deletedAt' | 'lastPositionNumber' | 'lastCandidateNumber'>
 >;
@@ -51,16 +51,16 @@ const pollIdentity = z.enum(['visitor_id', 'email', 'voter_id']).nullable().meta
   description: 'By what a poll tells two participants apart; null for elections.',
 });
 const visibility = z.enum(RESULTS_VISIBILITIES);
-/** How a secret event shows who voted, until its result is final (completions 5.6). */
+/** How an election shows who voted until its result is final (completions 5.6). */
 export const disclosureShape = z.object({ everyBallots: z.int(), waiting: z.boolean() }).nullable().meta({
   description:
     'Who voted is shown at least `everyBallots` voters at a time; `waiting`: somebody is not shown yet. Null if nothing is kept back.',
 });
 
-/** Letters with voter keys that were printed: who prints them could vote in their voters' place (completions 10.9). */
+/** Count of printed letters with voter keys, shown because their printer could vote in the voters' place (completions 10.9). */
 export const lettersPrintedShape = z.int().meta({ description: 'Letters with voter keys that were printed.' });
 
-/** The same of an event: the letters of a rehearsal count apart. */
+/** The count of an event; a rehearsal has a count of its own. */
 export const lettersOf = ({
   rehearsalSince,
   lettersPrinted,
@@ -86,7 +86,7 @@ const payments = {
   repeatVotes: z.boolean().meta({ description: 'Whether one visitor may pay for and confirm any number of ballots.' }),
 };
 
-/** What both views begin with. */
+/** The fields that the examples of both views share. */
 const EVENT_EXAMPLE = {
   id: EXAMPLE.event,
   code: EXAMPLE.eventCode,
@@ -265,10 +265,10 @@ export const contextView = z
     ],
   });
 
-/** Voters of a secret event are disclosed at least so many at a time (completions 5.6). */
+/** An election discloses who voted in groups of at least this many voters (completions 5.6). */
 export const DISCLOSED_TOGETHER = 5;
 
-/** What an event keeps back of who voted; null where it keeps nothing back. */
+/** How an event discloses who voted; null for a poll, which hides nothing. */
 export function disclosureOf(event: VotingEvent, waiting: boolean): VotingEventView['disclosure'] {
   return secrecyOf(event) === 'secret' ? { everyBallots: DISCLOSED_TOGETHER, waiting } : null;
 }
@@ -276,7 +276,7 @@ export function disclosureOf(event: VotingEvent, waiting: boolean): VotingEventV
 interface Counted {
   /** Whether somebody voted who is not disclosed yet. */
   readonly waiting?: boolean;
-  /** Confirmed ballots of the round that is rehearsed. */
+  /** Confirmed ballots of the present round of the rehearsal. */
   readonly ballots?: number;
 }
 
@@ -286,7 +286,7 @@ const roundOf = ({ rehearsalNumber, closedAt }: VotingEvent, ballots: number | n
   ballots,
 });
 
-/** What organizers set of an event, in the groups that the API has it in. */
+/** The organizer's settings of an event, grouped as in the API. */
 export const settingsOf = (event: VotingEvent) => ({
   voter: {
     requireVoterId: event.requireVoterId,
@@ -306,7 +306,7 @@ export const settingsOf = (event: VotingEvent) => ({
 
 /**
  * The organizer's shape of a voting event (completions 3).
- * @param counted what stands in other rows
+ * @param counted figures from other tables
  */
 export function viewEvent(event: VotingEvent, nowMs: number, counted: Counted = {}): VotingEventView {
   const status = shownStatusAt(event, nowMs);
