@@ -82,7 +82,7 @@ const listChangesQuery = z.strictObject({
   resource: idField().optional(),
   keyId: idField().optional(),
   ...windowFields(),
-  // The name that `from` had first.
+  // The former name of `from`.
   since: windowFields().from,
 });
 
@@ -92,7 +92,7 @@ function viewChange(change: RecordedChange): z.output<typeof changeView> {
   return { ...what, key, before: shortened(before), after: shortened(after) };
 }
 
-/** The author, kind and time of each change (completions 3, "Results, votes, exports", 5). `key` is null where the service or its operator acted. */
+/** Routes of an event's audit trail (completions 3, "Results, votes, exports", 5). */
 export function auditRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);
   const router = new Hono<Env>();

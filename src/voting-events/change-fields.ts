@@ -39,7 +39,7 @@ const wholePrice = (price: SoundParts<Price> | null | undefined): Price | null |
   return amountMinor === undefined || currency === undefined ? undefined : { amountMinor, currency };
 };
 
-/** The settings that can still be judged in a body whose shape was refused; a price of which a part is missing sets none. */
+/** The settings that can still be validated in a body whose shape was refused; an incomplete price is left out. */
 export function soundSettings(sent: SoundParts<Settings>): Settings {
   const { payments } = sent;
   if (payments === undefined) return { ...sent, payments };
@@ -48,12 +48,12 @@ export function soundSettings(sent: SoundParts<Settings>): Settings {
   return { ...sent, payments: { ...payments, payToVote, payToRegisterCandidate } };
 }
 
-/** The settings that an event would have: those it has, and the changes. */
+/** The settings of an event after a change. */
 type Merged = Pick<VotingEvent, 'type' | 'voterSelfRegistration' | 'startsAt' | 'endsAt' | 'payToVote' | 'repeatVotes'>;
 
 /**
- * What does not go together in the settings that an event would have.
- * @param sent names the fields that the answer points at
+ * Contradictions between the settings of an event after a change.
+ * @param sent the changes: an issue names a field of them
  */
 export function settingsIssues(merged: Partial<Merged>, sent: Pick<Settings, 'endsAt'>): Issue[] {
   const { type, startsAt, endsAt, payToVote, voterSelfRegistration, repeatVotes } = merged;
@@ -76,8 +76,8 @@ export function settingsIssues(merged: Partial<Merged>, sent: Pick<Settings, 'en
 }
 
 /**
- * The start and the end of an event that was never open may not both have passed: it would be closed, and soon final, without ever
- * having taken a ballot. Seconds in the place of milliseconds lie in 1970.
+ * Refuses a start and an end that have both passed for an event that was never open: it would be closed, and soon final, without
+ * having accepted a ballot. The usual cause are seconds instead of milliseconds, which lie in 1970.
  */
 export function missedIssues(
   { startsAt, endsAt }: Partial<Pick<Merged, 'startsAt' | 'endsAt'>>,
@@ -89,7 +89,7 @@ export function missedIssues(
   return [{ field, message: 'the end must lie ahead: times are milliseconds since 1970' }];
 }
 
-/** Leaves out what was sent in a wrong form: it can contradict nothing. */
+/** Leaves out fields of a wrong shape, so that they cause no further issues. */
 export function withoutFaulty(merged: Merged, isFaulty: IsFaulty): Partial<Merged> {
   return {
     ...(isFaulty('type') ? {} : { type: merged.type }),

@@ -52,7 +52,7 @@ function generateToken(): string {
 }
 
 /**
- * Invites a person to an event by e-mail (completions 2.5). The mail is a job's work; the token stands in no job.
+ * Invites a person to an event by e-mail (completions 2.5). A job sends the mail; its payload does not contain the token.
  * @throws ApiError 409 `invite_exists` for an address that was invited already, 422 `plan_limit`
  */
 export async function createInvite(
@@ -85,21 +85,21 @@ export async function createInvite(
 }
 
 /**
- * Raises the generation of an event's invites and renews the tags of the present ones. A withdrawn or earlier row that SQL puts back bears a
- * former generation, and opens nothing.
- * @throws ApiError 500 `rows_disagree` where SQL changed the event
+ * Raises the generation of an event's invites and renews the tags of its present invites. If SQL restores a withdrawn or older row,
+ * its tag is of an earlier generation and invalid.
+ * @throws ApiError 500 `rows_disagree` if the event is forged
  */
 async function renewInvites(tx: Transaction, { secrets }: InviteDeps, event: LockedEvent): Promise<LockedEvent> {
   const next = { ...event, inviteGeneration: event.inviteGeneration + 1 };
   await noteInEvent(tx, secrets, event, { inviteGeneration: next.inviteGeneration });
   for (const row of await listInviteRows(tx, event.id)) {
-    // What SQL wrote stays as it is, and opens nothing.
+    // A forged row gets no new tag, and stays invalid.
     if (isGenuineInvite(secrets, row, event)) await updateInvite(tx, row, { tag: tagOfInvite(secrets, row, next) });
   }
   return next;
 }
 
-/** Takes an invite back; its acceptor no longer sees the event. @throws ApiError 404 */
+/** Withdraws an invite; the account that accepted it no longer sees the event. @throws ApiError 404 */
 export async function withdrawInvite(
   tx: Transaction,
   deps: InviteDeps,
@@ -114,8 +114,8 @@ export async function withdrawInvite(
 }
 
 /**
- * Shares an event with the account of the key that brings a token. Again by the same account: the same answer.
- * @throws ApiError 404 for a token that is unknown or taken back; 409 `invite_used`, `invite_expired`, `own_event`, `already_shared`
+ * Shares the event of an invite with the account of the caller. A repeated call by the same account gets the same answer.
+ * @throws ApiError 404 for an unknown or withdrawn token; 409 `invite_used`, `invite_expired`, `own_event`, `already_shared`
  */
 export async function acceptWithToken(
   tx: Transaction,
@@ -125,7 +125,7 @@ export async function acceptWithToken(
 ): Promise<Invite> {
   const read = orNotFound(await findInviteByToken(tx, sha256(token)));
   const event = await lockForChange(tx, read.votingEventId);
-  // Read again under the lock: an acceptance at the same time has changed it.
+  // Read again under the lock: a concurrent acceptance may have changed the invite.
   const found = orNotFound(await findInviteByToken(tx, sha256(token)));
   const invite = await requireInvite(tx, event.id, found.id);
   if (event.accountId === caller.accountId) throw refuse('own_event');
@@ -170,7 +170,7 @@ function sealedTokenPlace(eventId: string, inviteId: string): SealedPlace {
   return { table: 'event_invites', column: 'sealed_token', row: `${eventId}/${inviteId}` };
 }
 
-/** The token is opened here and forgotten once its mail is on the way; a retry sends the same one. */
+/** Decrypts the token for its mail, and deletes it once the mail is sent; a retry sends the same token. */
 export const sendInviteJob = (deps: SendInviteDeps): Job<SendInvite> =>
   defineJob({
     ...SEND_INVITE,
@@ -183,7 +183,7 @@ export const sendInviteJob = (deps: SendInviteDeps): Job<SendInvite> =>
       const [row] = (await listInviteRows(deps.db, eventId)).filter(({ id }) => id === inviteId);
       const isGenuine =
         row !== undefined && isGenuineEvent(deps.secrets, event) && isGenuineInvite(deps.secrets, row, event);
-      // The token goes to no address that SQL put in.
+      // A forged address must not receive a valid token.
       if (!isGenuine) return reportForged(deps, eventId);
       const token = deps.secrets.open(sealed, sealedTokenPlace(eventId, inviteId)).toString('utf8');
       if (await takeMailOnce(deps, run, event, invite.email))
@@ -213,7 +213,7 @@ function inviteMail(event: VotingEvent, invite: Invite, token: string, baseUrl: 
   }));
 }
 
-/** Shares a copy of an event, which belongs to the same owner, with the account that an invite of the event shares it with. */
+/** Shares a copy of an event with an account that accepted an invite to the event; both belong to the same owner. */
 export async function carryInvite(
   tx: Transaction,
   deps: Pick<InviteDeps, 'ids' | 'secrets'>,
@@ -226,7 +226,7 @@ export async function carryInvite(
   const { email, role, expiresAt, acceptedAt } = invite;
   const row = {
     ...{ votingEventId: copy.id, id: deps.ids.sortable('inv'), email, emailKey: emailKey(email), role },
-    // The hash of a token that is given to no person.
+    // The invite is accepted already: its random token is sent to no person.
     ...{ tokenHash: sha256(generateToken()), accountId, expiresAt },
   };
   const tag = tagOfInvite(deps.secrets, row, copy);

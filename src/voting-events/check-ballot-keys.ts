@@ -31,7 +31,7 @@ async function faultOf(folders: KeyFolders, folder: string): Promise<string | un
   }
 }
 
-/** Whether the key of an election could be written now: without it none opens. */
+/** Checks that the key of an election could be written now; otherwise no election opens. */
 export async function checkKeyFolders(settings: KeySettings): Promise<Finding[]> {
   const folders = keyFoldersOf(settings);
   if (folders === undefined)
@@ -56,8 +56,8 @@ export async function checkKeyFolders(settings: KeySettings): Promise<Finding[]>
 }
 
 /**
- * Whether each folder bears the marker of the cluster. Nothing is found before the first start, which makes the markers.
- * A service whose elections have keys in folders does not start without them.
+ * Checks that each folder bears the cluster's marker (`key-places.ts`); finds nothing before the first start, which makes the
+ * markers. A missing marker prevents the start if keys in folders are still needed; otherwise it is a warning.
  */
 export async function checkPlaces(settings: KeySettings, client: pg.Client): Promise<Finding[]> {
   const places = placesOf(settings);
@@ -75,14 +75,14 @@ export async function checkPlaces(settings: KeySettings, client: pg.Client): Pro
 /** The key of an event that takes ballots, or will. */
 export interface LivingKey extends KeyName {
   readonly code: string;
-  /** The key sealed under the secret key, where it stands in the database. */
+  /** The key, encrypted with the secret key, if it is in the database; null for a key in files. */
   readonly wrapped: string | null;
 }
 
-/** A table or a column that is not there. */
+/** PostgreSQL's error codes for an undefined table and an undefined column. */
 const UNDEFINED = ['42P01', '42703'];
 
-/** In a database that is not migrated yet there is nothing. */
+/** Ignores an error which means that the database is not migrated yet. */
 function ignoreUndefined(fault: unknown): undefined {
   if (!UNDEFINED.includes(databaseErrorCode(fault) ?? '')) throw fault;
 }
@@ -101,7 +101,7 @@ export async function listLivingKeys(client: Pick<pg.Client, 'query'>): Promise<
   }
 }
 
-/** The key itself, for the caller to clear, from a folder or from its row. Undefined where neither gives it. */
+/** The bytes of a key, which the caller clears, from a folder or from its row. Undefined if neither has it. */
 export async function readLivingKey(
   key: LivingKey,
   folders: KeyFolders | undefined,
@@ -122,7 +122,7 @@ interface Settings extends KeySettings {
   readonly secretKeys: readonly Uint8Array[];
 }
 
-/** Whether this process could read the key of each election that takes ballots, and what lies beside them. */
+/** Checks that this process can read each key that is still needed, and reports what the loss of each folder would mean. */
 export async function checkLivingKeys(settings: Settings, url: string): Promise<Finding[]> {
   const folders = keyFoldersOf(settings);
   const living = await withConnection(url, listLivingKeys);
@@ -142,12 +142,12 @@ export async function checkLivingKeys(settings: Settings, url: string): Promise<
   return [...findings, ...(await rehearseLosses(settings, folders, living))];
 }
 
-/** What each folder holds, and what would happen if it were away. */
+/** Reports what each folder holds and what its loss would mean. */
 async function rehearseLosses(settings: KeySettings, folders: KeyFolders, living: readonly LivingKey[]) {
   const without = 'no event opens, no voter of an election is added and no key is destroyed';
   const wanted = living.filter(({ wrapped }) => wrapped === null);
   const held = new Map<string, readonly string[]>();
-  // `checkKeyFolders` says which cannot be read.
+  // `checkKeyFolders` reports a folder that cannot be read.
   for (const folder of folders.all) held.set(folder, await folders.list(folder).catch(() => []));
   const findings = [...held].map(([folder, files]) => {
     const others = [...held].flatMap(([other, elsewhere]) => (other === folder ? [] : elsewhere));

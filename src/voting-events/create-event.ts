@@ -28,23 +28,23 @@ import { type VotingEvent, viewEvent } from './voting-event.ts';
 
 const CODE_CHARACTERS = 8;
 
-/** What the ballot log does where what it commits to changes: `voting-events` declares it, the log brings it. */
+/** Records changes of an event in its log. `ballot-log`, which this folder may not import, implements it. */
 export interface LogRecorder {
-  /** Keeps everybody else from appending to the log until the transaction ends. Before the event's row is locked. @throws ApiError 409 `busy` */
+  /** Locks the log against other writers until the transaction ends. Call before the event is locked. @throws ApiError 409 `busy` */
   hold(tx: Transaction, eventId: string): Promise<void>;
-  /** Writes the configuration and the end of an event to its log as they are now. False where the log is disputed, and nothing is written. */
+  /** Appends the present configuration and end of an event to its log. @returns false if the log is disputed, and nothing is written */
   record(tx: Transaction, event: VotingEvent): Promise<boolean>;
 }
 
 export type EventDeps = RehearsalDeps &
   Pick<Deps, 'ids' | 'clock' | 'plans' | 'pricing' | 'config' | 'logRecorder' | 'giveOptions'>;
 
-/** Whether this is somebody's own machine, with the database that comes along. */
+/** Whether the service runs with the embedded database, as on a developer's machine. */
 export const isEmbedded = ({ config }: Pick<EventDeps, 'config'>): boolean => config.databaseUrl === undefined;
 
 type Body = z.output<typeof createEventBody>;
 
-/** What does not go together in a new event. @param isFaulty names what was sent in a wrong form: it contradicts nothing */
+/** Contradictions between the fields of a new event. @param isFaulty fields of a wrong shape, which are not compared */
 async function creationIssues(
   executor: Executor,
   deps: Pick<EventDeps, 'pricing' | 'config'>,
@@ -70,7 +70,7 @@ async function creationIssues(
   ];
 }
 
-/** Also judges the values of a new event whose shape was refused, so that one answer names all faults. */
+/** Validates the well-formed fields of a new event whose shape is refused, so that one answer names all faults. */
 export const judgeEventParts = (
   deps: Pick<Deps, 'pricing' | 'config' | 'clock' | 'db'>,
   caller: Caller,
@@ -80,8 +80,8 @@ export const judgeEventParts = (
 
 /**
  * Creates a voting event (completions 3).
- * @param fill gives the event what else belongs to it
- * @throws ApiError 422 `plan_limit`, 409 `conflict` for a code in use, 422 for settings that do not go together
+ * @param fill adds rows of other tables to the event
+ * @throws ApiError 422 `plan_limit`, 409 `code_in_use`, 422 for contradictory settings
  */
 export async function createEvent(
   tx: Transaction,
@@ -108,7 +108,7 @@ export async function createEvent(
     candidateSelfRegistration: false,
     candidateOrder: 'fixed',
     ballotOpening: 'observer',
-    // A poll's ballots carry their voter anyway: its voters can check what was counted.
+    // Ballots of a poll are linked to their voters anyway: receipts show what was counted, so that voters can check it.
     ballotReceipt: body.type === 'poll' ? 'full' : 'inclusion',
     resultsVisibility: 'hidden',
     repeatVotes: false,
@@ -136,7 +136,7 @@ export async function createEvent(
   const limit = plan.votingEvents;
   if (!(await hasRoomForEvent(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   const filled = await fill(event);
-  // Last: another creation in the same account waits from here to the commit.
+  // Last, because it locks the account's row: other creations in the account wait until the commit.
   if (!(await takeEventFromPlan(tx, caller.accountId, limit))) throw planLimit('voting_events', limit);
   return filled;
 }

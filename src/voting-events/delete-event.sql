@@ -1,5 +1,5 @@
 -- Removes up to p_limit rows of a deleted event, its own row last. Returns the number: fewer than p_limit when all are gone.
--- Runs with the rights of the owner, because the role of the service may not delete rows of a log otherwise.
+-- Runs with the rights of the owner, because the role of the service may not delete rows of a log.
 CREATE OR REPLACE FUNCTION delete_event_rows(p_event text, p_limit integer) RETURNS integer
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -20,14 +20,14 @@ BEGIN
     removed := removed + gone;
     IF removed >= p_limit THEN RETURN removed; END IF;
   END LOOP;
-  -- What is left are few rows, which go with the event.
+  -- Foreign keys delete the few remaining rows with the event.
   DELETE FROM voting_events WHERE id = p_event;
   RETURN removed;
 END $$;
 REVOKE ALL ON FUNCTION delete_event_rows(text, integer) FROM PUBLIC;
 
--- Takes names, addresses and voter IDs of voters who were erased out of the audit trail of their event. That there was a change, by
--- which key and when, stays. Runs with the rights of the owner: the role of the service may only add to the trail.
+-- Removes the names, addresses and voter IDs of erased voters from the audit trail of their event. Action, key and time of each entry
+-- stay. Runs with the rights of the owner, because the role of the service may only add to the trail.
 CREATE OR REPLACE FUNCTION erase_from_trail(p_event text, p_voters text[]) RETURNS void
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp SET plan_cache_mode = force_custom_plan AS $$
 BEGIN

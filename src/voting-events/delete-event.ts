@@ -30,12 +30,12 @@ const REMOVE_DELETED_EVENT = {
   payload,
 } as const;
 
-/** The most of one run. A large event then queues up again behind other deletions, which wait no longer than this. */
+/** Time limit of one run: a large event then queues again behind other deletions. */
 const REMOVING_MS = 1_000;
-/** While a copy of the event still takes its voters. */
+/** Pause before the next run while another event still copies the voters. */
 const LOOK_AGAIN_MS = 2 * SECOND_MS;
 
-/** Removes what a deleted event left, in chunks. A run that is cut off is followed by one that goes on behind it. */
+/** Removes the rows of a deleted event in chunks. After an interruption, the next run continues. */
 export function removeDeletedEventJob(db: Database): Job<z.output<typeof payload>> {
   return defineJob({
     ...REMOVE_DELETED_EVENT,
@@ -52,8 +52,8 @@ export function removeDeletedEventJob(db: Database): Job<z.output<typeof payload
 }
 
 /**
- * Deletes an event with everything in it. What was paid for in it goes back, unless its payments are kept; what was paid and not
- * given goes back whatever is wanted. @throws ApiError 409 `event_has_ballots` once a ballot is confirmed, unless forced
+ * Deletes an event with everything in it. `force` refunds its fulfilled payments unless `keepsPayments`; payments that gave nothing, or
+ * a ballot that is not confirmed, are always refunded. @throws ApiError 409 `event_has_ballots` if it needs `force`
  */
 export async function deleteVotingEvent(
   tx: Transaction,

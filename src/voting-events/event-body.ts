@@ -34,7 +34,7 @@ const timeZone = z
   }, 'must be an IANA time zone such as Europe/Berlin')
   .describe('An IANA time zone; UTC when left out.');
 
-/** Codes are ASCII, so that no folding can turn one into another. */
+/** Codes are ASCII, so that case folding never makes different codes equal. */
 const code = z
   .string()
   .overwrite((text) => text.trim())
@@ -101,7 +101,7 @@ export const createEventBody = z.strictObject({
   type: fields.type,
 });
 
-/** What is shown inside of an object that can be set is taken back as it is shown (completions 3, rule 4). */
+/** Derived fields inside of objects that can be set: accepted if sent back unchanged (completions 3, rule 4). */
 const shown = {
   voter: fields.voter.extend({
     pollIdentity: z
@@ -156,7 +156,7 @@ export const deleteEventQuery = z
 
 export const finishPaymentBody = z.strictObject({ paymentAttemptId: idField() });
 
-/** The same for the API document. */
+/** `finishPaymentBody` in the API document. */
 export const FINISH_PAYMENT = {
   summary: 'The second call of a checkout: the attempt alone',
   schema: finishPaymentBody,

@@ -5,7 +5,7 @@ import type { Mail } from '#src/mail/mailer.ts';
 import type { Issue } from '#src/platform/errors.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-/** A moment as people of an event read it: in the time zone of the event, which is named. */
+/** A time in words, in the time zone of the event, which the text names. */
 function eventDate({ timeZone }: Pick<VotingEvent, 'timeZone'>, language: Language, atMs: number): string {
   return new Intl.DateTimeFormat(language, {
     weekday: 'long',
@@ -29,7 +29,7 @@ export function votingTimes(event: VotingEvent, nowMs: number): string[] {
   ];
 }
 
-/** A mail about an event in its language, with its logo, and how to reach its organizers. Of a rehearsal it says so first. */
+/** A mail about an event in its language, with its logo and contact address. In a rehearsal it begins with a notice. */
 export function eventMail(
   event: VotingEvent,
   to: string,
@@ -44,7 +44,7 @@ export function eventMail(
   return contactEmail === null ? mail : { ...mail, replyTo: contactEmail };
 }
 
-/** What the fragment of a voting page's address may hold: mails and letters put the voter's own in its place. */
+/** Placeholders in the fragment of a voting page's URL, which mails and letters replace with the voter's values. */
 const PLACEHOLDERS = ['{voterKey}', '{voterId}', '{email}'] as const;
 
 interface VoterPlace {
@@ -54,8 +54,8 @@ interface VoterPlace {
 }
 
 /**
- * What is wrong with the braces of an address. A fragment never leaves the voter's browser by itself: anywhere else a key
- * would stand in the logs of servers and in `Referer`.
+ * Allows placeholders in the fragment of a URL only: browsers do not send the fragment, but a key in the path or the query would
+ * appear in the logs of servers and in `Referer`.
  */
 function placeholderFault(address: string): string | undefined {
   const start = address.indexOf('#');
@@ -65,19 +65,19 @@ function placeholderFault(address: string): string | undefined {
   return /[{}]/.test(rest) ? 'may hold no braces but those of {voterKey}, {voterId} and {email}' : undefined;
 }
 
-/** Where voters vote. Whether it may begin with `http` on the own machine is a rule of the event: `pageIssues`. */
+/** The URL where voters vote. `pageIssues` decides by the event whether a loopback URL with `http` is allowed. */
 export const votingPageUrlField = () =>
   urlField({ loopback: true, fault: placeholderFault }).describe(
     'Where voters vote: mails and letters lead there. Its fragment may hold `{voterKey}`, `{voterId}` and `{email}`, which become the voter’s own.',
   );
 
-/** Whether addresses on the own machine, without https, are taken: where money is play money, or everything runs on one machine. */
+/** Whether loopback URLs without https are allowed: with the embedded database, or if payments are play money. */
 export const takesLoopback = (
   embedded: boolean,
   { paymentLivemode }: { readonly paymentLivemode: boolean | null },
 ): boolean => embedded || paymentLivemode === false;
 
-/** A page on the own machine is for trying things out: with the embedded database, or with a business of play money. */
+/** Refuses a voting page without https unless `takesLoopback` allows it, for trying things out. */
 export function pageIssues(
   embedded: boolean,
   event: { readonly votingPageUrl: string | null; readonly paymentLivemode: boolean | null },
@@ -87,7 +87,7 @@ export function pageIssues(
   return [{ field: 'votingPageUrl', message: 'must begin with https://' }];
 }
 
-/** The address of the voting page for one voter; null where the event has none. */
+/** The URL of the voting page for one voter; null if the event has no voting page. */
 export function voterPageUrl(votingPageUrl: string | null, voter: VoterPlace): string | null {
   if (votingPageUrl === null) return null;
   const values = { '{voterKey}': voter.voterKey, '{voterId}': voter.voterId ?? '', '{email}': voter.email ?? '' };

@@ -22,7 +22,7 @@ import { type VotingEvent, viewEvent, votingEventView } from './voting-event.ts'
 
 type Counts = ReadonlyMap<string, { readonly waiting: boolean; readonly ballots: number }>;
 
-/** What other rows say of these events: whether somebody voted who is not disclosed yet, and the ballots of a rehearsal. */
+/** Figures from other tables for each event: whether a voter is not disclosed yet, and the ballots of a rehearsal. */
 async function countIn(executor: Executor, events: readonly VotingEvent[]): Promise<Counts> {
   const { rows } = await executor.execute<{ id: string; waiting: boolean }>(sql`
     SELECT e.id, EXISTS (SELECT 1 FROM undisclosed_voters u WHERE u.voting_event_id = e.id) AND keeps_back(e.id) AS waiting
@@ -30,7 +30,7 @@ async function countIn(executor: Executor, events: readonly VotingEvent[]): Prom
   const counts = new Map(rows.map(({ id, waiting }) => [id, { waiting, ballots: 0 }]));
   for (const { id, rehearsalSince } of events) {
     if (rehearsalSince === null) continue;
-    // One by one, by the ID as a value: for a row of the statement the planner reads the boxes of all events.
+    // One query per event, with the ID as a parameter: in a join the planner would scan the ballots of all events.
     const statement = sql`
       SELECT (SELECT count(*)::int FROM ballot_queue WHERE voting_event_id = ${id})
         + (SELECT coalesce(sum(ballots), 0)::int FROM ballot_blocks WHERE voting_event_id = ${id})`;

@@ -4,8 +4,8 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { eventInvites, votingEvents } from './tables.ts';
 
 /**
- * The columns of an event that say what it is called by, whose it is and who else works on it, who becomes a voter, what is shown to whom, who is paid, where
- * mails lead, what was changed of the roll, when it ends, that it is final, and which key its ballots wait under. What a ballot shows stands in the log.
+ * The columns that an event's tag covers: they decide its name, owner and sharing, who becomes a voter, what is shown to whom, who is
+ * paid, where mails lead, changes of the roll, its end and its key. The log commits to what a ballot shows.
  */
 export const DECIDING_COLUMNS = [
   ...(['id', 'code', 'accountId', 'inviteGeneration', 'copyUntil', 'type'] as const),
@@ -35,7 +35,7 @@ export const DECIDING_COLUMNS = [
 type EventRow = typeof votingEvents.$inferSelect;
 type Deciding = Pick<EventRow, (typeof DECIDING_COLUMNS)[number]>;
 
-/** What the database writes into columns that a new event says nothing of. */
+/** The database's defaults for columns that an insert leaves out. */
 export const UNSET = {
   ...{
     inviteGeneration: 0,
@@ -72,18 +72,18 @@ export const rowOfEvent = (event: Deciding): DecidingRow => [
   'voting_events',
   ...DECIDING_COLUMNS.map((column) => {
     const value = event[column];
-    // A price, whose members the database puts into an order of its own.
+    // A price: jsonb may reorder its members.
     return typeof value === 'object' && value !== null ? canonicalJson(value) : value;
   }),
 ];
 
 export const tagOfEvent = (secrets: Secrets, event: Deciding): Buffer => tagOfRow(secrets, rowOfEvent(event));
 
-/** Whether the service wrote what decides of an event as it stands. */
+/** Whether the service wrote the tagged columns of an event as they stand; otherwise the event is forged. */
 export const isGenuineEvent = (secrets: Secrets, event: Deciding & Pick<EventRow, 'tag'>): boolean =>
   isTagged(secrets, event.tag, rowOfEvent(event));
 
-/** As the service wrote it; what SQL changed is final by no column. */
+/** The event, without `finalAt` if it is forged, so that SQL from outside cannot make a result final. */
 export const withoutForgedEnd = <Row extends Deciding & Pick<EventRow, 'tag'>>(secrets: Secrets, event: Row): Row =>
   isGenuineEvent(secrets, event) ? event : { ...event, finalAt: null };
 
@@ -96,11 +96,11 @@ export const rowOfInvite = (invite: Invite, { inviteGeneration }: Generation): D
   return ['event_invites', ...who, inviteGeneration];
 };
 
-/** Binds an invite to its event's generation of invites: one that was withdrawn, or stood otherwise, opens nothing when SQL puts it back. */
+/** Covers the event's `inviteGeneration` too, so that a withdrawn or older row of an invite stays invalid if SQL restores it. */
 export const tagOfInvite = (secrets: Secrets, invite: Invite, event: Generation): Buffer =>
   tagOfRow(secrets, rowOfInvite(invite, event));
 
-/** Whether the service wrote an invite as it stands, and has withdrawn or changed none of the event's since. @param event genuine itself */
+/** Whether the service wrote an invite as it stands, in the present generation of invites. @param event must be genuine itself */
 export const isGenuineInvite = (
   secrets: Secrets,
   invite: Invite & { readonly tag: Buffer },

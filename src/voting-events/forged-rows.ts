@@ -5,7 +5,7 @@ import { enqueue } from '#src/jobs/queue.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 
 const payload = z.strictObject({ eventId: z.string() });
-/** Marks an event as disputed (`ballot-log/restore-end.ts`). */
+/** The job that marks an event as disputed (`ballot-log/restore-end.ts`). */
 export const NOTE_FORGED_ROWS = { name: 'note_forged_rows', maxAttempts: 25, payload } as const;
 
 /** Raises the alarm for rows of an election that the service did not write as they stand (completions 1.6, `rows_disagree`). */
@@ -21,7 +21,7 @@ export async function reportForged(
   await enqueue(db, NOTE_FORGED_ROWS, { eventId }, { key: eventId });
 }
 
-/** @returns the refusal of who would use such a row */
+/** Raises the same alarm. @returns the refusal of a request that would use the forged row */
 export async function refuseForged(
   deps: Parameters<typeof reportForged>[0],
   eventId: string,

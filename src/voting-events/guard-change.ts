@@ -12,12 +12,12 @@ import type { VotingEvent } from './voting-event.ts';
 export const lockForChange = async (tx: Transaction, eventId: string): Promise<LockedEvent> =>
   orNotFound(await lockEvent(tx, eventId));
 
-/** Refuses what the event's phase does not allow, by the database's clock. Call with the event locked. @throws ApiError 409 as `LIFE` says */
+/** Refuses an action that the phase of a locked event does not allow. @throws ApiError 409 with the reason of `LIFE` */
 export async function guardChange(tx: Transaction, event: LockedEvent, action: LifeAction): Promise<void> {
   await requirePhase(action, event, event.lockedAt, () => hasBallots(tx, event.id));
 }
 
-/** Names each ID of a change of many that the event does not have. */
+/** An issue for each ID in a bulk change that is not of the event. */
 export function strangerIssues(
   kind: 'voter' | 'candidate',
   ids: readonly (string | undefined)[],
@@ -45,12 +45,12 @@ function isSame(one: unknown, other: unknown): boolean {
   return canonicalJson(one) === canonicalJson(other);
 }
 
-/** After a change of positions or candidates: a new version of the ballot definition, and whether the event could open now. */
+/** Call after a change of positions or candidates: raises the version of the definition, and stores what prevents the opening. */
 export async function renewBallotDefinition(tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> {
   return storeMissing(tx, eventId, nowMs, missingForOpening(await readOpening(tx, eventId)));
 }
 
-/** After a change outside of the event: what keeps it from opening, where that is not what is stored. */
+/** Call after a change outside of the event's own row: stores what prevents the opening, if that changed. */
 export async function renewMissing(tx: Transaction, eventId: string, found: Partial<OpeningFacts> = {}): Promise<void> {
   const event = await lockEvent(tx, eventId);
   if (event === undefined || event.closedAt !== null || wasOpened(event, event.lockedAt)) return;
@@ -65,16 +65,16 @@ async function storeMissing(
   missing: MissingPart[],
 ): Promise<VotingEvent> {
   const ready = missing.length === 0;
-  // The clock opened it while it was ready: whatever is taken away now, it stays opened.
+  // If the start has opened the event while it was ready, it stays open.
   if (!ready) await keepOpening(tx, eventId);
   return updateEvent(tx, eventId, { ready, missing, updatedAt: nowMs });
 }
 
-/** After a change of what the ballot shows beside positions and candidates: a new version, and nothing that opening depends on. */
+/** Call after a change of the ballot that the opening does not depend on: only raises the version of the definition. */
 export const touchBallotDefinition = (tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> =>
   updateEvent(tx, eventId, { updatedAt: nowMs });
 
-/** The next small number of a position or candidate in its event; stored ballots name them by it, so none is ever used again. */
+/** The next small number of a position or candidate in its event. Stored ballots refer to these numbers: none is reused. */
 export async function takeNumber(tx: Transaction, eventId: string, kind: 'position' | 'candidate'): Promise<number> {
   const column = kind === 'position' ? votingEvents.lastPositionNumber : votingEvents.lastCandidateNumber;
   const [row] = await tx

@@ -76,7 +76,7 @@ export function inviteRouter(deps: Deps): Hono<Env> {
     ...operation('acceptInvite', 'POST /invites/accept', {
       summary: 'Accept an invite in the name of the account of the key',
 
-      // Any organizer key of the account: what it may do in the event is its own scope's question.
+      // Any organizer key of the account may accept: the key's own scope limits what it may do in the event.
       scope: 'read',
       description: 'Any organizer key of the account will do. Accepting again gives the same answer.',
       answers: answersOne(inviteView, 'The invite, accepted.'),

@@ -82,7 +82,7 @@ const {
   tag: _tag,
   ...withoutSecrets
 } = getTableColumns(eventInvites);
-// The name of the acceptor, from another slice's table, by its key.
+// Reads the name of the accepting account from a table of another folder, by its primary key.
 const columns = {
   ...withoutSecrets,
   accountName: sql<string | null>`(SELECT a.name FROM accounts a WHERE a.id = ${eventInvites}.account_id)`,
@@ -125,7 +125,7 @@ export async function countInvites(tx: Transaction, eventId: string): Promise<nu
   return row?.found ?? 0;
 }
 
-/** Inserts an invite, or nothing where the address has one in this event. */
+/** Inserts an invite. @returns false if the address already has an invite to this event */
 export async function insertInvite(tx: Transaction, row: typeof eventInvites.$inferInsert): Promise<boolean> {
   const inserted = await tx
     .insert(eventInvites)

@@ -8,16 +8,16 @@ import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import { noteSeen } from './ballot-key-repository.ts';
 
-// A folder that is not mounted looks like an empty one. So each folder that keeps what the database must not keep bears a marker: the
-// identity of the cluster, which stands in the database (completions 9.8). Nothing is written to a folder without it, and nothing
-// counts as destroyed there.
+// A folder that is not mounted looks empty. Each folder of keys and checkpoints therefore bears a marker: a file with the identity of
+// the cluster, which is in the database too (completions 9.8). Without the marker nothing is written to a folder, and no key counts
+// as destroyed there.
 
 export type KeySettings = Pick<Config, 'ballotKeysDir' | 'ballotKeysCopies' | 'dataDir'>;
 
 type Client = Pick<pg.Client | pg.Pool, 'query'>;
 
 export const MARKER = 'cluster-id';
-/** Stands before the identity until the first start has made the markers: a start that is cut off is followed by another first one. */
+/** Prefix of the identity until the first start has made the markers, so that an interrupted first start is repeated. */
 const NEW = 'new ';
 
 const ID_CHARACTERS = 16;
@@ -30,7 +30,7 @@ export interface KeyName {
 
 export const keyFileOf = ({ eventId, id }: KeyName): string => `${eventId}.${id}.key`;
 
-/** What a file of the folder is the key of; undefined for any other file. */
+/** The event and ID of a key file; undefined for any other file. */
 export function readKeyFileName(name: string): KeyName | undefined {
   const [, eventId, id] = KEY_FILE.exec(name) ?? [];
   return eventId === undefined || id === undefined ? undefined : { eventId, id };
@@ -39,7 +39,7 @@ export function readKeyFileName(name: string): KeyName | undefined {
 export const idOf = (key: Uint8Array): string =>
   createHash('sha256').update('ballot key').update(key).digest('hex').slice(0, ID_CHARACTERS);
 
-/** Whether the content of a file, which is the key itself, is the one that its name says. */
+/** Whether the content of a file is the key whose ID, a hash of it, is in the file's name. */
 export const isKeyOf = ({ id }: KeyName, content: Uint8Array): boolean =>
   content.length === SECRET_KEY_BYTES && idOf(content) === id;
 
@@ -51,12 +51,12 @@ export async function holdsKey(folders: KeyFolders, key: KeyName): Promise<boole
 
 export const checkpointFolder = (dataDir: string): string => path.join(dataDir, 'checkpoints');
 
-/** The folders of the settings; undefined where keys stand in the database. */
+/** The configured folders of keys; undefined if keys are kept in the database. */
 export function keyFoldersOf({ ballotKeysDir, ballotKeysCopies }: KeySettings): KeyFolders | undefined {
   return ballotKeysDir === undefined ? undefined : new KeyFolders(ballotKeysDir, ballotKeysCopies);
 }
 
-/** Every folder that bears a marker: none where keys stand in the database. */
+/** Every folder that needs a marker; none if keys are kept in the database. */
 export function placesOf(settings: KeySettings): readonly string[] {
   const folders = keyFoldersOf(settings);
   return folders === undefined ? [] : [...folders.all, checkpointFolder(settings.dataDir)];
@@ -79,7 +79,7 @@ const codeOf = (fault: unknown): string => String(Reflect.get(Object(fault), 'co
 export interface Unmarked {
   readonly folder: string;
   readonly says: string;
-  /** Whether there is none, so that one can be made. */
+  /** Whether the folder has no marker file at all, so that one may be made. */
   readonly isBare: boolean;
 }
 
@@ -99,12 +99,12 @@ export async function listUnmarked(settings: KeySettings, clusterId: string | un
 }
 
 async function mark(settings: KeySettings, folder: string, clusterId: string): Promise<void> {
-  // A copy that is lacking is a disk that is not there; the others are made.
+  // A missing folder of copies is a disk that is not mounted, and is not created; any other folder is.
   const folders = settings.ballotKeysCopies.includes(folder) ? keyFoldersOf(settings) : new KeyFolders(folder);
   await folders?.writeTo(folder, MARKER, `${clusterId}\n`);
 }
 
-/** Gives the cluster its identity where it has none. The first start is still to come in a database without events. */
+/** Creates the cluster's identity if it has none, with the prefix `NEW` in a database without events: before the first start. */
 async function makeIdentity(client: Client): Promise<void> {
   await client.query(
     `INSERT INTO service_identity (kind, id, value, created_at)
@@ -115,7 +115,7 @@ async function makeIdentity(client: Client): Promise<void> {
   );
 }
 
-/** Makes the markers at the first start on an empty database. What cannot be marked is said by the checks of every start. */
+/** Makes the markers at the first start on an empty database. `checkPlaces` reports folders that could not be marked. */
 export async function markFirst(settings: KeySettings, client: Client): Promise<void> {
   await makeIdentity(client);
   if ((await readIdentity(client))?.startsWith(NEW) !== true) return;
@@ -129,16 +129,16 @@ export async function markFirst(settings: KeySettings, client: Client): Promise<
   await noteMarked(client, clusterId);
 }
 
-/** From now on only `ballot-keys init` makes markers. */
+/** Removes `NEW` from the identity: from now on only `ballot-keys init` makes markers. */
 async function noteMarked(client: Client, clusterId: string): Promise<void> {
   await client.query("UPDATE service_identity SET value = convert_to($1, 'UTF8') WHERE kind = 'cluster'", [clusterId]);
 }
 
 /**
- * Makes the markers that are lacking.
- * @param acceptLoss whether a key that is lacking in a folder is lost there for good
+ * Makes missing markers.
+ * @param acceptLoss accepts that keys which a folder lacks are lost there for good
  * @returns the folders that were marked now
- * @throws ApiError 409 where a key of an event that is not final is lacking, or a folder is another service's; FolderUnusable
+ * @throws ApiError 409 if a folder lacks a key that is still needed, or belongs to another service; FolderUnusable
  */
 export async function initPlaces(settings: KeySettings, client: Client, acceptLoss: boolean): Promise<string[]> {
   const folders = keyFoldersOf(settings);

@@ -9,7 +9,7 @@ import { type Lifecycle, statusAt } from './lifecycle.ts';
 import { findEventById } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-/** The end stands in the payload: a job for an end that was moved meanwhile does nothing. */
+/** The payload contains the end, so that a job does nothing if the end was moved meanwhile. */
 export const closing = z.strictObject({ eventId: z.string(), endsAt: z.int() });
 export type Closing = z.output<typeof closing>;
 const notOpened = z.strictObject({ eventId: z.string(), missedStartAt: z.int() });
@@ -18,11 +18,11 @@ const mails = { maxAttempts: MAIL_ATTEMPTS, group: 'mails' } as const;
 export const MAIL_CLOSING = { ...mails, name: 'mail_event_closing', payload: closing } as const;
 export const MAIL_NOT_OPENED = { ...mails, name: 'mail_event_not_opened', payload: notOpened } as const;
 
-/** A rehearsal changes nothing of when the event itself closes. */
+/** The status without regard to a rehearsal, which does not change when the event itself closes. */
 export const realStatusAt = (event: Omit<Lifecycle, 'rehearsalSince'>, nowMs: number) =>
   statusAt({ ...event, rehearsalSince: null }, nowMs);
 
-/** The event whose end is still the one that was scheduled, while it is ahead. */
+/** Whether an event has not ended, and still has the end for which a job was queued. */
 export function isClosing(event: VotingEvent, endsAt: number, nowMs: number): boolean {
   const status = realStatusAt(event, nowMs);
   return event.endsAt === endsAt && (status === 'open' || status === 'scheduled');
@@ -35,7 +35,7 @@ interface OwnerMail {
   readonly lines: readonly string[];
 }
 
-/** Mails the owner: the account's address, or the one that the event names for its organizer. */
+/** Mails the owner, at the contact address of the account or else of the event. */
 async function mailOwner(
   deps: OwnerMailDeps,
   run: JobRun,

@@ -1,20 +1,20 @@
 import { z } from 'zod';
 import type { EventType } from './voting-event.ts';
 
-/** What decides whether somebody could fill in a valid ballot. */
+/** What decides whether an event can open: whether a voter could cast a valid ballot. */
 export interface OpeningFacts {
   readonly type: EventType;
   readonly selfRegistration: boolean;
   readonly hasVoters: boolean;
   /** Whether voters of another event are still being copied into this one. */
   readonly isCopying: boolean;
-  /** Whether its payment business takes no payments: that matters where it asks for money. */
+  /** Whether its payment business takes no payments, which prevents the opening only if the event asks for money. */
   readonly isUnready: boolean;
   readonly hasTopUps: boolean;
   readonly isPriced: boolean;
-  /** Whether its key stands in no folder: no voter could vote. Known where it was looked for; otherwise as it was found last. */
+  /** Whether its key cannot be read, so that no voter could vote: by a check now, otherwise by the last check. */
   readonly isKeyless: boolean;
-  /** Whether the clock is to open it. */
+  /** Whether it has a `startsAt`, at which the clock opens it. */
   readonly hasStart: boolean;
   readonly positions: readonly {
     readonly id: string;
@@ -23,11 +23,11 @@ export interface OpeningFacts {
     readonly groupId: string | null;
     readonly groupHasVoters: boolean;
     readonly minSelections: number;
-    /** Points or credits of a ballot; every choice costs at least one. Null where choices cost nothing, or more can be bought. */
+    /** Points or credits of a ballot; every choice costs at least one. Null if choices are free, or more credits can be bought. */
     readonly budget: number | null;
-    /** Those on the ballot. */
+    /** Number of candidates on the ballot. */
     readonly candidates: number;
-    /** Names of candidates on the ballot that no referendum could count: they have no role. */
+    /** Names of candidates on the ballot of a referendum who have no role (yes, no or abstain) and so cannot be counted. */
     readonly withoutRole: readonly string[];
   }[];
 }
@@ -68,7 +68,7 @@ export const NO_POSITION = part('no_position', 'The event has no position.');
 /** Entries that one ballot may hold (contract, "Limits"). */
 export const MAX_ENTRIES = 200;
 
-/** Everything that stands in the way of opening an event, at once (completions 3, rule 1). */
+/** All reasons that prevent an event from opening (completions 3, rule 1). */
 export function missingForOpening(facts: OpeningFacts): MissingPart[] {
   return [
     ...(facts.isCopying ? [COPY_RUNNING] : []),
@@ -83,7 +83,7 @@ function missingOfBallot(facts: OpeningFacts): MissingPart[] {
   if (positions.length === 0) return [NO_POSITION];
   const missing = positions.flatMap((position): MissingPart[] => {
     const { candidates, minSelections, budget, withoutRole, isReferendum } = position;
-    // It gets Yes, No and Abstain when it is opened, or its start is set.
+    // A referendum without candidates gets Yes, No and Abstain when it is opened, or its start is set.
     if (candidates === 0 && isReferendum && !facts.hasStart) return [];
     const more = isReferendum ? '; with a new `startsAt` it gets Yes, No and Abstain' : '';
     if (candidates === 0)
@@ -106,7 +106,7 @@ function missingOfBallot(facts: OpeningFacts): MissingPart[] {
       ];
 }
 
-/** A poll's participants have no group. A roll without voters can still be filled while the event is open. */
+/** Whether a voter can vote in a position. A poll has no groups of voters; an empty roll can be filled while the event is open. */
 function isOpenToSomebody(facts: OpeningFacts, position: OpeningFacts['positions'][number]): boolean {
   if (position.groupId === null) return true;
   if (facts.type === 'poll') return false;

@@ -9,8 +9,7 @@ export interface PriceFault {
 }
 
 /**
- * Decides whether a price can be asked for. Payment businesses are in src/payments, which this folder may not import:
- * `createPricing` there makes it.
+ * Decides whether a price can be asked for. `createPricing` in src/payments, which this folder may not import, implements it.
  */
 export interface Pricing {
   /** What is wrong with a price of an event, or undefined (completions 3, rule 5). */

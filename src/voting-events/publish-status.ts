@@ -24,7 +24,7 @@ import { type VotingEvent, viewEvent } from './voting-event.ts';
 const payload = z.strictObject({ eventId: z.string() });
 const PUBLISH_STATUS = { name: 'announce_event_status', maxAttempts: 10, payload } as const;
 
-/** The clock opens and closes events and makes results public without a statement: a job at each of these moments publishes it. */
+/** Queues jobs that publish the start, the end and the final result of an event: the clock brings these changes without a write. */
 export async function schedulePublishing(tx: Transaction, event: VotingEvent): Promise<void> {
   for (const [name, runAtMs] of [
     ['start', event.startsAt],
@@ -46,7 +46,7 @@ async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
   await endOverdueRehearsal(deps, eventId);
   await noteMissedStart(deps, eventId);
   await inTransaction(deps.db, async (tx) => {
-    // Held as it is: a close that is under way is published by the one who closes.
+    // Waits for a change of the event that is under way; it publishes the new status itself.
     const event = await holdEvent(tx, eventId);
     if (event === undefined) return;
     const nowMs = await readNow(tx);
@@ -58,8 +58,8 @@ async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
 const RENEW_READINESS = { name: 'renew_readiness', maxAttempts: 10, payload } as const;
 
 /**
- * After a change of the roll, in its transaction: where every position asks for a group, the roll says whether the event can open. A job
- * looks, which locks the event: who fills a roll shares it with others.
+ * Queues a readiness check in the transaction of a roll change: if every position asks for a group, the roll decides whether the
+ * event can open. The check is a job because it locks the event exclusively, while changes of the roll share a lock on it.
  */
 export async function noteRollOfUnopened(tx: Transaction, eventId: string): Promise<void> {
   const { name, maxAttempts } = RENEW_READINESS;
@@ -73,7 +73,7 @@ export async function noteRollOfUnopened(tx: Transaction, eventId: string): Prom
 export const renewReadinessJob = ({ db }: Pick<Deps, 'db'>): Job<z.output<typeof payload>> =>
   defineJob({ ...RENEW_READINESS, work: ({ eventId }) => inTransaction(db, (tx) => renewMissing(tx, eventId)) });
 
-/** Looks for the keys of events that the clock opens soon: a file that is gone is named while somebody can still bring it back. */
+/** Checks the keys of events that open soon, so that a lost key file is reported while it can still be restored. */
 async function lookForKeys({ db, ballotKeys }: PublishDeps): Promise<void> {
   for (const event of await listKeyedStarts(db)) {
     const isKeyless = !(await ballotKeys.isReadable(event));
@@ -82,7 +82,7 @@ async function lookForKeys({ db, ballotKeys }: PublishDeps): Promise<void> {
   }
 }
 
-/** Writes down that an event was not ready when its start came, and says so to its owner, once. */
+/** Stores that an event was not ready at its start, and notifies its owner once, by webhook and mail. */
 async function noteMissedStart(deps: PublishDeps, eventId: string): Promise<void> {
   const read = await findEventById(deps.db, eventId);
   if (read === undefined) return;
@@ -98,17 +98,17 @@ async function noteMissedStart(deps: PublishDeps, eventId: string): Promise<void
   });
 }
 
-/** Publishes what the clock did and no job published: the net below the jobs. */
+/** Publishes changes by the clock that no job has published. Runs every minute. */
 export async function publishTimedEvents(deps: PublishDeps): Promise<void> {
   const failed: unknown[] = [];
   await lookForKeys(deps).catch((fault: unknown) => failed.push(fault));
   for (const id of await listTimedEvents(deps.db))
     await publishOne(deps, id).catch((fault: unknown) => failed.push(fault));
-  // One event keeps no other from its turn.
+  // Thrown last, so that a failed event does not stop the others.
   if (failed.length > 0) throw new AggregateError(failed, `${failed.length} events could not be announced`);
 }
 
-/** Publishes once that an event opened or closed. Returns the event as it is marked then, if it was published here. */
+/** Publishes once that an event opened or closed. @returns the event with its mark; undefined if nothing was published */
 export async function publishStatus(
   tx: Transaction,
   deps: RecordDeps,
@@ -117,7 +117,7 @@ export async function publishStatus(
 ): Promise<VotingEvent | undefined> {
   const status = shownStatusAt(event, nowMs);
   if ((status !== 'open' && status !== 'closed') || event.announcedStatus === status) return undefined;
-  // A conditional change: of two that publish at once, one finds it published.
+  // A conditional update: of two concurrent calls, only one publishes.
   const marked = await markAnnounced(tx, event.id, status);
   if (marked === undefined) return undefined;
   const type = status === 'open' ? 'voting_event.opened' : 'voting_event.closed';
@@ -125,7 +125,7 @@ export async function publishStatus(
   return marked;
 }
 
-/** Publishes once that the results are public. Returns the event as it is marked then, if it was published here. */
+/** Publishes once that the results are public. @returns the event with its mark; undefined if nothing was published */
 export async function publishResults(
   tx: Transaction,
   deps: RecordDeps,
@@ -147,12 +147,12 @@ const PUBLISH_CLOSING = { name: 'announce_event_closing', maxAttempts: 10, paylo
 
 const NOTICE_MS = DAY_MS;
 
-/** What an event was before a change that may schedule its end. */
+/** The times of an event before a change. */
 type Before = Pick<VotingEvent, 'startsAt' | 'endsAt' | 'openedAt' | 'closedAt' | 'ready'>;
 
 /**
- * Has the end of an event announced 24 hours ahead (completions 3, rule 2), or at once where it is nearer: once for each end
- * that is set, and for a draft once it is a draft no more.
+ * Queues the announcement of an event's end 24 hours ahead, or at once if the end is nearer (completions 3, rule 2): when a new
+ * end is set, and when an event with an end stops being a draft.
  */
 export async function scheduleClosing(
   tx: Transaction,

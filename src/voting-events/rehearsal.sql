@@ -1,5 +1,5 @@
--- Notes how a voter stands before a public route or a mail changes it in a rehearsal, once: the end of the rehearsal puts it
--- back. Nothing happens outside of one. Call with the event held. Planned each time: a plan kept from a tiny roll reads all of it.
+-- Saves a voter's state before a public route or a mail first changes it in a rehearsal; the end of the rehearsal restores it. Does
+-- nothing outside of a rehearsal. Call with the event held. Custom plans: a plan cached for a tiny roll would scan a large one.
 CREATE OR REPLACE FUNCTION note_before_rehearsal(p_event text, p_voter text) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
@@ -9,11 +9,11 @@ BEGIN
     AND EXISTS (SELECT 1 FROM voting_events e WHERE e.id = p_event AND e.rehearsal_since IS NOT NULL);
 END $$;
 
--- Ends the rehearsal of an event (completions 10.5): everything that came about through public routes or mails since it began
--- is removed, and what they changed is as it was; the organizer's own changes stay. Changes up to p_limit rows, and returns
--- whether that was all: the caller repeats it in one transaction, so that all of it happens or nothing. Refuses outside of a
--- rehearsal, and where a checkpoint speaks of another log than the rehearsal's: no real log is ever wiped.
--- Runs with the rights of the owner, because the role of the service may not delete rows of a log otherwise.
+-- Ends the rehearsal of an event (completions 10.5): removes the rows that public routes and mails made since it began, and undoes
+-- their changes of other rows; the organizer's own changes stay. Changes up to p_limit rows and returns whether it is done: the
+-- caller repeats it in one transaction, so that the wipe is atomic. Fails outside of a rehearsal, and if a checkpoint belongs to
+-- another log than the rehearsal's, so that a real log is never wiped.
+-- Runs with the rights of the owner, because the role of the service may not delete rows of a log.
 CREATE OR REPLACE FUNCTION end_rehearsal(p_event text, p_limit integer) RETURNS boolean
 LANGUAGE plpgsql SECURITY DEFINER SET search_path = public, pg_temp AS $$
 DECLARE
@@ -23,7 +23,7 @@ DECLARE
   confirmed integer := 0;
   gone integer;
 BEGIN
-  -- Every cast, confirm and registration holds the event: those before are wiped, those behind find another version of it.
+  -- Casts, confirms and registrations lock the event too: rows of earlier ones are wiped below, later ones see the new version.
   SELECT * INTO e FROM voting_events WHERE id = p_event FOR UPDATE;
   IF NOT FOUND OR e.rehearsal_since IS NULL THEN
     RAISE EXCEPTION 'the event is not rehearsed' USING ERRCODE = 'restrict_violation';
@@ -39,21 +39,21 @@ BEGIN
   )
   SELECT count(*), coalesce(sum(r.ballots), 0) INTO changed, confirmed FROM removed r;
   FOR step IN SELECT s.* FROM (VALUES
-    -- An event is rehearsed before it opens, and not once a ballot or a credit is there: these are of the rehearsal, all of them.
+    -- A rehearsal begins only before the opening, without ballots and credits: all rows of these tables belong to it.
     ('pending_ballots', 'true'), ('waiting_participants', 'true'), ('ballot_queue', 'true'),
     ('public_snapshots', 'true'),
     ('voided_ballots', 'true'), ('log_leaves', 'true'), ('log_configurations', 'true'), ('log_tiles', 'true'),
     ('log_checkpoints', 'true'), ('ballot_logs', 'true'), ('checkpoint_queue', 'true'), ('participation', 'true'),
     ('undisclosed_voters', 'true'), ('ballot_announcements', 'true'),
     ('credit_entries', 'true'), ('credit_balances', 'true'), ('voter_key_requests', 'true'), ('voter_key_failures', 'true'),
-    -- Others were there before: those of the rehearsal are marked.
+    -- These tables may hold earlier rows: only marked rows belong to the rehearsal.
     ('voter_keys', 'r.rehearsal'),
     ('letter_parts', 'r.run_id IN (SELECT n.id FROM letter_runs n WHERE n.voting_event_id = $1 AND n.rehearsal)'),
     ('letter_runs', 'r.rehearsal'),
     ('notification_mails', 'r.notification_id IN (SELECT n.id FROM notifications n WHERE n.voting_event_id = $1 AND n.rehearsal)'),
     ('notifications', 'r.rehearsal'),
     ('notified_voters', 'r.notified_at >= $3'),
-    -- What the trail says of those who go names them.
+    -- Audit entries about voters, candidates and payments that are deleted below.
     ('audit_entries', 'r.resource IN (SELECT v.id FROM voters v WHERE v.voting_event_id = $1 AND v.before_rehearsal ? ''new''
       UNION ALL SELECT c.id FROM candidates c WHERE c.voting_event_id = $1 AND c.rehearsal
       UNION ALL SELECT a.id FROM payment_attempts a WHERE a.voting_event_id = $1 AND a.rehearsal)'),
@@ -67,19 +67,19 @@ BEGIN
     changed := changed + gone;
     EXIT WHEN changed >= p_limit;
   END LOOP;
-  -- Answers to requests of the rehearsal stand under names that begin with it, with the keys of those who see the event.
+  -- Stored answers to requests of the rehearsal: their names have this prefix, their API keys are of accounts that see the event.
   DELETE FROM idempotency_keys WHERE ctid = ANY (ARRAY(
     SELECT k.ctid FROM idempotency_keys k JOIN api_keys a ON a.id = k.api_key_id
     WHERE (a.account_id = e.account_id OR a.account_id IN (SELECT i.account_id FROM event_invites i WHERE i.voting_event_id = p_event))
       AND starts_with(k.key, 'rehearsal/' || p_event || '/') LIMIT p_limit - changed));
   GET DIAGNOSTICS gone = ROW_COUNT;
   changed := changed + gone;
-  -- Voters that came with the rehearsal go.
+  -- Voters who registered in the rehearsal.
   DELETE FROM voters WHERE voting_event_id = p_event AND ctid = ANY (ARRAY(
     SELECT v.ctid FROM voters v WHERE v.voting_event_id = p_event AND v.before_rehearsal ? 'new' LIMIT p_limit - changed));
   GET DIAGNOSTICS gone = ROW_COUNT;
   changed := changed + gone;
-  -- A voter whom a key approved waits again since the caller took the approval back. What the organizer decided stays decided.
+  -- Restores all other voters, except their status: the caller has taken approvals by a key back, and the organizer's decisions stay.
   UPDATE voters v SET
     approved_by_key = (v.before_rehearsal ->> 'approved_by_key')::boolean,
     confirm_by = (v.before_rehearsal ->> 'confirm_by')::bigint,
@@ -94,11 +94,11 @@ BEGIN
   changed := changed + gone;
   UPDATE voting_events v SET rehearsal_ballots = v.rehearsal_ballots + confirmed WHERE v.id = p_event;
   IF changed >= p_limit THEN RETURN false; END IF;
-  -- No one had voted before: the figures of the roll say so again.
+  -- No voter had voted before the rehearsal: reset the figures of the roll.
   UPDATE roll_figures SET voted = 0, voted_weight_micro = 0
   WHERE voting_event_id = p_event AND (voted <> 0 OR voted_weight_micro <> 0);
   PERFORM fold_roll_figures(p_event);
-  -- The caller writes that the rehearsal is over, and what was counted of the roll, with the tag of the event.
+  -- The caller resets the columns that the event's tag covers, such as rehearsal_since, because only the service can make the tag.
   UPDATE voting_events v SET paid_votes = false, alarm = NULL,
     last_candidate_number = coalesce((SELECT max(c.number) FROM candidates c WHERE c.voting_event_id = p_event), 0),
     paper_version = v.paper_version + 1

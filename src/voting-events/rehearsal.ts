@@ -21,16 +21,16 @@ import {
 } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
-// A rehearsal (completions 10.5): a draft or scheduled event takes ballots as if it were open, and nothing of them is left at
-// its end. `rehearsalSince` says that one is under way, and rows that came about in it are marked.
+// A rehearsal (completions 10.5): a draft or scheduled event accepts ballots as if it were open, and the end of the rehearsal wipes
+// them. `rehearsalSince` is set during a rehearsal, and rows that are made in it are marked.
 
-/** What names the world that an event is in: the real one, or one rehearsal. */
+/** Identifies the world of an event: the real vote (null), or one rehearsal (its beginning). */
 type World = Pick<VotingEvent, 'rehearsalSince'>;
 
-/** Whether what was read of an event speaks of another world than the event as it is now. */
+/** Whether a rehearsal began or ended between two reads of an event. */
 const isOtherWorld = (read: World, now: World): boolean => read.rehearsalSince !== now.rehearsalSince;
 
-/** The event went into a rehearsal, or out of it, while a request was under way: its sender asks again, in one of the two. */
+/** Refuses a request during which a rehearsal began or ended; the client may retry. @throws ApiError 500 `internal` */
 export function requireSameWorld(read: World, now: World): void {
   if (isOtherWorld(read, now)) throw worldChanged();
 }
@@ -39,8 +39,8 @@ export const worldChanged = (): ApiError =>
   new ApiError('internal', 'The voting event was changed meanwhile. Retry.', undefined, 1);
 
 /**
- * Holds an event in the world in which a request found it until the transaction ends.
- * @throws ApiError 404 where it is gone, 500 `internal` with `Retry-After` where a rehearsal began or ended meanwhile
+ * Holds an event until the transaction ends, if it is still in the world in which the request read it.
+ * @throws ApiError 404 if it is gone, 500 `internal` with `Retry-After` if a rehearsal began or ended meanwhile
  */
 export async function holdWorld(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<VotingEvent> {
   const event = orNotFound(await holdEvent(tx, read.id));
@@ -49,7 +49,7 @@ export async function holdWorld(tx: Transaction, read: World & Pick<VotingEvent,
 }
 
 /**
- * What begins a rehearsal. Nothing that depends on ballots may be there yet, so that its end can wipe all of it.
+ * The changes that begin a rehearsal. No ballot, credit or log may exist yet, so that the end of the rehearsal can wipe them all.
  * @throws ApiError 409 `was_open`, `event_has_ballots`, `not_ready`; 422 for an end that has passed
  */
 export async function beginRehearsal(
@@ -73,8 +73,8 @@ export async function beginRehearsal(
 }
 
 /**
- * Locks an event for a change that may end its rehearsal.
- * @param read as the request found it @throws ApiError `not_found` when it was deleted meanwhile
+ * Locks an event for a change that may end its rehearsal, after the rehearsal's payments.
+ * @param read the event as the request read it @throws ApiError `not_found` if it was deleted meanwhile
  */
 export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<LockedEvent> {
   if (read.rehearsalSince !== null) await lockRehearsedPayments(tx, read.id);
@@ -84,8 +84,8 @@ export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent
 export type RehearsalDeps = Pick<Deps, 'secrets' | 'ballotKeys' | 'takeApprovalsBack'>;
 
 /**
- * Ends the rehearsal of an event (completions 10.5): its key goes with it. Call with the event locked by `lockForEnd`; where
- * the event may open by the clock behind it, give it a key in the same transaction.
+ * Ends the rehearsal of an event (completions 10.5) and retires its key. Call with the event locked by `lockForEnd`. If the
+ * clock may open the event afterwards, make it a new key in the same transaction.
  */
 export async function endRehearsal(
   tx: Transaction,
@@ -99,15 +99,15 @@ export async function endRehearsal(
   const over = {
     ...{ ballotKey: null, rehearsalSince: null, identityChanges: 0, rollChanges: 0, rehearsalLetters: 0 },
     ...{ closedAt: null, finalAt: null, resultsPublishedAt: null, resultsAnnounced: false },
-    // Published for the rehearsal, results would be published for the event.
+    // Restores the visibility: results published in the rehearsal must not make the event's results public.
     ...{ resultsVisibility: event.rehearsalVisibility ?? event.resultsVisibility, rehearsalVisibility: null },
   };
   await updateTaggedEvent(tx, secrets, event, over);
-  // A candidate that registered in the rehearsal may have made the event ready.
+  // Recomputes readiness, which may have depended on a candidate who registered in the rehearsal.
   return { ...(await renewBallotDefinition(tx, id, lockedAt)), lockedAt };
 }
 
-/** Ends the rehearsal of an event whose start has come: the clock opens the event behind it, if it is ready. */
+/** Ends the rehearsal of an event whose start has come; the event is open afterwards, if it is ready. */
 export async function endOverdueRehearsal(deps: RehearsalDeps & Pick<Deps, 'db'>, eventId: string): Promise<void> {
   const { db, ballotKeys } = deps;
   const read = await findEventById(db, eventId);
@@ -116,7 +116,7 @@ export async function endOverdueRehearsal(deps: RehearsalDeps & Pick<Deps, 'db'>
     const event = await lockForEnd(tx, read);
     if (!isRehearsalOver(event, event.lockedAt)) return;
     const ended = await endRehearsal(tx, deps, event);
-    // Its start has come, and it takes no ballot before this commits.
+    // The event needs a key of its own: its start has come, so that it may accept ballots as soon as this commits.
     const key = await ballotKeys.prepare(tx, { ...event, ballotKey: null }, ended);
     if (key.ballotKey !== undefined) await updateTaggedEvent(tx, deps.secrets, ended, key);
   });
