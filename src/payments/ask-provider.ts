@@ -28,18 +28,18 @@ import type { PaymentDeps } from './payment-deps.ts';
 import { settlePayment } from './settle-payment.ts';
 
 /**
- * How often one business is asked about by its callers, all processes together: well below what the providers allow a merchant,
- * who may use the account for other things too.
+ * Calls to the provider of one business, over all processes: well below the providers' limits for a merchant, who may use the
+ * account for other things too.
  */
 const CALLS_PER_MINUTE = 600;
 const BURST = 60;
-/** What reads leave to those who finish a payment, or begin one. */
+/** Calls that reads leave for requests that begin or finish a payment. */
 const RESERVED = 30;
 
 type BudgetDeps = Pick<PaymentDeps, 'rateLimiter'>;
 const keyOf = (businessId: string): string => `provider:${businessId}`;
 
-/** Takes a call from a business's budget; false when there is none left. @param isRead leaves the reserve alone */
+/** Takes a call from a business's budget; false if none is left. @param isRead whether to leave the reserved calls */
 function takeCall(deps: BudgetDeps, businessId: string, isRead: boolean): boolean {
   const { rateLimiter } = deps;
   if (rateLimiter === undefined) return true;
@@ -55,28 +55,28 @@ export function countCall({ rateLimiter }: BudgetDeps, businessId: string): void
 
 /** How old an answer of a provider may be before it is asked again (completions 7.2). */
 const ASK_AGAIN_MS = 2 * SECOND_MS;
-/** What an asker holds ends so long after it was last renewed: the asker died, or the database never heard that it was done. */
+/** The lease to ask ends this long after its last renewal, in case its holder died or could not end it. */
 const LEASE_MS = 3 * SECOND_MS;
 const RENEWED_EVERY_MS = SECOND_MS;
-/** How long a caller waits for a provider who does not say until when. */
+/** Until when a caller waits for a provider unless it sets a time, by the monotonic clock. */
 export const payerPatience = (): number => monotonicMs() + TIME_LIMITS.payerMs;
 const LOOK_AGAIN_MS = 40;
 
-/** 500 with a reason (completions 1.6): nothing is stored as paid, the call may be repeated. */
+/** 500 with a reason (completions 1.6): nothing was stored as paid, and the client may retry. */
 export function providerUnavailable(): ApiError {
   return refuse('payment_provider_unavailable');
 }
 
-/** A refusal as the payer's caller gets it (completions 1.6): 422 on what can be mended, otherwise 403. */
+/** The answer to a provider's refusal (completions 1.6): 422 if the client can correct a field, otherwise 403. */
 function refusedError({ field }: PaymentProviderRefused): ApiError {
   return field === null ? refuse('payment_unavailable') : invalidField(field, 'is refused by the payment provider');
 }
 
 /**
- * Runs a call to a provider; its failures become the answers that callers know. What a provider says after the patience of
- * its caller is over is learnt by the next one who asks.
+ * Runs a call to a provider, and maps its failures to API errors. An answer after `until` is discarded: the next caller asks
+ * again.
  * @param until when the caller waits no longer, by the monotonic clock
- * @param isFirst a first call, whose refusal is its answer; those who have begun to pay may ask again
+ * @param isFirst the first call of a checkout: it is answered with the provider's refusal, later calls may be retried
  * @throws ApiError 500 `payment_provider_unavailable` when it does not answer, or refuses anything but a first call; that one: 422
  *   on a field, or 403 `payment_unavailable`
  */
@@ -116,11 +116,11 @@ interface AskOptions {
 }
 
 /**
- * Asks the provider how an attempt stands and applies the answer. One asker at a time over all processes; a caller who comes
- * meanwhile waits for that answer, and for two seconds after it no one asks again.
+ * Asks the provider for the state of an attempt and applies it. One caller of all processes asks at a time: concurrent callers
+ * wait for its answer, which is reused for two seconds.
  * @param options.until when the caller waits no longer, by the monotonic clock
- * @param options.isRead a mere read: it leaves the business's reserve of calls to those who finish a payment
- * @param options.always asks whatever the attempt's status is, and however young the last answer: a message came
+ * @param options.isRead whether to leave the calls that are reserved for requests that begin or finish a payment
+ * @param options.always asks whatever the attempt's status and the age of the last answer, such as after a webhook
  * @throws ApiError as `callProvider` does
  */
 export async function askProvider(
@@ -128,21 +128,21 @@ export async function askProvider(
   attempt: PaymentAttempt,
   { always = false, isRead = false, until = payerPatience() }: AskOptions = {},
 ): Promise<PaymentAttempt> {
-  // No provider has heard of it.
+  // No provider knows a payment of a rehearsal.
   if (attempt.rehearsal) return attempt;
   let current = attempt;
   while (always || isOpen(current.status)) {
     if (await takeAsking(deps.db, attempt, { againAfterMs: always ? 0 : ASK_AGAIN_MS, leaseMs: LEASE_MS })) {
       if (always) countCall(deps, attempt.paymentBusinessId);
       else if (!takeCall(deps, attempt.paymentBusinessId, isRead)) {
-        // Pollers must not use up what the provider allows the merchant: what is known is their answer.
+        // The budget is used up: answer with the stored state, so that pollers do not exhaust the merchant's limit at the provider.
         await endAsking(deps.db, attempt, false);
         return current;
       }
       return askAndSettle(deps, attempt, until);
     }
     current = await requireAttempt(deps, attempt);
-    // No request is under way: either its answer is there, or it failed a moment ago and this caller asks in turn.
+    // No other caller is asking: use a young answer; without it, the other caller failed, and this caller tries to ask.
     if (current.askingUntil === null && !always && (await isAnswerYoung(deps.db, attempt, ASK_AGAIN_MS)))
       return current;
     if (monotonicMs() > until) throw providerUnavailable();
@@ -165,7 +165,7 @@ async function askAndSettle(deps: PaymentDeps, ref: AttemptRef, until: number): 
     );
   }, RENEWED_EVERY_MS);
   try {
-    // Read under the lease: a page that was made meanwhile is asked for too.
+    // Read under the lease, so that a page that was made meanwhile is included.
     let attempt = await requireAttempt(deps, ref);
     const states = await callProvider(deps, until, () => readStates(deps, attempt));
     answered = true;
@@ -191,11 +191,11 @@ const WEIGHT: Readonly<Record<ProviderState['kind'], number>> = {
 const refusals = (state: ProviderState): number => ('refused' in state && state.refused ? 1 : 0);
 
 /**
- * The states that matter: every payment and every reversal, or else the one that leaves most hope. An attempt
- * may have several pages, of which any may be paid.
+ * The relevant states of an attempt's pages, each of which may be paid: all payments and reversals, or else the one state
+ * from which a payment is most likely.
  */
 async function readStates(deps: PaymentDeps, attempt: PaymentAttempt): Promise<ProviderState[]> {
-  // Its process died before it asked for a page: no provider knows of it, and it cannot be paid.
+  // The process died before it requested a page: no provider knows the attempt, and it cannot be paid.
   if (attempt.pages === 0) return [{ kind: 'missing' }];
   const business = await findBusinessEver(deps.db, attempt.paymentBusinessId);
   if (business === undefined) throw new Error('a payment business is gone');
@@ -228,6 +228,6 @@ async function readPage(
   const handle = { reference, page: attempt.page };
   const state = await provider.readCheckout(credentials, handle);
   const overdue = state.kind === 'unpaid' && (await readNow(deps.db)) >= attempt.expiresAt;
-  // Closed at the provider before it is given up here: no one must pay for what has ended.
+  // Closes an expired page at the provider before the attempt ends, so that no payer pays afterwards.
   return overdue && provider.expireCheckout !== undefined ? provider.expireCheckout(credentials, handle) : state;
 }

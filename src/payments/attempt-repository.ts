@@ -7,29 +7,29 @@ import type { AttemptStatus, PaymentAttempt, PaymentPurpose } from './payment.ts
 import { paymentAttempts } from './tables.ts';
 
 /**
- * Every move that a payment attempt can make (completions 7.1). What stands in no row never happens: the statements that
- * change a status name the ones they may come from, so that a late or repeated message can move nothing backwards.
+ * All transitions of a payment attempt (completions 7.1): for each status, the statuses that precede it. `moveAttempt` enforces
+ * them, so that a late or repeated message cannot move an attempt backwards.
  */
 const ALLOWED_FROM: Readonly<Record<AttemptStatus, readonly AttemptStatus[]>> = {
   created: [],
-  /** The provider made a page. A provider that forgets one gets a second page for the same attempt. */
+  /** The provider made a page. From `pending` too: if the provider forgets the page, the attempt gets a second page. */
   pending: ['created', 'pending'],
-  /** The money is there. `created` too: the page may have been paid before our own commit said that it exists. */
+  /** The money arrived. From `created` too: a page may be paid before the commit that stores it. */
   succeeded: ['created', 'pending'],
   fulfilled: ['succeeded'],
   failed: ['created', 'pending'],
-  /** No one paid in time; or what was paid for cannot be given any more, and the money goes back. */
+  /** The payer did not pay in time; or what was paid for can no longer be given, and the money is refunded. */
   cancelled: ['created', 'pending', 'succeeded'],
 };
 
-/** Whether money may still come for it. */
+/** Whether an attempt of this status may still be paid. */
 export function isOpen(status: AttemptStatus): boolean {
   return status === 'created' || status === 'pending';
 }
 
 export type NewAttempt = typeof paymentAttempts.$inferInsert;
 
-/** Where an attempt stands: its event and itself. */
+/** The primary key of an attempt. */
 export interface AttemptRef {
   readonly votingEventId: string;
   readonly id: string;
@@ -42,7 +42,7 @@ function at({ votingEventId, id }: AttemptRef) {
 export const findAttempt = (executor: Executor, ref: AttemptRef): Promise<PaymentAttempt | undefined> =>
   firstOf(executor.select().from(paymentAttempts).where(at(ref)));
 
-/** The attempt that a provider names, which knows nothing of events. */
+/** An attempt by its ID alone: messages of providers do not name the event. */
 export const findAttemptById = (executor: Executor, id: string): Promise<PaymentAttempt | undefined> =>
   firstOf(executor.select().from(paymentAttempts).where(eq(paymentAttempts.id, id)));
 
@@ -64,7 +64,7 @@ export async function findAttemptOfPayments(
   return row;
 }
 
-/** A payment that a business took, the newest one; undefined before the first. */
+/** The newest payment that a business took; undefined before the first. */
 export async function findTakenPayment(executor: Executor, businessId: string): Promise<PaymentAttempt | undefined> {
   const [row] = await executor
     .select()
@@ -78,7 +78,7 @@ export async function findTakenPayment(executor: Executor, businessId: string): 
 const isOfVisitor = (visitorId: string) =>
   sql`lower(${paymentAttempts.request} ->> 'visitorId') = ${visitorId.toLowerCase()}`;
 
-/** What was given to a visitor of an event and is not back: `listHolding` lists what is on its way. */
+/** The fulfilled attempts of a visitor of an event that were not refunded or reversed. */
 export async function listGivenTo(
   executor: Executor,
   votingEventId: string,
@@ -98,7 +98,7 @@ export async function listGivenTo(
     );
 }
 
-/** Unpaid attempts whose ballots hold credits of a visitor. */
+/** Unpaid attempts whose ballots reserve credits of a visitor. */
 export async function listHolding(
   executor: Executor,
   votingEventId: string,
@@ -117,15 +117,15 @@ export async function listHolding(
     );
 }
 
-/** Locks an attempt: settling and fulfilling it happen one after the other. */
+/** Locks an attempt, so that one transaction at a time settles or fulfils it. */
 export const lockAttempt = (tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt | undefined> =>
   firstOf(tx.select().from(paymentAttempts).where(at(ref)).for('update'));
 
-/** Inserts an attempt, or nothing when this idempotent first call has made one already. */
+/** Inserts an attempt; undefined if the same request, by its Idempotency-Key, has made an attempt already. */
 export const insertAttempt = (executor: Executor, row: NewAttempt): Promise<PaymentAttempt | undefined> =>
   firstOf(executor.insert(paymentAttempts).values(row).onConflictDoNothing().returning());
 
-/** The attempt that an idempotent first call made before, as long as its retry may go on with it. */
+/** The attempt that an earlier try of an idempotent request made, if a retry may continue it. */
 export async function findAttemptByRequest(
   executor: Executor,
   votingEventId: string,
@@ -141,8 +141,8 @@ export async function findAttemptByRequest(
 }
 
 /**
- * Moves an attempt to a status, if it stands where that may happen from; undefined when it does not.
- * The one statement that changes a status.
+ * Moves an attempt to a status; undefined if `ALLOWED_FROM` does not permit it from the present status.
+ * No other statement changes a status.
  */
 export async function moveAttempt(
   executor: Executor,
@@ -161,12 +161,12 @@ export async function moveAttempt(
   return row;
 }
 
-/** Changes what is no status. */
+/** Changes columns other than the status. */
 export async function noteOnAttempt(executor: Executor, ref: AttemptRef, changes: Partial<NewAttempt>): Promise<void> {
   await executor.update(paymentAttempts).set(changes).where(at(ref));
 }
 
-/** The number that the next page of an attempt gets, from 1; taken before the provider is asked, so that no reference is used twice. */
+/** Takes the number of an attempt's next page, from 1, before the provider is asked, so that no reference is used twice. */
 export async function takePageNumber(executor: Executor, ref: AttemptRef): Promise<number> {
   const [row] = await executor
     .update(paymentAttempts)
@@ -178,12 +178,12 @@ export async function takePageNumber(executor: Executor, ref: AttemptRef): Promi
 }
 
 interface Asking {
-  /** 0 asks in any case, unless somebody is asking now. */
+  /** Minimum age of the last answer; 0 for any age. */
   readonly againAfterMs: number;
   readonly leaseMs: number;
 }
 
-/** Takes the right to ask the provider: no one else is asking, and the last answer is old enough. */
+/** Takes the lease to ask the provider. @returns false if another caller holds it, or the last answer is not old enough */
 export async function takeAsking(
   executor: Executor,
   ref: AttemptRef,
@@ -203,7 +203,7 @@ export async function takeAsking(
   return rows.length === 1;
 }
 
-/** Puts off the end of an asking that is still under way. */
+/** Extends the lease of a request to the provider that is still under way. */
 export async function renewAsking(executor: Executor, ref: AttemptRef, leaseMs: number): Promise<void> {
   await executor
     .update(paymentAttempts)
@@ -211,13 +211,13 @@ export async function renewAsking(executor: Executor, ref: AttemptRef, leaseMs: 
     .where(and(at(ref), isNotNull(paymentAttempts.askingUntil)));
 }
 
-/** Whether the provider answered within so many milliseconds. */
+/** Whether the provider answered within the last `withinMs` milliseconds. */
 export async function isAnswerYoung(executor: Executor, ref: AttemptRef, withinMs: number): Promise<boolean> {
   const young = and(at(ref), gt(paymentAttempts.askedAt, sql`${nowMs} - ${withinMs}::bigint`));
   return (await executor.select({ id: paymentAttempts.id }).from(paymentAttempts).where(young)).length === 1;
 }
 
-/** Ends the asking. An answer counts for the next seconds; no answer leaves the next one free to ask. */
+/** Ends the lease. `takeAsking` counts the age of the answer from now; without an answer, the next caller may ask at once. */
 export async function endAsking(executor: Executor, ref: AttemptRef, answered: boolean): Promise<void> {
   await executor
     .update(paymentAttempts)
@@ -225,7 +225,7 @@ export async function endAsking(executor: Executor, ref: AttemptRef, answered: b
     .where(at(ref));
 }
 
-/** Payments of an event, or of an account over all events that it owns, deleted ones too: its books hold no play money of a rehearsal. */
+/** Payments of an event; or of an account, over all its events, deleted events too, without the play money of rehearsals. */
 export type AttemptScope = { readonly votingEventId: string } | { readonly accountId: string };
 
 const within = (scope: AttemptScope) =>
@@ -284,7 +284,7 @@ export async function listAttempts(
   return cutNewest(rows, beyond.length > 0);
 }
 
-/** Attempts in the order of their IDs, some at a time: for what gives all of them. */
+/** A page of attempts in the order of their IDs, for exports. */
 export async function listAttemptsAfter(
   executor: Executor,
   scope: AttemptScope,
@@ -301,7 +301,7 @@ export async function listAttemptsAfter(
 
 export const DUE_AT_ONCE = 100;
 
-/** Attempts that reconciliation has to look at: the first one of each account, then the second ones, so that thousands of one keep no other waiting. */
+/** Attempts that are due for reconciliation, one of each account in turn, so that thousands of one account do not delay others. */
 export async function listDueAttempts(executor: Executor): Promise<PaymentAttempt[]> {
   const { accountId, checkAt } = paymentAttempts;
   return executor
@@ -312,7 +312,7 @@ export async function listDueAttempts(executor: Executor): Promise<PaymentAttemp
     .limit(DUE_AT_ONCE);
 }
 
-/** What an event took in: revenue is what was fulfilled and did not go back, parts that did taken off. */
+/** Counts and revenue of an event: fulfilled payments that did not go back, minus partial refunds. */
 export async function readPaymentFigures(executor: Executor, votingEventId: string) {
   const { rows } = await executor.execute<Record<'attempts' | 'succeeded' | 'fulfilled' | 'refunded', string>>(sql`
     SELECT count(*) AS attempts, count(*) FILTER (WHERE status = 'succeeded') AS succeeded,

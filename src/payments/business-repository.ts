@@ -10,7 +10,7 @@ import { paymentBusinesses } from './tables.ts';
 
 type NewBusiness = typeof paymentBusinesses.$inferInsert;
 
-/** Businesses of an account, or of all for the operator; those that were disconnected are gone. */
+/** The connected businesses of an account, or of all accounts for the operator. */
 export async function listBusinesses(
   executor: Executor,
   accountId: string | undefined,
@@ -29,7 +29,7 @@ export async function listBusinesses(
     .orderBy(asc(paymentBusinesses.id));
 }
 
-/** A connected business of an account, or of any for the operator. */
+/** A connected business of an account, or of any account for the operator. */
 export async function findBusiness(
   executor: Executor,
   accountId: string | undefined,
@@ -48,7 +48,7 @@ export async function findBusiness(
   return row;
 }
 
-/** A business whatever became of it: payments that it took are still asked for and refunded. */
+/** A business, even if disconnected: its earlier payments are still settled and refunded. */
 export const findBusinessEver = (executor: Executor, id: string): Promise<PaymentBusiness | undefined> =>
   firstOf(executor.select().from(paymentBusinesses).where(eq(paymentBusinesses.id, id)));
 
@@ -76,7 +76,7 @@ export async function isBusinessLinked(executor: Executor, id: string): Promise<
   return rows.length > 0;
 }
 
-/** Sets whether a business takes payments; false when it stood so already. */
+/** Sets whether a business takes payments. @returns false if nothing changed */
 export async function setReady(executor: Executor, id: string, ready: boolean, atMs: number): Promise<boolean> {
   const rows = await executor
     .update(paymentBusinesses)
@@ -87,8 +87,8 @@ export async function setReady(executor: Executor, id: string, ready: boolean, a
 }
 
 /**
- * Takes the right to ask about the account of a business, once in so many milliseconds of all processes together: null where it
- * was taken, otherwise when it was asked about last.
+ * Takes the right to ask the provider about a business's account, at most once in `everyMs` over all processes.
+ * @returns null if it was taken, otherwise when the provider was last asked
  */
 export async function takeCheck(executor: Executor, id: string, everyMs: number): Promise<number | null> {
   const isDue = or(
@@ -103,7 +103,7 @@ export async function takeCheck(executor: Executor, id: string, everyMs: number)
   return taken.length === 1 ? null : ((await findBusinessEver(executor, id))?.checkedAt ?? null);
 }
 
-/** Counts how often in a row the payments of a business could not be held against its provider's lists; 0 after one that could. */
+/** @returns the consecutive failures to compare a business's payments with its provider's lists; 0 after a success */
 export async function noteComparison(executor: Executor, id: string, failed: boolean): Promise<number> {
   const [row] = await executor
     .update(paymentBusinesses)
@@ -124,7 +124,7 @@ export async function listBusinessesSince(executor: Executor, sinceMs: number): 
 
 const CHECKED_AT_ONCE = 100;
 
-/** Connected businesses that take no payments, those first that were looked at longest ago. */
+/** Connected businesses that take no payments, ordered by the time of their last change. */
 export async function listUnreadyBusinesses(executor: Executor): Promise<PaymentBusiness[]> {
   return executor
     .select()
@@ -134,7 +134,7 @@ export async function listUnreadyBusinesses(executor: Executor): Promise<Payment
     .limit(CHECKED_AT_ONCE);
 }
 
-/** Events of a business that never opened: whether they can depends on the business, where they ask for money. */
+/** Unopened events of a business: if they ask for money, they can open only while the business is ready. */
 export async function listUnopenedEvents(executor: Executor, { id, accountId }: PaymentBusiness): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT id FROM voting_events

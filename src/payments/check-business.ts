@@ -30,7 +30,7 @@ const CHECK_BUSINESS = { name: 'check_business', maxAttempts: 12, group: 'paymen
 
 type CheckDeps = Pick<PaymentDeps, 'db' | 'clock' | 'log' | 'secrets' | 'payments'>;
 
-/** Has a job ask the provider what a business may do now. @param refusal what it refused, where it did */
+/** Queues a job that asks the provider what a business may do. @param refusal the code of the refusal that is the cause, if any */
 export async function planBusinessCheck(
   executor: Executor,
   businessId: string,
@@ -41,12 +41,12 @@ export async function planBusinessCheck(
   await enqueue(executor, CHECK_BUSINESS, { businessId, refusal }, { key: `check-business:${businessId}`, ...when });
 }
 
-/** A refusal that may be about the account is followed by a question about it, at most so often. */
+/** After a refusal that may concern the account, the account is checked, at most once in this time. */
 const CHECKED_EVERY_MS = MINUTE_MS;
 
 /**
- * Asks a provider for a business. Whatever is asked, a refusal that may be about the account feeds the one health of the
- * connection: the account itself is asked about, and its answer alone makes the business unready (completions 1.6).
+ * Calls a provider for a business. After a refusal that may concern the account, asks the provider about the account itself:
+ * only that answer can make the business unready (completions 1.6).
  * @throws what the provider's adapter throws
  */
 export async function askBusiness<T>(
@@ -64,7 +64,7 @@ export async function askBusiness<T>(
   }
 }
 
-/** At once where the account was not asked about for a minute, otherwise when it is over. */
+/** Checks the account at once, or, if it was checked within the last minute, by a job when the minute is over. */
 async function checkSoon(deps: CheckDeps, business: PaymentBusiness): Promise<void> {
   const last = await takeCheck(deps.db, business.id, CHECKED_EVERY_MS);
   if (last !== null) return planBusinessCheck(deps.db, business.id, null, last + CHECKED_EVERY_MS);
@@ -92,7 +92,7 @@ export function checkBusinessJob(deps: CheckDeps): Job<z.output<typeof payload>>
   });
 }
 
-/** Asks the provider what a business may do, stores it, and answers whether it takes payments. */
+/** Asks the provider what a business may do, and stores the answer. @returns whether it takes payments */
 async function checkBusiness(deps: CheckDeps, business: PaymentBusiness): Promise<boolean> {
   const described = await describe(deps, business);
   const ready = described?.ready === true;
@@ -109,13 +109,13 @@ async function checkBusiness(deps: CheckDeps, business: PaymentBusiness): Promis
     );
     await mailBusinessOwner(tx, business, 'unready');
   });
-  // Each event alone, behind the business: who changes an event locks it first.
+  // One transaction per event, after that of the business: other changes lock the event before the business.
   for (const id of await listUnopenedEvents(deps.db, business))
     await inTransaction(deps.db, (tx) => renewMissing(tx, id));
   return ready;
 }
 
-/** Null where the provider refuses the account itself: then it takes no payment either. */
+/** Null if the provider refuses the account itself, which then takes no payments. */
 async function describe(deps: CheckDeps, business: PaymentBusiness): Promise<AccountDescription | null> {
   try {
     return await deps.payments.of(business).describeAccount(openCredentials(deps.secrets, business));
@@ -131,7 +131,7 @@ export async function checkUnreadyBusinesses(deps: CheckDeps): Promise<void> {
     try {
       await checkBusiness(deps, business);
     } catch (fault) {
-      // A provider that is away, or a business of a sandbox that runs elsewhere: its turn comes again.
+      // Expected while the provider is unavailable, or for a sandbox of another process: the next run tries again.
       const expected = [PaymentProviderUnavailable, PaymentProviderRefused, ApiError].some(
         (kind) => fault instanceof kind,
       );

@@ -21,21 +21,21 @@ import {
 } from './refund-payment.ts';
 import { settlePayment } from './settle-payment.ts';
 
-/** A payment of an attempt that went back, or is to; without a row where its merchant did it at the provider. */
+/** A payment whose refunds are looked up at the provider; `row` is undefined if the service has requested no refund of it. */
 interface BackPayment {
   readonly providerPaymentId: string;
   readonly reference: string;
   readonly sinceMs: number;
   readonly row: Refund | undefined;
-  /** All of it went back, or is to. */
+  /** Whether the whole payment went back, or is to go back, by what is stored. */
   readonly isBack: boolean;
 }
 
 /**
- * Holds what is known of an attempt's refunds against the provider's own list: a refund that had succeeded may fail days later,
- * and one that was given up may succeed (completions 7.4). A ballot that was voided stays void.
- * @param withParts looks for refunds of parts too, which nothing here knows of
- * @throws Error when a refund moved on meanwhile: the caller tries again
+ * Compares the stored refunds of an attempt with the provider's own list: a refund that succeeded may fail days later, and a
+ * refund that was given up may succeed (completions 7.4). A voided ballot stays void in any case.
+ * @param withParts also looks for refunds by the merchant, which may be partial and are not stored
+ * @throws Error if a refund changed meanwhile; the caller retries
  */
 export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts = true): Promise<void> {
   const attempt = await findAttempt(deps.db, ref);
@@ -57,8 +57,8 @@ export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts
 }
 
 /**
- * The whole price went back, and the provider goes on calling the payment a success: its payer paid the fees besides, and those did
- * not.
+ * The state of a payment whose whole price went back, but not the fees that its payer bore: the provider still reports it as
+ * successful.
  */
 const priceIsBack = (
   { id, amountMinor, currency, paidAt, feeMinor }: PaymentAttempt,
@@ -94,8 +94,8 @@ async function listBackPayments(
 }
 
 /**
- * Notes what the merchant gave back of a payment that otherwise stays. The contract voids for a payment that went back (completions
- * 7.4): for a part of it, the ballot counts and the credits stay, and what is left is what the event took in.
+ * Stores a partial refund by the merchant. The contract voids ballots only for a full refund (completions 7.4): after a partial
+ * refund the ballot counts, the credits stay, and the rest is revenue of the event.
  */
 async function noteParts(
   deps: PaymentDeps,
@@ -133,15 +133,15 @@ async function apply(deps: PaymentDeps, ref: AttemptRef, payment: BackPayment, f
       await moveRefund(tx, at, 'attention', found);
       alarmForAttention(deps, attempt.id);
     } else if (found.kind === 'refused' && (status === 'pending' || status === 'attention')) {
-      // The job of the refund notes it, alarms, and asks for another one: now, not when it would have looked again.
+      // Runs the refund's job now instead of at its next time: the job stores the refusal, raises an alarm and asks again.
       await askAgain(tx, at, await readNow(tx));
     }
   });
 }
 
 /**
- * The money came back to the merchant: the payer's card or account could not take it. It is not asked for again by itself: it
- * would fail again, or double what a person pays by other means.
+ * Handles refunded money that returned to the merchant because the payer's card or account did not accept it. The service does not
+ * retry: the refund would fail again, or double what a person pays by other means.
  */
 async function markFailed(
   tx: Transaction,
@@ -152,12 +152,12 @@ async function markFailed(
 ): Promise<void> {
   const at = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
   const { amountMinor, currency } = attempt;
-  // A refund that was made at the provider has no row before it fails.
+  // A refund that the merchant made at the provider has no row yet.
   await insertRefund(tx, { ...at, reference, amountMinor, currency });
   await moveRefund(tx, at, 'failed', { refundId }, [...OWED, 'refunded']);
   const nowMs = await readNow(tx);
   const isLive = attempt.status === 'fulfilled' || attempt.status === 'succeeded';
-  // A second payment that could not go back leaves what the first one bought.
+  // The failed refund of a duplicate payment does not change `refundedAt`, which is about the first payment.
   const refundedAt = isLive && attempt.providerPaymentId !== providerPaymentId ? attempt.refundedAt : null;
   await noteOnAttempt(tx, attempt, { refundedAt, updatedAt: nowMs });
   await recordPayment(tx, deps, { ...attempt, refundedAt, updatedAt: nowMs }, 'refund_failed');

@@ -30,18 +30,18 @@ interface NewConnection {
   readonly accountId: string;
   readonly provider: ProviderName;
   readonly displayName: string;
-  /** ISO 3166-1 alpha-2, upper case; the provider's own word goes first. */
+  /** ISO 3166-1 alpha-2, upper case; used only if the provider names no country. */
   readonly country: string;
   readonly sandbox: boolean;
-  /** The account is one in test mode, and meant to be. */
+  /** Whether an account in test mode is intended. */
   readonly test?: boolean;
   readonly credentials: ProviderCredentials;
 }
 
 /**
- * Connects a merchant's account: asks the provider what it is, and keeps its credentials sealed (completions 7.7).
- * @throws ApiError 409 `wrong_key` for a key of another kind; `test_key` for one in test mode that is not said to be; `live_key`
- *   for one of real money that is said to be in test mode
+ * Connects a merchant's account: asks the provider to describe it, and stores its credentials encrypted (completions 7.7).
+ * @throws ApiError 409 `wrong_key` for a key of another kind; `test_key` for a key of test mode without `test` or `sandbox`;
+ *   `live_key` for a key of live mode with one of them
  */
 export async function connectBusiness(deps: BusinessDeps, connection: NewConnection): Promise<PaymentBusiness> {
   const { id, accountId, provider, displayName, sandbox, test = false } = connection;
@@ -80,9 +80,9 @@ function refuseWrongKey(provider: PaymentProvider, keys: Partial<ProviderCredent
 
 /**
  * Asks the provider again what a business may do.
- * @param replacement new keys, where they were changed at the provider; any of them alone
- * @throws ApiError `not_found`; 409 `wrong_key` for a key of another kind, `other_mode` or `other_account` for one that
- *   is not of the account that was connected: its payments could not be asked for any more
+ * @param replacement keys that were changed at the provider; the others stay
+ * @throws ApiError `not_found`; 409 `wrong_key` for a key of another kind, `other_mode` or `other_account` for a key of another
+ *   account, which could not read the payments of the connected account
  */
 export async function refreshBusiness(
   deps: BusinessDeps,
@@ -118,8 +118,8 @@ export async function refreshBusiness(
 }
 
 /**
- * Disconnects a business: no new payment goes through it. Payments under way are still asked for and refunded, so its
- * keys stay until they are over.
+ * Disconnects a business, so that it takes no new payments. Its keys stay, because earlier payments are still settled and
+ * refunded.
  * @throws ApiError 409 `business_linked` while an event is linked to it
  */
 export async function disconnectBusiness(deps: BusinessDeps, id: string): Promise<void> {
@@ -132,7 +132,7 @@ export async function disconnectBusiness(deps: BusinessDeps, id: string): Promis
   });
 }
 
-/** By the account's ID where the provider has one; otherwise the new key has to know a payment that the old one took. */
+/** Compares account IDs if the provider has them; otherwise the new key must be able to read a payment that the old key took. */
 async function isSameAccount(
   deps: BusinessDeps,
   business: PaymentBusiness,

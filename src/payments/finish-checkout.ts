@@ -12,12 +12,12 @@ import { answerPlace, type PaymentAttempt, type PaymentPurpose } from './payment
 import type { PaymentDeps } from './payment-deps.ts';
 import { openPage, paymentRequired } from './start-checkout.ts';
 
-/** A timer may ring so much early. */
+/** A timer may fire up to this much too early. */
 const TIMER_MS = 50;
 
 /**
- * The second call of a checkout: verifies the payment and gives what it was for (contract, "Checkout flow" 5 and 6).
- * The first request makes it happen; everybody gets the same body, the first with 201 (credits 200), the others with 200.
+ * The second call of a checkout: verifies the payment and gives what was paid for (contract, "Checkout flow" 5 and 6).
+ * The first such request fulfils the attempt and gets 201 (credits: 200); later requests get the same body with 200.
  * @throws ApiError 404 for an attempt of another event or purpose; 409 `payment_failed`, `payment_cancelled`,
  *   `payment_expired`; 403 `payment_unavailable`; 429 where many ask for the same payment; 500 `payment_provider_unavailable`
  */
@@ -28,16 +28,16 @@ export async function finishCheckout(
 ): Promise<Answer> {
   const found = await findAttempt(deps.db, { votingEventId: order.votingEventId, id: order.attemptId });
   if (found === undefined || found.purpose !== order.purpose) throw notFound();
-  // One patience for all: its turn, how the payment stands at the provider, and then perhaps a page.
+  // One deadline for all: waiting for the turn, asking the provider, and perhaps requesting a page.
   const until = payerPatience();
   const turn = await deps.leases.payments.take(found.id).catch((fault: unknown) => {
-    // The call before has waited for a silent provider all that time.
+    // The call that had the turn has waited for an unresponsive provider all that time.
     throw monotonicMs() >= until - TIMER_MS ? providerUnavailable() : fault;
   });
   try {
     const attempt = await askProvider(deps, found, { until });
     if (isOpen(attempt.status)) {
-      // Its claim stores nothing: after the payment the same request has another answer.
+      // Stores no answer under the Idempotency-Key: after the payment, the same request gets another answer.
       return attempt.page === null
         ? await openPage(deps, attempt, undefined, { until })
         : paymentRequired(attempt, attempt.page, true);
@@ -48,7 +48,7 @@ export async function finishCheckout(
   }
 }
 
-/** What was given before the first second call, by the service itself, is answered as if that call had given it. */
+/** If the service has fulfilled the attempt itself, the first second call is answered as if it had fulfilled the attempt. */
 async function answerSettled(deps: PaymentDeps, attempt: PaymentAttempt, claim: Claim | undefined): Promise<Answer> {
   if (attempt.answeredAt !== null) return storedAnswer(deps, attempt, 200);
   const outcome = isPaid(attempt) ? await answerFirst(deps, attempt, claim) : attempt;
@@ -58,7 +58,7 @@ async function answerSettled(deps: PaymentDeps, attempt: PaymentAttempt, claim: 
 
 const isPaid = ({ status }: PaymentAttempt): boolean => status === 'succeeded' || status === 'fulfilled';
 
-/** Gives what was paid for where nothing has yet; of all callers, one is the first. */
+/** Fulfils a paid attempt that is not fulfilled yet. Under the lock, only one caller gets the status of a first answer. */
 async function answerFirst(
   deps: PaymentDeps,
   ref: PaymentAttempt,

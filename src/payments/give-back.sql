@@ -2,12 +2,12 @@
 CREATE OR REPLACE FUNCTION refund_job_key(p_attempt text, p_payment text) RETURNS text LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN 'refund:' || p_attempt || ':' || p_payment;
 
--- Gives a payment of an attempt back: a row says so, and a job asks the provider, once.
+-- Queues the refund of an attempt's payment: inserts its row and a job that asks the provider. Does nothing if the row exists.
 CREATE OR REPLACE FUNCTION give_back(p_event text, p_attempt text, p_payment text, p_reference text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO payment_refunds (voting_event_id, attempt_id, provider_payment_id, reference, amount_minor, currency, status, created_at, updated_at)
   SELECT p_event, a.id, p_payment, p_reference, a.amount_minor, a.currency, 'due', now_ms(), now_ms()
-  -- No money came in a rehearsal, and none goes back.
+  -- A rehearsal moves no money, so that there is nothing to refund.
   FROM payment_attempts a WHERE a.voting_event_id = p_event AND a.id = p_attempt AND NOT a.rehearsal
   ON CONFLICT DO NOTHING;
   IF NOT FOUND THEN RETURN; END IF;
@@ -16,15 +16,15 @@ BEGIN
     p_payload => json_build_object('votingEventId', p_event, 'attemptId', p_attempt, 'providerPaymentId', p_payment));
 END $$;
 
--- Gives back what was paid for a ballot that will not count.
+-- Refunds the payment for a ballot that will not count.
 CREATE OR REPLACE FUNCTION give_back_ballot(p_event text, p_attempt text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM give_back(p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, ''))
   FROM payment_attempts a WHERE a.voting_event_id = p_event AND a.id = p_attempt AND a.provider_payment_id IS NOT NULL;
 END $$;
 
--- Gives back what was paid for in an event that is deleted. A job for each of some; the sweep of refunds plans the rest, so that
--- the deletion of a large event takes no longer.
+-- Refunds the fulfilled payments of an event that is being deleted. Queues jobs for the first 500 and inserts only rows for the rest,
+-- for which the refund sweep queues jobs, so that the deletion of a large event does not take longer.
 CREATE OR REPLACE FUNCTION give_event_back(p_event text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM give_back(p_event, a.id, a.provider_payment_id, coalesce(a.provider_reference, '')) FROM (

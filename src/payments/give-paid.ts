@@ -8,9 +8,9 @@ import { recordPayment } from './record-payment.ts';
 import { giveBack } from './refund-payment.ts';
 
 /**
- * Gives what was paid for, once: the effect, the new status and the answer are one transaction, in which the caller has locked
- * the attempt. What cannot be given is paid back (completions 7.3 and 7.4).
- * @param mayPass refusals that may pass by themselves: they leave the attempt as it is
+ * Fulfils a paid attempt, once: effect, new status and answer are one transaction, in which the caller has locked the attempt.
+ * If that is refused, the payment is refunded (completions 7.3 and 7.4).
+ * @param mayPass whether a refusal may be temporary, and so leaves the attempt unchanged
  */
 export async function givePaid(
   tx: Transaction,
@@ -27,7 +27,7 @@ export async function givePaid(
     answer: deps.secrets.seal(JSON.stringify({ data: fulfilled.data }), answerPlace(attempt.id)),
     confirmationCode: code === undefined ? null : deps.secrets.seal(code, confirmationCodePlace(attempt.id)),
     checkAt: null,
-    // That it waited long is over; a part that went back is still to be looked at.
+    // The long wait has ended, and needs no attention any more; a partial refund still does.
     attentionAt: attempt.partRefundedMinor > 0 ? attempt.attentionAt : null,
   });
   if (moved === undefined) throw new Error('a locked attempt could not be fulfilled');
@@ -35,13 +35,13 @@ export async function givePaid(
   return moved;
 }
 
-/** In a savepoint: what was half given is undone when it cannot be given whole. */
+/** Runs in a savepoint, so that a refusal rolls a partial fulfilment back. */
 async function tryToFulfil(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<Fulfilled | ApiError> {
   const paidAtMs = attempt.paidAt ?? (await readNow(tx));
   return orRefusal(() => tx.transaction((inner) => deps.fulfilments[attempt.purpose].fulfil(inner, attempt, paidAtMs)));
 }
 
-/** Why what was paid for cannot be given as things stand; undefined when it can. */
+/** The refusal with which fulfilling a paid attempt would fail now; undefined if it would succeed. */
 export async function fulfilmentRefusal(
   tx: Transaction,
   deps: PaymentDeps,
@@ -50,7 +50,7 @@ export async function fulfilmentRefusal(
   return (await orRefusal(() => deps.fulfilments[attempt.purpose].check(tx, attempt))) ?? undefined;
 }
 
-/** A refusal is an answer here; what may pass, such as a database that is away, is not. */
+/** Returns a refusal as a value. Throws temporary errors, such as that of an unavailable database. */
 async function orRefusal<T>(work: () => Promise<T>): Promise<T | ApiError> {
   try {
     return await work();
@@ -60,13 +60,13 @@ async function orRefusal<T>(work: () => Promise<T>): Promise<T | ApiError> {
   }
 }
 
-/** What the attempt says of a refusal to give what was paid for. */
+/** The end reason of an attempt whose fulfilment was refused. */
 export function endReason({ details }: ApiError): EndReason {
   const reason = details?.['reason'];
   return reason === 'already_voted' || reason === 'insufficient_credits' ? reason : 'event_over';
 }
 
-/** The attempt ends `cancelled`, and a job gives the money back (completions 7.4). */
+/** Ends a paid attempt as `cancelled`; a job refunds the money (completions 7.4). */
 export async function cancelAndGiveBack(
   tx: Transaction,
   deps: PaymentDeps,

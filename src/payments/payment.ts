@@ -17,35 +17,35 @@ const PAYMENT_PURPOSES = ['vote', 'candidate_registration', 'quadratic_credits']
 export type AttemptStatus = 'created' | 'pending' | 'succeeded' | 'fulfilled' | 'failed' | 'cancelled';
 const ATTEMPT_STATUSES = ['created', 'pending', 'succeeded', 'fulfilled', 'failed', 'cancelled'] as const;
 
-/** A merchant's account at a provider, as an operator connected it. Its credentials stay sealed. */
+/** A merchant's account at a provider, as an operator connected it. Its credentials are encrypted. */
 export type PaymentBusiness = Readonly<typeof paymentBusinesses.$inferSelect>;
 
-/** What a provider's page is made of, stored before the provider is asked: a repeated call must be the same. */
+/** The content of a checkout page, stored before the provider is asked, because a retry must send the same. */
 export interface CheckoutTerms {
   readonly title: string;
   readonly description: string | null;
   readonly email: string | null;
   readonly returnUrl: string | null;
   readonly cancelUrl: string | null;
-  /** Quadratic credit checkouts say how many credits the money buys (contract, "Payment-required body"). */
+  /** How many quadratic credits the money buys; null for other purposes (contract, "Payment-required body"). */
   readonly credits: number | null;
   readonly pricingModel: 'ratio' | 'tiered' | null;
 }
 
 /**
- * How money stands that is to go back. `refused`: the provider said no, and is asked again. `attention`: it waits for the
- * merchant. `failed`: no one is asked any more, or the money came back to the merchant after it had been given back.
+ * The state of a refund. `refused`: the provider refused, and is asked again. `attention`: the refund waits for the merchant to act
+ * at the provider. `failed`: the service does not ask any more, or refunded money returned to the merchant.
  */
 export type RefundStatus = 'due' | 'pending' | 'attention' | 'refunded' | 'refused' | 'failed';
 
-/** Why an attempt ended without what was paid for, or took other money than was asked for (completions 7.4). */
+/** Why an attempt ended without giving what was paid for, or was paid with another amount than requested (completions 7.4). */
 const END_REASONS = [
   ...(['page_expired', 'refused', 'payer_cancelled', 'not_cast', 'event_over'] as const),
   ...(['already_voted', 'insufficient_credits', 'amount_mismatch', 'refunded'] as const),
 ] as const;
 export type EndReason = (typeof END_REASONS)[number];
 
-/** One try to pay for one thing; which call made it and which process asks are the statements' own business. */
+/** One attempt to pay for one thing, without the key of the request that made it, which only statements use. */
 export type PaymentAttempt = Readonly<Omit<typeof paymentAttempts.$inferSelect, 'requestKey'>>;
 
 export const listBusinessesQuery = z.strictObject({ search: searchField().optional() });
@@ -128,7 +128,7 @@ export const attemptView = z
   });
 type AttemptView = z.output<typeof attemptView>;
 
-/** What only the organizer sees of an attempt: what stands beside it in the provider's own lists (completions 7.4). */
+/** Fields of an attempt that only the organizer sees, for comparison with the provider's own lists (completions 7.4). */
 const organizerPart = {
   providerDetails: z
     .object({
@@ -191,7 +191,7 @@ export const organizerAttemptView = attemptView.extend(organizerPart).meta({
   examples: [ORGANIZER_EXAMPLE],
 });
 const { confirmationCode: _code, ...LISTED_EXAMPLE } = ORGANIZER_EXAMPLE;
-/** The same in a list: those who read all payments have no use for the code of a ballot (completions 7.4). */
+/** The same in a list, without the ballot's code, which readers of all payments do not need (completions 7.4). */
 export const listedAttemptView = organizerAttemptView.omit({ confirmationCode: true }).meta({
   id: 'ListedPaymentAttempt',
   description: ORGANIZER_DESCRIPTION,
@@ -199,7 +199,7 @@ export const listedAttemptView = organizerAttemptView.omit({ confirmationCode: t
 });
 type OrganizerAttemptView = z.output<typeof organizerAttemptView>;
 
-/** One object for each provider, of which the one that is paid through is present. */
+/** An object for each provider; only the object of the attempt's provider is present. */
 const pageViews = Object.fromEntries(
   PROVIDER_NAMES.map((name) => [name, providerKind(name).pageView.optional()]),
 ) as Record<ProviderName, z.ZodOptional<z.ZodObject>>;
@@ -259,7 +259,7 @@ export function confirmationCodePlace(attemptId: string) {
   return { table: 'payment_attempts', column: 'confirmation_code', row: attemptId };
 }
 
-/** The code that confirms the ballot of a vote that was given; null before, and for what is no vote. */
+/** The code that confirms the ballot of a paid vote; null before the ballot is cast, and for other purposes. */
 export const confirmationCodeOf = (
   secrets: Secrets,
   { id, confirmationCode }: Pick<PaymentAttempt, 'id' | 'confirmationCode'>,
@@ -288,7 +288,7 @@ function statusOfOwed(status: RefundStatus | undefined) {
   return status === 'attention' ? 'needs_attention' : 'pending';
 }
 
-/** A part that its merchant gave back; none once all of it went. `refundedAt` stays null, and so does the end of the refund. */
+/** A partial refund by the merchant; null once everything went back. `finishedAt` is null, because `refundedAt` stays null. */
 function partOf({ partRefundedMinor, partRefundedAt, reversedAt }: PaymentAttempt): OrganizerAttemptView['refund'] {
   if (partRefundedAt === null || reversedAt !== null) return null;
   return {
@@ -299,7 +299,7 @@ function partOf({ partRefundedMinor, partRefundedAt, reversedAt }: PaymentAttemp
   };
 }
 
-/** The refund of what the attempt itself was paid with; where it bought nothing, of any payment for it. */
+/** The refund of the payment that paid the attempt; if the attempt bought nothing, the last refund of any payment for it. */
 export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground): OrganizerAttemptView['refund'] {
   const { status, refundedAt, providerPaymentId, amountMinor } = attempt;
   const isLive = status === 'fulfilled' || status === 'succeeded';
@@ -314,7 +314,7 @@ export function refundOf(attempt: PaymentAttempt, { refunds }: AttemptBackground
   };
 }
 
-/** What went back of a payment, in the currency's smallest unit: fees that its payer bore are left out. */
+/** The amount of a payment that went back, in the currency's smallest unit, without fees that its payer bore. */
 export function backOf(attempt: PaymentAttempt, { refunds }: AttemptBackground): number {
   const { refundedAt, reversedAt, partRefundedMinor, paidMinor, providerPaymentId } = attempt;
   const own = refunds.find((refund) => refund.providerPaymentId === providerPaymentId);
@@ -351,7 +351,7 @@ function providerPart(page: CheckoutPage) {
   return { [page.provider]: providerKind(page.provider).pageView.parse(page) };
 }
 
-/** The payment-required body (contract, section of that name). A repeated one also says where the payment stands. */
+/** The payment-required body (contract, section of that name). @param status only in answers to repeated calls */
 export function viewPaymentRequired(
   attempt: PaymentAttempt,
   page: CheckoutPage,

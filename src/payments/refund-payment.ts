@@ -32,7 +32,7 @@ function at(ref: RefundRef) {
   );
 }
 
-/** Notes a refund that the provider made unasked. False when it was noted before. */
+/** Stores a refund that was made at the provider without a request of the service. @returns false if it was stored before */
 export async function insertRefund(
   executor: Executor,
   row: RefundRef & { readonly reference: string; readonly amountMinor: number; readonly currency: string },
@@ -60,14 +60,14 @@ export async function listRefunds(executor: Executor, attempts: readonly Attempt
     .orderBy(asc(paymentRefunds.createdAt));
 }
 
-/** Money that is not back with its payer, and is asked for by the job. */
+/** States of a refund whose money has not reached the payer, and which the job still requests. */
 export const OWED: readonly Refund['status'][] = ['due', 'pending', 'attention', 'refused'];
 
 const LOST_AT_ONCE = 500;
 
 /**
- * Refunds that are owed and that no job will ask for: theirs used all its tries, or is gone. Known by the jobs' own keys,
- * oldest first.
+ * Owed refunds without a job that will request them, because the job used all its tries or is gone; oldest first. Jobs are found
+ * by their keys.
  */
 async function listLostRefunds(executor: Executor): Promise<RefundRef[]> {
   const key = sql`refund_job_key(${paymentRefunds.attemptId}, ${paymentRefunds.providerPaymentId})`;
@@ -89,7 +89,7 @@ async function listLostRefunds(executor: Executor): Promise<RefundRef[]> {
     .limit(LOST_AT_ONCE);
 }
 
-/** Moves a refund on; undefined when it stands nowhere where that may happen from. */
+/** Moves a refund to a status; undefined if its present status is not in `from`. */
 export async function moveRefund(
   executor: Executor,
   ref: RefundRef,
@@ -103,7 +103,7 @@ export async function moveRefund(
       status,
       updatedAt: sql`${nowMs}`,
       ...(refundId === null ? {} : { refundId }),
-      // A payer who bore the provider's fees has them back too; the rest of a payment that went back in parts is less.
+      // The refund may be more than the price (fees that the payer bore) or less (the rest after partial refunds): keep the maximum.
       ...(amountMinor === null
         ? {}
         : { amountMinor: sql`greatest(${paymentRefunds.amountMinor}, ${amountMinor}::bigint)` }),
@@ -115,28 +115,28 @@ export async function moveRefund(
 
 const payload = z.strictObject({ votingEventId: z.string(), attemptId: z.string(), providerPaymentId: z.string() });
 type RefundPayment = z.output<typeof payload>;
-/** With the queue's growing pauses, the attempts reach over several days. */
+/** Tries of one job; with the queue's growing pauses, they take several days. */
 export const REFUND_TRIES = 20;
 const REFUND_PAYMENT = { name: 'refund_payment', maxAttempts: REFUND_TRIES, group: 'payments', payload } as const;
-/** How often a provider that is still busy with a refund is asked, and how soon after its first refusal. */
+/** Shortest pause before the provider is asked again about a pending or refused refund. */
 const ASK_AGAIN_MS = 10 * MINUTE_MS;
-/** A refusal may pass, as where the merchant's balance is too small, and so may silence: asked again this long, less and less often. */
+/** How long a refused or unanswered refund is requested again, ever less often: the cause may pass, such as a merchant's low balance. */
 const GIVE_UP_MS = 30 * DAY_MS;
 const LONGEST_PAUSE_MS = DAY_MS;
-/** What may pass by itself within a day is no matter for a person. */
+/** A pending or unanswered refund raises no alarm before this age, because it may still finish by itself. */
 const ALARM_AFTER_MS = DAY_MS;
 
-/** A payment may have been given back at the provider before it was due here. */
+/** The provider's refunds are searched from this long before the row, because the merchant may have refunded earlier there. */
 export const REFUND_EARLIER_MS = 30 * DAY_MS;
 
-/** What a provider answered to a refund, or that it did not. */
+/** A provider's answer to a refund request, or the lack of an answer. */
 type RefundAnswer = RefundResult | { readonly kind: 'unanswered'; readonly code: string };
 
-/** The key of the job that asks for a refund; the database knows it too. */
+/** The key of the job that requests a refund. In SQL: `refund_job_key`. */
 export const refundJobKey = ({ attemptId, providerPaymentId }: Omit<RefundPayment, 'votingEventId'>): string =>
   `refund:${attemptId}:${providerPaymentId}`;
 
-/** Decides in the caller's transaction that a payment goes back; the provider is asked by a job, once (`give-back.sql`). */
+/** Queues the refund of a payment in the caller's transaction; repeated calls queue one refund only (`give-back.sql`). */
 export async function giveBack(
   tx: Transaction,
   attempt: PaymentAttempt,
@@ -148,8 +148,8 @@ export async function giveBack(
 }
 
 /**
- * Notes that the money is back with the payer; the first time only, whichever way it is learnt. A fulfilled attempt stays
- * fulfilled, and what it bought is taken back: its ballot may have been dropped before.
+ * Stores that the payer has the money back; later reports of it change nothing. A fulfilled attempt stays fulfilled, and what it
+ * bought is taken back if it still exists.
  */
 export async function markRefunded(
   tx: Transaction,
@@ -159,14 +159,14 @@ export async function markRefunded(
   nowMs: number,
 ): Promise<void> {
   const isLive = attempt.status === 'fulfilled' || attempt.status === 'succeeded';
-  // A second payment that went back leaves what the first one bought.
+  // The refund of a duplicate payment does not affect what the first payment bought.
   if (attempt.refundedAt !== null || (isLive && attempt.providerPaymentId !== providerPaymentId)) return;
   await noteOnAttempt(tx, attempt, { refundedAt: nowMs, attentionAt: null, updatedAt: nowMs });
   await recordPayment(tx, deps, { ...attempt, refundedAt: nowMs, updatedAt: nowMs }, 'refunded');
   if (attempt.status === 'fulfilled' && attempt.reversedAt === null) await takeBack(tx, deps, attempt, 'organizer');
 }
 
-/** Takes back what a payment bought, as far as that can be: its money went back. */
+/** Takes back what a refunded or reversed payment bought, as far as possible. */
 export async function takeBack(
   tx: Transaction,
   deps: Pick<PaymentDeps, 'secrets' | 'fulfilments'>,
@@ -205,10 +205,7 @@ async function refundPayment(deps: PaymentDeps, ref: RefundPayment): Promise<voi
   });
 }
 
-/**
- * Plans a job for every refund that is owed and has none left, whatever became of its own. What is owed for more than a day
- * alarms with each try.
- */
+/** Queues a new job for every owed refund whose job used all its tries or is gone. */
 export async function sweepRefunds(deps: Pick<PaymentDeps, 'db' | 'log'>): Promise<void> {
   for (const ref of await listLostRefunds(deps.db)) {
     deps.log.warn({ attempt: ref.attemptId }, 'a refund had no job any more: it is asked for again');
@@ -216,12 +213,12 @@ export async function sweepRefunds(deps: Pick<PaymentDeps, 'db' | 'log'>): Promi
   }
 }
 
-/** Each pause is as long as all before it together. A refund that waits for the merchant is looked at once a day. */
+/** Each pause equals the age of the refund, at most a day. A refund that waits for the merchant is checked once a day. */
 function pauseAfter(kind: RefundAnswer['kind'], ageMs: number): number {
   return kind === 'attention' ? LONGEST_PAUSE_MS : Math.min(Math.max(ageMs, ASK_AGAIN_MS), LONGEST_PAUSE_MS);
 }
 
-/** What a person has to look at: the first refusal, what waits for the merchant, and what took more than a day. */
+/** Raises an alarm for a new refusal, a new wait for the merchant, each try without an outcome after a day, and giving up. */
 function raiseAlarm(
   deps: PaymentDeps,
   ref: RefundPayment,
@@ -246,7 +243,7 @@ function raiseAlarm(
   }
 }
 
-/** Raised once for each refund that begins to wait. */
+/** Call once, when a refund begins to wait for the merchant. */
 export function alarmForAttention(deps: Pick<PaymentDeps, 'log'>, attempt: string): void {
   deps.log.error(
     { attempt, alarm: 'refund_needs_attention' },

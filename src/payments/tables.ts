@@ -19,15 +19,15 @@ export const paymentBusinesses = pgTable(
     ready: boolean().notNull(),
     supportedCurrencies: text('supported_currencies').array().notNull(),
     livemode: boolean().notNull(),
-    /** Its money is play money: the sandbox of this service answers for the provider. */
+    /** Whether the service's sandbox answers in place of the provider, with play money. */
     sandbox: boolean().notNull(),
     /** Sealed JSON of the provider's keys. */
     credentials: text().notNull(),
-    /** When its account was asked about last. */
+    /** When the provider was last asked about its account. */
     checkedAt: timeMs('checked_at'),
-    /** How often in a row its payments could not be held against the provider's lists. */
+    /** Number of consecutive failures to compare its payments with the provider's lists. */
     failedComparisons: integer('failed_comparisons').notNull().default(0),
-    /** A disconnected business takes no new payments; those under way are still asked for and refunded. */
+    /** A disconnected business takes no new payments; earlier payments are still settled and refunded. */
     disconnectedAt: timeMs('disconnected_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
@@ -36,8 +36,8 @@ export const paymentBusinesses = pgTable(
 );
 
 /**
- * One try to pay for one thing. Not bound to the life of its event: money that was paid for an event which is then
- * deleted must still go back.
+ * One attempt to pay for one thing. No foreign key to the event: a payment for an event that is deleted afterwards must still be
+ * refunded.
  */
 export const paymentAttempts = pgTable(
   'payment_attempts',
@@ -49,9 +49,9 @@ export const paymentAttempts = pgTable(
     purpose: text().$type<PaymentPurpose>().notNull(),
     status: text().$type<AttemptStatus>().notNull(),
     provider: text().$type<ProviderName>().notNull(),
-    /** Whether its money is real, as its business was when it began. */
+    /** Whether its money is real, by the mode of its business when the attempt began. */
     livemode: boolean().notNull().default(true),
-    /** Made in a rehearsal: no provider hears of it, no money moves, and it is wiped with the rehearsal. */
+    /** Made in a rehearsal: no provider is asked, no money moves, and the end of the rehearsal deletes it. */
     rehearsal: boolean().notNull().default(false),
     amountMinor: integer('amount_minor').notNull(),
     currency: text().notNull(),
@@ -60,47 +60,47 @@ export const paymentAttempts = pgTable(
     terms: jsonb().$type<CheckoutTerms>().notNull(),
     /** The newest page at the provider. */
     page: jsonb().$type<CheckoutPage>(),
-    /** How many pages were asked for; each has its own reference where the provider wants that. */
+    /** How many pages were requested; with some providers, each page has its own reference. */
     pages: integer().notNull().default(0),
     /** When the newest page stops taking money, where that is known. */
     expiresAt: timeMs('expires_at').notNull(),
-    /** Says which idempotent first call made it, so that its retry goes on here instead of asking for money twice. */
+    /** MAC of the idempotent first call that made it, so that a retry continues this attempt instead of a second payment. */
     requestKey: bytes('request_key'),
     providerPaymentId: text('provider_payment_id'),
-    /** What the provider kept of it, where it says so. */
+    /** The provider's fee, if the provider reports it. */
     feeMinor: integer('fee_minor'),
     /** Which of the attempt's references was paid. */
     providerReference: text('provider_reference'),
     endReason: text('end_reason').$type<EndReason>(),
-    /** Sealed. */
+    /** Encrypted. */
     confirmationCode: text('confirmation_code'),
-    /** Sealed: what the first second call is answered, and all that follow. */
+    /** Encrypted: the answer to every second call. */
     answer: text(),
-    /** When the first second call had its answer; what the service gave by itself was not asked for yet. */
+    /** When a second call was first answered; null while only the service itself has fulfilled the attempt. */
     answeredAt: timeMs('answered_at'),
-    /** Credits that the ballot of the attempt holds until it is cast, or the attempt ends. */
+    /** Credits that are reserved for the attempt's ballot until it is cast or the attempt ends. */
     heldCredits: jsonb('held_credits').$type<unknown[]>(),
     askedAt: timeMs('asked_at'),
-    /** Set while the provider is being asked, and put off as long as it is: no one else asks, everybody waits. */
+    /** End of the lease of the caller that is asking the provider, which renews it; other callers wait for the answer. */
     askingUntil: timeMs('asking_until'),
     /** When reconciliation looks again; null once nothing can change any more. */
     checkAt: timeMs('check_at'),
     checks: integer().notNull().default(0),
-    /** When the payer paid, as the provider says, or when we learnt of it. */
+    /** When the payer paid, by the provider's report, or else when the service learnt of it. */
     paidAt: timeMs('paid_at'),
-    /** When the payment was known to be there: delayed methods are paid days before. */
+    /** When the service learnt that the money arrived: with delayed methods days after `paidAt`. */
     succeededAt: timeMs('succeeded_at'),
-    /** What was really paid, in the currency's smallest unit, where that is known. */
+    /** What was really paid, in the currency's smallest unit, if known. */
     paidMinor: bigint('paid_minor', { mode: 'number' }),
-    /** Since when a person has to look at its money; null where none has to. */
+    /** Since when a person has to look at its money; otherwise null. */
     attentionAt: timeMs('attention_at'),
     /** When a person said that the case is settled. */
     settledAt: timeMs('settled_at'),
     refundedAt: timeMs('refunded_at'),
     reversedAt: timeMs('reversed_at'),
-    /** What its merchant gave back of it at the provider while that is a part: the rest, and what it bought, stays. */
+    /** The amount of partial refunds by the merchant at the provider: the rest of the payment, and what it bought, stays. */
     partRefundedMinor: integer('part_refunded_minor').notNull().default(0),
-    /** When that was learnt first. */
+    /** When the service first learnt of a partial refund. */
     partRefundedAt: timeMs('part_refunded_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
@@ -111,7 +111,7 @@ export const paymentAttempts = pgTable(
     uniqueIndex('payment_attempts_request').on(table.votingEventId, table.requestKey),
     // One payment at a provider pays for one attempt.
     uniqueIndex('payment_attempts_payment').on(table.votingEventId, table.paymentBusinessId, table.providerPaymentId),
-    // Providers name payments, and know nothing of events.
+    // Without the event, because providers' messages name only the payment.
     index('payment_attempts_provider_payment').on(table.providerPaymentId).where(sql`provider_payment_id IS NOT NULL`),
     index('payment_attempts_check').on(table.checkAt).where(sql`check_at IS NOT NULL`),
     index('payment_attempts_holding').on(table.votingEventId).where(sql`held_credits IS NOT NULL`),
@@ -121,7 +121,7 @@ export const paymentAttempts = pgTable(
   ],
 );
 
-/** Money that goes back: one row for each payment at the provider, whatever becomes of it. */
+/** Refunds in any state: one row for each refunded payment at the provider. */
 export const paymentRefunds = pgTable(
   'payment_refunds',
   {
@@ -142,7 +142,7 @@ export const paymentRefunds = pgTable(
   ],
 );
 
-/** Messages of providers as they came, each once. They are hints: what they say is asked for again. */
+/** Webhook messages of providers, each stored once. A message is a hint: the service asks the provider before it acts. */
 export const providerEvents = pgTable(
   'provider_events',
   {
@@ -153,7 +153,7 @@ export const providerEvents = pgTable(
     reference: text(),
     checkoutSessionId: text('checkout_session_id'),
     providerPaymentId: text('provider_payment_id'),
-    /** The sealed bytes of the message, for the case of a dispute. */
+    /** The encrypted bytes of the message, as evidence in a dispute. */
     body: text().notNull(),
     outcome: text().$type<'applied' | 'unmatched' | 'ignored'>(),
     receivedAt: timeMs('received_at').notNull(),
