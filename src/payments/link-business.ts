@@ -15,7 +15,7 @@ import { findBusiness } from './business-repository.ts';
 import type { PaymentBusiness } from './payment.ts';
 import type { PaymentProviders } from './payment-deps.ts';
 
-/** What is wrong with taking a price through a business, or undefined (completions 3, rule 5). */
+/** Why a business cannot take a price, or undefined if it can (completions 3, rule 5). */
 function priceFault(
   payments: PaymentProviders,
   business: PaymentBusiness | undefined,
@@ -31,7 +31,7 @@ function priceFault(
   return message === null ? undefined : { about: 'amount', message };
 }
 
-/** The rule about prices that events and positions ask for, with the businesses that this slice keeps. */
+/** Implements `Pricing` of `voting-events` with the businesses of this folder. */
 export function createPricing(payments: PaymentProviders) {
   return {
     async fault(
@@ -55,8 +55,8 @@ interface LinkDeps {
 }
 
 /**
- * Links a payment business to an event; again and again with the same answer (completions 3, rule 5).
- * @throws ApiError 404 for a business that the event's account does not have; 422 when it cannot take the prices that are set
+ * Links a payment business to an event; a repeated call gets the same answer (completions 3, rule 5).
+ * @throws ApiError 404 for a business that the event's account does not have; 422 if it cannot take a price of the event
  */
 export async function linkBusiness(
   tx: Transaction,
@@ -78,7 +78,7 @@ export async function linkBusiness(
     paymentProvider: business.provider,
     paymentLivemode: business.livemode,
   });
-  // The one before may have been what kept it from opening.
+  // The previous business may have prevented the opening.
   await renewMissing(tx, event.id);
   return business;
 }

@@ -5,18 +5,18 @@ import { DAY_MS, HOUR_MS } from '#src/platform/clock.ts';
 import type { EndReason, PaymentAttempt, RefundStatus } from './payment.ts';
 import { paymentAttempts, paymentRefunds } from './tables.ts';
 
-/** Money that a merchant holds and that is not theirs, as far as the service knows. */
+/** Money that a merchant holds but owes to a payer, as far as the service knows. */
 export interface OwedPayment {
   readonly votingEventId: string;
   readonly attemptId: string;
   readonly providerPaymentId: string | null;
   readonly reference: string | null;
-  /** In the currency's smallest unit: what was paid; null where that is no amount of this currency. */
+  /** What was paid, in the currency's smallest unit; null if it was paid in another currency. */
   readonly amountMinor: number | null;
   readonly currency: string;
-  /** How its refund stands; null where none was asked for. */
+  /** The state of its refund; null if no refund was requested. */
   readonly refund: RefundStatus | null;
-  /** `amount_mismatch` where another amount was paid than was asked for. */
+  /** `amount_mismatch` if the payment differed from the request. */
   readonly endReason: EndReason | null;
   /** Unix milliseconds. */
   readonly sinceMs: number;
@@ -24,7 +24,7 @@ export interface OwedPayment {
 
 const MOST_OWED = 1_000;
 
-/** Paid 72 hours ago and neither given nor on its way back: a fault keeps it from its end (completions 7.4). */
+/** Only a fault leaves a paid attempt neither fulfilled nor being refunded for this long (completions 7.4). */
 const STALE_MS = 72 * HOUR_MS;
 export const isStale = (
   { status, succeededAt }: Pick<PaymentAttempt, 'status' | 'succeededAt'>,
@@ -37,8 +37,8 @@ const IS_STALE = and(
 
 /**
  * Payments of a business that a person has to look at, oldest first: refunds that failed, that the provider refuses, that wait for
- * the merchant or that take more than a day, payments of another amount than was asked for, and those that nothing ends
- * (completions 7.2 and 7.4). What a person has settled is left out.
+ * the merchant or that take more than a day; payments that differ from the request; and stale attempts (completions 7.2 and 7.4).
+ * Leaves out what a person has settled.
  */
 export async function listOwed(executor: Executor, businessId: string): Promise<OwedPayment[]> {
   const ofAttempt = and(

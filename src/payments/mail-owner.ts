@@ -35,7 +35,7 @@ export async function mailBusinessOwner(
   await enqueue(executor, MAIL_BUSINESS_OWNER, { accountId, businessId: id, displayName, about });
 }
 
-/** Mails the owner, where the account has an address for such mail. */
+/** Mails the owner if the account has a contact address. */
 export function mailBusinessOwnerJob(deps: {
   readonly db: Database;
   readonly secrets: Secrets;

@@ -16,7 +16,7 @@ import { findRefund, giveBack, listRefunds, moveRefund, OWED } from './refund-pa
 
 export const settleBody = z.strictObject({ note: nameField(500) });
 
-/** The key of the organizer that asks; null where the operator does. */
+/** The organizer's API key that makes the request; null for the operator. */
 interface Asker {
   readonly keyId: string | null;
 }
@@ -43,9 +43,9 @@ async function record(
 }
 
 /**
- * Gives a whole payment back because its organizer wants it: what is not given yet, or not used, is gone at once; what was used
- * is taken back when the payer has the money (completions 7.4). Asked again, there is one refund.
- * @throws ApiError 409 `nothing_to_refund` for a payment that is not there, or went back at the provider
+ * Refunds a whole payment at its organizer's request. What it bought is dropped at once if it was not given or not used yet;
+ * otherwise it is taken back when the payer has the money (completions 7.4). Repeated requests make one refund.
+ * @throws ApiError 409 `nothing_to_refund` if nothing was paid, or the payment went back at the provider
  */
 export async function refundPaymentByHand(
   tx: Transaction,
@@ -71,8 +71,8 @@ export async function refundPaymentByHand(
 }
 
 /**
- * Closes a case that a person has settled: nothing of it is asked for any more, and it leaves the list of what is owed. The note
- * stands in the audit trail.
+ * Closes a case that a person has settled: the service requests no refund of it any more, and `listOwed` leaves it out. The audit
+ * trail keeps the note.
  * @throws ApiError 409 `nothing_to_settle`
  */
 export async function settleByHand(
@@ -87,11 +87,11 @@ export async function settleByHand(
   const owed = (await listRefunds(tx, [attempt])).filter(({ status }) => OWED.includes(status) || status === 'failed');
   const isOpenCase = attempt.attentionAt !== null || isStale(attempt, nowMs) || owed.length > 0;
   if (!isOpenCase || attempt.settledAt !== null) throw refuse('nothing_to_settle');
-  // A provider that took it after all would pay the payer twice.
+  // Ends open refunds: if the provider accepted one later, the payer would be paid twice.
   for (const row of owed) if (row.status !== 'failed') await moveRefund(tx, row, 'failed', {});
   await noteOnAttempt(tx, attempt, { settledAt: nowMs, attentionAt: null, updatedAt: nowMs });
   await record(tx, deps, attempt, 'payment.settled', by, { note });
-  // What waits for its second call no longer than that is given all the same, though a part of its money went back.
+  // Ends a stale attempt only: a younger attempt that waits for its second call is fulfilled even after a partial refund.
   if (isStale(attempt, nowMs)) {
     const ended = await moveAttempt(tx, attempt, 'cancelled', { endReason: 'refunded', checkAt: null });
     if (ended !== undefined) await recordPayment(tx, deps, ended, 'cancelled');
@@ -109,7 +109,7 @@ const AGED = sql`
     AND a.attention_at IS NULL AND a.settled_at IS NULL
   LIMIT 1000`;
 
-/** Raises what became a matter for a person by its age alone: 72 hours, and neither given, back nor settled (completions 7.4). */
+/** Raises attention for payments that are neither fulfilled, refunded nor settled after 72 hours (completions 7.4). */
 export async function raiseAged(deps: PaymentDeps): Promise<void> {
   const { rows } = await deps.db.execute<{ event: string; id: string }>(AGED);
   for (const { event, id } of rows) {

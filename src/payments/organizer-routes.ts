@@ -48,13 +48,13 @@ const COLUMNS = [
   ...(['paidMinor', 'providerPaymentId', 'providerReference'] as const),
   ...(['createdAt', 'paidAt', 'refundedAt', 'reversedAt'] as const),
 ] satisfies readonly (keyof PaymentAttempt)[];
-/** What stands beside the attempt's own row, after it. */
+/** CSV columns after those of the attempt's row: derived, or from other tables. */
 const BACKGROUND_COLUMNS = [
   ...['backMinor', 'netMinor', 'attention'],
   ...['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor'],
 ];
 
-/** Payments as a table. What the payer sent and the ballot's code stay out of it. */
+/** Payments as CSV, without the payer's data and the ballot's code. */
 const writePaymentsCsv = (db: Database, scope: AttemptScope): AsyncGenerator<string> =>
   csvById(
     [...COLUMNS, ...BACKGROUND_COLUMNS],
@@ -66,7 +66,7 @@ const writePaymentsCsv = (db: Database, scope: AttemptScope): AsyncGenerator<str
     ({ background, ...row }) => {
       const refund = refundOf(row, background);
       const backMinor = backOf(row, background);
-      // The provider may keep its fee of what went back.
+      // Subtracts the fee even from a refunded payment, because the provider may keep it.
       const netMinor = (row.paidMinor ?? 0) - backMinor - (row.feeMinor ?? 0);
       const beside = [background.livemode, refund?.status, refund?.amountMinor, refund?.requestedAt, row.feeMinor];
       return [...COLUMNS.map((column) => row[column]), backMinor, netMinor, row.attentionAt !== null, ...beside];
@@ -169,7 +169,7 @@ export function paymentRouter(deps: Deps, payments: PaymentDeps): Hono<Env> {
   return router;
 }
 
-/** The same operations stand at two addresses: `name` in their IDs, `whose` and `listed` in what is said of them. */
+/** The same operations exist at two paths: `name` is part of their IDs, `whose` and `listed` are part of their descriptions. */
 type Address = Readonly<Record<'path' | 'name' | 'whose' | 'listed', string> & { role: Role }>;
 
 const OF_EVENT: Address = {
@@ -228,7 +228,7 @@ async function viewChanged(tx: Transaction, deps: PaymentDeps, attempt: PaymentA
 
 const by = (c: { get(name: 'caller'): { readonly keyId: string } }) => ({ keyId: c.get('caller').keyId });
 
-/** What an organizer does about a payment (completions 7.4). */
+/** Adds the routes by which an organizer refunds or settles a payment (completions 7.4). */
 function addChanges<Target>(
   router: Hono<Env>,
   payments: PaymentDeps,

@@ -12,13 +12,13 @@ import type { PaymentAttempt, PaymentPurpose } from './payment.ts';
 
 export interface Fulfilled {
   readonly data: unknown;
-  /** The code of a ballot, kept on the attempt so that a lost answer costs no vote. */
+  /** The confirmation code of a ballot, stored with the attempt so that the payer can still vote if the answer is lost. */
   readonly confirmationCode?: string;
 }
 
 /**
- * What a payment is for. `payments` declares it; the ballot, the candidate registration and the credits each bring
- * theirs, and are put together where the service is.
+ * What a payment buys. Declared here; the folders of ballots, candidate registrations and credits each implement it, and
+ * `fulfilments.ts` collects them.
  */
 interface Fulfilment {
   /** Status of the first answer; every later one is 200. */
@@ -28,16 +28,16 @@ interface Fulfilment {
    * @throws ApiError when it cannot be given any more (closed, already voted, refused by a rule): the money then goes back
    */
   fulfil(tx: Transaction, attempt: PaymentAttempt, paidAtMs: number): Promise<Fulfilled>;
-  /** Judges by the rules of `fulfil`, and gives nothing. @throws ApiError as `fulfil` does */
+  /** Checks the rules of `fulfil` without giving anything. @throws ApiError as `fulfil` does */
   check(tx: Transaction, attempt: PaymentAttempt): Promise<void>;
-  /** Takes back what was given, as far as that can be: the money went back, by the organizer's wish or at the provider. */
+  /** Takes back what was given, as far as possible, after the money went back: by the organizer's refund or at the provider. */
   reverse(
     tx: Transaction,
     attempt: PaymentAttempt,
     confirmationCode: string | null,
     by: 'organizer' | 'provider',
   ): Promise<void>;
-  /** Drops what was given and waits to be used: a ballot that is not confirmed. Its money is to go back. */
+  /** Drops what was given but not used, such as an unconfirmed ballot, because its payment is being refunded. */
   drop(tx: Transaction, attempt: PaymentAttempt, confirmationCode: string | null): Promise<void>;
 }
 
@@ -53,23 +53,23 @@ export interface PaymentDeps {
   readonly fulfilments: Fulfilments;
   readonly leases: Pick<LeasesByKind, 'payments'>;
   readonly config: { readonly baseUrl: string };
-  /** Shared by the processes. Jobs have none: what they ask is bounded by what happened. */
+  /** Shared by all processes. Jobs have none, because the number of payments bounds their calls. */
   readonly rateLimiter?: RateLimiter;
 }
 
-/** What a checkout needs besides: it is limited for each visitor. */
+/** A checkout requires the rate limiter, which limits the checkouts of a visitor. */
 export interface CheckoutDeps extends PaymentDeps {
   readonly rateLimiter: RateLimiter;
 }
 
-/** Where the providers answer. The real ones unless set otherwise. */
+/** Base URLs of providers, if not those of the real providers. */
 type ProviderAddresses = Readonly<Partial<Record<ProviderName, string | undefined>>>;
 
-/** The adapters: those of the real providers, and those of the sandbox where one runs. */
+/** The adapters of the real providers, and of the sandbox if one runs. */
 export interface PaymentProviders {
-  /** @throws ApiError 403 `payment_unavailable` for a business of the sandbox in a process that knows of none */
+  /** @throws ApiError 403 `payment_unavailable` for a business of the sandbox in a process without a sandbox */
   of(business: { readonly provider: ProviderName; readonly sandbox: boolean }): PaymentProvider;
-  /** The price rules of a provider, which do not depend on where it answers. */
+  /** The price rules of a provider; the sandbox has the same rules. */
   rules(name: ProviderName): PaymentProvider['money'];
   close(): Promise<void>;
 }
@@ -80,7 +80,7 @@ function connectAll(now: () => number, addressOf: (name: ProviderName) => string
   return new Map(PROVIDER_NAMES.map((name) => [name, providerKind(name).connect({ now, baseUrl: addressOf(name) })]));
 }
 
-/** @param sandboxUrl where the sandbox plays every provider; undefined where none runs */
+/** @param sandboxUrl where the sandbox imitates every provider; undefined without a sandbox */
 export function createPaymentProviders(
   now: () => number,
   addresses: ProviderAddresses,

@@ -10,23 +10,23 @@ import { listRefunds } from './refund-payment.ts';
 
 /**
  * Reads a payment; while it is unpaid, its provider is asked first, at most every two seconds (completions 7.2).
- * A provider that is away leaves what is known. @throws ApiError `not_found`; 403 `payment_unavailable`
+ * If the provider is unavailable, answers with the stored state. @throws ApiError `not_found`; 403 `payment_unavailable`
  */
 export async function readPayment(deps: PaymentDeps, votingEventId: string, id: string): Promise<Answer> {
   return ok(viewAttempt(deps.secrets, await findUpToDate(deps, votingEventId, id)));
 }
 
-/** The same for its organizer. @throws ApiError `not_found`; 403 `payment_unavailable` */
+/** As `readPayment`, for the organizer. @throws ApiError `not_found`; 403 `payment_unavailable` */
 export async function readOrganizerPayment(deps: PaymentDeps, votingEventId: string, id: string): Promise<Answer> {
   const attempt = await findUpToDate(deps, votingEventId, id);
   const [background = NO_BACKGROUND] = await listBackgrounds(deps.db, [attempt]);
   return ok(viewOrganizerAttempt(deps.secrets, attempt, background));
 }
 
-/** The answer for an attempt whose business is gone. */
+/** Stands in for the background of an attempt if none was read. */
 export const NO_BACKGROUND: AttemptBackground = { livemode: true, refunds: [] };
 
-/** What stands beside attempts, in their order. */
+/** The live mode and the refunds of each attempt, in the order of the attempts. */
 export async function listBackgrounds(
   executor: Executor,
   attempts: readonly PaymentAttempt[],

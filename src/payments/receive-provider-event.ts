@@ -54,7 +54,7 @@ async function endProviderEvent(
     .where(at(paymentBusinessId, eventKey));
 }
 
-/** The message of a business that came last. */
+/** The newest message for a business. */
 export async function findNewestEvent(executor: Executor, businessId: string): Promise<ProviderEvent | undefined> {
   const [row] = await executor
     .select()
@@ -67,7 +67,7 @@ export async function findNewestEvent(executor: Executor, businessId: string): P
 
 const MATCHED_AT_ONCE = 1_000;
 
-/** Messages that named no known attempt, newest first. */
+/** Messages that named an attempt which the database does not know, newest first. */
 export async function listUnmatchedEvents(executor: Executor): Promise<ProviderEvent[]> {
   return executor
     .select()
@@ -84,7 +84,7 @@ async function dropProviderEvents(db: Database, beforeMs: number): Promise<void>
 const payload = z.strictObject({
   businessId: z.string(),
   eventKey: z.string(),
-  /** A payment alone: nothing of it went back, so no refunds are looked for. */
+  /** The message reports a payment, not a refund, so that unknown refunds are not searched for. */
   isPayment: z.boolean().optional(),
 });
 type ProcessProviderEvent = z.output<typeof payload>;
@@ -95,9 +95,9 @@ const PATIENCE_MS = 60 * SECOND_MS;
 const KEPT_MS = 30 * DAY_MS;
 
 /**
- * Takes a provider's message: verified over the bytes as they came, stored once, answered at once; a job does the rest
- * (completions 7.2). The message is a hint, so nothing in it is believed but which attempt to ask about.
- * @throws ApiError 404 for an unknown business, 400 for what the provider did not sign
+ * Receives a provider's webhook: verifies the signature of the raw bytes, stores the message once and answers; a job does the rest
+ * (completions 7.2). The message is a hint: the service only takes from it which attempt to ask the provider about.
+ * @throws ApiError 404 for an unknown business, 400 for a message that the provider did not sign
  */
 export async function receiveProviderEvent(
   deps: PaymentDeps,
@@ -111,7 +111,7 @@ export async function receiveProviderEvent(
   if (verdict.kind !== 'genuine') {
     deps.log.warn({ business: business.id, verdict: verdict.kind }, 'a provider message was not taken');
     if (verdict.kind === 'forged') throw badRequest('The signature of this message is not right.');
-    // The provider signed it: sent again it would say no more, and its other messages would wait behind it.
+    // Signed but unreadable: after an error the provider would send the same again, and delay its other messages.
     return ok({ received: true });
   }
   await store(deps, business, verdict.notice, rawBody);
@@ -151,7 +151,7 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
   if (event === undefined || event.processedAt !== null) return;
   const attempt = await attemptOf(deps, event);
   if (attempt === undefined) {
-    // The merchant's account may sell other things too: what names no attempt of ours is of another shop.
+    // The merchant may use the account for other shops too: a message that names no attempt of this service is theirs.
     const named = await namedAttempt(deps, event);
     if (named !== null && (await readNow(deps.db)) < event.receivedAt + PATIENCE_MS)
       throw new Error('no attempt for this message yet');
@@ -164,7 +164,7 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
   await endProviderEvent(deps.db, job.businessId, job.eventKey, 'applied');
 }
 
-/** Money for an attempt that the database does not know: it was set back to an earlier moment, or the event was deleted. */
+/** Raises an alarm for a message about an attempt that the database does not know, as after a restore from a backup. */
 async function alarmForOurs(deps: PaymentDeps, event: ProviderEvent, attempt: string): Promise<void> {
   if ((await findAttemptById(deps.db, attempt)) !== undefined) return;
   deps.log.error(
@@ -178,14 +178,14 @@ async function namedAttempt(deps: PaymentDeps, event: ProviderEvent): Promise<st
   return attemptId !== null && isAttemptId(attemptId) ? attemptId : attemptOfReference(deps, event);
 }
 
-/** By every reference that a message may hold: a refund may name nothing but the reference of its payment. */
+/** Finds the attempt by every reference of a message: the message of a refund may hold only the reference of its payment. */
 async function attemptOf(deps: PaymentDeps, event: ProviderEvent): Promise<PaymentAttempt | undefined> {
   const { attemptId, providerPaymentId, paymentBusinessId } = event;
   const byId = async (id: string | null) => (id === null ? undefined : findAttemptById(deps.db, id));
   const byPayment = async () =>
     providerPaymentId === null ? undefined : findAttemptOfPayments(deps.db, paymentBusinessId, [providerPaymentId]);
   const found = (await byId(attemptId)) ?? (await byPayment()) ?? (await byId(await attemptOfReference(deps, event)));
-  // A message of one business says nothing about another's payments.
+  // A message of one business must not affect a payment of another business.
   return found?.paymentBusinessId === paymentBusinessId ? found : undefined;
 }
 
@@ -197,8 +197,8 @@ async function attemptOfReference(deps: PaymentDeps, event: ProviderEvent): Prom
 }
 
 /**
- * Matches a message again that named no attempt when it came: a database that was set back may know the attempt by now.
- * @throws what asking the provider throws
+ * Matches a message again that named an unknown attempt when it came: after a recovery, the database may know the attempt.
+ * @throws as `askProvider` and `checkRefunds`
  */
 export async function matchAgain(deps: PaymentDeps, event: ProviderEvent): Promise<void> {
   const attempt = await attemptOf(deps, event);
@@ -208,7 +208,7 @@ export async function matchAgain(deps: PaymentDeps, event: ProviderEvent): Promi
   await endProviderEvent(deps.db, event.paymentBusinessId, event.eventKey, 'applied');
 }
 
-/** Forgets messages after 30 days. */
+/** Deletes processed messages after 30 days. */
 export async function forgetProviderEvents(deps: PaymentDeps): Promise<void> {
   await dropProviderEvents(deps.db, (await readNow(deps.db)) - KEPT_MS);
 }

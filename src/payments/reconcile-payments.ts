@@ -11,20 +11,20 @@ import { cancelAndGiveBack, endReason, fulfilmentRefusal, givePaid } from './giv
 import type { EndReason, PaymentAttempt, PaymentPurpose } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 
-/** Logged where the provider was asked. */
+/** Errors that are already logged where the provider is asked. */
 const EXPECTED: ReadonlySet<unknown> = new Set(['payment_provider_unavailable', 'payment_unavailable']);
 const LONGEST_PAUSE_MS = HOUR_MS;
-/** What is paid and not asked for is somebody's money: looked at more often. */
+/** Longest pause for a paid attempt that is not fulfilled: checked more often, because it holds a payer's money. */
 const LONGEST_PAUSE_PAID_MS = 15 * MINUTE_MS;
 
-/** Attempts that are looked at at the same time: a provider that gives no answer holds one of them for ten seconds. */
+/** Attempts that are checked concurrently: an unresponsive provider blocks one of them for ten seconds. */
 const AT_ONCE = 4;
-/** The most of one run; the next one begins at the minute. */
+/** Time limit of one run; runs begin every minute. */
 const RUN_MS = 40 * SECOND_MS;
 
 /**
- * Looks at every attempt that is neither fulfilled nor ended: asks the provider about the unpaid ones, and gives back what
- * was paid for something that cannot be given any more. What no message and no call reported is found here.
+ * Checks the due attempts that are neither fulfilled nor ended: asks the provider about unpaid attempts, and fulfils or refunds
+ * paid attempts that no second call fulfils. Finds payments that no webhook and no request has reported.
  */
 export async function reconcilePayments(deps: PaymentDeps): Promise<void> {
   const until = monotonicMs() + RUN_MS;
@@ -43,7 +43,7 @@ async function reconcile(deps: PaymentDeps, attempt: PaymentAttempt): Promise<vo
   try {
     await lookAt(deps, attempt);
   } catch (fault) {
-    // One provider that is away must not keep the others waiting; this attempt's turn comes again.
+    // An unavailable provider must not delay the other attempts; this attempt is checked again later.
     const expected = fault instanceof ApiError && EXPECTED.has(fault.details?.['reason']);
     if (!expected)
       deps.log.error({ attempt: attempt.id, fault: summariseFault(fault) }, 'a payment was not reconciled');
@@ -57,22 +57,22 @@ async function lookAt(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void>
   await postpone(deps, current);
 }
 
-/** How long the second call of a payer is waited for (completions 7.4): credits and registrations are given then, votes paid back. */
+/** How long a paid attempt waits for its second call (completions 7.4). Then credits and registrations are given, votes refunded. */
 const AWAITED_MS: Readonly<Record<PaymentPurpose, number>> = {
   vote: 72 * HOUR_MS,
   candidate_registration: 10 * MINUTE_MS,
   quadratic_credits: 10 * MINUTE_MS,
 };
-/** Nothing is waited for longer, whatever may pass. */
+/** After this time a temporary refusal, too, leads to a refund. */
 const LONGEST_WAIT_MS = 72 * HOUR_MS;
 
-/** What may pass by itself: an event that opens or is opened again, credits that are bought. */
+/** Reasons of temporary refusals: the event may open or be reopened, the visitor may buy credits. */
 const PASSING: ReadonlySet<unknown> = new Set(['event_not_open', 'event_closed', 'insufficient_credits']);
 const mayPass = (refusal: ApiError): boolean => PASSING.has(refusal.details?.['reason']);
 
 /**
- * Paid, and not asked for: the payment ends by itself. The attempt is locked before its event, as a second call does: of the two,
- * the one that comes first decides.
+ * Ends a paid attempt without a second call. Locks the attempt before its event, in the same order as a second call: the first of
+ * the two decides.
  */
 async function endPaid(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void> {
   const waits = await inTransaction(deps.db, async (tx) => {
@@ -82,14 +82,14 @@ async function endPaid(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void
     if (reason !== undefined) await cancelAndGiveBack(tx, deps, locked, reason);
     return reason === undefined;
   });
-  // Apart: what is given locks its event whole, which a transaction that holds it already may wait for in vain.
+  // In a transaction of its own: fulfilling locks the event exclusively, which may deadlock after the shared lock of `whyOver`.
   if (waits) await inTransaction(deps.db, (tx) => endAwaited(tx, deps, attempt));
 }
 
-/** Held as it is: an event that is opened again meanwhile takes what was paid for. */
+/** Why a paid attempt can no longer be fulfilled, if so. Holds the event, so that it is not reopened before the refund commits. */
 async function whyOver(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<EndReason | undefined> {
   const event = await holdEvent(tx, attempt.votingEventId);
-  // A round of a rehearsal ends nothing that was really paid for.
+  // The end of a round of a rehearsal does not end a real payment.
   const isOver =
     event === undefined ||
     ((event.rehearsalSince === null || attempt.rehearsal) && isFinalAt(event, await readNow(tx)));
@@ -98,7 +98,7 @@ async function whyOver(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttem
   return refusal === undefined || mayPass(refusal) ? undefined : endReason(refusal);
 }
 
-/** Gives what was not asked for in time, or pays it back: a vote is cast by its payer alone. */
+/** Fulfils an attempt whose second call did not come in time. Refunds a vote instead, because only its payer may cast it. */
 async function endAwaited(tx: Transaction, deps: PaymentDeps, ref: PaymentAttempt): Promise<void> {
   const attempt = await lockAttempt(tx, ref);
   if (attempt?.status !== 'succeeded') return;
@@ -108,7 +108,7 @@ async function endAwaited(tx: Transaction, deps: PaymentDeps, ref: PaymentAttemp
   else await givePaid(tx, deps, attempt, (refusal) => waitedMs < LONGEST_WAIT_MS && mayPass(refusal));
 }
 
-/** The next look comes later each time, until nothing can change any more. */
+/** Schedules the next check after a growing pause, unless nothing can change any more. */
 async function postpone(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
     const current = await lockAttempt(tx, attempt);
@@ -116,7 +116,7 @@ async function postpone(deps: PaymentDeps, attempt: PaymentAttempt): Promise<voi
     const checks = current.checks + 1;
     const longestMs = current.status === 'succeeded' ? LONGEST_PAUSE_PAID_MS : LONGEST_PAUSE_MS;
     const pauseMs = Math.min(MINUTE_MS * 2 ** Math.min(checks, 10), longestMs);
-    // Looked at once more right after its page, or the time of its payer, has ended.
+    // Checks no later than right after the page expires, or the wait for the second call ends.
     const nowMs = await readNow(tx);
     const next = nowMs + pauseMs;
     const ending = isOpen(current.status)

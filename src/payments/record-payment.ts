@@ -16,14 +16,14 @@ export type PaymentFact =
   | 'reversed'
   | 'needs_attention';
 
-/** Publishes what became of a payment, in the transaction in which it did. Never the ballot, never its code. */
+/** Publishes a change of a payment in the transaction of the change: to webhooks and the audit trail, without ballot and code. */
 export async function recordPayment(
   tx: Transaction,
   deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,
   attempt: PaymentAttempt,
   fact: PaymentFact,
 ): Promise<void> {
-  // Receivers may pass a message on: the code that confirms a ballot is not in it.
+  // Leaves out the code that confirms a ballot, because receivers may forward messages.
   const data = { ...viewAttempt(deps.secrets, { ...attempt, confirmationCode: null }) };
   const change = {
     accountId: attempt.accountId,
@@ -37,8 +37,8 @@ export async function recordPayment(
 }
 
 /**
- * Says once that a person has to look at the money of an attempt; a case that was settled before is open again (completions 7.4).
- * The attempt is locked by the caller.
+ * Publishes once that a person has to look at the money of an attempt, and reopens a settled case (completions 7.4).
+ * Call with the attempt locked.
  */
 export async function raiseAttention(
   tx: Transaction,

@@ -15,7 +15,7 @@ import type { PaymentAttempt } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 import { settlePayment } from './settle-payment.ts';
 
-// Payments of a rehearsal (completions 10.5): a page of the service itself stands for the provider's, and takes no money.
+// Payments of a rehearsal (completions 10.5): a page of the service itself replaces the provider's page, and takes no money.
 
 export const OUTCOMES = ['pay', 'fail', 'cancel'] as const;
 type Outcome = (typeof OUTCOMES)[number];
@@ -30,21 +30,21 @@ export function rehearsalPage(
 
 export interface RehearsedPayment {
   readonly title: string;
-  /** With its currency: `5.00 USD`. */
+  /** With its currency: `5 USD`. */
   readonly price: string;
   readonly isOpen: boolean;
   readonly returnUrl: string | null;
   readonly cancelUrl: string | null;
 }
 
-/** @throws ApiError 404 for everything but an attempt of a rehearsal that is under way */
+/** @throws ApiError 404 unless the ID is of an attempt of a present rehearsal */
 async function requireAttempt(deps: Pick<PaymentDeps, 'db'>, id: string): Promise<PaymentAttempt> {
   const attempt = await findAttemptById(deps.db, id);
   if (attempt?.rehearsal !== true) throw notFound();
   return attempt;
 }
 
-/** @throws ApiError 404 for everything but an attempt of a rehearsal that is under way */
+/** @throws ApiError 404 unless the ID is of an attempt of a present rehearsal */
 export async function readRehearsedPayment(deps: Pick<PaymentDeps, 'db'>, id: string): Promise<RehearsedPayment> {
   const { terms, amountMinor, currency, status } = await requireAttempt(deps, id);
   const back = terms.returnUrl === null ? null : appendAttempt(terms.returnUrl, id);
@@ -58,8 +58,8 @@ export async function readRehearsedPayment(deps: Pick<PaymentDeps, 'db'>, id: st
 }
 
 /**
- * Settles an attempt of a rehearsal as its provider's word would. One that has ended stays as it is.
- * @throws ApiError 404 for everything but an attempt of a rehearsal that is under way
+ * Settles an attempt of a rehearsal in place of its provider. An attempt that has ended stays unchanged.
+ * @throws ApiError 404 unless the ID is of an attempt of a present rehearsal
  */
 export async function rehearsePayment(deps: PaymentDeps, id: string, outcome: Outcome): Promise<void> {
   const attempt = await requireAttempt(deps, id);
@@ -96,7 +96,7 @@ function page({ title, price, isOpen, returnUrl, cancelUrl }: RehearsedPayment):
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><title>Rehearsal of a payment</title></head>
 <body><main><h1>Rehearsal of a payment</h1><p>This is a rehearsal: no money is taken, and no payment provider hears of it.</p><p>${escapeHtml(title)}: ${escapeHtml(price)}</p>${form}</main></body></html>
 `;
-  // Browsers hold the address that the form leads on to against the policy as well.
+  // Browsers also check the redirect after a form against `form-action`.
   const onward = [returnUrl, cancelUrl].flatMap((url) => (url === null ? [] : [new URL(url).origin]));
   return {
     status: 200,
@@ -108,7 +108,7 @@ function page({ title, price, isOpen, returnUrl, cancelUrl }: RehearsedPayment):
   };
 }
 
-/** The page that stands for the payment provider's in a rehearsal (completions 10.5). */
+/** Routes of the page that replaces the payment provider's page in a rehearsal (completions 10.5). */
 export function rehearsedPaymentRouter(deps: PaymentDeps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(

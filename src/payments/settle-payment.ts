@@ -22,18 +22,18 @@ import type { PaymentDeps } from './payment-deps.ts';
 import { type PaymentFact, raiseAttention, recordPayment } from './record-payment.ts';
 import { findRefund, giveBack, insertRefund, markRefunded, moveRefund, takeBack } from './refund-payment.ts';
 
-/** A delayed method may take days: its attempt does not end with its page. */
+/** Life of an attempt whose money is on its way: delayed methods take days, longer than the page lives. */
 const PROCESSING_MS = 30 * DAY_MS;
 
 /**
- * Applies what a provider says to an attempt, and answers what it became: the one way in which webhooks, reads, second
- * calls and reconciliation change it (completions 7.2). Said twice, late or out of order, it changes nothing twice and
- * nothing backwards.
+ * Applies a state that a provider reports to an attempt. @returns the attempt afterwards. Webhooks, reads, second calls and
+ * reconciliation all go through here (completions 7.2). A state that is reported twice, late or out of order changes nothing
+ * twice and nothing backwards.
  */
 export async function settlePayment(deps: PaymentDeps, ref: AttemptRef, state: ProviderState): Promise<PaymentAttempt> {
   return inTransaction(deps.db, async (tx) => {
     const attempt = await lockAttempt(tx, ref);
-    // Gone with its rehearsal.
+    // The end of its rehearsal has deleted it.
     if (attempt === undefined) throw notFound();
     await apply(tx, deps, attempt, state);
     const after = await lockAttempt(tx, ref);
@@ -57,7 +57,7 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
     case 'expired':
       return endUnpaid(tx, deps, attempt, state.refused);
     case 'unpaid':
-      // Nothing can be paid any more, and this was the last ask.
+      // The page has expired, so that this answer is final.
       if ((await readNow(tx)) >= attempt.expiresAt) await endUnpaid(tx, deps, attempt, state.refused);
       return;
     case 'missing':
@@ -68,7 +68,7 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
   }
 }
 
-/** The money is on its way; what has not come after 30 days does not come for this attempt. */
+/** The money is on its way: the attempt waits for it until 30 days after its creation, and then ends. */
 async function awaitMoney(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<void> {
   if (!isOpen(attempt.status)) return;
   const expiresAt = attempt.createdAt + PROCESSING_MS;
@@ -76,7 +76,7 @@ async function awaitMoney(tx: Transaction, deps: PaymentDeps, attempt: PaymentAt
   await noteOnAttempt(tx, attempt, { expiresAt });
 }
 
-/** The page is over: `failed` where the provider's last word was a refusal, otherwise `cancelled` (completions 7.5). */
+/** Ends an attempt whose page has expired: `failed` if the last try to pay was refused, otherwise `cancelled` (completions 7.5). */
 function endUnpaid(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt, refused: boolean): Promise<void> {
   return refused ? end(tx, deps, attempt, 'failed', 'refused') : end(tx, deps, attempt, 'cancelled', 'page_expired');
 }
@@ -134,7 +134,7 @@ async function applyPaid(
 ): Promise<void> {
   const { providerPaymentId } = payment;
   if (attempt.providerPaymentId === providerPaymentId) {
-    // Fees are settled a while after the payment.
+    // Providers may report the fee some time after the payment.
     const { feeMinor } = payment;
     if (attempt.feeMinor === null && feeMinor !== null) await noteOnAttempt(tx, attempt, { feeMinor });
     return;
@@ -151,13 +151,13 @@ async function applyPaid(
     });
     return;
   }
-  // A second payment for the same thing, or one for an attempt that has ended: the money belongs to the payer.
+  // A duplicate payment, or a payment for an attempt that has ended: refund it.
   deps.log.warn({ attempt: attempt.id, status: attempt.status }, 'a payment came that pays for nothing: it goes back');
   if (attempt.providerPaymentId === null) await noteOnAttempt(tx, attempt, paidBy(payment, await readNow(tx)));
   await giveBack(tx, attempt, providerPaymentId, payment.reference ?? '');
 }
 
-/** What is noted of the first payment of an attempt, however it ends. */
+/** The columns of an attempt's first payment, stored whether or not the attempt succeeds. */
 const paidBy = (payment: ProviderPayment, nowMs: number) => ({
   providerPaymentId: payment.providerPaymentId,
   providerReference: payment.reference,
@@ -166,7 +166,7 @@ const paidBy = (payment: ProviderPayment, nowMs: number) => ({
   paidMinor: payment.amountMinor,
 });
 
-/** A second payment went back before it was known of: noted, so that a late word of it gives nothing back. */
+/** Stores the refund of a duplicate payment that the service did not know, so that a late report of the payment refunds nothing. */
 async function noteForeign(tx: Transaction, attempt: PaymentAttempt, payment: ProviderPayment): Promise<void> {
   const { providerPaymentId, reference } = payment;
   const { votingEventId, id: attemptId, amountMinor, currency } = attempt;
@@ -175,7 +175,7 @@ async function noteForeign(tx: Transaction, attempt: PaymentAttempt, payment: Pr
     await moveRefund(tx, ref, 'refunded', {});
 }
 
-/** Money that is not what was asked for never buys anything. A person has to look at it. */
+/** Handles a payment that differs from the request: it buys nothing, and a person has to look at it. */
 async function alarm(
   tx: Transaction,
   deps: PaymentDeps,
@@ -184,7 +184,7 @@ async function alarm(
   mismatch: PaymentMismatch,
 ): Promise<void> {
   deps.log.error({ attempt: attempt.id, mismatch, alarm: 'payment_mismatch' }, 'a payment is not what was asked for');
-  // The payment's own ID is kept only where it belongs to this attempt at all.
+  // Stores the payment's ID only if the payment belongs to this attempt.
   const { providerPaymentId, reference, amountMinor, currency } = payment;
   const isOwn = mismatch !== 'reference' && mismatch !== 'attempt';
   const paidMinor = currency === attempt.currency ? amountMinor : null;
@@ -196,7 +196,7 @@ async function alarm(
   if (current !== undefined) await raiseAttention(tx, deps, current);
 }
 
-/** The money went back: by our own refund, or by what the merchant or the payer's bank did at the provider. */
+/** The money went back: by the service's own refund, or by a refund of the merchant or a dispute at the provider. */
 async function applyReversed(
   tx: Transaction,
   deps: PaymentDeps,
@@ -206,13 +206,13 @@ async function applyReversed(
   const nowMs = await readNow(tx);
   const { providerPaymentId } = payment;
   const refund = { votingEventId: attempt.votingEventId, attemptId: attempt.id, providerPaymentId };
-  // One that failed is held against the list of refunds: the payment's own state may be of the refund that failed.
+  // Does not move a failed refund, because the payment's state may be older than the failure: `checkRefunds` handles it.
   const ours = await moveRefund(tx, refund, 'refunded', {});
   if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
-  // Our own refund that is noted already: the provider's word of it reverses nothing.
+  // The service's own refund is stored already: the report of it is no reversal.
   if ((await findRefund(tx, refund)) !== undefined) return;
   if (attempt.endReason === 'amount_mismatch' && attempt.providerPaymentId === providerPaymentId) {
-    // A person looked at it, and gave it back at the provider.
+    // A person has refunded the mismatched payment at the provider.
     return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
   }
   if ((await mismatchOf(tx, deps, attempt, payment)) !== null) return;
@@ -225,7 +225,7 @@ async function applyReversed(
     return;
   }
   if (attempt.status === 'failed' || attempt.status === 'cancelled') {
-    // Learnt of the payment and of its way back at once: noted, so that a late word of the payment refunds nothing.
+    // The service learns of the payment and its refund together: stores the refund, so that a late report refunds nothing.
     const row = {
       ...refund,
       reference: payment.reference ?? '',

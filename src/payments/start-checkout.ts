@@ -36,26 +36,26 @@ import { recordPayment } from './record-payment.ts';
 import { rehearsalPage } from './rehearse-payment.ts';
 import { settlePayment } from './settle-payment.ts';
 
-/** What is to be paid for, judged and found good: no one is asked to pay for what would be refused. */
+/** What is to be paid for. The caller has validated it, so that no payer pays for something that would be refused. */
 interface CheckoutOrder {
   readonly event: Pick<VotingEvent, 'id' | 'accountId' | 'paymentBusinessId' | 'rehearsalSince'>;
   readonly purpose: PaymentPurpose;
   readonly amountMinor: number;
   readonly currency: string;
-  /** What the second call will need; it is sent only once. */
+  /** The data that the second call needs; clients send it only in the first call. */
   readonly request: Readonly<Record<string, unknown>>;
   readonly terms: CheckoutTerms;
-  /** Polls: whose checkouts are counted. */
+  /** The visitor of a poll, whose checkouts are limited; otherwise null. */
   readonly visitorId: string | null;
-  /** Holds the credits that the ballot of the attempt costs, for the life of its page. @throws ApiError 422 where they are short */
+  /** Reserves the credits that the attempt's ballot costs, until its page ends. @throws ApiError 422 if there are too few */
   readonly hold?: (tx: Transaction, attemptId: string) => Promise<void>;
 }
 
 const CHECKOUTS_PER_HOUR = 10;
 
 /**
- * The first call of a checkout: stores what is wanted, has the provider make a page, and answers 402 with the way to it
- * (contract, "Checkout flow"). A repeated call with the same Idempotency-Key goes on where the first one stopped.
+ * The first call of a checkout: stores the order, requests a page from the provider, and answers 402 with its URL (contract,
+ * "Checkout flow"). A retry with the same Idempotency-Key continues where the call before stopped.
  * @throws ApiError 429 after many checkouts of one visitor; 403 `payment_unavailable`; 422 on what the provider refuses;
  *   500 `payment_provider_unavailable`
  */
@@ -74,7 +74,7 @@ export async function startCheckout(
   try {
     return await openPage(deps, attempt, claim, { isFirst: true });
   } catch (fault) {
-    // Without an Idempotency-Key nothing goes on here: the retry begins another attempt, and needs the credits that this one holds.
+    // Without an Idempotency-Key, a retry begins another attempt, and needs the credits that this attempt reserves: end it.
     if (claim === undefined) await settlePayment(deps, attempt, { kind: 'expired', refused: false });
     throw fault;
   }
@@ -84,7 +84,7 @@ export function paymentRequired(attempt: PaymentAttempt, page: CheckoutPage, tol
   return { status: 402, body: { data: viewPaymentRequired(attempt, page, told ? attempt.status : undefined) } };
 }
 
-/** The address of a page is given again until the page expires. */
+/** How long the answer is stored for retries: until the page expires. */
 function keptMs(nowMs: number, expiresAt: number): number {
   return Math.max(SECOND_MS, expiresAt - nowMs);
 }
@@ -98,7 +98,7 @@ async function resumable(
   const known = await findAttemptByRequest(deps.db, order.event.id, claim.requestKeys);
   if (known === undefined) return undefined;
   if (isOpen(known.status) && (await readNow(deps.db)) < known.expiresAt) return known;
-  // The same request may start a new one.
+  // The attempt has ended or expired: the same request may begin a new attempt.
   await noteOnAttempt(deps.db, known, { requestKey: null });
   return undefined;
 }
@@ -126,7 +126,7 @@ async function createAttempt(
     throw refuse('payment_unavailable');
   }
   const rehearsal = event.rehearsalSince !== null;
-  // Before anything is stored: a business of the sandbox where none runs takes nothing.
+  // Throws before anything is stored if the business is of the sandbox and no sandbox runs.
   if (!rehearsal) deps.payments.of(business);
   if (order.hold !== undefined && order.visitorId !== null) await endHolding(deps, event.id, order.visitorId);
   const row: NewAttempt = {
@@ -155,14 +155,14 @@ async function createAttempt(
     if (inserted !== undefined) await order.hold?.(tx, inserted.id);
     return inserted;
   });
-  // Only a claim that was lost to another process can find its request taken; that one answers.
+  // Another process has taken over the claim of this request and made the attempt: it answers.
   if (attempt === undefined) throw providerUnavailable();
   return attempt;
 }
 
 /**
- * A visitor who begins again gives the page before up, whose credits the new one takes over (completions 4.10): it is closed at its
- * provider first, so that it is paid by no one. What was paid, or cannot be closed, goes on holding.
+ * Ends a visitor's earlier attempts, so that a new attempt can reserve their credits (completions 4.10). Closes their pages at the
+ * provider first, so that no payer pays them. An attempt that is paid or cannot be closed keeps its credits.
  */
 async function endHolding(deps: CheckoutDeps, votingEventId: string, visitorId: string): Promise<void> {
   for (const attempt of await listHolding(deps.db, votingEventId, visitorId)) {
@@ -193,10 +193,10 @@ function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder): 
 }
 
 /**
- * Has the provider make a page for an attempt that has none, or needs another. The provider is asked outside of any transaction;
- * what it is asked was stored before, so that a crash in between leaves something to go on with.
+ * Requests a page for an attempt that has none, or needs another. The request runs outside of any transaction; its content was
+ * stored before, so that a retry can continue after a crash.
  * @param options.until when the caller waits no longer, by the monotonic clock
- * @param options.isFirst a first call
+ * @param options.isFirst whether this is the first call of the checkout
  */
 export async function openPage(
   deps: PaymentDeps,
@@ -212,7 +212,7 @@ export async function openPage(
   return inTransaction(deps.db, async (tx) => {
     const expiresAt = page.expiresAtMs ?? attempt.createdAt + providerKind(attempt.provider).pageLifeMs;
     const moved = await moveAttempt(tx, attempt, 'pending', { page, expiresAt });
-    // A payment may be reported before this commit: then only the page is noted.
+    // The payment may have been reported already: then only the page is stored, not the status.
     if (moved === undefined) await noteOnAttempt(tx, attempt, { page });
     const current = moved ?? (await findAttempt(tx, attempt)) ?? attempt;
     const answer = paymentRequired(current, page, moved === undefined);
@@ -259,7 +259,7 @@ async function requestPage(
   return callProvider(deps, until, call, isFirst);
 }
 
-/** The same call would be refused again: the next one starts again. */
+/** Ends an attempt whose page the provider refused, so that a retry begins a new attempt instead of the same refused request. */
 async function endRefused(deps: PaymentDeps, ref: AttemptRef): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
     const changes = { endReason: 'refused', requestKey: null, checkAt: null } as const;

@@ -22,12 +22,12 @@ import { listRefunds } from './refund-payment.ts';
 
 /** Payers may dispute a payment for about this long, and a refund may fail weeks after it had succeeded. */
 const LOOK_BACK_MS = 120 * DAY_MS;
-/** Late payments of attempts that had ended: a sweep that was missed is made up for by the next ones. */
+/** Payments for ended attempts are searched this far back, so that the next sweeps make up for a missed sweep. */
 const LATE_PAYMENTS_MS = 3 * DAY_MS;
 
 /**
- * Makes up for messages that were lost: holds the refunds, disputes and late payments that each provider lists against what is
- * known here. Only an attempt that differs is asked about by itself (completions 7.2).
+ * Makes up for lost webhooks: compares the refunds, disputes and late payments that each provider lists with the stored attempts,
+ * and asks the provider about each attempt that differs (completions 7.2).
  */
 export async function sweepPayments(deps: PaymentDeps): Promise<void> {
   const nowMs = await readNow(deps.db);
@@ -42,7 +42,7 @@ export async function sweepPayments(deps: PaymentDeps): Promise<void> {
   }
 }
 
-/** One provider that is away keeps no other waiting; its turn comes again with the next sweep. */
+/** Logs a failure, so that an unavailable provider does not stop the sweep of the others. @returns whether the work succeeded */
 async function orWarn(deps: PaymentDeps, businessId: string, work: () => Promise<void>): Promise<boolean> {
   try {
     await work();
@@ -59,7 +59,7 @@ async function orWarn(deps: PaymentDeps, businessId: string, work: () => Promise
 
 const FAILURES_TO_ALARM = 2;
 
-/** A comparison that fails two days running leaves lost messages unnoticed: a person has to look. */
+/** Raises an alarm if the comparison fails on two consecutive days, because lost messages then stay unnoticed. */
 async function noteOutcome(deps: PaymentDeps, business: PaymentBusiness, failed: boolean): Promise<void> {
   const failures = await noteComparison(deps.db, business.id, failed);
   if (failures < FAILURES_TO_ALARM) return;
@@ -70,7 +70,7 @@ async function noteOutcome(deps: PaymentDeps, business: PaymentBusiness, failed:
   if (failures === FAILURES_TO_ALARM) await mailBusinessOwner(deps.db, business, 'comparison');
 }
 
-/** The rows of a list that can be read. Of the others, those that name a payment of ours alarm; the rest is of other shops. */
+/** The readable rows of a list. Raises an alarm for an unreadable row that names a payment of this service; others are skipped. */
 async function* readable<Row extends object>(
   deps: PaymentDeps,
   business: PaymentBusiness,
@@ -114,7 +114,7 @@ async function sweepReversals(deps: PaymentDeps, business: PaymentBusiness, sinc
       found.set(attempt.id, known);
     }
   });
-  // One payment that cannot be asked about blinds the comparison for no other.
+  // A failure for one attempt must not stop the comparison of the others.
   const faults: unknown[] = [];
   for (const { attempt, listed } of found.values())
     await makeUp(deps, attempt, listed).catch((fault) => faults.push(fault));
@@ -140,7 +140,7 @@ async function attemptOf(
   return found?.paymentBusinessId === business.id ? found : undefined;
 }
 
-/** What the listed reversals of one payment give back, and what is under way besides. */
+/** Sums the listed reversals of one payment: what went back, and what is on its way. */
 function sumReversals(whole: number, listed: readonly ListedReversal[]) {
   const sum = (some: readonly ListedReversal[]): number =>
     some.reduce((total, { amountMinor }) => total + (amountMinor ?? whole), 0);
@@ -154,7 +154,7 @@ function sumReversals(whole: number, listed: readonly ListedReversal[]) {
   };
 }
 
-/** Whether the provider's list says something else than what is known of an attempt, of any of its payments. */
+/** Whether the provider's list differs from what is stored of any payment of an attempt. */
 async function differs(
   deps: PaymentDeps,
   attempt: PaymentAttempt,
@@ -183,7 +183,7 @@ async function differs(
       if (isBack) return row.status !== 'refunded';
       return row.status === 'refunded' && hasRefund && !isUnderWay;
     }) ||
-    // A payment that nothing is known of yet went back.
+    // A payment that is not stored went back.
     (rest.length > 0 && sumReversals(whole, rest).isBack && attempt.refundedAt === null)
   );
 }
@@ -199,7 +199,7 @@ function ownDiffers(
   return wentBack ? hasRefund && !isUnderWay : partMinor !== attempt.partRefundedMinor;
 }
 
-/** Money that came for an attempt after it had ended, without a message: it goes back. Fees that are settled by now are kept. */
+/** Finds payments for ended attempts that no message reported, so that they are refunded. Also stores fees that are known by now. */
 async function sweepLatePayments(deps: PaymentDeps, business: PaymentBusiness, sinceMs: number): Promise<void> {
   const found: PaymentAttempt[] = [];
   await askBusiness(deps, business, async (provider, credentials) => {
@@ -211,7 +211,7 @@ async function sweepLatePayments(deps: PaymentDeps, business: PaymentBusiness, s
   for (const attempt of found) await askProvider(deps, attempt, { always: true });
 }
 
-/** The attempt of a listed payment that is not known here. */
+/** The attempt that a listed payment names, if the payment itself is not stored. */
 async function latePayment(
   deps: PaymentDeps,
   business: PaymentBusiness,

@@ -30,7 +30,7 @@ export function endsOf(
 ): string {
   const { rehearsalSince, rehearsalNumber, endsAt, closedAt } = event;
   const end = rehearsalSince === null ? `${endsAt ?? 0} ${closedAt ?? 0}` : `rehearsal ${rehearsalNumber}`;
-  // Short: each cast of a batch sends it.
+  // Kept short, because every cast of a batch sends it to the database.
   const rules = [event.type[0], event.voterApproval[0], Number(event.repeatVotes), Number(event.requireVoterId)];
   return `${end} ${rules.join('')}`;
 }

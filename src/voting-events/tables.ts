@@ -37,7 +37,7 @@ export const votingEvents = pgTable(
     openedAt: timeMs('opened_at'),
     /** When the organizer closed it. The close by the clock at `endsAt` is not stored. */
     closedAt: timeMs('closed_at'),
-    /** When the first close leaf of its log made the result final. */
+    /** When the log's first leaf about the close made the result final. */
     finalAt: timeMs('final_at'),
     /** Whether `missing` is empty: otherwise the clock does not open the event. */
     ready: boolean().notNull().default(false),
@@ -193,7 +193,7 @@ export const eventInvites = pgTable(
     uniqueIndex('event_invites_email').on(table.votingEventId, table.emailKey),
     // Every unique key of a table of events includes the event. The token is first, because a look-up knows only the token.
     uniqueIndex('event_invites_token').on(table.tokenHash, table.votingEventId),
-    // An account holds one role in an event; the order serves the list of events that are shared with it.
+    // An account has one role per event. The order of columns also serves the list of events shared with an account.
     uniqueIndex('event_invites_account').on(table.accountId, table.votingEventId).where(sql`account_id IS NOT NULL`),
   ],
 );
