@@ -33,13 +33,13 @@ import { settlePayment } from './settle-payment.ts';
  */
 const CALLS_PER_MINUTE = 600;
 const BURST = 60;
-/** Calls that reads leave for requests that begin or finish a payment. */
+/** Part of the budget that mere reads may not use, for requests that begin or finish a payment. */
 const RESERVED = 30;
 
 type BudgetDeps = Pick<PaymentDeps, 'rateLimiter'>;
 const keyOf = (businessId: string): string => `provider:${businessId}`;
 
-/** Takes a call from a business's budget; false if none is left. @param isRead whether to leave the reserved calls */
+/** Takes a call from a business's budget; false if none is left. @param isRead a mere read, which may not use reserved calls */
 function takeCall(deps: BudgetDeps, businessId: string, isRead: boolean): boolean {
   const { rateLimiter } = deps;
   if (rateLimiter === undefined) return true;
@@ -77,8 +77,8 @@ function refusedError({ field }: PaymentProviderRefused): ApiError {
  * again.
  * @param until when the caller waits no longer, by the monotonic clock
  * @param isFirst the first call of a checkout: it is answered with the provider's refusal, later calls may be retried
- * @throws ApiError 500 `payment_provider_unavailable` when it does not answer, or refuses anything but a first call; that one: 422
- *   on a field, or 403 `payment_unavailable`
+ * @throws ApiError 500 `payment_provider_unavailable` if the provider does not answer, or refuses a later call; for a refused first
+ *   call 422 on a field, or 403 `payment_unavailable`
  */
 export async function callProvider<T>(
   deps: Pick<PaymentDeps, 'log'>,
@@ -119,7 +119,7 @@ interface AskOptions {
  * Asks the provider for the state of an attempt and applies it. One caller of all processes asks at a time: concurrent callers
  * wait for its answer, which is reused for two seconds.
  * @param options.until when the caller waits no longer, by the monotonic clock
- * @param options.isRead whether to leave the calls that are reserved for requests that begin or finish a payment
+ * @param options.isRead a mere read, which may not use the calls that are reserved for requests that begin or finish a payment
  * @param options.always asks whatever the attempt's status and the age of the last answer, such as after a webhook
  * @throws ApiError as `callProvider` does
  */

@@ -113,7 +113,7 @@ export async function noteComparison(executor: Executor, id: string, failed: boo
   return row?.failures ?? 0;
 }
 
-/** Every business that may have taken payments since a moment, disconnected ones too. */
+/** Every business that may have taken payments since a moment, including businesses that were disconnected later. */
 export async function listBusinessesSince(executor: Executor, sinceMs: number): Promise<PaymentBusiness[]> {
   return executor
     .select()
@@ -154,7 +154,7 @@ export function sealCredentials(secrets: Secrets, businessId: string, credential
   return secrets.seal(JSON.stringify(credentials), credentialsPlace(businessId));
 }
 
-/** @throws Error when the text was moved, changed, or sealed under a key that is not configured */
+/** @throws Error if the ciphertext was moved or changed, or its key is not configured */
 export function openCredentials(
   secrets: Secrets,
   business: Pick<PaymentBusiness, 'id' | 'credentials'>,

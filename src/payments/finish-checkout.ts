@@ -48,7 +48,7 @@ export async function finishCheckout(
   }
 }
 
-/** If the service has fulfilled the attempt itself, the first second call is answered as if it had fulfilled the attempt. */
+/** If the service fulfilled the attempt before any second call, the first such call is answered as if it had done so. */
 async function answerSettled(deps: PaymentDeps, attempt: PaymentAttempt, claim: Claim | undefined): Promise<Answer> {
   if (attempt.answeredAt !== null) return storedAnswer(deps, attempt, 200);
   const outcome = isPaid(attempt) ? await answerFirst(deps, attempt, claim) : attempt;

@@ -21,7 +21,7 @@ export const paymentBusinesses = pgTable(
     livemode: boolean().notNull(),
     /** Whether the service's sandbox answers in place of the provider, with play money. */
     sandbox: boolean().notNull(),
-    /** Sealed JSON of the provider's keys. */
+    /** Encrypted JSON of the provider's keys. */
     credentials: text().notNull(),
     /** When the provider was last asked about its account. */
     checkedAt: timeMs('checked_at'),
@@ -76,7 +76,7 @@ export const paymentAttempts = pgTable(
     confirmationCode: text('confirmation_code'),
     /** Encrypted: the answer to every second call. */
     answer: text(),
-    /** When a second call was first answered; null while only the service itself has fulfilled the attempt. */
+    /** When a second call was first answered; null until then, even if the service itself has fulfilled the attempt. */
     answeredAt: timeMs('answered_at'),
     /** Credits that are reserved for the attempt's ballot until it is cast or the attempt ends. */
     heldCredits: jsonb('held_credits').$type<unknown[]>(),

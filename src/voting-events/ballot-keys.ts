@@ -36,8 +36,8 @@ import { findEventById } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
 // Each election has a random key, made before it opens. The key encrypts ballots until they are in the log, and everything else that
-// links voters to ballots. It is kept outside of the database and destroyed once no ballot can follow: after that, copies of the
-// database, its write-ahead log and its backups reveal no link, even with every other secret (docs/security.md).
+// links voters to ballots. It is destroyed once no ballot can follow: if it was kept outside of the database (`BALLOT_KEYS_DIR`), copies
+// of the database, its write-ahead log and its backups then reveal no link, even with every other secret (docs/security.md).
 
 /** Keys cached at once; older entries are evicted, and read again when needed. */
 const MOST_CACHED = 1_000;

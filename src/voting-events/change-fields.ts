@@ -7,7 +7,7 @@ import type { Price, VotingEvent } from './voting-event.ts';
 
 export type Settings = Omit<EventFields, 'status'>;
 
-/** The columns that a body sets; fields that were left out are left alone. */
+/** The columns that a body sets; a field that was left out changes no column. */
 export function columnsOf(body: Settings): Partial<NewEventRow> {
   const columns: Partial<NewEventRow> = {
     ...(body.code === undefined ? {} : { code: body.code, codeKey: body.code.toLowerCase() }),
@@ -77,7 +77,7 @@ export function settingsIssues(merged: Partial<Merged>, sent: Pick<Settings, 'en
 
 /**
  * Refuses a start and an end that have both passed for an event that was never open: it would be closed, and soon final, without
- * having accepted a ballot. The usual cause are seconds instead of milliseconds, which lie in 1970.
+ * having accepted a ballot. The usual cause: times in seconds instead of milliseconds, which lie in 1970.
  */
 export function missedIssues(
   { startsAt, endsAt }: Partial<Pick<Merged, 'startsAt' | 'endsAt'>>,

@@ -1,5 +1,5 @@
 -- Saves a voter's state before a public route or a mail first changes it in a rehearsal; the end of the rehearsal restores it. Does
--- nothing outside of a rehearsal. Call with the event held. Custom plans: a plan cached for a tiny roll would scan a large one.
+-- nothing outside of a rehearsal. Call with the event locked. Custom plans: a plan cached for a tiny roll would scan a large one.
 CREATE OR REPLACE FUNCTION note_before_rehearsal(p_event text, p_voter text) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
 BEGIN

@@ -105,7 +105,7 @@ const asRead = ({ id, tag }: VotingEvent): SQL | undefined => and(eq(votingEvent
 export const updateEvent = (tx: Transaction, id: string, changes: OtherColumns): Promise<VotingEvent> =>
   saveEvent(tx, eq(votingEvents.id, id), changes);
 
-/** As `updateEvent`, for any column. @param before locked @throws ApiError 500 `rows_disagree` if it is forged, 409 `code_in_use` */
+/** As `updateEvent`, for any column. @param before the locked event @throws ApiError 500 `rows_disagree` if forged, 409 `code_in_use` */
 export const updateTaggedEvent = async (
   tx: Transaction,
   secrets: Secrets,
@@ -119,7 +119,7 @@ function changedTag(secrets: Secrets, before: VotingEvent, changes: Partial<NewE
   return tagOfEvent(secrets, { ...before, ...givenOf(changes) });
 }
 
-/** Changes tagged columns that no ballot depends on; the definition keeps its version. @param before, errors: `updateTaggedEvent` */
+/** Changes tagged columns that no ballot depends on; the definition keeps its version. @param before @throws as `updateTaggedEvent` */
 export async function noteInEvent(
   tx: Transaction,
   secrets: Secrets,
@@ -242,7 +242,7 @@ export const isRollBeingCopied = (executor: Executor, id: string): Promise<boole
 export const removeEventRows = async (executor: Executor, id: string, maxRows: number): Promise<number> =>
   (await valuesOf<number>(executor, sql`SELECT delete_event_rows(${id}, ${maxRows})`))[0] ?? 0;
 
-/** Whether a ballot was cast (pending, queued or in the box), credits were given, or somebody pays or has paid for either. */
+/** Whether a ballot was cast (pending, queued or in the box), credits were given, or a payment for either was begun or made. */
 export const hasBallots = (executor: Executor, eventId: string): Promise<boolean> =>
   isTrue(
     executor,
@@ -432,7 +432,7 @@ export async function readOpening(executor: Executor, eventId: string): Promise<
   };
 }
 
-/** Adds to the counts of roll changes after the opening. Call once per lock: `event` has an old tag afterwards. */
+/** Adds to the counts of roll changes after the opening. Call once per lock, because the tag of `event` is outdated afterwards. */
 export async function countRollChanges(
   tx: Transaction,
   secrets: Secrets,

@@ -79,7 +79,7 @@ export const votingEvents = pgTable(
     definitionVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
     /** The status that was published last; needed because the clock changes the status without a write. */
     announcedStatus: text('announced_status').$type<'open' | 'closed' | 'not_opened'>(),
-    /** Last small number given to a position or candidate; numbers are never reused. */
+    /** Last small number given to a position or candidate; only numbers of a wiped rehearsal are reused. */
     lastPositionNumber: integer('last_position_number').notNull().default(0),
     lastCandidateNumber: integer('last_candidate_number').notNull().default(0),
     /** Number of changes of voters' e-mail addresses or voter IDs after the opening. */
