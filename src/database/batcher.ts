@@ -1,8 +1,8 @@
 import { databaseErrorCode } from './client.ts';
 
 /**
- * Whether a fault says that the next try would fail too: nothing listens, or nothing answers. A single connection that was
- * lost says nothing of the others.
+ * Whether an error means that the database is down, so that the next try would fail too: nothing listens, or nothing answers.
+ * The loss of a single connection does not count.
  */
 function isDatabaseUnanswering(fault: unknown): boolean {
   if (databaseErrorCode(fault) === '57P03') return true;
@@ -15,20 +15,20 @@ function isDatabaseUnanswering(fault: unknown): boolean {
 
 /** How a batcher turns rows into one statement, and what it falls back to. */
 interface BatchOptions<Row, Outcome> {
-  /** Runs many rows as one statement; the outcomes stand in the order of the rows. All or none of it is committed. */
+  /** Runs many rows as one statement, committed as a whole; the outcomes are in the order of the rows. */
   readonly runTogether: (rows: readonly Row[]) => Promise<readonly Outcome[]>;
-  /** Runs one row. Must bear being run again after a statement whose end is unknown. */
+  /** Runs one row. Must be idempotent: the row may have been committed by a statement whose answer was lost. */
   readonly runAlone: (row: Row) => Promise<Outcome>;
-  /** Rows of a lane share statements, one at a time: what holds up one lane holds up no other. */
+  /** Rows of a lane share statements, which run one at a time; lanes do not wait for each other. */
   readonly laneOf: (row: Row) => string;
-  /** Lanes with a statement under way, at most. */
+  /** Maximum number of lanes with a running statement. */
   readonly places: number;
   /** Rows with the same key never share a statement: the second must see what the first did. */
   readonly keyOf: (row: Row) => string;
   readonly maxRows: number;
-  /** Rows of a lane that may wait; past it they are refused at once. */
+  /** Maximum number of queued rows per lane; further rows are refused at once. */
   readonly maxWaiting: number;
-  /** Whether a fault of many rows would meet each of them: none is run by itself then. */
+  /** Whether an error of a batch would also fail each row alone; no row is then retried alone. */
   readonly concernsAll: (fault: unknown) => boolean;
   /** What the caller of a refused row gets. */
   readonly refusal: () => Error;
@@ -41,7 +41,7 @@ interface Waiting<Row, Outcome> {
   readonly reject: (fault: unknown) => void;
 }
 
-/** Gives the callers of a statement their outcomes. */
+/** Settles the promises of a statement's callers. */
 type Deliver = () => void;
 
 const refuseThese =
@@ -51,12 +51,12 @@ const refuseThese =
   };
 
 /**
- * Group commit: rows of a lane that arrive while a statement is under way go into the next one together and share one wait for the disk.
- * No timer: a row that arrives alone is run at once, as if nothing were here. Answers go out after the commit only.
+ * Group commit: rows of a lane that arrive while a statement runs share the next statement, and so one wait for the disk. There is no
+ * timer: a row that arrives alone runs at once. Callers get their outcome only after the commit.
  */
 export class Batcher<Row, Outcome> {
   readonly #options: BatchOptions<Row, Outcome>;
-  /** By lane. The first one is next. */
+  /** Queued rows by lane, in insertion order: the first lane that is not busy is next. */
   readonly #waiting = new Map<string, Waiting<Row, Outcome>[]>();
   readonly #busy = new Set<string>();
   readonly #running = new Set<Promise<void>>();
@@ -67,7 +67,7 @@ export class Batcher<Row, Outcome> {
     this.#free = options.places;
   }
 
-  /** @throws the refusal when too many wait; what the row's own statement throws */
+  /** @throws `refusal` if the lane's queue is full, or the error of the row's statement */
   submit(row: Row): Promise<Outcome> {
     const { laneOf, keyOf, maxWaiting, refusal } = this.#options;
     const lane = laneOf(row);
@@ -93,13 +93,13 @@ export class Batcher<Row, Outcome> {
     for (let lane = this.#nextLane(); lane !== undefined; lane = this.#nextLane()) {
       this.#busy.add(lane);
       const running = this.#run(this.#take(lane));
-      // What callers do with an answer is done before anything is sent that was queued meanwhile. So they hear of one statement
-      // when the next is on its way: the database works while their answers are made.
+      // Outcomes are delivered only after the next statement was sent, so that the database works while callers
+      // process them.
       setImmediate(deliver);
       deliver = await running;
       this.#busy.delete(lane);
     }
-    // In the same breath as the look at what waits: a row that came in between would wait for ever.
+    // No `await` since the queue was found empty: a row submitted in between would never run.
     this.#free += 1;
     deliver();
   }
@@ -109,7 +109,7 @@ export class Batcher<Row, Outcome> {
     return undefined;
   }
 
-  /** The rows of a lane's next statement, sorted, so that two processes lock in one order; rows of one key wait for each other. */
+  /** The rows of a lane's next statement, one per key, sorted by key so that all processes lock in the same order. */
   #take(lane: string): Waiting<Row, Outcome>[] {
     const taken = new Map<string, Waiting<Row, Outcome>>();
     const left: Waiting<Row, Outcome>[] = [];
@@ -117,7 +117,7 @@ export class Batcher<Row, Outcome> {
       if (taken.size < this.#options.maxRows && !taken.has(one.key)) taken.set(one.key, one);
       else left.push(one);
     }
-    // What is left waits behind all other lanes.
+    // The remaining rows go behind all other lanes.
     this.#waiting.delete(lane);
     if (left.length > 0) this.#waiting.set(lane, left);
     return [...taken.values()].sort((one, other) => (one.key < other.key ? -1 : 1));
@@ -133,7 +133,7 @@ export class Batcher<Row, Outcome> {
     } catch (fault) {
       if (isDatabaseUnanswering(fault)) return this.#refuseAll(batch, fault);
       if (this.#options.concernsAll(fault)) return refuseThese(batch, fault);
-      // One row may have spoilt it for all: each is run for itself, and fails or succeeds by itself.
+      // Runs each row alone, so that only the row that made the batch fail fails.
       const alone = await Promise.all(batch.map((one) => this.#runAlone(one)));
       return () => {
         for (const deliver of alone) deliver();
@@ -145,7 +145,7 @@ export class Batcher<Row, Outcome> {
       });
   }
 
-  /** Where the database gives no answer, what waits would only wait for the same fault, one after another. */
+  /** Refuses the batch and all queued rows when the database is down: each would wait for the same error in turn. */
   #refuseAll(batch: readonly Waiting<Row, Outcome>[], fault: unknown): Deliver {
     const waiting = [...this.#waiting.values()].flat();
     this.#waiting.clear();

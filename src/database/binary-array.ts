@@ -1,16 +1,16 @@
 /** An element of an array; bytes for `bytea`, a whole number for `bigint`, JSON text for `jsonb`. */
 export type ArrayElement = string | number | bigint | Uint8Array | null;
 
-/** The types that arrays are made of here, by the number under which PostgreSQL knows each. */
+/** The element types, with PostgreSQL's OID of each. */
 const TYPE_NUMBERS = { text: 25, bytea: 17, bigint: 20, jsonb: 3802 } as const;
 export type ElementType = keyof typeof TYPE_NUMBERS;
 
-/** Dimensions, whether there are nulls, the type, how many elements, the number of the first. */
+/** Header, 4 bytes each: dimensions, flag for nulls, OID of the type, number of elements, lower bound. */
 const HEAD_BYTES = 20;
 const LENGTH_BYTES = 4;
 const NULL_LENGTH = -1;
 const BIGINT_BYTES = 8;
-/** In front of the text. */
+/** The byte that precedes the text of a binary jsonb. */
 const JSONB_VERSION = 1;
 
 function bytesOf(type: ElementType, element: ArrayElement): number {
@@ -21,8 +21,8 @@ function bytesOf(type: ElementType, element: ArrayElement): number {
 }
 
 /**
- * A parameter of an array type in PostgreSQL's binary form, which pg sends as it is. As text, bytes would be twice as long in
- * hexadecimal, every element would be looked through for quotes, and the database would parse all of it.
+ * Encodes an array parameter in PostgreSQL's binary format, which pg sends unchanged. The text format would double bytea in
+ * hexadecimal, search every element for quotes, and make the server parse all of it.
  */
 export function binaryArray(type: ElementType, elements: readonly ArrayElement[]): Buffer {
   const lengths = elements.map((element) => bytesOf(type, element));

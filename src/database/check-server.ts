@@ -8,15 +8,15 @@ import { askCopy, askWriter } from './read-pool.ts';
 import { mayReplace, requireSchemaNumber, SCHEMA } from './schema-number.ts';
 import { IN_RECOVERY, StandbyClient } from './writer.ts';
 
-/** Why the service does not start, in one line for the operator. */
+/** The service does not start; the message is one line for the operator. */
 export class StartRefused extends Error {}
 
 export interface Finding {
   readonly name: string;
-  /** `failed`: the service does not start. `warning`: it starts, and somebody should know. */
+  /** `failed`: the service does not start. `warning`: it starts, and the operator should act. */
   readonly status: 'ok' | 'warning' | 'failed';
   readonly detail: string;
-  /** What to do about it; empty where nothing is to be done. */
+  /** What to do about it; empty if nothing. */
   readonly cure: string;
 }
 
@@ -46,11 +46,11 @@ const checking = (url: string): pg.ClientConfig => ({
   query_timeout: CONNECT_MS,
 });
 
-/** Looks at a database that may not be as this build needs it. */
+/** Runs `look` on a new connection, without checking that the schema fits this build. */
 export const lookAt = <T>(url: string, look: (client: pg.Client) => Promise<T>): Promise<T> =>
   withClient(checking(url), look);
 
-/** Does something on a connection of its own. @throws SchemaRefused where the database is not this build's */
+/** Runs `work` on a new connection. @throws SchemaRefused if the schema does not fit this build */
 export const withConnection = <T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> =>
   lookAt(url, async (client) => {
     await requireSchemaNumber(client);
@@ -68,7 +68,7 @@ async function checkVersion(client: pg.Client): Promise<Finding> {
     : failed('version', `${text} is too old`, `Use PostgreSQL ${OLDEST_POSTGRES} or newer.`);
 }
 
-/** Settings without which a committed vote can be lost when the machine loses power, as this connection or the next one has them. */
+/** Names of switched-off settings without which a power cut can lose committed votes, for this connection and for future connections. */
 async function listUnsafeSettings(client: Pick<pg.Client | pg.Pool, 'query'>): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `SELECT DISTINCT name FROM (
@@ -94,7 +94,7 @@ async function checkDurability(client: pg.Client): Promise<Finding> {
       );
 }
 
-/** Nothing can be cast on a standby: it takes no writes. */
+/** Fails for a standby, which takes no writes. */
 async function checkWriter(client: pg.Client): Promise<Finding> {
   const { rows } = await client.query<{ standby: boolean }>(IN_RECOVERY);
   return rows[0]?.standby === false
@@ -106,7 +106,7 @@ async function checkWriter(client: pg.Client): Promise<Finding> {
       );
 }
 
-/** The standbys that commits wait for and that are there. Who may not read that sees none: the role needs `pg_read_all_stats`. */
+/** Counts the connected synchronous standbys. A role without `pg_read_all_stats` sees none. */
 export const countStandbys = async (client: Pick<pg.Client | pg.Pool, 'query'>): Promise<number> => {
   const { rows } = await client.query("SELECT 1 FROM pg_stat_replication WHERE sync_state IN ('sync', 'quorum')");
   return rows.length;
@@ -135,8 +135,8 @@ const pidOf = async (client: pg.Client): Promise<number | undefined> =>
   (await client.query<{ pid: number }>('SELECT pg_backend_pid() AS pid')).rows[0]?.pid;
 
 /**
- * A pooler in transaction mode lends a server connection for a transaction. Two connections that stay open then meet the
- * same server process, or one of them meets two; a server and a pooler in session mode never show that.
+ * Detects a pooler in transaction mode, which lends a server connection per transaction: two open connections then share a server
+ * process, or one changes its process. A server, or a pooler in session mode, never shows that.
  */
 const checkPooler = (first: pg.Client, url: string): Promise<Finding> =>
   lookAt(url, async (second) => {
@@ -155,7 +155,7 @@ const checkPooler = (first: pg.Client, url: string): Promise<Finding> =>
 
 const NO_READS = 'The service starts without it: the writer answers reads until it can be used.';
 
-/** Where DATABASE_READ_URL leads. A copy that is away or behind keeps no service from starting; another database does. */
+/** Checks DATABASE_READ_URL. A copy that is unreachable or behind is only a warning; another database fails. */
 export async function checkCopy(url: string, readUrl: string): Promise<Finding> {
   try {
     const writer = await lookAt(url, askWriter);
@@ -180,7 +180,7 @@ export async function checkCopy(url: string, readUrl: string): Promise<Finding> 
   }
 }
 
-/** A pooler may drop the settings that every connection asks for. */
+/** Fails if a pooler drops the settings that every connection asks for. */
 async function checkSettingsKept(client: pg.Client): Promise<Finding> {
   const { rows } = await client.query<{ ms: string }>(
     "SELECT setting AS ms FROM pg_settings WHERE name = 'statement_timeout'",
@@ -197,7 +197,7 @@ async function checkSettingsKept(client: pg.Client): Promise<Finding> {
 async function checkClock(client: pg.Client, now: () => number): Promise<Finding> {
   const before = now();
   const { rows } = await client.query<{ ms: string }>('SELECT extract(epoch FROM clock_timestamp()) * 1000 AS ms');
-  // The database answered between the two looks at this clock.
+  // The database read its clock between the two reads of this clock.
   const difference = Math.round(Number(rows[0]?.ms) - (before + now()) / 2);
   const words = `this machine’s clock is ${(Math.abs(difference) / 1000).toFixed(1)} s ${difference > 0 ? 'behind' : 'ahead of'} the database’s`;
   return Math.abs(difference) <= MOST_CLOCK_DIFFERENCE_MS
@@ -214,14 +214,14 @@ async function checkSchema(client: pg.Client): Promise<Finding> {
 }
 
 /**
- * Looks at a database that the service is about to use. Nothing is written.
- * @param now this machine's clock, Unix milliseconds; @param requireStandby whether one has to be there
- * @throws what a database that cannot be reached throws
+ * Checks a database before the service uses it. Writes nothing.
+ * @param now this machine's clock, Unix milliseconds; @param requireStandby whether a synchronous standby must be connected
+ * @throws the driver's error if the database cannot be reached
  */
 export const checkServer = (url: string, now: () => number, requireStandby = false): Promise<Finding[]> =>
   lookAt(url, async (client) => {
     const findings: Finding[] = [];
-    // In this order, ended by what makes the rest meaningless: an old server may not know what is asked for next.
+    // A wrong version or a standby ends the checks: an old server may not know the views that later checks query.
     for (const check of [
       () => checkVersion(client),
       () => checkWriter(client),
@@ -240,8 +240,8 @@ export const checkServer = (url: string, now: () => number, requireStandby = fal
   });
 
 /**
- * Looks whether a committed vote still survives a power cut, and where that is asked for the loss of the server: settings can be changed
- * while it runs, and standbys go. Otherwise it raises `database_not_durable` or `no_standby`.
+ * Checks that committed votes still survive a power cut and, with `requireStandby`, the loss of the server, because settings and standbys
+ * can change while the service runs. Otherwise raises the alarm `database_not_durable` or `no_standby`.
  */
 export async function lookAtDurability(pool: pg.Pool, log: Log, requireStandby: boolean): Promise<void> {
   const settings = await listUnsafeSettings(pool);

@@ -14,34 +14,34 @@ import { WriterClient } from './writer.ts';
 export type Database = NodePgDatabase & { $client: pg.Pool };
 /** Runs statements inside of a transaction. */
 export type Transaction = Parameters<Parameters<Database['transaction']>[0]>[0];
-/** Either: what a repository's function takes as its first parameter when both make sense. */
+/** Either: the first parameter of a repository's function that works in and outside of a transaction. */
 export type Executor = Database | Transaction;
 
 export interface ConnectOptions {
   readonly url: string;
   readonly log: Log;
   readonly maxConnections: number;
-  /** What is waited for a connection; what a request waits unless said otherwise. */
+  /** Time limit for getting a connection; that of a request by default. */
   readonly connectMs?: number;
-  /** Where its connections are kept: of pools that are cut together, one. */
+  /** The set in which the pool keeps its connections. Pools that `cutConnections` cuts together share one set. */
   readonly connections?: Set<pg.PoolClient>;
 }
 
 const connectionsOf = new WeakMap<pg.Pool, Set<pg.PoolClient>>();
 
-// int8 comes back as text by default. Ours are milliseconds, millionths and counts: bigint where they may pass 2^53,
-// which the tables' own columns say; everything selected raw stays text and is converted where it is read.
+// The driver returns int8 as text. Columns of Drizzle tables convert it: to bigint if values may pass 2^53, else to number.
+// In raw SQL it stays text, and the caller converts it.
 
 /** Opens a pool to the server that takes writes. */
 export const connectDatabase = (options: ConnectOptions): Database =>
   makePool(options, (config) => new FairPool({ ...config, Client: WriterClient }));
 
-/** Opens a pool. Every client has an error listener: a connection that dies idle must not take the process along. */
+/** Opens a pool. Every client gets an error listener, because an unhandled error of an idle connection would end the process. */
 export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) => pg.Pool): Database {
   const pool = open({
     connectionString: options.url,
     max: options.maxConnections,
-    // A pause of some seconds has no new connections made: each asks for the schema's number first.
+    // Keeps connections through a pause of some seconds, because each new connection first reads the schema number.
     idleTimeoutMillis: TIME_LIMITS.databaseIdleMs,
     connectionTimeoutMillis: options.connectMs ?? TIME_LIMITS.databaseConnectMs,
     query_timeout: TIME_LIMITS.databaseQueryMs,
@@ -53,7 +53,7 @@ export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) 
       requireSchemaNumber(client).then(() => done(), done);
     },
   });
-  // A pool that ends waits for no goodbye of the server, which may stop right after it.
+  // Lost connections of an ending pool are not logged: the server may stop at the same time.
   const warn = (fault: Error, words: string): void => {
     if (!pool.ending) options.log.warn({ fault: summariseFault(fault) }, words);
   };
@@ -69,18 +69,18 @@ export function makePool(options: ConnectOptions, open: (config: pg.PoolConfig) 
 }
 
 /**
- * Cuts every connection of a pool to a database that gives no answer: what waits on one fails at once, and may be tried
- * again. The pool makes new ones when it is asked.
+ * Cuts every connection of a pool to a database that does not answer: running queries fail at once and may be retried. The pool
+ * opens new connections on demand.
  */
 export function cutConnections({ $client }: Database): void {
   for (const client of connectionsOf.get($client) ?? []) {
-    // The library's own way to end a connection waits for the server where no query is under way.
+    // The driver's own `end` waits for the server if no query is running.
     const stream: unknown = Reflect.get(Reflect.get(client, 'connection') ?? {}, 'stream');
     if (stream instanceof Duplex) stream.destroy(new Error('Connection terminated: the database gives no answer'));
   }
 }
 
-/** Works on a connection of its own, outside of every pool. */
+/** Runs `work` on a new connection outside of every pool. */
 export async function withClient<T>(
   config: pg.ClientConfig,
   work: (client: pg.Client) => Promise<T>,
@@ -99,23 +99,23 @@ const RETRIES = 3;
 const SERIALIZATION_FAILURE = '40001';
 const DEADLOCK = '40P01';
 
-/** The SQLSTATE of a fault, wherever in its causes it stands. */
+/** The SQLSTATE of an error or of the first of its causes that has one. */
 export function databaseErrorCode(fault: unknown): string | undefined {
   for (let error: unknown = fault; error instanceof Error; error = error.cause) {
     const code: unknown = Reflect.get(error, 'code');
-    // Each has a digit, which EPIPE and its like have not.
+    // A SQLSTATE contains a digit, unlike system codes of five letters such as EPIPE.
     if (typeof code === 'string' && /^(?=.*\d)[0-9A-Z]{5}$/.test(code)) return code;
   }
   return undefined;
 }
 
-/** A connection that is refused or ended, a server that starts, stops or has become a standby. */
+/** SQLSTATEs of a refused or ended connection, and of a server that starts, stops or has become a standby. */
 const AWAY = /^(?:08|57P|25006$)/;
 
-/** Whether a fault says that the server is away, or that another one takes writes now, as in a fail-over: no answer to what was asked. */
+/** Whether an error means that the server is unreachable or no longer the primary (fail-over), not that it refused the query. */
 export const isAway = (fault: unknown): boolean => AWAY.test(databaseErrorCode(fault) ?? '08');
 
-/** The name of the constraint that a fault names, for telling which of several uniqueness rules was broken. */
+/** The name of the violated constraint, to distinguish several unique constraints. */
 export function violatedConstraint(fault: unknown): string | undefined {
   for (let error: unknown = fault; error instanceof Error; error = error.cause) {
     const constraint: unknown = Reflect.get(error, 'constraint');
@@ -125,8 +125,8 @@ export function violatedConstraint(fault: unknown): string | undefined {
 }
 
 /**
- * One transaction on a connection of the pool, which gets it back whatever fails. The library's own way keeps it for ever where
- * `begin` fails, as it does on a connection that was just broken off: after a few, nothing of the pool is left.
+ * Runs one transaction on a connection of the pool, which is always released. Drizzle's own `transaction` never releases it if
+ * `begin` fails, as on a connection that was just lost: a few such failures use up the pool.
  */
 async function onceInTransaction<T>(
   { $client }: Database,
@@ -142,12 +142,12 @@ async function onceInTransaction<T>(
     };
     return await drizzle(client).transaction(run, config);
   } finally {
-    // What became of a `begin` without an answer is not known: such a connection is closed.
+    // A connection whose `begin` got no answer is in an unknown state, and is closed.
     client.release(!begun);
   }
 }
 
-/** One transaction, READ COMMITTED unless `config` says otherwise; serialisation failures and deadlocks are tried again, up to 3 times, with jitter. */
+/** One transaction, READ COMMITTED unless `config` says otherwise; retries serialisation failures and deadlocks 3 times, with jitter. */
 export async function inTransaction<T>(
   db: Database,
   work: (tx: Transaction) => Promise<T>,
@@ -172,15 +172,15 @@ export async function valuesOf<Value>(executor: Executor, statement: SQL): Promi
   return rows.flatMap((row) => Object.values(row).slice(0, 1));
 }
 
-/** Whether a statement answers `true`. */
+/** Whether the first value that a statement returns is `true`. */
 export const isTrue = async (executor: Executor, statement: SQL): Promise<boolean> =>
   (await valuesOf<boolean>(executor, statement))[0] === true;
 
-/** Reads that belong together, all as of one moment. */
+/** Runs several reads on one snapshot. */
 export const atOneMoment = <T>(db: Database, read: (tx: Transaction) => Promise<T>): Promise<T> =>
   inTransaction(db, read, { isolationLevel: 'repeatable read', accessMode: 'read only' });
 
-/** Gives a connection of the pool to work that changes its settings: it is closed afterwards. For what no transaction can hold. */
+/** Runs work that changes session settings on a connection of the pool, and closes it afterwards. For statements such as VACUUM. */
 export async function onOwnConnection<T>(
   { $client }: Database,
   work: (client: pg.PoolClient) => Promise<T>,
@@ -193,16 +193,16 @@ export async function onOwnConnection<T>(
   }
 }
 
-/** What is not noted by then is left to the job's next attempt. */
+/** How long a patient transaction is retried; then the job's next attempt has to do it. */
 const PATIENCE_MS = 30_000;
 const PATIENT_PAUSE_MS = 50;
-/** Data that is wrong, a rule that is broken, a statement that is wrong: another try would meet the same. */
+/** SQLSTATEs that a retry cannot change: invalid data, violated constraints, wrong statements. */
 const LASTING_FAULT = /^(?:22|23|42)/;
 
 /**
- * Writes down what cannot be undone, such as a mail that has left: a row that somebody else holds, a pool without a free connection
- * and a connection that is lost are waited for. Never for a request: it may take half a minute.
- * @param work leaves the same behind if it runs once more after a commit whose answer was lost
+ * Records what cannot be undone, such as a sent mail: retries while a row is locked, no connection is free or the connection is lost.
+ * Not for requests, because it may take half a minute.
+ * @param work must be idempotent: it runs again after a commit whose answer was lost
  */
 export async function inPatientTransaction<T>(db: Database, work: (tx: Transaction) => Promise<T>): Promise<T> {
   const sinceMs = performance.now();
@@ -218,9 +218,9 @@ export async function inPatientTransaction<T>(db: Database, work: (tx: Transacti
 }
 
 /**
- * A hot statement: named, so that it is parsed and planned once for each connection. The plan may be kept from a time when
- * tables were empty: where several indexes fit a look-up, the statement says by its order which one it means.
- * Rows come back as the driver gives them; the repository that calls this turns them into its types.
+ * Runs a hot statement by name, so that it is parsed and planned once per connection. The cached plan may date from when tables
+ * were empty: if several indexes fit a look-up, the statement needs an ORDER BY that forces the right index.
+ * Returns rows as the driver gives them; the calling repository converts them.
  */
 export async function runNamed<Row extends pg.QueryResultRow>(
   pool: pg.Pool | pg.PoolClient,

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { to as copyTo } from 'pg-copy-streams';
 import { databaseErrorCode } from './client.ts';
 
-/** A row as it came: where its fields begin and end within `bytes`, which is good until the next row is asked for. */
+/** A row in binary form: where its fields begin and end within `bytes`. Valid only until the next row is read. */
 export interface CopiedRow {
   readonly bytes: Buffer;
   readonly starts: Int32Array;
@@ -14,7 +14,7 @@ const HEADER_BYTES = 19;
 const END_OF_ROWS = -1;
 
 /**
- * Reads a binary COPY, which comes in pieces that end anywhere. NULL is not read: the columns that are copied are NOT NULL.
+ * Parses a binary COPY, whose pieces may end in the middle of a row. Rejects NULL: all copied columns are NOT NULL.
  * https://www.postgresql.org/docs/current/sql-copy.html#SQL-COPY-FILE-FORMATS
  */
 export class CopyReader {
@@ -26,7 +26,7 @@ export class CopyReader {
     this.#row = { bytes: this.#rest, starts: new Int32Array(fields), ends: new Int32Array(fields) };
   }
 
-  /** Hands every row that is complete by now to `take`. */
+  /** Passes every row that is complete by now to `take`, and keeps the rest for the next piece. */
   read(piece: Buffer, take: (row: CopiedRow) => void): void {
     const bytes = this.#rest.length === 0 ? piece : Buffer.concat([this.#rest, piece]);
     this.#row.bytes = bytes;
@@ -49,7 +49,7 @@ export class CopyReader {
     this.#rest = bytes.subarray(at);
   }
 
-  /** Where the row that begins at `at` ends, or undefined where it is not complete yet or was the last. */
+  /** The end of the row that begins at `at`; undefined if the row is incomplete, or after the last row. */
   #locate(bytes: Buffer, at: number): number | undefined {
     if (bytes.length < at + 2) return undefined;
     const fields = bytes.readInt16BE(at);
@@ -69,15 +69,15 @@ export class CopyReader {
   }
 }
 
-/** Times that a copy is begun before it fails, where the database ends it because it took too long. */
+/** Attempts at a copy that the database ends by its statement timeout. */
 const TRIES = 5;
 const STATEMENT_TIMEOUT = '57014';
 
 /**
- * Reads a whole binary COPY, the fastest way out of the database, in the pieces in which it comes. No row is looked at
- * meanwhile: the database waits while nothing reads, and counts that time against its limit of a statement. Where it ends the
- * copy all the same, because this process had no time to read, the copy is begun again.
- * @param query SQL text without parameters, of a bounded number of rows: COPY takes none, and all of it is held
+ * Reads a whole binary COPY, the fastest way to export rows, into pieces. Rows are parsed later, because the time in which this process
+ * does not read counts against the statement timeout. If the timeout ends the copy all the same, because this process was too busy to
+ * read, the copy is started again.
+ * @param query SQL text without parameters, which COPY does not take, with a bounded number of rows: all are held in memory
  */
 export async function copyPieces(pool: Pool, query: string): Promise<Buffer[]> {
   for (let attempt = 1; ; attempt += 1) {
@@ -91,7 +91,7 @@ export async function copyPieces(pool: Pool, query: string): Promise<Buffer[]> {
 
 async function copyOnce(pool: Pool, query: string): Promise<Buffer[]> {
   const client = await pool.connect();
-  // The client puts its time limit on the callback, which this stream never calls: done here, or it would fire later.
+  // The driver's time limit ends with a callback that this stream never calls: it is called below, or the limit would fire later.
   const stream = Object.assign(copyTo(`COPY (${query}) TO STDOUT (FORMAT binary)`), {
     callback: (): void => undefined,
   });
@@ -104,7 +104,7 @@ async function copyOnce(pool: Pool, query: string): Promise<Buffer[]> {
     return pieces;
   } finally {
     stream.callback();
-    // A connection whose copy broke off may still be sending it.
+    // A connection may still be sending an interrupted copy, and is closed.
     client.release(!complete);
   }
 }

@@ -2,10 +2,10 @@ import { sql } from 'drizzle-orm';
 import { type Clock, monotonicMs, systemClock } from '#src/platform/clock.ts';
 import { type Executor, valuesOf } from './client.ts';
 
-/** What two sound clocks drift apart at most: 100 parts in a million, so a better look is replaced by one 6 ms worse after a minute. */
+/** Maximum drift between two working clocks: 100 parts per million, so that a minute adds 6 ms of doubt to an old look. */
 const DRIFT = 1e-4;
 
-/** A look at the database's clock: how far it is ahead of `monotonicMs`, and by how much that may be wrong at `at`. */
+/** A measurement of the database's clock: how far it is ahead of `monotonicMs`, with the possible error `doubt`, measured at `at`. */
 interface Look {
   readonly ahead: number;
   readonly doubt: number;
@@ -13,9 +13,9 @@ interface Look {
 }
 
 /**
- * The database's time as this process knows it: what the database said at its best look, plus what has passed since by a clock
- * that no setting moves. Processes whose own clocks differ so agree about what they show and write. What decides a window asks
- * the database itself, in the transaction (`readNow`). Before the first look it is the clock of this machine.
+ * This process's estimate of the database's time: its best measurement plus the monotonic time since, so that processes whose own
+ * clocks differ agree about the times that they show and write. A decision about a time window must read the database's clock in its
+ * transaction (`readNow`). Before the first measurement, the estimate is this machine's clock.
  */
 export class DatabaseClock implements Clock {
   #look: Look | undefined;
@@ -25,8 +25,8 @@ export class DatabaseClock implements Clock {
   }
 
   /**
-   * Takes over what the database said. A slow answer may have been made at its beginning or its end: it is taken only when it is
-   * surer than the look before, which ages, or when both cannot be true because the database's clock was set.
+   * Adds a measurement. The clock was read at an unknown moment of the round trip, so that a slow answer is less exact: it replaces
+   * the previous measurement, which ages, only if it is more exact, or if both exclude each other because the clock was set.
    * @param databaseMs its time, Unix ms
    * @param askedAt when it was asked, of `monotonicMs`
    * @param answeredAt when its answer came, of `monotonicMs`
@@ -42,6 +42,6 @@ export class DatabaseClock implements Clock {
   }
 }
 
-/** The database's time in this very moment, Unix ms: for every decision about a window, in the transaction that it is for. */
+/** The database's time now, Unix ms. Every decision about a time window must read it, in its own transaction. */
 export const readNow = async (executor: Executor): Promise<number> =>
   Number((await valuesOf<string>(executor, sql`SELECT now_ms()`))[0]);

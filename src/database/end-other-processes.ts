@@ -3,14 +3,14 @@ import pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
 import { SCHEMA, SchemaRefused } from './schema-number.ts';
 
-/** What processes get to finish their requests by themselves; they need less unless one hangs. */
+/** Time for processes to finish their requests by themselves; only a process that hangs needs more. */
 const DRAIN_MS = 30_000;
-/** What the server gets to end sessions. */
+/** Time for the server to terminate sessions. */
 const END_MS = 10_000;
 const LOOK_EVERY_MS = 100;
 const INSUFFICIENT_PRIVILEGE = '42501';
 
-/** Database sessions of serving processes: `requireSchemaNumber` names them so. Migrations and commands that only read use other names. */
+/** Database sessions of serving processes, which `requireSchemaNumber` names so. Migrations and read-only commands use other names. */
 const SESSIONS = `
   FROM pg_stat_activity WHERE datname = current_database() AND application_name LIKE 'voting-service%'`;
 
@@ -35,8 +35,8 @@ async function terminate(client: pg.Client, pids: readonly number[]): Promise<nu
 }
 
 /**
- * Asks the processes of other builds to end, and ends the database sessions of those that do not. Afterwards no session is
- * left that may write by the rules of another build, and none begins: each reads the number first.
+ * Asks the processes of other builds to end, then terminates their remaining database sessions. Afterwards no session of another
+ * build can write: none is left, and a new session first reads the schema number, which refuses it.
  */
 export async function endOtherProcesses(client: pg.Client, say: (line: string) => void): Promise<void> {
   await client.query(`UPDATE schema_number SET next = ${SCHEMA.number}; NOTIFY schema_number_changed`);

@@ -1,7 +1,7 @@
 import { databaseErrorCode } from './client.ts';
 import { NoWriter } from './writer.ts';
 
-/** Why a database did not answer, by the code of the fault: its own messages may hold parameters and are not repeated. */
+/** Why a database did not answer, by error code. The error's own message may contain parameters, and is never shown. */
 const REASONS: Readonly<Record<string, string>> = {
   ECONNREFUSED: 'nothing listens at its address',
   ENOTFOUND: 'its host name is unknown',
@@ -27,17 +27,17 @@ function systemCode(fault: unknown): string | undefined {
   for (let error: unknown = fault; error instanceof Error; error = error.cause) {
     const code: unknown = Reflect.get(error, 'code');
     if (typeof code === 'string' && REASONS[code] !== undefined) return code;
-    // Every address of a host was tried: they failed alike.
+    // The driver tried every address of a host; the first error stands for all.
     if (error instanceof AggregateError) return systemCode(error.errors[0]);
   }
   return undefined;
 }
 
-/** The driver's own words for a connection that did not come about; they hold no values. */
+/** The driver's messages for a failed connection; they contain no values. */
 const TIMEOUTS =
   /^(timeout expired|Query read timeout|Connection terminated due to connection timeout|Connection terminated unexpectedly|Client has encountered a connection error and is not queryable)$/;
 
-/** `it refuses the password (28P01)`; undefined for a fault that is not the database's. */
+/** A reason such as `it refuses the password (28P01)`; undefined for an error that is not the database's. */
 export function explainDatabaseFault(fault: unknown): string | undefined {
   if (fault instanceof NoWriter) return fault.message;
   const code = systemCode(fault) ?? databaseErrorCode(fault);

@@ -5,14 +5,14 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 import { whose } from '#src/platform/turns.ts';
 import { orLate } from '#src/platform/within.ts';
 
-/** Whose turn it is where the process itself asks. */
+/** Stands for the account when the process itself asks for a connection. */
 const PROCESS = 'process';
 
 const noConnection = (): Error => new Error('no connection to the database was free in time');
 
 type Callback = Parameters<pg.Pool['connect']>[0];
 
-/** A pool whose connections are given to accounts in turn: however many wait for one account, another waits for one connection. */
+/** A pool that serves accounts in turn: however many callers of one account wait, another account gets the next free connection. */
 export class FairPool extends pg.Pool {
   readonly #waitMs: number;
   readonly #places: Leases;
@@ -51,7 +51,7 @@ export class FairPool extends pg.Pool {
     const place = await this.#places.take(whose.getStore() ?? PROCESS);
     const connecting = super.connect();
     try {
-      // The pool has a time limit of its own, which does not know of the wait before.
+      // pg's own time limit does not include the wait for a place, so that it is reduced here.
       const client = await orLate(connecting, Math.max(0, this.#waitMs - (monotonicMs() - began)), noConnection);
       this.#held.set(client, place);
       return client;

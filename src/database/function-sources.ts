@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
 
-/** The sources of all functions of the database, in the order in which they are applied. */
+/** Source files of all database functions, in the order in which they are applied. */
 export const FUNCTION_FILES = [
   'database/functions/clock.sql',
   'database/functions/figures.sql',
@@ -38,22 +38,22 @@ export const FUNCTION_FILES = [
 
 export interface FunctionSource {
   readonly name: string;
-  /** A `CREATE OR REPLACE FUNCTION` statement, and a `REVOKE` behind it where there is one. */
+  /** A `CREATE OR REPLACE FUNCTION` statement, with the `REVOKE` that may follow it. */
   readonly text: string;
-  /** Names this text: 16 hexadecimal digits. */
+  /** SHA-256 of the text, the first 16 hexadecimal digits. */
   readonly hash: string;
 }
 
 /**
- * A statement ends behind its quoted body, or with the `;` of a body that is one expression. Rights that are taken away from
- * everybody belong to it.
+ * A statement ends after its quoted body, or with the `;` after a body that is one expression. A `REVOKE` that follows belongs
+ * to it.
  */
 const STATEMENT =
   /^CREATE OR REPLACE FUNCTION (\w+)\((?:(?!\$\$|;).)*(?:\$\$.*?\$\$)?;\n(?:REVOKE ALL ON FUNCTION [^;]*;\n)?/gms;
 const COMMENT_OR_BLANK = /^(?:--.*)?\n/gm;
 
 /**
- * Reads the functions of one source file. Names stay unique, so that a name alone says which function is meant.
+ * Parses the functions of one source file. Functions are not overloaded: a name alone identifies a function.
  * @throws Error for a file that holds anything but functions and comments
  */
 export function parseFunctions(file: string, text: string): FunctionSource[] {
@@ -76,16 +76,16 @@ type Client = Pick<pg.Client, 'query'>;
 interface Installed {
   readonly oid: number;
   readonly name: string;
-  /** With the types of its parameters, as DROP FUNCTION wants it. */
+  /** Name with parameter types, as DROP FUNCTION needs it. */
   readonly signature: string;
-  /** MD5 of its present definition. */
+  /** MD5 of the present definition. */
   readonly digest: string;
   readonly mark: string | null;
 }
 
 /**
- * Each function carries a comment that says which source made it, and what the definition was then: `voting-service`, the
- * hash of the source, the digest of the definition. It needs no table, goes with the function, and shows a change by hand too.
+ * Each function carries a COMMENT with the hash of its source and the digest of the definition that the source produced. The
+ * comment needs no table, disappears with the function, and reveals a change by hand.
  */
 const MARK = /^voting-service ([0-9a-f]{16}) ([0-9a-f]{32})$/;
 
@@ -106,7 +106,7 @@ function isAsIn(source: FunctionSource, own: readonly Installed[]): boolean {
   return others.length === 0 && hash === source.hash && digest === only?.digest;
 }
 
-/** Names of functions that are missing, differ from their source, or have none any more. Nothing is changed. */
+/** Names of functions that are missing, differ from their source, or no longer have a source. Changes nothing. */
 export async function listDiffering(client: Client, sources: readonly FunctionSource[]): Promise<string[]> {
   const installed = await listInstalled(client);
   const changed = sources.filter(
@@ -119,13 +119,13 @@ export async function listDiffering(client: Client, sources: readonly FunctionSo
   return [...changed, ...listGone(installed, sources)].map(({ name }) => name);
 }
 
-/** Functions that a build of the service made and this one does not have. Others are not ours to drop. */
+/** Functions that another build of the service created and that this build does not have. Functions of others are ignored. */
 function listGone(installed: readonly Installed[], sources: readonly FunctionSource[]): Installed[] {
   const names = new Set(sources.map(({ name }) => name));
   return installed.filter(({ name, mark }) => MARK.test(mark ?? '') && !names.has(name));
 }
 
-/** CREATE OR REPLACE refuses another result or other names of parameters with this. */
+/** SQLSTATE with which CREATE OR REPLACE refuses a new result type or new parameter names. */
 const INVALID_FUNCTION_DEFINITION = '42P13';
 
 async function replace(client: Client, { text }: FunctionSource, before: readonly Installed[]): Promise<void> {
@@ -147,7 +147,7 @@ async function applyOne(client: Client, source: FunctionSource): Promise<void> {
   await replace(client, source, before);
   const after = await listInstalled(client, source.name);
   const known = new Set(before.map(({ oid }) => oid));
-  // Other types of parameters make a second function of the same name: the earlier one goes.
+  // New parameter types create a second function of the same name: the old one is dropped.
   const made = after.find(({ oid }) => !known.has(oid)) ?? after[0];
   if (made === undefined) throw new Error(`the source of ${source.name} made no function of this name`);
   for (const { oid, signature } of after) if (oid !== made.oid) await client.query(`DROP FUNCTION ${signature}`);
@@ -155,12 +155,12 @@ async function applyOne(client: Client, source: FunctionSource): Promise<void> {
   await client.query(`COMMENT ON FUNCTION ${made.signature} IS '${mark}'`);
 }
 
-/** Makes the functions of a database those of the sources. Within a transaction; what triggers use stays in its place. */
+/** Replaces the functions of a database by those of the sources, in place because triggers use them. Call within a transaction. */
 export async function applyFunctions(client: Client, sources: readonly FunctionSource[]): Promise<void> {
   for (const source of sources) await applyOne(client, source);
 }
 
-/** Drops what has no source any more. After the triggers that used it are gone. */
+/** Drops functions that no longer have a source. Call after the triggers that used them were dropped. */
 export async function dropGoneFunctions(client: Client, sources: readonly FunctionSource[]): Promise<void> {
   for (const { signature } of listGone(await listInstalled(client), sources))
     await client.query(`DROP FUNCTION ${signature}`);

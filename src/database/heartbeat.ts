@@ -9,7 +9,7 @@ import { WriterClient } from './writer.ts';
 interface Beat {
   /** The database's time, Unix ms. */
   readonly databaseMs: number;
-  /** By the clock of `monotonicMs`. */
+  /** When the query was sent, by `monotonicMs`. */
   readonly askedAt: number;
   readonly answeredAt: number;
 }
@@ -17,12 +17,12 @@ interface Beat {
 interface HeartbeatOptions {
   readonly url: string;
   readonly log: Log;
-  /** Names this process among all that share the database, 16 bytes. */
+  /** Identifies this process among all processes of the database, 16 bytes. */
   readonly processId: Buffer;
   readonly onBeat: (beat: Beat) => void;
-  /** Hears that the database gives no answer, again and again for as long as it gives none. */
+  /** Called repeatedly while the database does not answer. */
   readonly onSilence: () => void;
-  /** Hears why this build must end, in one line, once another one is to serve the database. */
+  /** Called with the reason, in one line, when another build is to serve the database and this process must end. */
   readonly onReplaced: (reason: string) => void;
 }
 
@@ -30,24 +30,24 @@ const BEAT = `
   INSERT INTO service_processes (id, seen_at) VALUES ($1, now_ms())
   ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
   RETURNING seen_at, (SELECT to_jsonb(s) FROM schema_number s) AS schema`;
-/** Rows of processes that were killed; they count for nothing after two seconds. */
+/** Deletes rows of killed processes, which count as dead after two seconds already. */
 const FORGET = 'DELETE FROM service_processes WHERE seen_at < now_ms() - 3600000';
 
 class Silence extends Error {
   override readonly name = 'DatabaseSilent';
 }
 
-/** Waits for an answer as long as the database may be silent. What has come already and was not read yet is no silence. */
+/** Waits for an answer for as long as the database may be silent. An answer that has arrived but was not read yet counts. */
 async function withinPatience<T>(answer: Promise<T>): Promise<T> {
   const ended = new AbortController();
   const silence = async (): Promise<never> => {
     await delay(TIME_LIMITS.databaseSilenceMs, undefined, { signal: ended.signal, ref: false });
-    // A process that was busy finds the time over before it has looked at its sockets.
+    // In a process that was busy, the timer fires before the sockets are read: gives them three turns of the event loop.
     for (let look = 0; look < 3; look += 1) await setImmediate();
     throw new Silence('the database gives no answer');
   };
   const waiting = silence();
-  // Once the answer is there, nothing is waited for.
+  // After the answer, the aborted timer rejects and must not be an unhandled rejection.
   waiting.catch(() => undefined);
   try {
     return await Promise.race([answer, waiting]);
@@ -57,9 +57,9 @@ async function withinPatience<T>(answer: Promise<T>): Promise<T> {
 }
 
 /**
- * Shows the other processes that this one is alive, and asks the database for its time, twice a second on a connection of
- * its own. A database that neither answers nor breaks its connections is noticed within a second and a half: everything
- * that waits for it would wait for minutes otherwise.
+ * Records that this process is alive and reads the database's time, twice a second on a connection of its own. Detects within
+ * a second and a half a database that neither answers nor closes its connections, on which queries would otherwise wait for
+ * minutes.
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;
@@ -79,18 +79,18 @@ export class Heartbeat {
     return this.#silent;
   }
 
-  /** Resolves after the first answer, or the first time that none came. */
+  /** Resolves after the first answer or the first failure. */
   async start(): Promise<void> {
     this.#beating = this.#keepBeating();
     await this.#first.promise;
   }
 
-  /** Asks at once what the next beat would ask. */
+  /** Ends the pause before the next beat. */
   beatNow(): void {
     this.#pausing.abort();
   }
 
-  /** Takes this process off the list: what it had begun is free at once. */
+  /** Deletes this process's row, so that other processes can take over its work at once. */
   async stop(): Promise<void> {
     this.#stopping.abort();
     this.beatNow();
@@ -105,7 +105,7 @@ export class Heartbeat {
         this.#noteFault(fault);
       } finally {
         this.#first.resolve();
-        // One that is silent is cut off; its end is not waited for.
+        // Not awaited, because a silent server never confirms the end.
         this.#client?.end().catch(() => undefined);
         this.#client = undefined;
       }
@@ -129,7 +129,7 @@ export class Heartbeat {
     const client = new WriterClient({
       connectionString: this.#options.url,
       application_name: 'voting-service heartbeat',
-      // Longer than what is waited for here: a row that is locked is no silence.
+      // Longer than `databaseSilenceMs`: a slow statement counts as silence before this limit ends it.
       statement_timeout: TIME_LIMITS.databaseStatementMs,
     });
     this.#client = client;

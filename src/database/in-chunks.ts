@@ -3,14 +3,14 @@ import { type SQL, sql } from 'drizzle-orm';
 import { monotonicMs } from '#src/platform/clock.ts';
 import type { Database } from './client.ts';
 
-/** Rows that one statement of a clean-up touches at most: a fraction of a second, whatever there is to clean. */
+/** Maximum rows per statement of a clean-up, so that each statement takes a fraction of a second. */
 export const CHUNK_ROWS = 1_000;
 
 /**
- * Runs a clean-up chunk by chunk until nothing is left, or its time is over: the rest is for the next run, so that no
- * clean-up keeps a place from other jobs for long.
- * @param clean removes up to so many rows, and returns how many it removed
- * @returns whether there may be more
+ * Runs a clean-up chunk by chunk until nothing is left or its time is over. The next run does the rest, so that a clean-up
+ * does not occupy a job's place for long.
+ * @param clean removes up to `maxRows` rows, and returns how many it removed
+ * @returns whether rows may be left
  */
 export async function inChunks(clean: (maxRows: number) => Promise<number>, maxMs: number): Promise<boolean> {
   const until = monotonicMs() + maxMs;
@@ -21,10 +21,10 @@ export async function inChunks(clean: (maxRows: number) => Promise<number>, maxM
   }
 }
 
-/** A clean-up runs again a minute later: about as much is removed as expires, whatever waits. */
+/** Time limit of one clean-up. It runs again a minute later, so that deletion keeps up with expiry. */
 const CLEAN_UP_MS = 40_000;
 
-/** Deletes the rows of a table that meet a condition, in chunks. Runs that meet pass over each other's rows. */
+/** Deletes the rows of a table that meet a condition, in chunks. Concurrent runs skip each other's rows. */
 export async function deleteInChunks(db: Database, name: string, condition: SQL): Promise<void> {
   const table = sql.identifier(name);
   await inChunks(async (maxRows) => {

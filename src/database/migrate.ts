@@ -17,26 +17,26 @@ import {
   whyNotServed,
 } from './schema-number.ts';
 
-/** Held while migrating, so that processes that start together take turns. */
+/** Key of the advisory lock of a migration, so that processes that start together take turns. */
 const MIGRATION_LOCK = 7_316_002;
-/** A little more than the second after which the server ends an autovacuum that is in the way. */
+/** A lock timeout longer than `deadlock_timeout` (1 s), after which the server cancels an autovacuum that blocks the lock. */
 const LOCK_MS = 2_000;
-/** How long a lock that another program holds is waited for: votes pause meanwhile. */
+/** How long a migration retries while another program holds a lock; votes pause meanwhile. */
 const LOCKED_MS = 60_000;
 const LOCKED_PAUSE_MS = 500;
 const LOOK_EVERY_MS = 100;
-/** A migration asks its session for something far more often, unless a statement runs: it was stopped, or its machine is gone. */
+/** A migration whose session is idle for this long is dead (process stopped, machine gone): a live migration queries far more often. */
 const SILENT_MS = 30_000;
-/** Deadlock, lock not available. */
+/** SQLSTATEs: deadlock, lock not available. */
 const LOCKED = ['40P01', '55P03'];
 
 interface SchemaState {
   readonly schema: SchemaNumber | undefined;
-  /** Migrations that are not applied, oldest first. */
+  /** Migrations that are not applied yet, oldest first. */
   readonly pending: readonly Migration[];
   /** Names of functions that differ from their sources. */
   readonly functions: readonly string[];
-  /** No table at all. */
+  /** Whether the database has no table. */
   readonly empty: boolean;
   /** Whether this role may change the schema. */
   readonly mayMigrate: boolean;
@@ -61,7 +61,7 @@ export async function readSchemaState(client: pg.Client): Promise<SchemaState> {
   };
 }
 
-/** What a database lacks and what is to be done, in one line; undefined where it is as it should be. */
+/** What a database lacks and what to do, in one line; undefined if it fits this build. */
 export function whatIsLacking({ schema, empty, functions }: SchemaState): string | undefined {
   if (empty) return 'the database is empty: run `migrate`, or start the service';
   if (schema === undefined)
@@ -79,7 +79,7 @@ async function applyMigrations(client: pg.Client, migrations: readonly Migration
   for (const migration of migrations) await client.query(readMigration(migration));
 }
 
-/** Tables, then functions, then the triggers that call them, then the number: all of it or nothing. */
+/** Applies tables, functions, the triggers that call them, and the schema number, in one transaction. */
 async function applyAll(client: pg.Client, { pending }: SchemaState): Promise<void> {
   const sources = readFunctionSources();
   await client.query(`BEGIN; SET LOCAL lock_timeout = ${LOCK_MS}`);
@@ -100,14 +100,14 @@ async function applyAll(client: pg.Client, { pending }: SchemaState): Promise<vo
   await client.query('NOTIFY schema_number_changed; COMMIT');
 }
 
-/** Tries as a whole again, holding nothing in between, what meets a lock of another program. */
+/** Retries the whole work, without holding a lock in between, while another program holds a lock that it needs. */
 async function whileLocked(client: pg.Client, work: () => Promise<void>, say: (line: string) => void): Promise<void> {
   const since = monotonicMs();
   for (let attempt = 0; ; attempt += 1) {
     try {
       return await work();
     } catch (fault) {
-      // On a connection that is lost nothing is left to roll back: the fault says so.
+      // Fails on a lost connection, where nothing is left to roll back; `fault` is thrown below.
       await client.query('ROLLBACK').catch(() => undefined);
       if (!LOCKED.includes(databaseErrorCode(fault) ?? '') || monotonicMs() - since > LOCKED_MS) throw fault;
       if (attempt === 0) say('Another program holds a lock on a table; trying again until it is free …');
@@ -116,7 +116,7 @@ async function whileLocked(client: pg.Client, work: () => Promise<void>, say: (l
   }
 }
 
-/** Migrates a database that another build has served, and leaves it to that build where this fails. */
+/** Migrates a database that another build has served. If this fails, that build can serve it again. */
 async function replaceBuild(client: pg.Client, apply: () => Promise<void>, say: (line: string) => void): Promise<void> {
   const askedAt = monotonicMs();
   try {
@@ -139,7 +139,7 @@ async function replaceBuild(client: pg.Client, apply: () => Promise<void>, say: 
   );
 }
 
-/** Waits for other migrations of the database, says so after half a second, and ends the session of one that is silent. */
+/** Waits for other migrations of the database, reports that after half a second, and terminates the session of a silent migration. */
 async function takeTurn(client: pg.Client, say: (line: string) => void): Promise<void> {
   for (let attempt = 0; ; attempt += 1) {
     const { rows } = await client.query<{ got: boolean }>('SELECT pg_try_advisory_lock($1) AS got', [MIGRATION_LOCK]);
@@ -157,16 +157,16 @@ async function takeTurn(client: pg.Client, say: (line: string) => void): Promise
 }
 
 interface MigrateOptions {
-  /** As `mayReplace` has it. */
+  /** See `mayReplace`. */
   readonly insists?: boolean;
-  /** Hears of each step, in a line for the operator. */
+  /** Called for each step, with a line for the operator. */
   readonly say?: (line: string) => void;
 }
 
 /**
- * Brings a database to the schema of this build, and ends the processes of other builds before.
- * Safe to run at every start and by many at once. A role that may not change the schema can start on one that is as it should be.
- * @throws SchemaRefused where this build may not, or could not
+ * Migrates a database to the schema of this build, after ending the processes of other builds.
+ * Safe at every start and concurrently. If the schema fits already, the role needs no right to change it.
+ * @throws SchemaRefused if this build may not migrate the database, or if that failed
  */
 export async function migrate(databaseUrl: string, options: MigrateOptions = {}): Promise<void> {
   const { insists = false, say = () => undefined } = options;
@@ -190,8 +190,8 @@ const readStateOf = (databaseUrl: string): Promise<SchemaState> =>
 
 /**
  * What an operator's `migrate` would do: the schema numbers, what is lacking in one line, and the names of the migrations and
- * functions that it would apply, in their order.
- * @throws SchemaRefused where it would refuse
+ * functions that it would apply, in order.
+ * @throws SchemaRefused if `migrate` would refuse
  */
 export async function listPending(databaseUrl: string) {
   const state = await readStateOf(databaseUrl);
@@ -204,7 +204,7 @@ export async function listPending(databaseUrl: string) {
   };
 }
 
-/** @throws SchemaRefused where the database is not as this build needs it: commands that read change nothing */
+/** For read-only commands, which never migrate. @throws SchemaRefused if the database does not fit this build */
 export async function requireMigrated(databaseUrl: string): Promise<void> {
   const lacking = whatIsLacking(await readStateOf(databaseUrl));
   if (lacking !== undefined) throw new SchemaRefused(lacking);
@@ -215,16 +215,16 @@ const FOLDER = path.resolve(import.meta.dirname, '../../migrations');
 /** A file of statements that changes tables or triggers, applied once to each database. */
 export interface Migration {
   readonly tag: string;
-  /** Orders migrations: a database stores that of the newest one that was applied. */
+  /** Orders migrations: a database stores the `when` of its newest applied migration. */
   readonly when: number;
-  /** Triggers call functions, and so come after them; all else comes before. */
+  /** Triggers are created after the functions that they call; all other changes come before the functions. */
   readonly afterFunctions: boolean;
   readonly file: string;
 }
 
 const journalShape = z.object({ entries: z.array(z.object({ tag: z.string(), when: z.number() })) });
 
-/** What makes an empty database the present one, oldest first. The list is that of drizzle-kit, which adds to it. */
+/** All migrations, oldest first, from the journal that drizzle-kit maintains. */
 export function listMigrations(): readonly Migration[] {
   const journal: unknown = JSON.parse(readFileSync(path.join(FOLDER, 'meta/_journal.json'), 'utf8'));
   return journalShape.parse(journal).entries.map(({ tag, when }) => ({

@@ -7,8 +7,8 @@ import { WriterClient } from './writer.ts';
 const RECONNECT_MS = 500;
 
 /**
- * Listens for what other processes announce, on a connection of its own that is made again whenever it breaks.
- * @param onGap called after every (re)connection: something may have been missed
+ * Listens for notifications of other processes, on a connection of its own that is reopened whenever it breaks.
+ * @param onGap called after every (re)connection, because notifications may have been missed
  */
 export function listenForNotifications(
   url: string,

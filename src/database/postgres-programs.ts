@@ -3,9 +3,9 @@ import { existsSync, readdirSync } from 'node:fs';
 import path from 'node:path';
 import { conflict } from '#src/platform/errors.ts';
 
-/** Where programs of PostgreSQL may be: the folder that was named, then those of PATH, then those of Debian's packages. */
+/** Folders to search for PostgreSQL programs: the configured folder, then those of PATH, then those of Debian's packages. */
 export interface ProgramFolders {
-  /** PG_BIN; looked at first. */
+  /** PG_BIN; searched first. */
   readonly named: string | undefined;
   readonly path: readonly string[];
 }
@@ -17,7 +17,7 @@ function foldersOf({ named, path: searched }: ProgramFolders): string[] {
   return [...new Set([...(named === undefined ? [] : [named]), ...searched, ...debian])];
 }
 
-/** The major version of a program, from its own words; undefined where there is none that runs. */
+/** The major version that a program prints with `--version`; undefined if it does not exist or run. */
 function majorOf(program: string): number | undefined {
   if (!existsSync(program)) return undefined;
   const { stdout } = spawnSync(program, ['--version'], { encoding: 'utf8', env: { LC_ALL: 'C' } });
@@ -31,9 +31,9 @@ export interface Programs {
 }
 
 /**
- * The folder that holds all of these programs, of a server's major version or else of the next newer one.
- * @param major of the server
- * @param newer whether programs of a newer version will do
+ * Finds the folder that holds all of these programs in the server's major version, or in the lowest newer version.
+ * @param major the server's major version
+ * @param newer whether a newer version is acceptable
  * @throws ApiError 409 `programs_missing`, with what to install
  */
 export function findPrograms(

@@ -6,22 +6,22 @@ import { type ConnectOptions, connectDatabase, type Database, databaseErrorCode,
 import { FairPool } from './fair-pool.ts';
 import { StandbyClient } from './writer.ts';
 
-// DATABASE_READ_URL names a copy of the database, for reads that are long or many. Before each of them the writer says how far it is,
-// and the copy answers once it has come as far: what a caller has seen, or any process has committed, is in what they read next.
+// DATABASE_READ_URL names a copy (streaming standby) of the database for long or frequent reads. Before each read, the pool asks the
+// writer for its WAL position and waits until the copy has replayed it, so that a read sees everything that was committed before.
 
-/** What is waited for a connection to the copy; the writer answers then. */
+/** Time limit for a connection to the copy; afterwards the writer answers. */
 const CONNECT_MS = 500;
-/** A copy that is behind is looked at so often, with a pause between two looks, and given up then. */
+/** Number of looks at a copy that is behind, with a pause in between; then the writer answers. */
 const LOOKS = 6;
 const PAUSE_MS = 20;
 const LOOK_MS = 500;
-/** The writer alone answers for so long after the copy could not. */
+/** After the copy could not answer, only the writer answers for this long. */
 const REST_MS = 1_000;
 const SERIALIZATION_FAILURE = '40001';
 
 /**
- * Places of the write-ahead log compare within one cluster and one timeline: an asynchronous standby may be ahead of the one that was
- * promoted, with commits that never happened.
+ * Identifies cluster and database, because WAL positions are comparable only within one cluster and one timeline: after a promotion, an
+ * asynchronous standby may be ahead of the new primary, with commits that were lost.
  */
 const PLACE = "(SELECT system_identifier FROM pg_control_system()) || ' ' || current_database()";
 const WRITER = `SELECT ${PLACE} AS place, pg_current_wal_flush_lsn()::text AS lsn,
@@ -37,14 +37,14 @@ interface Position {
 }
 type Asked = Pick<pg.Client | pg.Pool, 'query'>;
 
-/** Where the writer is. */
+/** The writer's WAL position. */
 export async function askWriter(client: Asked): Promise<Position> {
   const { rows } = await client.query<Position>(WRITER);
   if (rows[0] === undefined) throw new Error('the writer does not say where it is');
   return rows[0];
 }
 
-/** Where a copy is, and whether it has come as far as the writer was. */
+/** A copy's WAL position, and whether it has replayed the writer's. */
 export async function askCopy(client: Asked, writer: Position): Promise<Position & { readonly isThere: boolean }> {
   const question = { name: 'ask_copy', text: COPY, values: [writer.lsn], query_timeout: LOOK_MS };
   const { rows } = await client.query<Position & { readonly isThere: boolean }>(question);
@@ -57,7 +57,7 @@ class CopyBehind extends Error {
   override readonly name = 'CopyBehind';
 }
 
-/** Connections to a copy of the database where it has come as far as the writer, and to the writer otherwise. */
+/** Gives connections to a copy of the database if it has caught up with the writer, otherwise to the writer. */
 class ReadPool extends FairPool {
   readonly writer: pg.Pool;
   readonly #log: Log;
@@ -70,7 +70,7 @@ class ReadPool extends FairPool {
     this.#log = log;
     const [query, end] = [this.query.bind(this) as (...words: unknown[]) => Promise<unknown>, this.end.bind(this)];
     const again = writer.query.bind(writer) as typeof query;
-    // A read that the copy broke off changed nothing: the writer is asked instead.
+    // A read that the copy cancelled has changed nothing: the writer repeats it.
     this.query = ((...words: unknown[]) =>
       query(...words).catch((fault: unknown) => {
         if (!isAway(fault) && databaseErrorCode(fault) !== SERIALIZATION_FAILURE) throw fault;
@@ -84,7 +84,7 @@ class ReadPool extends FairPool {
     if (monotonicMs() < this.#restsUntil) return this.writer.connect();
     const writer = await askWriter(this.writer).catch((fault: unknown) => {
       if (isAway(fault)) throw fault;
-      // Such as a role that may not ask: it may read all the same.
+      // For example the role may not call the WAL functions: the writer still answers its reads.
       this.#rest(fault);
     });
     if (writer === undefined) return this.writer.connect();
@@ -109,7 +109,7 @@ class ReadPool extends FairPool {
   }
 }
 
-/** @throws CopyBehind */
+/** Waits until the copy has caught up with the writer. @throws CopyBehind */
 async function waitFor(client: pg.PoolClient, writer: Position): Promise<void> {
   for (let look = 1; !(await askCopy(client, writer)).isThere; look += 1) {
     if (look === LOOKS) throw new CopyBehind('the copy is behind the writer');
@@ -117,7 +117,7 @@ async function waitFor(client: pg.PoolClient, writer: Position): Promise<void> {
   }
 }
 
-/** A pool for reads: of a copy of the database where one is named, of the database itself otherwise. Never for what changes a row. */
+/** A pool for reads, to the copy of the database if one is configured, else to the database itself. Never use it for writes. */
 export function connectReads(given: ConnectOptions, readUrl: string | undefined): Database {
   const options = { ...given, connections: new Set<pg.PoolClient>() };
   const writer = connectDatabase(options);
@@ -128,7 +128,7 @@ export function connectReads(given: ConnectOptions, readUrl: string | undefined)
   );
 }
 
-/** Callers who wait for a connection of a pool, or of the writer's in its place. */
+/** Number of callers that wait for a connection, of a read pool or of the writer that stands in for it. */
 export const waitingFor = ({ $client }: Database): number =>
   waitingIn($client) + ($client instanceof ReadPool ? waitingIn($client.writer) : 0);
 

@@ -1,18 +1,18 @@
 import pg from 'pg';
 
 /**
- * What this build serves (completions 9.7). A change of a table, a trigger or a function replaces the digest of all of them,
- * which test/architecture.test.ts compares with the sources; the first such change after a release raises the number. The
- * number orders builds, and the digest keeps apart two builds that have one number.
+ * The schema that this build serves (completions 9.7). The digest covers all tables, triggers and functions, and
+ * test/architecture.test.ts compares it with the sources; the first change after a release also raises the number. The
+ * number orders builds; the digest distinguishes builds with the same number.
  */
 export const SCHEMA = { number: 1, digest: '0873447359f1e8ac' } as const;
 
 export interface SchemaNumber {
   readonly number: number;
   readonly digest: string;
-  /** `when` of the newest migration that was applied. */
+  /** `when` of the newest applied migration. */
   readonly newest: number;
-  /** The number that a migration leads to: processes of other builds end when they see it. Null where none has begun. */
+  /** Target number of a running migration, at the sight of which processes of other builds end; null without a migration. */
   readonly next: number | null;
   /** While it is true, no process of the service runs a statement. */
   readonly migrating: boolean;
@@ -20,12 +20,12 @@ export interface SchemaNumber {
 
 type Client = Pick<pg.Client | pg.Pool, 'query'>;
 
-/** The database is not as this build needs it, in one line for the operator. */
+/** The database does not fit this build; the message is one line for the operator. */
 export class SchemaRefused extends Error {}
 
 const UNDEFINED_TABLE = '42P01';
 
-/** Undefined where nothing was migrated yet. */
+/** Undefined in a database that was never migrated. */
 export async function readSchemaNumber(client: Client): Promise<SchemaNumber | undefined> {
   try {
     const { rows } = await client.query<{ found: SchemaNumber }>('SELECT to_jsonb(s) AS found FROM schema_number s');
@@ -39,7 +39,7 @@ export async function readSchemaNumber(client: Client): Promise<SchemaNumber | u
 export const isOwn = ({ number, digest }: SchemaNumber): boolean =>
   number === SCHEMA.number && digest === SCHEMA.digest;
 
-/** Why this build must not work on a database, in one line for the operator; undefined where it may. */
+/** Why this build must not use a database, in one line for the operator; undefined if it may. */
 export function whyNotServed(found: SchemaNumber | undefined): string | undefined {
   const build = `this build serves ${SCHEMA.number}`;
   const migrate = 'run `migrate`, or start the service';
@@ -55,8 +55,8 @@ export function whyNotServed(found: SchemaNumber | undefined): string | undefine
 }
 
 /**
- * Whether this build may migrate a database that a build has migrated before.
- * @param insists an operator's `migrate` also replaces a build with the same number, and ends a migration that was broken off
+ * Whether this build may migrate a database that another build has migrated.
+ * @param insists set by an operator's `migrate`, which also replaces a build with the same number and finishes an interrupted migration
  */
 export function mayReplace(found: SchemaNumber, insists: boolean): boolean {
   const { number, next } = found;
@@ -66,15 +66,15 @@ export function mayReplace(found: SchemaNumber, insists: boolean): boolean {
   return insists && number === SCHEMA.number && isNewest;
 }
 
-/** `migrate` finds sessions of the service by this name, also where DATABASE_URL gives them one of its own. */
+/** Prefixes the session's name, by which `migrate` finds sessions of the service even if DATABASE_URL sets another name. */
 const NAME_SESSION = `
   SELECT set_config('application_name', 'voting-service ' || current_setting('application_name'), false)
   WHERE current_setting('application_name') NOT LIKE 'voting-service%'`;
 
 /**
- * What each connection does first. It has its name before it reads the number: a session that `migrate` does not find
- * reads the number that `migrate` wrote before it looked.
- * @throws SchemaRefused where the database is not this build's. A process that is asked to end still finishes its requests.
+ * The first statements of each connection. The session is named before it reads the number: `migrate` first writes the number and then
+ * looks for names, so that a session that it does not find reads the new number.
+ * @throws SchemaRefused if the schema is not this build's; not if only `next` asks the process to end, which still finishes its requests
  */
 export async function requireSchemaNumber(client: Client): Promise<void> {
   await client.query(NAME_SESSION);

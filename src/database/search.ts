@@ -2,8 +2,8 @@ import { and, type Column, gte, lte, or, type SQL, type SQLWrapper, sql } from '
 import { isShortSearch } from '#src/platform/text.ts';
 
 /**
- * The condition of a list's `search` (completions 3), in the form that `fold_text` gives both sides: anywhere in one of the columns, or below three
- * characters at the beginning of a word. Undefined where nothing is looked for.
+ * The condition of a list's `search` (completions 3): one of the columns contains the text, or a word that begins with it if the text has
+ * fewer than three characters. `fold_text` normalises both sides. Undefined without a search.
  */
 export function holdsText(search: string | undefined, ...columns: readonly SQLWrapper[]): SQL | undefined {
   if (search === undefined || search === '') return undefined;
@@ -15,13 +15,13 @@ export function holdsText(search: string | undefined, ...columns: readonly SQLWr
   return or(...columns.map((column) => sql`fold_text(${column}) ~ fold_text(${word})`));
 }
 
-/** IDs are made by the clocks of several processes, a little before the row says that it was created. */
+/** Margin for the time in an ID, which comes from the clock of a process and is a little earlier than `created_at`. */
 const SLACK_MS = 60_000;
-/** The last moment that an ID can hold: nine characters of five bits. */
+/** The latest time that an ID can hold: nine characters of five bits. */
 const LAST_ID_MS = 2 ** 45 - 1;
 
 /**
- * Rows of a time, both ends included. Their IDs begin with it, so that the index by ID gives them, however old they are.
+ * Selects rows created in a time window, ends included. IDs begin with the time, so that the index by ID finds even old rows.
  * @param prefix of the table's IDs
  */
 export function createdWithin(

@@ -10,11 +10,11 @@ interface TaggedRow {
   readonly row: DecidingRow;
 }
 
-/** A table whose rows are bound to a secret key for as long as they stand. */
+/** A table whose rows bear a MAC under a secret key (`tag`). */
 export interface TaggedRows {
   readonly name: string;
   readonly table: string;
-  /** Rows behind an ID, in the order of their IDs. */
+  /** Rows with greater IDs than `after`, in the order of their IDs. */
   readonly read: (db: Database, after: string, limit: number) => Promise<TaggedRow[]>;
 }
 
@@ -36,7 +36,7 @@ export async function countTaggedRows(
   return counts;
 }
 
-/** Binds rows to the present secret key that are bound to an earlier one. @returns how many no listed key has bound as they stand */
+/** Replaces rows' tags of an earlier secret key by tags of the present key. @returns how many have no valid tag of any listed key */
 export async function retagRows(
   table: TaggedRows,
   db: Database,
@@ -48,7 +48,7 @@ export async function retagRows(
     const { id, tag, row } = found;
     if (isOfPresentKey(secrets, found)) continue;
     if (isTagged(secrets, tag, row)) {
-      // Unless the row got another one meanwhile.
+      // Unless the row got a new tag meanwhile.
       await db.execute(sql`
         UPDATE ${sql.identifier(table.table)} SET tag = ${tagOfRow(secrets, row)} WHERE id = ${id} AND tag = ${tag}`);
       onProgress(1);

@@ -1,17 +1,17 @@
 import type { Log } from '#src/platform/log.ts';
 import { type Database, onOwnConnection } from './client.ts';
 
-/** A vacuum reads its table once: of the largest ones that takes minutes. */
+/** Time limit of a vacuum, which reads the table once: minutes for the largest tables. */
 const MOST_MS = 3_600_000;
-/** The first version in which somebody other than the owner of a table may be given the right to vacuum it. */
+/** The first PostgreSQL version with the MAINTAIN privilege, which lets a role other than the owner vacuum a table. */
 const MAINTAIN_SINCE = 170_000;
 
-/** Logs that have heard that their role may not vacuum: said once a process. */
+/** Logs that already warned that the role may not vacuum: once per process. */
 const informed = new WeakSet<Log>();
 
 /**
- * Removes dead rows from tables, one after another, outside of any transaction. One that another vacuum is at is left to it.
- * A role that may not do so leaves it to the server's own vacuum, and the log says that once.
+ * Vacuums tables, one after another, outside of any transaction. Skips a table that another vacuum has locked.
+ * Tables that the role may not vacuum are left to autovacuum, and the log warns once.
  */
 export async function vacuumTables(db: Database, log: Log, tables: readonly string[]): Promise<void> {
   const { rows } = await db.$client.query<{ name: string }>(
@@ -30,7 +30,7 @@ export async function vacuumTables(db: Database, log: Log, tables: readonly stri
   await onOwnConnection(db, async (client) => {
     await client.query('SET statement_timeout = 0');
     for (const { name } of rows) {
-      // The driver's own limit, which its types leave out.
+      // `query_timeout` is an option of the driver that its types lack.
       const statement = { text: `VACUUM (SKIP_LOCKED) public.${name}`, query_timeout: MOST_MS };
       await client.query(statement);
     }

@@ -2,36 +2,36 @@ import pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
 
 // DATABASE_URL may name several servers, a primary and its standbys: postgres://user:password@one:5432,two:5432/name. Every
-// connection goes to the one that takes writes, which is remembered and looked for again when it is lost. DATABASE_READ_URL may name the
-// same ones: its connections go to one that is a standby.
+// connection goes to the server that takes writes, which is remembered until a connection to it fails. DATABASE_READ_URL may name the
+// same servers: its connections go to a standby.
 
-/** A host gets so long to say whether it takes writes. */
+/** Time limit for a host to report whether it takes writes. */
 const PROBE_MS = 2_000;
-/** After no host did, callers fail for so long without another look. */
+/** After no host was usable, callers fail for this long without another probe. */
 const LOOK_AGAIN_MS = 250;
 
-/** Scheme and user, hosts, and the rest of an address. */
+/** Groups: scheme and user, hosts, and the rest of a connection URL. */
 const PARTS = /^(postgres(?:ql)?:\/\/(?:[^/?#]*@)?)([^/?#]*)(.*)$/s;
 
-/** The addresses of an address with several hosts, one for each. */
+/** Splits a connection URL with several hosts into one URL per host. */
 export function splitHosts(url: string): string[] {
   const [, start = '', hosts = '', rest = ''] = PARTS.exec(url) ?? [];
   return hosts.includes(',') ? hosts.split(',').map((host) => `${start}${host}${rest}`) : [url];
 }
 
-/** `host:port`, for people. */
+/** `host:port`, for messages. */
 const nameOf = ({ host, port }: pg.Client): string => `${host}:${port}`;
 
 export const IN_RECOVERY = 'SELECT pg_is_in_recovery() AS standby';
 
-/** Why no host of an address can be used, in one line. Nothing was sent to any. */
+/** No host of a connection URL can be used; the message says why in one line. No statement was sent. */
 export class NoWriter extends Error {
   override readonly name = 'NoWriter';
-  /** As of one server that is gone. */
+  /** The same code as for a single server that is down. */
   readonly code = 'ECONNREFUSED';
 }
 
-/** The servers of an address, and which of them takes writes, or is a standby. */
+/** The servers of a connection URL, and which of them takes writes or, if wanted, is a standby. */
 class Servers {
   readonly #urls: readonly string[];
   readonly #isStandby: boolean;
@@ -44,7 +44,7 @@ class Servers {
     this.#isStandby = isStandby;
   }
 
-  /** The address of the server that is looked for. @throws NoWriter */
+  /** The URL of the primary, or of a standby if wanted. @throws NoWriter */
   async find(): Promise<string> {
     if (this.#found !== undefined) return this.#found;
     if (this.#failed !== undefined && monotonicMs() < this.#failed.at + LOOK_AGAIN_MS) throw this.#failed.reason;
@@ -54,7 +54,7 @@ class Servers {
     return this.#looking;
   }
 
-  /** A connection to a server failed, or it takes no writes any more. */
+  /** Forgets a server to which a connection failed, or whose role has changed. */
   lose(url: string): void {
     if (this.#found === url) this.#found = undefined;
   }
@@ -76,7 +76,7 @@ class Servers {
 
 const roleOf = (isStandby: boolean): string => (isStandby ? 'is a standby' : 'takes writes');
 
-/** Why a server is not what is looked for; no `fault` where it is. */
+/** Why a server is unreachable or has the wrong role; without `fault` if it can be used. */
 async function probe(url: string, isStandby: boolean): Promise<{ readonly name: string; readonly fault?: string }> {
   const client = new pg.Client({
     connectionString: url,
@@ -109,18 +109,18 @@ function serversOf(url: string, isStandby: boolean): Servers | undefined {
   return servers;
 }
 
-/** A connection to the server that takes writes. Every one of the service is made by it, or by the one below. */
+/** A connection to the server that takes writes. All connections of the service use this class or `StandbyClient`. */
 export class WriterClient extends pg.Client {
   readonly #servers: Servers | undefined;
   readonly #isStandby: boolean;
 
-  /** @param isStandby whether it leads to a standby instead */
+  /** @param isStandby whether to connect to a standby instead */
   constructor(config: pg.ClientConfig = {}, isStandby = false) {
     const { connectionString: url = '' } = config;
     super({ ...config, connectionString: splitHosts(url)[0] });
     this.#servers = serversOf(url, isStandby);
     this.#isStandby = isStandby;
-    // A connection that is lost fails the query that waits on it. Who keeps connections hears of it besides.
+    // A lost connection already fails its running query. Without a listener, the error event would end the process.
     this.on('error', () => undefined);
   }
 
@@ -137,14 +137,14 @@ export class WriterClient extends pg.Client {
 
   async #connectToOne(servers: Servers): Promise<pg.Client> {
     const url = await servers.find();
-    // The library reads both when it connects.
+    // The driver reads `host` and `port` when it connects.
     const { host, port } = new pg.Client({ connectionString: url });
     Object.assign(this, { host, port });
     try {
       await super.connect();
       const { rows } = await this.query<{ standby: boolean }>(IN_RECOVERY);
       if (rows[0]?.standby === this.#isStandby) return this;
-      // It was the primary, and came back as the standby of another one; or the other way round.
+      // The server changed its role since it was found.
       throw new NoWriter(`${nameOf(this)} ${roleOf(!this.#isStandby)} now`);
     } catch (fault) {
       servers.lose(url);
@@ -153,7 +153,7 @@ export class WriterClient extends pg.Client {
   }
 }
 
-/** A connection to a standby. Where one server is named it may be any: its place in the log says whether it is used. */
+/** A connection to a standby. A single named server may have any role: its WAL position decides whether it is used. */
 export class StandbyClient extends WriterClient {
   constructor(config?: pg.ClientConfig) {
     super(config, true);

@@ -22,7 +22,7 @@ const PAGE = 1_000;
 
 type Standing = Partial<Pick<DecidingColumns, 'status' | 'groupId'>>;
 
-/** Changes a page of voters alike, with new tags. What SQL wrote stays as it is. @returns the last ID, or undefined at the end */
+/** Makes one change to a page of voters, with new tags; skips rows with an invalid tag. @returns the last ID, or undefined at the end */
 async function changePage(
   tx: Transaction,
   secrets: Secrets,
@@ -52,8 +52,8 @@ async function changePage(
 }
 
 /**
- * Changes voters alike, with new tags, in one transaction. Call with the event locked.
- * @param which a condition on `v` @param isMeant what no column says of those that are meant
+ * Makes one change to all matching voters, page by page in one transaction. Call with the event locked.
+ * @param which a condition on `v` @param isMeant a further condition that SQL cannot check
  */
 export async function changeInPages(
   tx: Transaction,
@@ -67,7 +67,7 @@ export async function changeInPages(
     after = await changePage(tx, secrets, event, which, standing, after, isMeant);
 }
 
-/** Takes the voters of deleted groups out of them, each page in a transaction of its own. */
+/** Clears the group of voters whose group was deleted, one transaction per page. */
 export async function leaveDeletedGroups(db: Database, secrets: Secrets, eventId: string): Promise<void> {
   for (let after: string | undefined = ''; after !== undefined; await setImmediate()) {
     const from: string = after;

@@ -13,7 +13,7 @@ import {
   tagOfParticipation,
 } from './voter-tag.ts';
 
-/** Rows that are held at a time, however long the roll is. */
+/** Rows per query, which bounds memory for a large roll. */
 const PAGE = 1_000;
 
 const taggedRoll = (executor: Executor, eventId: string): AsyncGenerator<TaggedVoter> =>
@@ -25,7 +25,7 @@ async function listTagged(executor: Executor, eventId: string, which: SQL, limit
   return (await valuesOf<TaggedArray>(executor, statement)).map((tagged) => taggedVoter(eventId, tagged));
 }
 
-/** Whether an election has at least so many approved voters. Rows that SQL put before them make it seem fewer, and never more. */
+/** Whether an election has at least `least` approved voters. Rows that other SQL inserted can only make the answer false, never true. */
 export async function hasApproved(
   executor: Executor,
   secrets: Secrets,
@@ -36,7 +36,7 @@ export async function hasApproved(
   return voters.filter((voter) => isGenuine(secrets, voter)).length === least;
 }
 
-/** Participations of an election that the service did not write. @param own the election's secrets; undefined where it never had a key, and so no ballot */
+/** Participants whose row is not the service's. @param own the election's secrets; undefined if it never had a key, and so no ballot */
 async function* forgedParticipations(
   executor: Executor,
   own: Secrets | undefined,
@@ -55,7 +55,7 @@ async function* forgedParticipations(
   });
   for await (const { id, tag, tagged } of all) {
     const voter = tagged === null ? undefined : taggedVoter(eventId, tagged);
-    // A voter who took part was approved, and stays so.
+    // Only approved voters take part, and their status cannot change afterwards.
     const isOwn = voter?.status === 'approved' && tag !== null && own !== undefined;
     if (isOwn && equalSecrets(tagOfParticipation(own, voter), tag)) onGenuine?.(voter);
     else yield id;
@@ -69,16 +69,16 @@ interface Turnout {
   voted: number;
 }
 
-/** What the rows of a roll say that the service wrote. No figure beside them has a say in it. */
+/** The figures of a roll, counted from its verified rows and not from stored totals. */
 export interface CheckedRoll extends Turnout {
-  /** By ID. */
+  /** By group ID. */
   readonly byGroup: ReadonlyMap<string, Turnout>;
 }
 
 /**
- * Reads an election's roll from the rows that the service wrote.
- * @param own as `forgedParticipations` takes it
- * @returns what the service did not write as it stands, in words, where there is such a thing
+ * Counts an election's roll, and verifies each row, the sum of all rows and the stored electorate.
+ * @param own the election's secrets; undefined if it never had a key
+ * @returns the roll, or the first discrepancy in words
  */
 export function checkRoll(
   db: Database,
@@ -86,7 +86,7 @@ export function checkRoll(
   own: Secrets | undefined,
   event: VotingEvent,
 ): Promise<string | CheckedRoll> {
-  // The sum and the voters that it speaks of are read at one moment.
+  // One snapshot, because the recorded sum must match the voters.
   return atOneMoment(db, async (tx) => {
     const sum = await RollSum.read(tx, secrets, event.id);
     const rehearsed = await listRehearsed(tx, event);
@@ -101,7 +101,7 @@ export function checkRoll(
     let last = '';
     for await (const voter of taggedRoll(tx, event.id)) {
       if (!isGenuine(secrets, voter)) return `the voter ${voter.id} is not as the service wrote it`;
-      // SQL has taken the primary key away.
+      // Possible only if other SQL dropped the primary key.
       if (voter.id === last) return `the voter ${voter.id} stands on the roll twice`;
       last = voter.id;
       if (!rehearsed.has(voter.id)) sum.add(voter);
@@ -126,7 +126,7 @@ export function checkRoll(
   });
 }
 
-/** Takes what the service wrote of the roll as the roll, whatever it was before. Call with the event locked. */
+/** Restarts the sum of the roll from all rows with a valid tag, whatever it was before. Call with the event locked. */
 export async function acceptRoll(tx: Transaction, secrets: Secrets, event: VotingEvent): Promise<void> {
   await forgetRollSum(tx, event.id);
   let page: TaggedVoter[] = [];
@@ -141,7 +141,7 @@ export async function acceptRoll(tx: Transaction, secrets: Secrets, event: Votin
   await note();
 }
 
-/** @returns how many there were */
+/** Deletes participations that the service did not write. @returns how many */
 export async function dropForgedParticipations(
   tx: Transaction,
   own: Secrets | undefined,
@@ -153,14 +153,14 @@ export async function dropForgedParticipations(
   return forged.length;
 }
 
-/** As `readTurnoutByGroup`, from the roll itself. */
+/** The same as `readTurnoutByGroup`, from the verified rows. */
 export const turnoutByGroup = ({ byGroup }: CheckedRoll): { groupId: string; voters: number; voted: number }[] =>
   [...byGroup]
     .filter(([, { heads }]) => heads >= SMALLEST_GROUP)
     .map(([groupId, { heads: voters, voted }]) => ({ groupId, voters, voted }))
     .sort((one, other) => (one.groupId < other.groupId ? -1 : 1));
 
-/** A group of fewer voters is not shown: its turnout would be that of people who know each other. */
+/** Groups with fewer voters are not shown: their members know each other and could infer who voted. */
 const SMALLEST_GROUP = 5;
 
 /** Approved voters of each group, and how many took part; smaller groups are left out. */

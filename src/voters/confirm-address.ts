@@ -18,7 +18,7 @@ import { noteBeforeRehearsal } from './voter-key.ts';
 const LINK: SealedPlace = { table: 'voters', column: 'confirm_by', row: 'link' };
 const linkShape = z.tuple([z.string(), z.string(), z.string()]);
 
-/** The last part of a confirmation link: sealed, so that it can be made by this service alone and says nothing to anybody who sees it. */
+/** The last segment of a confirmation link: sealed, so that others can neither forge nor read it. */
 export function sealConfirmation(secrets: Secrets, eventId: string, voterId: string, email: string): string {
   return secrets.seal(JSON.stringify([eventId, voterId, emailKey(email)]), LINK);
 }
@@ -48,7 +48,7 @@ const HEADERS = {
   'Referrer-Policy': 'no-referrer',
 };
 
-/** A page that says the same to everybody: nothing of what was sent stands in it. */
+/** A static page: it contains nothing from the request. */
 function page(title: string, content: string): Answer {
   const text = `<!doctype html>
 <html lang="en"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><link rel="icon" href="data:,"><title>${title}</title></head>
@@ -67,7 +67,7 @@ const OVER = page(
   '<p>The voting event has closed, or there is no registration for this address any more.</p>',
 );
 
-/** The pages behind the link in a registration's mail. Programs that look at links in mails send GET, so that it changes nothing. */
+/** The pages behind the link in a registration's mail. GET changes nothing, because mail scanners open links. */
 export function confirmAddressRouter(deps: Deps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(

@@ -39,7 +39,7 @@ const copyEventBody = z.strictObject({
   withVoters: z.boolean().describe('Whether its voters are copied, too.'),
 });
 
-/** Settings that a copy takes over as they are shown. */
+/** Settings that a copy takes over unchanged from the API's view of the source. */
 const SHARED = [
   ...([
     'type',
@@ -55,9 +55,9 @@ const SHARED = [
 ] as const;
 
 /**
- * Makes a draft of the same settings, groups, positions, candidates and sponsors in the caller's own account (completions 10.4), or
- * with voters in the owner's (completions 2.5).
- * Voters follow as a job. Prices are taken along within an account alone: a payment business belongs to one.
+ * Creates a draft with the same settings, groups, positions, candidates and sponsors, in the caller's account (completions 10.4); a copy
+ * with voters belongs to the owner of the source (completions 2.5). A job copies the voters.
+ * Prices are copied only within one account, because a payment business belongs to one account.
  * @throws ApiError 409 `not_ready` while voters are still copied into the source; 422 `plan_limit` for events, or for the voters to copy
  */
 async function copyEvent(
@@ -67,14 +67,14 @@ async function copyEvent(
   { title, withVoters }: z.output<typeof copyEventBody>,
 ): Promise<VotingEvent> {
   const { role } = organizer;
-  // A roll stays with its owner: an editor's copy of it belongs to the owner too, and is shared with the editor.
+  // A roll stays with its owner: an editor's copy with voters belongs to the owner, and is shared with the editor.
   const isForOwner = withVoters && role !== 'owner';
   if (withVoters && role === 'viewer') throw refuse('role', { required: 'editor', granted: role });
   const caller = isForOwner
     ? { ...organizer.caller, accountId: organizer.event.accountId, plan: organizer.ownerPlan }
     : organizer.caller;
   const source = await lockForChange(tx, organizer.event.id);
-  // Its own voters are still coming: a copy of what is there would look whole, and lack the others.
+  // Voters are still being copied into the source: a copy of it would lack the rest.
   if (withVoters && (source.copyDone ?? 0) < (source.copyTotal ?? 0))
     throw refuse('not_ready', { missing: [COPY_RUNNING] });
   const { voter: shownVoter, results, ...shown } = viewEvent(source, source.lockedAt);
@@ -100,7 +100,7 @@ async function copyEvent(
     if (total > limit) throw planLimit('voters_per_event', limit);
     const copyUntil = total > 0 ? deps.ids.sortable('vtr') : null;
     await updateTaggedEvent(tx, deps.secrets, made, {
-      // Judged when it was set, for the same business or the same machine.
+      // Not checked again: `pageIssues` accepted it for the source.
       votingPageUrl: source.votingPageUrl,
       ...(withPrices ? pricesOf(source) : {}),
       ...(withVoters ? { copyTotal: total, copyDone: 0, copyUntil } : {}),
@@ -121,7 +121,7 @@ const pricesOf = (source: VotingEvent) =>
     ...(['payToVote', 'payToRegisterCandidate', 'repeatVotes'] as const),
   ]);
 
-/** Whether prices and their business may be taken along: the same account, whose plan has them, and a business that takes them. */
+/** Whether a copy keeps prices and payment business: same account, a plan with paid features, and a business that accepts each price. */
 async function keepsPrices(
   tx: Transaction,
   deps: EventDeps,
@@ -136,7 +136,7 @@ async function keepsPrices(
   return true;
 }
 
-/** Copies of events (completions 10.4). They stand with the voters, because these are copied, too. */
+/** The route that copies an event (completions 10.4). It is in this folder because it also copies voters. */
 export function copyRouter(deps: Deps): Hono<Env> {
   const router = new Hono<Env>();
   router.on(
@@ -166,9 +166,9 @@ const COPY_ROLL = { name: 'copy_roll', maxAttempts: 25, payload } as const;
 const CHUNK_ROWS = 500;
 
 /**
- * The voters of an event that go into its copies: approved ones as they are shown, and what else the organizer added. A
- * registrant who waits, or whose approval by a first key is not disclosed, stays behind; so does one of a rehearsal. An organizer's
- * own voter bears no such mark: one that SQL writes leaves no member out. Nothing is left of an erased one that could be copied.
+ * Selects the voters to copy: all that the organizer added, and approved registrants. Registrants stay behind while pending, while their
+ * approval by a first key is not disclosed, and if a rehearsal added them. The rehearsal mark counts for registrants only: other SQL that
+ * sets it cannot exclude an organizer's voter. Erased voters have neither address nor voter ID.
  */
 const copied = (sourceId: string) =>
   and(
@@ -194,7 +194,7 @@ async function countCopied(executor: Executor, sourceId: string): Promise<number
 type Order = Omit<typeof rollCopies.$inferSelect, 'tag'>;
 type Until = Pick<VotingEvent, 'copyUntil'>;
 
-/** What a job does whose order stands in the database. An order that is done is none of its event any more. */
+/** What the tag of a copy order covers. The end of the copy clears the event's `copyUntil`, so that the order cannot be replayed. */
 const rowOfCopy = (order: Order, { copyUntil }: Until): DecidingRow => [
   'roll_copies',
   ...[order.votingEventId, order.sourceId, JSON.stringify(order.groups), order.copiedTo, copyUntil, order.keyId],
@@ -205,7 +205,7 @@ export const tagOfCopy = (secrets: Secrets, order: Order, event: Until): Buffer 
 
 type CopyDeps = VoterDeps & Pick<Deps, 'db' | 'log'>;
 
-/** Copies the voters of an event into its copy, chunk by chunk: cut off at any point, it goes on where it was. */
+/** Copies the voters of an event into its copy, chunk by chunk. An interrupted job resumes after the last committed chunk. */
 export function copyRollJob(deps: CopyDeps): Job<z.output<typeof payload>> {
   return defineJob({
     ...COPY_ROLL,
@@ -213,7 +213,7 @@ export function copyRollJob(deps: CopyDeps): Job<z.output<typeof payload>> {
       try {
         while (await inTransaction(deps.db, (tx) => copyChunk(tx, deps, eventId))) await setImmediate();
       } catch (fault) {
-        // The organizer has added voters meanwhile, and the plan has no room for the rest.
+        // The organizer added voters meanwhile and the plan has no room for the rest: the copy ends here.
         if (!(fault instanceof ApiError) || fault.code !== 'plan_limit') throw fault;
         await inTransaction(deps.db, (tx) => endCopy(tx, deps.secrets, eventId));
       }
@@ -249,7 +249,7 @@ async function copyChunk(tx: Transaction, deps: CopyDeps, eventId: string): Prom
   await insertCopies(tx, deps, event, copy, genuine);
   const tag = tagOfCopy(deps.secrets, { ...copy, copiedTo: last.id }, event);
   await tx.update(rollCopies).set({ copiedTo: last.id, tag }).where(eq(rollCopies.votingEventId, eventId));
-  // Voters who were approved meanwhile are copied, too.
+  // Voters approved since the count are copied too, and raise the total.
   const done = (event.copyDone ?? 0) + page.length;
   await updateEvent(tx, eventId, { copyDone: done, copyTotal: Math.max(event.copyTotal ?? 0, done) });
   return true;
@@ -276,7 +276,7 @@ async function insertCopies(
     const source = { source: 'organizer', status: 'approved' } as const;
     return newVoter(deps, event, { ...input, status: status === 'rejected' ? 'rejected' : 'approved' }, source);
   });
-  // Whom the organizer has added meanwhile stays as added.
+  // Skips voters that the organizer has added to the copy meanwhile.
   const inserted = await insertVoters(tx, deps, event, rows);
   const ownerPlan = ((await findAccount(tx, event.accountId))?.plan ?? 'free') as PlanName;
   const author = { event, ownerPlan, caller: { keyId } };
@@ -285,7 +285,7 @@ async function insertCopies(
   await takeRoomForVoters(tx, deps, event, ownerPlan, 'organizer');
 }
 
-/** From here on the copy opens like every other event. */
+/** Ends the copying, after which the event may open. */
 async function endCopy(tx: Transaction, secrets: Secrets, eventId: string): Promise<void> {
   const event = await lockEvent(tx, eventId);
   if (event === undefined) return;

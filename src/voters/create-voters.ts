@@ -69,7 +69,7 @@ export function addCreateVoters(router: Hono<Env>, deps: Deps): void {
   router.all('/batch', noOtherMethod);
 }
 
-/** Also judges the values of rows whose shape was refused, so that one answer names all faults. */
+/** Also validates the remaining values of rows whose shape was refused, so that one answer lists all errors. */
 async function judgeRowParts(
   executor: Executor,
   event: VotingEvent,

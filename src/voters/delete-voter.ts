@@ -19,7 +19,7 @@ import type { Voter } from './voter.ts';
 
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
-/** The most of one run: the rest queues up again behind other deletions. */
+/** Time limit of one run: the rest queues again behind other deletions. */
 const REMOVING_MS = 1_000;
 
 const payload = z.strictObject({ eventId: z.string() });
@@ -30,7 +30,7 @@ export const REMOVE_DELETED_VOTERS = {
   payload,
 } as const;
 
-/** Takes voters whose deletion was answered 202 out of the database, with their keys. */
+/** Removes voters whose deletion was queued (202) from the database, with their keys. */
 export function removeDeletedVotersJob(db: Database): Job<z.output<typeof payload>> {
   return defineJob({
     ...REMOVE_DELETED_VOTERS,
@@ -42,9 +42,9 @@ export function removeDeletedVotersJob(db: Database): Job<z.output<typeof payloa
 }
 
 /**
- * Queues the deletion of a voter (202): gone for every reader at once. Once the result is final the person is erased, and
- * weight, group and participation stay: no figure changes.
- * @throws ApiError 404; 409 `event_has_ballots` for one who voted, `event_closed` between the close and the final result
+ * Queues the deletion of a voter (202), whom no reader sees from then on. After the final result only the personal data is
+ * erased: weight, group and participation stay, so that no figure changes.
+ * @throws ApiError 404; 409 `event_has_ballots` for a voter who voted, `event_closed` between the close and the final result
  */
 export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: Organizer, id: string): Promise<void> {
   const event = await lockForChange(tx, organizer.event.id);
@@ -55,7 +55,7 @@ export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: O
   await recordChange(tx, deps, changeBy(organizer, 'voter.deleted', id, erased ? {} : { before }));
 }
 
-/** Deletes voters, all or none. @throws ApiError as `deleteVoter` does, where one of them is refused; 422 naming each unknown ID */
+/** Deletes voters, all or none. @throws ApiError as `deleteVoter` for any of them; 422 naming each unknown ID */
 export async function deleteVoters(
   tx: Transaction,
   deps: VoterDeps,
@@ -70,7 +70,7 @@ export async function deleteVoters(
   return rows.length;
 }
 
-/** Marks voters as deleted, which frees their places, and sends the webhook. Call with the event locked. */
+/** Marks voters as deleted, or erases them after the final result, and sends the webhook. Call with the event locked. */
 async function takeOffRoll(
   tx: Transaction,
   deps: VoterDeps,
@@ -87,7 +87,7 @@ async function takeOffRoll(
     await noteChanges(tx, deps.secrets, event, changes);
     await updateVoters(tx, event.id, ids, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
     await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
-    // An erased person stays in every figure of the final result, so that nothing of the roll has changed.
+    // Not counted when erasing, which changes no figure of the roll.
     if (statusAt(event, event.lockedAt) === 'open')
       await countRollChanges(tx, deps.secrets, event, { roll: rows.length });
   }

@@ -10,10 +10,10 @@ import { viewVoter } from './voter.ts';
 
 const payload = z.strictObject({ eventId: z.string(), voterIds: z.array(z.string()) });
 const PUBLISH_APPROVED = { name: 'announce_approved_voters', maxAttempts: 25, payload } as const;
-/** In one message of the queue. */
+/** Voters per job. */
 const APPROVED_TOGETHER = 500;
 
-/** Publishes `voter.updated` for voters whose approval by their first key is shown from now on. */
+/** Sends webhook `voter.updated` for voters whose approval by their first key has just been disclosed. */
 export function publishApprovedJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Job<z.output<typeof payload>> {
   return defineJob({
     ...PUBLISH_APPROVED,
@@ -29,15 +29,15 @@ export function publishApprovedJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Jo
   });
 }
 
-/** What the public snapshot of a step is made of. */
+/** The rows from which a disclosure step makes the public snapshot, read at one moment. */
 export interface StepMoment {
   /** The last leaf of the box, -1 while it is empty. */
   readonly lastLeaf: bigint;
-  /** The head that was signed last; undefined before the first. */
+  /** The last signed head of the log; undefined before the first. */
   readonly note: string | undefined;
-  /** Ballots that wait, as their rows have them. */
+  /** Confirmed ballots that are not in the box yet. */
   readonly queue: readonly { readonly codeTag: Buffer; readonly entries: Buffer; readonly weightMicro: bigint }[];
-  /** The sealed snapshot of the step before. */
+  /** The sealed snapshot of the previous step. */
   readonly before: Buffer | undefined;
 }
 
@@ -50,10 +50,10 @@ type StepRow = {
 };
 
 /**
- * Shows who has voted in an election, where that is due (completions 5.6): all voters who wait to be shown, once five wait or the
- * result is final. Fewer at a time could be linked with a change of the live count.
- * @param most no step is made while more ballots wait to be sealed
- * @returns what the public is to be shown from now on; undefined where no step was due, or nothing is kept back any more
+ * Discloses who has voted in an election (completions 5.6): all undisclosed voters together, once there are five or the result is
+ * final. Fewer voters at a time could be linked with a change of the live count.
+ * @param most no step is made while more ballots are queued
+ * @returns the content of the next public snapshot; undefined if no step was due, or if the result is final
  */
 export async function discloseVoters(tx: Transaction, eventId: string, most: number): Promise<StepMoment | undefined> {
   const { rows } = await tx.execute<StepRow>(sql`SELECT * FROM disclose_voters(${eventId}, ${most})`);

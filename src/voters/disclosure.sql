@@ -1,4 +1,4 @@
--- Whether an event keeps back who voted: a secret one, until its result is final.
+-- Whether an event hides who voted: an election does until its result is final.
 CREATE OR REPLACE FUNCTION keeps_back(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN EXISTS (SELECT 1 FROM voting_events e CROSS JOIN (SELECT now_ms() AS at) AS t
@@ -6,12 +6,12 @@ BEGIN
       AND is_final(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, t.at) IS NOT TRUE);
 END $$;
 
--- One step of the disclosure (completions 5.6): as soon as five voters wait, all that wait are shown together, with their
--- ballots in the public live count; with the final result the last ones are. Fewer wait for others. The figures of who voted are
--- written here. All of it is one statement, so that voters and ballots are those of one moment.
--- Returns the voters whose approval by their first key is shown from now on (`approved`), and while ballots are kept back what the public
--- snapshot is made of: the last leaf of the box with the head that was signed last (`box`), the ballots that wait (`queue`), and the
--- snapshot before (`before`). No step is made, and nothing is returned, while more than p_most ballots wait.
+-- One step of the disclosure (completions 5.6): once five voters are undisclosed, all of them are disclosed together, and their ballots
+-- appear in the public live count. The final result discloses the rest. Also writes the figures of who voted. A single statement does all
+-- this, so that voters and ballots come from one snapshot.
+-- Returns the voters whose approval by their first key is now disclosed (`approved`). Before the final result it also returns the data of
+-- the public snapshot: the last leaf of the box with the last signed head (`box`), the queued ballots (`queue`) and the previous snapshot
+-- (`before`); while more than p_most ballots are queued, it does and returns nothing.
 CREATE OR REPLACE FUNCTION disclose_voters(p_event text, p_most integer)
 RETURNS TABLE (kind text, id text, number bigint, tag bytea, content bytea) LANGUAGE plpgsql AS $$
 DECLARE
@@ -49,10 +49,10 @@ BEGIN
   UNION ALL SELECT 'before', NULL, NULL, NULL, p.sealed FROM public_snapshots p WHERE p.voting_event_id = p_event AND NOT whole;
 END $$;
 
--- Voters, by group, whose approval by their first key is kept back: they are shown as pending, in every figure too.
+-- Voters, by group, whose approval by their first key is not disclosed yet: all views and figures show them as pending.
 CREATE OR REPLACE FUNCTION withheld_approvals(p_event text)
 RETURNS TABLE (group_id text, heads bigint, weight_micro numeric) LANGUAGE plpgsql STABLE
--- By the index of such voters alone, however large the roll.
+-- Forces the index of such voters, so that a large roll is not scanned.
 SET enable_seqscan = off SET enable_bitmapscan = off AS $$
 BEGIN
   RETURN QUERY SELECT coalesce(v.group_id, ''), count(*), sum(v.weight_micro) FROM voters v
@@ -60,8 +60,8 @@ BEGIN
   GROUP BY 1;
 END $$;
 
--- Whether some weight has fewer than five holders who may vote, and are shown as such: a weighted count would then show single
--- voters. Where all weights are alike it identifies no one. Looks at each weight once, by the index.
+-- Whether any weight belongs to fewer than five visibly approved voters: a weighted count could then expose their votes. If all weights
+-- are equal, no voter can be identified. Reads each weight once, by the index.
 CREATE OR REPLACE FUNCTION has_rare_weight(p_event text) RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 DECLARE
   weight bigint;

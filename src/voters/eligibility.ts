@@ -12,7 +12,7 @@ import type { Identity } from './voter-identity.ts';
 import { hashSentKey } from './voter-key.ts';
 import type { TaggedArray } from './voter-tag.ts';
 
-/** What the database says of a voter or an event; `src/ballots/*.sql` and `src/voters/*.sql` give these words. */
+/** Verdicts against a cast, as the functions in `src/ballots/*.sql` and `src/voters/*.sql` return them. */
 export type Refusal =
   | 'draft'
   | 'scheduled'
@@ -41,13 +41,13 @@ const REFUSALS: Readonly<Record<Refusal, (retryAfterMs: number) => ApiError>> = 
   event_gone: () => notFound(),
 };
 
-/** The word by which the API names what keeps a voter from casting (completions 1.6). */
+/** The API's `reason` for a verdict of the database (completions 1.6). */
 export function reasonOf(verdict: string): string {
   const named = isRefusal(verdict) ? refusalError(verdict).details?.['reason'] : undefined;
   return typeof named === 'string' ? named : verdict;
 }
 
-/** The answer that a refusal gives at a cast or confirm (completions 1.6). */
+/** The error of a refused cast or confirm (completions 1.6). */
 export function refusalError(refusal: Refusal, retryAfterMs = 0): ApiError {
   return REFUSALS[refusal](retryAfterMs);
 }
@@ -55,7 +55,7 @@ export function refusalError(refusal: Refusal, retryAfterMs = 0): ApiError {
 /**
  * Whether a participant of a poll, by any of its identities, has a confirmed ballot or a paid one that waits for its
  * confirmation. The one rule for casts, paid casts, credits and the eligibility check; the database holds it (`has_voted`).
- * @param repeatVotes where one participant may vote any number of times: then no one has
+ * @param repeatVotes whether a participant may vote any number of times; the answer is then always false
  */
 export const hasVoted = (
   executor: Executor,
@@ -71,9 +71,9 @@ export type Participant =
   | { readonly identities: readonly string[] };
 
 /**
- * Whether a participant could cast a ballot now: `cast`, or what stands against it. The database decides by the rule that
- * casts go by (`judge_cast`); a voter key that is used for the first time counts as used.
- * @param participant undefined where the request names none: the state of the event is answered all the same
+ * Whether a participant could cast a ballot now: `cast`, or the reason against it, by the same database rule as a cast
+ * (`judge_cast`). Records the first use of a voter key.
+ * @param participant undefined if the request names none; the state of the event is checked all the same
  */
 export async function checkCast(
   pool: Pool,

@@ -11,7 +11,7 @@ import { listEventsWithExpired, type Taken, takeExpired, takeRefused } from './r
 
 export type ExpiryDeps = Pick<Deps, 'db' | 'ids' | 'clock' | 'secrets' | 'log'>;
 
-/** Sends the webhook and writes the audit record of registrations that were just marked as deleted. No key did it. */
+/** Sends the webhook and writes the audit record, without an API key, of registrations that were just marked as deleted. */
 async function recordExpiry(
   tx: Transaction,
   deps: ExpiryDeps,
@@ -34,8 +34,8 @@ async function recordExpiry(
 }
 
 /**
- * Ends registrations whose confirmation link was not used in time, where approval is automatic: junk frees its places by
- * itself. Nothing expires after the close.
+ * Deletes registrations whose confirmation link was not used in time, if approval is automatic, so that junk does not use up
+ * the plan's limit. Nothing expires after the close.
  */
 export async function expireRegistrations(deps: ExpiryDeps): Promise<void> {
   for (const eventId of await listEventsWithExpired(deps.db)) {
@@ -48,7 +48,7 @@ export async function expireRegistrations(deps: ExpiryDeps): Promise<void> {
   }
 }
 
-/** Ends a registration whose mail was refused for good, unless it was approved or its address was confirmed. */
+/** Deletes a registration whose mail was refused permanently, unless it was approved or its address was confirmed. */
 export async function expireRefused(deps: ExpiryDeps, { id }: VotingEvent, voterId: string): Promise<void> {
   await inTransaction(deps.db, async (tx) => {
     const event = await lockEvent(tx, id);

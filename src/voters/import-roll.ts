@@ -30,10 +30,10 @@ interface ImportedRoll {
   readonly rejectedCount: number;
 }
 
-/** A row as it was sent: what it says, or what is wrong with its shape. */
+/** A parsed row: its values, or the first error in its shape. */
 type ReadRow = { readonly index: number } & ({ readonly input: VoterInput } | { readonly rejected: RejectedRow });
 
-/** Reads rows one by one, with turns of others in between, and before anything is held for them. */
+/** Parses rows one by one and yields to the event loop in between. Call before any lock is taken. */
 export async function readRows(sent: readonly unknown[]): Promise<ReadRow[]> {
   const pauses = new Pauses();
   const rows: ReadRow[] = [];
@@ -54,7 +54,7 @@ const rejectedAt = (index: number, issue = { field: '', message: 'must be an obj
 
 const byIndex = (one: RejectedRow, other: RejectedRow): number => one.index - other.index;
 
-/** Takes the rows that can be taken, or judges them alone. @throws ApiError as `takeRows` */
+/** Imports the valid rows, or only validates them. @throws ApiError as `takeRows` */
 async function takeRead(
   tx: Transaction,
   deps: VoterDeps,
@@ -90,7 +90,7 @@ function requireOpenRoll(deps: VoterDeps, { event }: Organizer): void {
   if (!isAllowed('add_voters', event, deps.clock.now())) throw lifeRefusal('event_closed', event);
 }
 
-/** Imports all rows or none, or only says what would become of them (completions 10.3). @throws ApiError 409; 422 with all bad rows, `plan_limit` */
+/** Imports all rows or none, or only validates them (completions 10.3). @throws ApiError 409; 422 with all bad rows, `plan_limit` */
 export async function importWhole(
   tx: Transaction,
   deps: VoterDeps,
@@ -110,14 +110,14 @@ export async function importWhole(
     throw validationError(issues, { ...resultOf(0, rejected) });
   }
   const taken = await takeRead(tx, deps, organizer, rows);
-  // Another request that began earlier has committed one of them in between.
+  // A concurrent request has added one of the voters since the validation.
   if (taken.rejected.length > 0) throw refuse('voter_just_added');
   return resultOf(accepted, rejected);
 }
 
 /**
- * Imports the rows that can be taken, 500 at a time. What was committed stays, whatever happens to the rest; a repeat under
- * the same Idempotency-Key goes on behind it. @throws ApiError 409, 422 `plan_limit`
+ * Imports the valid rows, 500 per transaction. Committed rows stay if the rest fails; a retry under the same Idempotency-Key
+ * resumes after them. @throws ApiError 409, 422 `plan_limit`
  */
 export async function importPart(
   deps: VoterDeps & Pick<Deps, 'db'>,
@@ -133,14 +133,14 @@ export async function importPart(
     const begun = await holdImport(tx, eventId, requestKeys);
     if (begun !== undefined) return begun;
     if ((await findEventById(tx, eventId)) === undefined) throw notFound();
-    // Nothing is begun where the plan has no room for all of it.
+    // Throws before the first row is stored if the plan has no room for all valid rows.
     await takeRead(tx, deps, organizer, rows, true);
     if (claim !== undefined) await beginImport(tx, eventId, requestKeys, NOTHING_DONE, deps.clock.now());
     return NOTHING_DONE;
   });
   for (;;) {
     const { next, answer } = await inTransaction(deps.db, async (tx) => {
-      // Another process may have taken over from this one: both go on where the last of them was.
+      // Another process may have taken this import over: both resume from the stored progress.
       const done = claim === undefined ? progress : await holdImport(tx, eventId, requestKeys);
       if (done === undefined && (await findEventById(tx, eventId)) === undefined) throw notFound();
       if (done === undefined) throw refuse('idempotency_in_progress');
@@ -151,7 +151,7 @@ export async function importPart(
       }
       const { accepted, rejected, rejectedCount } = after;
       const result = ok({ accepted, rejected, rejectedCount } satisfies ImportedRoll);
-      // With the last rows: from here on the stored answer is what a repeat gets.
+      // Stored in the transaction of the last rows; a retry then gets this answer.
       await claim?.store(tx, result);
       await forgetImport(tx, eventId, requestKeys);
       return { next: after, answer: result };
@@ -188,7 +188,7 @@ async function importChunk(
 const named = (eventId: string, requestKeys: readonly Buffer[]) =>
   and(eq(rollImports.votingEventId, eventId), inArray(rollImports.requestKey, [...requestKeys]));
 
-/** How far an import has come that was begun under one of these names, held until the transaction ends. */
+/** Locks and returns the progress of an import that began under one of these request keys. */
 async function holdImport(
   tx: Transaction,
   eventId: string,
@@ -199,7 +199,7 @@ async function holdImport(
   return row;
 }
 
-/** Begins an import under the first of its names, unless another process has just done that. */
+/** Stores a new import under its first request key, unless another process has just done so. */
 async function beginImport(
   tx: Transaction,
   eventId: string,
@@ -212,7 +212,7 @@ async function beginImport(
   await tx.insert(rollImports).values(row).onConflictDoNothing();
 }
 
-/** Writes how far an import has come; the row is held. An import without a name keeps nothing. */
+/** Stores the progress of an import, whose row is locked; stores nothing without a request key. */
 async function saveImport(
   tx: Transaction,
   eventId: string,
@@ -227,7 +227,7 @@ async function forgetImport(tx: Transaction, eventId: string, requestKeys: reado
   if (requestKeys.length > 0) await tx.delete(rollImports).where(named(eventId, requestKeys));
 }
 
-/** Removes what no repeat can ask for any more: the key is kept for a day. */
+/** Deletes the progress of imports older than a day: their Idempotency-Key has expired, so that no retry can resume them. */
 export async function forgetOldImports(db: Database): Promise<void> {
   await deleteInChunks(db, 'roll_imports', sql`started_at <= now_ms() - ${DAY_MS}`);
 }

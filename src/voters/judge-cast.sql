@@ -1,19 +1,19 @@
--- The stored forms that a key may have for a voter, for each of the service's secret keys (32 bytes one after the other): as it was
--- mailed, and as the run printed it that printed the voter's last letter.
+-- The hashes under which a sent key may be stored for a voter: as a mailed key, and as a key of the voter's last printed letter.
+-- p_key_hash concatenates the key's hashes under each of the service's secret keys, 32 bytes each.
 CREATE OR REPLACE FUNCTION voter_key_hashes(p_key_hash bytea, p_voter text, p_generation integer, p_letters text) RETURNS SETOF bytea
 LANGUAGE sql STABLE PARALLEL SAFE AS $$
   SELECT sha256(substr(p_key_hash, i, 32) || convert_to(p_voter || chr(10) || p_generation || way, 'UTF8'))
   FROM generate_series(1, length(p_key_hash), 32) AS i, unnest(ARRAY['', chr(10) || p_letters]) AS way WHERE way IS NOT NULL;
 $$;
 
--- Judges a voter key: `eligible`, or what stands against the voter. p_voter: {"kind": "email" or "voter_id", "identity"}. A
--- known and an unknown voter take the same path. `first_use` says that this key is the first one that the voter used, which
--- approves the voter where approval is automatic: the caller writes that, with a new tag. `tagged` is what the caller holds the row's tag against
--- (`TAGGED_VOTER` of `voter-tag.ts`). A set of one row, so that it becomes part of the statement that asks for many voters.
+-- Judges a voter key: `eligible`, or the reason against the voter. p_voter: {"kind": "email" or "voter_id", "identity"}. A known and an
+-- unknown voter take the same path. `first_use` says that the voter has used no key before, which approves the voter if approval is
+-- automatic: the caller stores that with a new tag. The caller checks the row's tag against the values in `tagged` (`TAGGED_VOTER` of
+-- `voter-tag.ts`). Returns a set of one row, so that PostgreSQL can inline the function into a query over many voters.
 --
--- A table has several indexes that begin with the event. Where the planner takes the table for tiny, all of them look alike to
--- it, and a plan that is kept from then goes on reading all rows of the event. So a look-up by one of them asks for the first
--- row from its key on, in the order of that index: no other index gives it for less.
+-- Several indexes of a table begin with the event. A plan that was cached while the table was small may use any of them, and later read
+-- all rows of the event. Each look-up therefore asks for the first row from its key on, in the order of its index: ORDER BY selects the
+-- index.
 CREATE OR REPLACE FUNCTION judge_voter(p_event text, p_voter jsonb, p_key_hash bytea, p_approval text)
 RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, first_use boolean, tagged jsonb) LANGUAGE sql STABLE AS $$
   SELECT CASE
@@ -43,13 +43,13 @@ RETURNS TABLE (verdict text, voter_id text, weight_micro bigint, group_id text, 
         AND k.key_hash IN (
           SELECT h FROM voter_key_hashes(p_key_hash, coalesce(v.id, ''), coalesce(v.key_generation, 0), v.letters) AS h) OFFSET 0) AS genuine,
       EXISTS (SELECT 1 FROM participation p WHERE p.voting_event_id = p_event AND p.participant = v.id OFFSET 0) AS voted
-    -- Asked once, however often the answer is used.
+    -- Prevents inlining, so that the look-ups run once for all uses of their columns.
     OFFSET 0
   ) AS key;
 $$;
 
--- Writes down that a voter has used a key without a ballot, and approves none: a vote says as much by itself. Planned each time. The
--- event is held, so that none has used a key that the end of a rehearsal wipes at this moment.
+-- Records that a voter has used a key without casting (a ballot already shows the use), and approves no voter. Planned at each call. Locks
+-- the event, so that the end of a rehearsal cannot wipe the key at the same time.
 CREATE OR REPLACE FUNCTION use_key(p_event text, p_voter text) RETURNS void LANGUAGE plpgsql
 SET plan_cache_mode = force_custom_plan AS $$
 BEGIN
@@ -59,17 +59,17 @@ BEGIN
     AND EXISTS (SELECT 1 FROM voter_keys k WHERE k.voting_event_id = p_event AND k.voter_id = p_voter);
 END $$;
 
--- The one rule of whether a ballot may be cast now: `cast`, or what stands against it. Casts (alone, together, paid) and the
--- eligibility check ask it. A set of one row, so that it becomes part of the statement that asks for many requests; nothing is
--- locked or written here. Call with the event's row locked, where the answer has to last.
+-- The one rule of whether a ballot may be cast now: `cast`, or the reason against it. All casts (single, batched, paid) and the
+-- eligibility check call it. Returns a set of one row, so that PostgreSQL can inline it into a query over many requests. Locks and writes
+-- nothing: if the verdict must last, call it with the event's row locked.
 --   p_at             now, read under that lock: a cast that waited for a close must not be judged by the time before it
---   p_paper          the version of the paper and the end of the event (`event_ends`) that the ballot was judged by; null where no ballot was
+--   p_paper          version of the ballot paper and end of the event (`event_ends`) for which the ballot was judged; null without a ballot
 --   p_voter          elections: {"kind", "identity"}; null in polls
---   p_expected_group the group that the ballot was judged for, '' for none; null where no position asks for one
+--   p_expected_group the voter's group for which the ballot was judged, '' for none; null if no position asks for a group
 --   p_participants   polls: the identities of the participant; null in elections
---   p_attempt        paid ballots: the payment, and p_paid_at when it was made. They may come after the close when they were
---                    paid for before, and stand beside others of the participant where votes may be repeated
--- `participant` is what the ballot is stored under, `participants` what may vote once, `exclusive` whether that is asked for.
+--   p_attempt        paid ballots: the payment, made at p_paid_at. A ballot paid before the close may be cast after it, and beside
+--                    other ballots of the participant if votes may be repeated
+-- `participant` is the key of the stored ballot, `participants` are all identities of the voter; `exclusive`: each may vote only once.
 CREATE OR REPLACE FUNCTION judge_cast(
   p_event text, p_at bigint, p_paper text, p_voter jsonb, p_key_hash bytea, p_expected_group text,
   p_participants text[], p_attempt text, p_paid_at bigint
@@ -103,18 +103,18 @@ CREATE OR REPLACE FUNCTION judge_cast(
       coalesce(e.paper_version || ' ' || event_ends(e.ends_at, e.closed_at, e.rehearsal_since, e.rehearsal_number, e.type, e.voter_approval,
         e.repeat_votes, e.require_voter_id) <> p_paper, false) AS stale
     FROM (SELECT event_status(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, p_at) AS status OFFSET 0) AS at_hand
-    -- Asked once, however often the answer is used.
+    -- Prevents inlining, so that the status is computed once for all its uses.
     OFFSET 0
   ) AS s ON true
   LEFT JOIN LATERAL judge_voter(p_event, p_voter, p_key_hash, e.voter_approval) AS v ON p_voter IS NOT NULL
   LEFT JOIN LATERAL has_voted(p_event, CASE WHEN p_voter IS NULL THEN p_participants END, e.repeat_votes) AS h ON p_voter IS NULL;
 $$;
 
--- Whether a participant could cast a ballot now: `cast`, or what stands against it. A key that is used for the first time
--- counts as used.
+-- Whether a participant could cast a ballot now: `cast`, or the reason against it.
+-- Records the first use of a voter key.
 CREATE OR REPLACE FUNCTION check_cast(p_event text, p_voter jsonb, p_key_hash bytea, p_participants text[], OUT verdict text, OUT tagged jsonb)
 RETURNS record LANGUAGE plpgsql
--- Kept plans, by keys alone: see `cast_ballots_together`.
+-- Cached plans that look up rows by key only: see `cast_ballots_together`.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE

@@ -37,10 +37,10 @@ export const mailRegistrationJob = (deps: MailRegistrationDeps): Job<z.output<ty
       if (statusAt(event, await readNow(deps.db)) === 'closed') return;
       if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voterId);
       const { email } = voter;
-      // A registration that got no mail never expires.
+      // The mail limit is used up: without a mail there is no deadline, and the registration never expires.
       if (!(await takeMailOnce(deps, run, event, email))) return;
       const link = `${deps.config.baseUrl}/confirm-address/${sealConfirmation(deps.secrets, event.id, voterId, email)}`;
-      // Before the mail: a link that is used at once must find its registration waiting for it.
+      // The deadline is set before the mail leaves, because the link may be used at once.
       const expires = event.voterApproval === 'automatic';
       if (expires) await change(deps, eventId, startConfirmation, voterId);
       try {
@@ -54,7 +54,7 @@ export const mailRegistrationJob = (deps: MailRegistrationDeps): Job<z.output<ty
     },
   });
 
-/** Changes the row under the event's lock, because a job may be rewriting the roll at the same time. */
+/** Changes the voter's row under the event's lock, which waits for a job that may be rewriting the roll. */
 function change(
   { db }: MailRegistrationDeps,
   eventId: string,

@@ -36,7 +36,7 @@ import { notifications } from './tables.ts';
 import type { VoterDeps } from './take-rows.ts';
 
 /**
- * Has keys or reminders mailed to many voters (completions 10.2). The mails are jobs: this only counts whom they go to.
+ * Queues keys or reminders for many voters (completions 10.2). Jobs send the mails; this only counts the recipients.
  * @throws ApiError 409 `not_an_election` in a poll, 409 as `requireMailable` says
  */
 async function notifyVoters(
@@ -50,7 +50,7 @@ async function notifyVoters(
   const nowMs = deps.clock.now();
   requireMailable(event, nowMs, beforeOpening === true);
   const { total, due } = await countAudience(tx, event.id, audience, kind);
-  // The next ID of a voter that anybody makes: later ones are none of this audience.
+  // IDs sort by creation: voters added later have greater IDs and are not in the audience.
   const listUntil = deps.ids.sortable('vtr');
   const id = deps.ids.sortable('ntf');
   const row = { votingEventId: event.id, id, kind, audience, total, listUntil };
@@ -67,8 +67,8 @@ const answersQueuedMails: AnswerShapes = {
 };
 
 /**
- * Mails to many voters (completions 10.2). Mounted before `voterRouter`: a GET of `/voters/notify` is then refused as a wrong
- * method, and not taken for a read of the voter `notify`.
+ * Mails to many voters (completions 10.2). Mounted before `voterRouter`, so that GET `/voters/notify` is answered 405 and does
+ * not read a voter with the ID `notify`.
  */
 export function notificationRouter(deps: Deps): Hono<Env> {
   const event = loadEvent(deps);

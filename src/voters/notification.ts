@@ -97,7 +97,7 @@ export const notificationView = z
     ],
   });
 
-/** @param keepsBack whether the event keeps back who voted: then a figure must not say how many of the audience had */
+/** @param keepsBack whether the event hides who voted: no figure may then show how many of the audience have */
 export function viewNotification(
   row: Notification,
   keepsBack: boolean,
@@ -118,24 +118,24 @@ export function viewNotification(
   };
 }
 
-/** Mails to those who have not voted show their progress in steps of so many: how long one takes says whether its voter had voted. */
+/** Progress of mails to `not_voted` is shown in steps of this size: the duration of one mail would show whether its voter had voted. */
 const HANDLED_TOGETHER = 100;
 const FAILING_TRIES = 20;
 
-/** One voter gets mails of one kind this far apart at least (completions 10.2). */
+/** Minimum hours between two mails of one kind to one voter (completions 10.2). */
 export const PAUSE_HOURS: Readonly<Record<NotificationKind, number>> = { key: 24, reminder: 6 };
 const pauseMs = (kind: NotificationKind): number => PAUSE_HOURS[kind] * HOUR_MS;
 
-/** Voters of larger rolls are counted while they are listed: until then their total is an estimate. */
+/** Larger rolls are counted while a job lists the voters; until then `total` is an estimate. */
 const COUNTED_EXACTLY = 200_000;
 
-/** The voters `v` whom keys go to. One whose approval by a first key is not disclosed is approved to no reader. */
+/** The voters `v` who may get keys. A voter approved by a first key counts only once that is disclosed. */
 export const MAY_VOTE = sql`v.status = 'approved' AND NOT v.approved_by_key
   AND v.deleted_at IS NULL AND v.erased_at IS NULL AND v.source <> 'poll'`;
 
 /**
- * The condition of an audience for voters `v`. Those who have not voted are not picked here: no figure may say how many they are
- * (completions 10.2); the mail of a voter who voted is left out when its turn comes.
+ * The condition of an audience for voters `v`. For `not_voted` it selects all mailable voters, because no figure may show how many
+ * have voted (completions 10.2); the job of a voter who voted sends no mail.
  */
 function inAudience(audience: Audience) {
   const mailable = sql`v.email IS NOT NULL AND ${MAY_VOTE}`;
@@ -149,7 +149,7 @@ const isPausing = (kind: NotificationKind) => sql`EXISTS (SELECT 1 FROM notified
   WHERE n.voting_event_id = v.voting_event_id AND n.voter_id = v.id AND n.kind = ${kind}
     AND n.notified_at > now_ms() - ${pauseMs(kind)}::bigint)`;
 
-/** How many voters an audience has now. @returns `due`: without those who got a mail of this kind a short time ago */
+/** How many voters an audience has now. @returns `due`: without the voters who recently got a mail of this kind */
 export async function countAudience(
   tx: Transaction,
   eventId: string,
@@ -165,7 +165,7 @@ export async function countAudience(
     FROM roll v`);
   const [row] = rows;
   if (row === undefined) throw new Error('a count returned no row');
-  // What is due of those who have not voted would say how many they are.
+  // For `not_voted`, `due` must not show how many have not voted.
   if (audience === 'not_voted') row.due = row.total;
   return row.is_large ? { total: row.roll, due: row.roll } : { total: row.total, due: row.due };
 }
@@ -207,7 +207,7 @@ export async function lockUnlisted(tx: Transaction, eventId: string, id: string)
   return row;
 }
 
-/** How many mails of a notification have not come to an end; counts up to `most`. */
+/** How many mails of a notification have no outcome yet; counts up to `most`. */
 export async function countWaitingMails(tx: Transaction, { votingEventId, id }: Notification, most: number) {
   const waiting = sql`SELECT 1 FROM notification_mails m
     WHERE m.voting_event_id = ${votingEventId} AND m.notification_id = ${id} LIMIT ${most}`;
@@ -216,8 +216,8 @@ export async function countWaitingMails(tx: Transaction, { votingEventId, id }: 
 }
 
 /**
- * Lists the next voters of the audience. A voter is claimed by the row of the kind: whatever else mails voters at the same
- * time, only one of them gets it. Call with the notification locked.
+ * Claims the next voters of the audience. The claim is the voter's row of this kind in `notified_voters`, so that of concurrent
+ * notifications only one mails the voter. Call with the notification locked.
  * @returns the voters to mail, and whether all are listed
  */
 export async function listNextVoters(
@@ -283,7 +283,7 @@ const mailOf = (eventId: string, id: string, voterId: string) =>
     eq(notificationMails.voterId, voterId),
   );
 
-/** Counts the end of a mail, once, however often its job runs. @param forget whether the voter may be mailed again at once */
+/** Counts the outcome of a mail once, even if its job runs again. @param forget whether the voter may be mailed again at once */
 export async function endMail(
   tx: Transaction,
   notification: Notification,
@@ -319,9 +319,9 @@ export async function note(executor: Executor, { votingEventId, id }: Notificati
 }
 
 /**
- * Finishes a notification whose voters are all listed and whose mails have all come to an end. A statement of its own behind the
- * count: of two that end at the same time, the later one then sees the end of the other. Voters who left the roll before they
- * were listed count as passed over.
+ * Finishes a notification once all voters are listed and all mails have ended. It is a separate statement after the count, so
+ * that of two mails that end at the same time, the later sees the end of the other. Voters removed from the roll before they
+ * were listed count as skipped.
  */
 export async function finishIfDone(tx: Transaction, eventId: string, id: string): Promise<void> {
   await tx.execute(sql`

@@ -40,15 +40,15 @@ const listPayload = z.strictObject({ eventId: z.string(), notificationId: z.stri
 export type ListNotified = z.output<typeof listPayload>;
 export const LIST_NOTIFIED = { name: 'list_notified_voters', maxAttempts: 25, payload: listPayload } as const;
 
-/** Voters that one transaction looks at. */
+/** Voters per transaction. */
 const VOTERS_AT_A_TIME = 500;
-/** Mails of one notification that wait in the queue: it never holds a whole large roll. */
+/** Limit of queued mails per notification, so that a large roll does not fill the queue. */
 const MOST_WAITING = 1_000;
 const LOOK_AGAIN_MS = SECOND_MS;
-/** After so long the job makes room for others. */
+/** Time limit of one run, after which the job queues itself again to let other jobs run. */
 const RUN_MS = 5 * SECOND_MS;
 
-/** Turns the audience of a notification into mails, page by page: cut off at any point, it goes on where it was. */
+/** Queues a mail for each voter of the audience, page by page. An interrupted job resumes after the last committed page. */
 export function listNotifiedVotersJob(db: Database): Job<ListNotified> {
   return defineJob({
     ...LIST_NOTIFIED,
@@ -87,7 +87,7 @@ const MAIL_NOTIFIED = {
   payload: mailPayload,
 } as const;
 
-/** One mail of a notification. Each attempt at it carries the same key and Message-ID; its end is counted once. */
+/** Sends one mail of a notification. All attempts carry the same key and Message-ID; the outcome is counted once. */
 export const mailNotifiedVoterJob = (deps: SendVoterKeyDeps): Job<MailNotified> =>
   defineJob({
     ...MAIL_NOTIFIED,
@@ -119,7 +119,7 @@ interface Addressed {
   readonly email: string;
 }
 
-/** Sends a mail later that a limit keeps back: it goes out when the limit is over, as long as the event takes votes. */
+/** Postpones a mail until its limit is over. It is sent then if the event still takes votes. */
 async function putOff(
   deps: SendVoterKeyDeps,
   notification: Notification,
@@ -132,8 +132,8 @@ async function putOff(
 }
 
 /**
- * Whether the voters show how their mails ended. Those of the audience `not_voted` must not: who got one, and who could not get one,
- * has not voted (completions 5.6).
+ * Whether each voter's `keyStatus` shows the outcome of the mail. Not for the audience `not_voted`: a sent or failed mail would show
+ * that the voter has not voted (completions 5.6).
  */
 const isTold = ({ audience }: Notification): boolean => audience !== 'not_voted';
 
@@ -146,14 +146,14 @@ async function deliver(
 ): Promise<MailEnd> {
   const key = makeVoterKey(deps.secrets, voter, notification.id);
   const keyHash = hashStoredKey(deps.secrets, voter, key);
-  // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
+  // The key is stored before the mail leaves, because it must work on arrival. Not stored if the address has changed meanwhile.
   const isStored = await inTransaction(deps.db, async (tx) => {
     if (!(await insertVoterKey(tx, event, voter, email, keyHash))) return false;
     if (!isTold(notification)) await showKeyMail(tx, event.id, voter.id, 'sent');
     return true;
   });
   if (!isStored) return 'skipped';
-  // A voter who has voted gets no mail, but all that comes with one: a key that is never sent, and a mail fewer within the limits.
+  // A voter who has voted gets no mail, but leaves the same traces: a stored key, and a mail counted against the limits.
   if (!isTold(notification) && voter.hasVoted) return 'voted';
   const mail = keyMail(event, voter, { kind: notification.kind, to: email, key, nowMs });
   const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {
@@ -162,18 +162,18 @@ async function deliver(
     throw fault;
   });
   if (outcome === 'sent') return 'sent';
-  // On a later attempt the key stays: the mail of an earlier one may have left, and a key that arrives must be valid.
+  // After a later attempt the key stays valid, because the mail of an earlier attempt may have arrived.
   if (run.attempt === 1 && isTold(notification)) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
   return 'failed';
 }
 
-/** Shows at a voter how the mail with a key ended. Call with the event held. */
+/** Stores the outcome of a mail with a key in the voter's `keyStatus`. Call with the event locked (`holdEvent`). */
 async function showKeyMail(tx: Transaction, eventId: string, voterId: string, end: 'sent' | 'failed'): Promise<void> {
   await noteBeforeRehearsal(tx, eventId, voterId);
   await storeKeyMailEnd(tx, eventId, voterId, end);
 }
 
-/** Counts how a mail ended. Where the voter does not show it, the pause until the next mail holds whatever became of this one. */
+/** Counts the outcome of a mail. If `keyStatus` does not show it, the pause before the next mail applies even after a failure. */
 async function endNotifiedMail(
   deps: SendVoterKeyDeps,
   notification: Notification,
@@ -181,9 +181,9 @@ async function endNotifiedMail(
   end: MailEnd,
 ): Promise<void> {
   await inPatientTransaction(deps.db, async (tx) => {
-    // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
+    // This lock waits for a job that may be rewriting the roll and would lose this change.
     const event = await holdEvent(tx, notification.votingEventId);
-    // Wiped with its rehearsal meanwhile.
+    // The notification was wiped with its rehearsal.
     if ((await findNotification(tx, notification.votingEventId, notification.id)) === undefined) return;
     if (isTold(notification) && (end === 'sent' || end === 'failed')) {
       const voter = await findVoter(tx, notification.votingEventId, voterId);

@@ -7,7 +7,7 @@ import { noteChanges } from './roll-sum.ts';
 import { hashPrintedKey, makeVoterKey } from './voter-key.ts';
 import { isGenuine, TAGGED_VOTER, type TaggedArray, type TaggedVoter, taggedVoter, tagOfVoter } from './voter-tag.ts';
 
-/** Whom letters are printed for: approved voters without an e-mail address, or all who are approved. */
+/** Recipients of printed letters: approved voters without an e-mail address, or all approved voters. */
 export const LETTER_AUDIENCES = ['without_email', 'all'] as const;
 export type LetterAudience = (typeof LETTER_AUDIENCES)[number];
 
@@ -24,7 +24,7 @@ export async function countLetters(tx: Transaction, eventId: string, audience: L
 interface Run {
   readonly id: string;
   readonly audience: LetterAudience;
-  /** Voters whose IDs come behind it were added later, and are none of the audience. */
+  /** The greatest voter ID of the audience: voters added later have greater IDs. */
   readonly listUntil: string;
 }
 
@@ -34,16 +34,16 @@ export interface PrintedKey extends Pick<TaggedVoter, 'name' | 'email' | 'voterI
 
 interface PrintedPage {
   readonly keys: readonly PrintedKey[];
-  /** Voters that were looked at: those whose rows SQL wrote have no letter. */
+  /** Number of voters read, `forged` voters included. */
   readonly looked: number;
   readonly last: string | undefined;
   readonly forged: readonly string[];
 }
 
 /**
- * Gives the next voters behind an ID a printed key each, whose hash alone is stored, and ends the printed keys that they had. Done
- * again for a run, it gives the same keys. Call with the event locked.
- * @param ownSecrets the event's own: nothing else makes these keys
+ * Makes a printed key for each of the next voters after an ID, stores only the hash, and ends their earlier printed keys. A repeat
+ * for the same run makes the same keys. Call with the event locked.
+ * @param ownSecrets the event's own secrets, from which the keys are derived
  */
 export async function printKeys(
   tx: Transaction,

@@ -29,12 +29,12 @@ import { checkElectionBody, checkPollBody, countWrongKey, identityOf, participan
 import { approveByKey } from './voter-key.ts';
 import { judgeTagged } from './voter-tag.ts';
 
-/** Wrong keys for one identity that are answered at once; the next ones take longer and longer, with the same answer. */
+/** Wrong keys for one identity that are answered without delay; each further wrong key is answered later, with the same answer. */
 export const FREE_TRIES = 10;
 const PAUSE_MS = 100;
 const MAX_PAUSE_MS = 2_000;
 
-/** Whether a voter could cast now (contract, "voter/check"): never an error for ineligibility, not after any number of wrong keys. */
+/** Whether a voter could cast now (contract, "voter/check"). Ineligibility is no error, even after many wrong keys. */
 export async function checkVoter(
   deps: Pick<Deps, 'db' | 'secrets' | 'log'>,
   { caller, event, isForged }: VoteCaller,
@@ -44,7 +44,7 @@ export async function checkVoter(
     readonly voterId?: string | undefined;
     readonly email?: string | undefined;
   },
-  /** Waits without being a load: the sleep of a guesser takes no place of others. */
+  /** Waits without holding a request slot, so that delaying a guesser blocks no other request. */
   rest: (pause: Promise<void>) => Promise<void>,
 ): Promise<{ readonly eligible: true } | { readonly eligible: false; readonly reason: string }> {
   if (isForged) {
@@ -143,7 +143,7 @@ export function publicVoterRouter(deps: Deps): Hono<Env> {
       },
     }),
     anyEvent,
-    // No stored answer says who has voted.
+    // In an election the answer is stored under the election's own key or not at all, because it may show who has voted.
     takeIdempotencyKey(keepingOf(deps)),
     checkBody,
     (c) => {

@@ -20,7 +20,7 @@ import type { registerVoterBody, Voter } from './voter.ts';
 export type DomainCheck = (address: string) => Promise<boolean>;
 
 const TIMEOUT_MS = 2_000;
-/** What a name server answers when it knows that there is nothing; everything else is a passing trouble, which accepts. */
+/** DNS errors that prove that no record exists. Any other error may be temporary, and the address is accepted. */
 const NOTHING = new Set(['ENOTFOUND', 'ENODATA']);
 
 function codeOf(fault: unknown): string {
@@ -43,7 +43,7 @@ export const canReceiveMail: DomainCheck = async (address) => {
   );
 };
 
-/** For settings without the look-up. */
+/** Used when the DNS look-up is switched off. */
 export const acceptEveryDomain: DomainCheck = async () => true;
 
 type RegistrationDeps = VoterDeps & Pick<Deps, 'db' | 'domainCheck'>;
@@ -53,7 +53,7 @@ function requireOpenRegistration(deps: RegistrationDeps, event: VotingEvent): vo
   if (statusAt(event, deps.clock.now()) === 'closed') throw lifeRefusal('event_closed', event);
 }
 
-/** What is wrong with the values of a registration. @param isFaulty names what was sent in a wrong form: it is not missing */
+/** Validates the values of a registration. @param isFaulty whether a field was sent with a wrong shape, and so is not missing */
 export async function registrationIssues(
   deps: Pick<RegistrationDeps, 'db' | 'domainCheck'>,
   event: VotingEvent,
@@ -84,8 +84,8 @@ export async function checkRegistration(
 }
 
 /**
- * Registers a voter that starts `pending` (contract, "Voter registration body"; completions 4.9), once `checkRegistration` has found
- * nothing: it asks a name server, for which neither a connection nor a turn may wait.
+ * Registers a voter as `pending` (contract, "Voter registration body"; completions 4.9). Call `checkRegistration` before: it queries
+ * DNS, and must not hold a connection or the caller's turn meanwhile.
  * @throws ApiError 403 `registration_closed`; 409 `event_closed`, 409 for a duplicate
  */
 export async function registerVoter(

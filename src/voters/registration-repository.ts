@@ -11,7 +11,7 @@ import { isGenuine, TAGGED_VOTER, type TaggedArray, type TaggedVoter, taggedVote
 
 /** How long the link mailed at registration may stay unused. */
 const CONFIRM_WITHIN_MS = 7 * DAY_MS;
-/** Registrations that one run ends: the rest is for the next. */
+/** Registrations that one run deletes at most; the next run takes the rest. */
 const EXPIRED_TOGETHER = 1_000;
 
 const waiting = (eventId: string): SQL =>
@@ -23,12 +23,12 @@ export async function startConfirmation(tx: Transaction, eventId: string, voterI
   );
 }
 
-/** After a mail that did not go out, what was not asked for is not waited for; nor is anything where a voter key is under way. */
+/** Clears a registration's deadline when its mail was not sent, or when a voter key is mailed. */
 export async function stopConfirmation(tx: Transaction, eventId: string, voterId: string): Promise<void> {
   await tx.execute(sql`UPDATE voters SET confirm_by = NULL WHERE ${waiting(eventId)} AND id = ${voterId}`);
 }
 
-/** Call with the event locked. False where no voter has this address any more. */
+/** Call with the event locked. @returns false if the voter no longer has this address */
 export async function markAddressConfirmed(
   tx: Transaction,
   eventId: string,
@@ -42,8 +42,8 @@ export async function markAddressConfirmed(
 }
 
 /**
- * Events whose registrations may expire. Those of events that are over, or approved by hand, stay as they are for good: however
- * many these are, the others are found.
+ * Events with registrations to expire. Registrations of closed events and with manual approval never expire, so that the query
+ * excludes them before its LIMIT.
  */
 export const listEventsWithExpired = (executor: Executor): Promise<string[]> =>
   valuesOf(
@@ -57,7 +57,7 @@ export const listEventsWithExpired = (executor: Executor): Promise<string[]> =>
 
 export interface Taken {
   readonly ids: readonly string[];
-  /** Registrations that SQL wrote. They stay, and are waited for no more. */
+  /** Registrations that other SQL wrote: they stay, without a deadline. */
   readonly forged: readonly string[];
 }
 
@@ -89,10 +89,10 @@ async function takeWaiting(
   return { ids: idsOf(genuine), forged: idsOf(others.filter((voter) => !isGenuine(secrets, voter))) };
 }
 
-/** Marks registrations as deleted whose time is over. Call with the event locked. */
+/** Marks overdue registrations as deleted. Call with the event locked. */
 export function takeExpired(tx: Transaction, secrets: Secrets, event: LockedEvent): Promise<Taken> {
   const due = sql`SELECT id FROM voters WHERE ${waiting(event.id)} AND confirm_by < ${event.lockedAt} ORDER BY id LIMIT ${EXPIRED_TOGETHER}`;
-  // Its ID, which the tag binds, says when it registered: SQL moves `confirm_by` and ends none before its time.
+  // The ID, which the tag covers, holds the time of registration: other SQL that changes `confirm_by` ends no registration early.
   const isDue = ({ id }: TaggedVoter): boolean => madeAt(id) + CONFIRM_WITHIN_MS <= event.lockedAt;
   return takeWaiting(tx, secrets, event, sql`${waiting(event.id)} AND id IN (${due})`, isDue);
 }

@@ -23,7 +23,7 @@ export async function requireVoters(tx: Transaction, eventId: string, ids: reado
 }
 
 /**
- * Rejects voters, all or none, as a single change of the status would. Those that are rejected already stay as they are.
+ * Rejects voters, all or none, by the rules of a single change of status. Skips voters that are already rejected.
  * @returns how many were rejected now
  * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots` where one voted, `event_closed`
  */
@@ -38,7 +38,7 @@ export async function rejectVoters(
   if (rows.length === 0) return 0;
   await requirePhase('change_standing', event, event.lockedAt, async () => rows.some(({ hasVoted }) => hasVoted));
   const changed = rows.map(({ id }) => id);
-  // What SQL wrote would become the service's own word.
+  // A new tag would make a forged row valid.
   if (!rows.every((row) => isChangeable(deps.secrets, event, row))) throw refuse('rows_disagree');
   await endKeys(tx, event.id, changed);
   const change = { status: 'rejected', keyStatus: 'none', keyUsed: false, updatedAt: event.lockedAt } as const;

@@ -10,9 +10,9 @@ import type { Identity } from './voter-identity.ts';
 export type NewVoter = typeof voters.$inferInsert;
 
 /**
- * How a voter's vote stands: null before it, `waits` while it is kept back (completions 5.6), `shown` afterwards. A poll's
- * participant is listed only after voting; every other voter has voted if the participation of the same event names them.
- * One look-up a voter, and one more for those who voted. The table name is written out because Drizzle omits it in a selection
+ * Whether a voter has voted: null if not, `waits` while the vote is not disclosed (completions 5.6), `shown` afterwards. A poll's
+ * participant is listed only after voting; every other voter has voted if a participation of the same event names the voter.
+ * One look-up per voter, one more per vote. The table name is written out because Drizzle omits it in a selection
  * from one table: inside the subquery, a bare `voting_event_id` would be the participation's own column, and votes in other
  * events would count.
  */
@@ -22,7 +22,7 @@ const vote = sql<'waits' | 'shown' | null>`(CASE WHEN voters.source = 'poll' THE
   FROM participation p WHERE p.voting_event_id = voters.voting_event_id
     AND p.participant IN (voters.id, 'i:' || voters.voter_id_key, 'e:' || voters.email_key) LIMIT 1) END)`;
 
-/** Whether the event keeps back who voted: asked once a statement. */
+/** Whether the event hides who voted; the subquery runs once per statement. */
 const keepsBack = (eventId: string) => sql<boolean>`(SELECT keeps_back(${eventId}))`;
 
 const {
@@ -58,7 +58,7 @@ async function listWhere(executor: Executor, eventId: string, condition: SQL): P
 export const findVoter = async (executor: Executor, eventId: string, id: string): Promise<Voter | undefined> =>
   (await listWhere(executor, eventId, eq(voters.id, id)))[0];
 
-/** The voters of these IDs that the event has, in the order of their creation. */
+/** The event's voters among these IDs, oldest first. */
 export const listVotersByIds = (executor: Executor, eventId: string, ids: readonly string[]): Promise<Voter[]> =>
   listWhere(executor, eventId, inArray(voters.id, [...ids]));
 
@@ -81,11 +81,11 @@ const LOOKED_AT = 1_000;
 
 interface VoterPage {
   readonly voters: readonly Voter[];
-  /** After which voter the next page goes on; null on the last one. */
+  /** The ID after which the next page begins; null on the last page. */
   readonly after: string | null;
 }
 
-/** A page of voters in the order of their creation. With a filter it may hold fewer than asked for, and still have a next one. */
+/** A page of voters, oldest first. With a filter it may hold fewer than `limit`, and still have a next page. */
 export async function listVoters(
   executor: Executor,
   eventId: string,
@@ -107,7 +107,7 @@ export async function listVoters(
   const filtered = [filter.search, filter.status, filter.groupId, filter.voted, filter.keyStatus].some(
     (value) => value !== undefined,
   );
-  // Without a filter every row that is looked at is given.
+  // Without a filter every row read is returned, and `limit` suffices as a bound.
   const [last, beyond] = filtered ? await ids.offset(LOOKED_AT - 1).limit(2) : [];
   const rows = await executor
     .select(columnsIn(eventId))
@@ -161,7 +161,7 @@ export async function storeStandings(
 export const storeVoter = (tx: Transaction, eventId: string, id: string, changes: Partial<NewVoter>): Promise<void> =>
   updateVoters(tx, eventId, [id], changes);
 
-/** Whether any of these voters has a ballot, pending or confirmed, that depends on its weight and group. Takes no lock: call with the event locked. */
+/** Whether any of these voters has a ballot, pending or confirmed, which depends on weight and group. Call with the event locked. */
 export async function hasBallot(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<boolean> {
   const ids = sql`${sql.param([...voterIds])}::text[]`;
   return isTrue(
@@ -173,9 +173,9 @@ export async function hasBallot(tx: Transaction, eventId: string, voterIds: read
   );
 }
 
-/** Removes up to so many voters whose deletion was queued, and their keys; returns how many. Doing it again changes nothing. */
+/** Removes up to `maxRows` voters whose deletion was queued, and their keys. Idempotent. @returns how many */
 export async function removeDeletedVoters(tx: Transaction, eventId: string, maxRows: number): Promise<number> {
-  // A row that is being rewritten at this moment would be missed.
+  // Waits for a job that may be rewriting the roll: the DELETE by ctid would miss rewritten rows.
   await holdEvent(tx, eventId);
   const [count = 0] = await valuesOf<number>(
     tx,

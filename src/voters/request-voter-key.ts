@@ -21,7 +21,7 @@ import { type Identity, identityHash, identityIssues, identityOf } from './voter
 import { countKeyRequest } from './voter-key.ts';
 
 const PARTS = ['name', 'domain', 'ending'] as const satisfies readonly (keyof MaskParts)[];
-/** Voters that compete for each part: the cost stays the same however long the roll is. */
+/** Voters read for each part of a mask, so that the cost does not grow with the roll. */
 const CANDIDATES = 16;
 const EMPTY_ROLL = '***@***';
 
@@ -32,8 +32,8 @@ interface Candidate extends Record<string, unknown> {
 }
 
 /**
- * Voters with an address and a voter ID that follow a point of the roll, going round at its end: real masks are of no others. Where
- * they are few, voters without an ID fill them up, so that only an empty roll gives nothing.
+ * Lists voters with an address and a voter ID from a point of the roll on, wrapping around at its end: real masks come from such voters.
+ * If they are too few, voters without a voter ID follow, so that only an empty roll gives none.
  */
 async function listCandidates(executor: Executor, eventId: string, points: readonly string[]): Promise<Candidate[]> {
   const { rows } = await executor.execute<Candidate>(sql`
@@ -54,9 +54,9 @@ async function listCandidates(executor: Executor, eventId: string, points: reado
 }
 
 /**
- * A mask for a voter ID that no voter with an address has (completions 4.3). Each part comes from a voter of the roll, so that
- * invented masks are spread as real ones are. A keyed hash picks the voters: the same ID gets the same mask every time, also
- * while the roll changes elsewhere. The oldest listed secret key picks them, because a rotation changes no real mask either.
+ * Invents a masked address for a voter ID that no voter with an address has (completions 4.3). Each part comes from a voter of the roll,
+ * so that invented masks are distributed like real masks. A keyed hash picks these voters, so that an ID keeps its mask while the roll
+ * changes elsewhere. It uses the oldest listed secret key, because real masks do not change with a rotation either.
  */
 async function inventMask(executor: Executor, secrets: Secrets, eventId: string, voterIdKey: string): Promise<string> {
   const keyed = (...words: string[]): string => {
@@ -104,7 +104,7 @@ export async function requestVoterKey(
   await holdWorld(tx, event);
   const hash = identityHash(secrets, event.id, identity);
   const voter = await findVoterByIdentity(tx, event.id, identity);
-  // Counted by voter where there is one: asking by e-mail and by voter ID in turn must not double the mails.
+  // Counted per voter if one exists, so that requests by e-mail and by voter ID share one limit.
   const counted =
     voter === undefined ? hash : identityHash(secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted);
@@ -115,7 +115,7 @@ export async function requestVoterKey(
   return { sent: true, maskedEmail: voter?.email == null ? invented : maskEmail(voter.email) };
 }
 
-/** The organizer has a key e-mailed again. @throws ApiError 404; 409 for a voter without an e-mail address */
+/** Queues a new key mail on the organizer's request. @throws ApiError 404; 409 for a voter without an e-mail address */
 export async function mailVoterKeyAgain(
   tx: Transaction,
   deps: VoterDeps,

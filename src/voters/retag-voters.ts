@@ -10,11 +10,11 @@ import {
 } from './voter-tag.ts';
 
 const PAGE = 500;
-/** Voters on whose rows something still depends. $1: the ID of the present secret key. */
+/** Voters whose tag is still checked: not deleted, and without a final result. $1: the ID of the present secret key. */
 const TAGGED = `FROM voters v JOIN voting_events e ON e.id = v.voting_event_id
   WHERE e.final_at IS NULL AND v.deleted_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
 
-/** How many rows of voters are bound to the present secret key, and how many to an earlier one. */
+/** Counts voters tagged under the present secret key, and under an earlier key. */
 export async function countTagged(pool: pg.Pool, secrets: Secrets): Promise<{ present: number; earlier: number }> {
   const count = async (compared: string): Promise<number> => {
     const text = `SELECT count(*) ${TAGGED} ${compared} decode($1, 'hex')`;
@@ -23,7 +23,7 @@ export async function countTagged(pool: pg.Pool, secrets: Secrets): Promise<{ pr
   return { present: await count('='), earlier: await count('<>') };
 }
 
-/** Binds rows of voters to the present secret key that are bound to an earlier one. @returns how many no listed key has bound as they stand */
+/** Replaces voters' tags of an earlier secret key by tags of the present key. @returns how many have no valid tag of any listed key */
 export async function retagVoters(
   pool: pg.Pool,
   secrets: Secrets,
@@ -44,7 +44,7 @@ export async function retagVoters(
         foreign += 1;
         continue;
       }
-      // Only where it was not replaced meanwhile.
+      // Unless the tag was replaced meanwhile.
       const { rowCount } = await pool.query(
         'UPDATE voters SET tag = $1 WHERE voting_event_id = $2 AND id = $3 AND tag = $4',
         [tagOfVoter(secrets, row, isApprovedInRehearsal(secrets, row)), event, row.id, row.tag],

@@ -1,9 +1,9 @@
--- A row for each group, status and source of a statement, however many voters it adds or removes. Participants of polls have voted.
+-- Trigger: adds one row per group, status and source for all voters that a statement adds or removes. Participants of polls have voted.
 CREATE OR REPLACE FUNCTION count_roll_of_statement() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
 BEGIN
-  -- When an event is deleted its voters go with it.
+  -- Voters of a deleted event need no figures.
   INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
   SELECT r.voting_event_id, coalesce(r.group_id, ''), r.status, r.source, sign * count(*), sign * sum(r.weight_micro),
     sign * count(*) FILTER (WHERE r.source = 'poll'), sign * coalesce(sum(r.weight_micro) FILTER (WHERE r.source = 'poll'), 0)
@@ -12,7 +12,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Row by row, so that changes which leave every figure as it is cost nothing.
+-- A row trigger: its WHEN clause skips updates that change no figure.
 CREATE OR REPLACE FUNCTION count_changed_voter() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
@@ -26,7 +26,7 @@ BEGIN
   RETURN NULL;
 END $$;
 
--- Puts the changes of an event together. A second call at the same time finds those rows gone and leaves them alone.
+-- Merges the changes of an event into one row per group, status and source. A concurrent call skips rows that this one has deleted.
 CREATE OR REPLACE FUNCTION fold_roll_figures(p_event text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   WITH gone AS (DELETE FROM roll_figures f WHERE f.voting_event_id = p_event RETURNING f.*)
@@ -44,8 +44,8 @@ CREATE OR REPLACE FUNCTION electorate(p_event text) RETURNS TABLE (heads bigint,
   FROM roll_figures f WHERE f.voting_event_id = p_event;
 $$;
 
--- Voters of an event by the place of the plan that they hold: the organizer's own, whatever their status is, and registrations that
--- were not rejected. `total` holds rejected ones too, and no participants of polls; `parts` is how many rows of the ledger say so.
+-- Voters of an event by the plan limit that they count against: the organizer's own, with any status, and registrations that were
+-- not rejected. `total` includes rejected registrations but no participants of polls; `parts` is the number of rows summed up.
 CREATE OR REPLACE FUNCTION voter_places(p_event text)
 RETURNS TABLE (organizer bigint, registration bigint, total bigint, parts bigint) LANGUAGE sql STABLE AS $$
   SELECT coalesce(sum(f.heads) FILTER (WHERE f.source = 'organizer'), 0)::bigint,
@@ -54,10 +54,10 @@ RETURNS TABLE (organizer bigint, registration bigint, total bigint, parts bigint
   FROM roll_figures f WHERE f.voting_event_id = p_event;
 $$;
 
--- Whether the plan has room for the voters that the transaction has added: 'room', 'full', or 'closed' and 'gone' of the event. Each place
--- has a ceiling of its own: however many strangers register, the organizer's voters find room. Transactions far from the limit do
--- not wait for each other. Within p_near of it they are counted one after the other, once all others have ended. The event cannot
--- close meanwhile: the new rows hold it by their foreign key.
+-- Whether the plan has room for the voters that the transaction has added: 'room' or 'full'; 'closed' or 'gone' for the event. Each p_place
+-- has a limit of its own, so that registrations never take the organizer's room. Far from the limit, transactions share an advisory lock
+-- and do not wait. Within p_near of it, each takes the lock exclusively and counts once the others have ended. The event cannot close
+-- meanwhile, because the foreign key of the new rows locks it.
 CREATE OR REPLACE FUNCTION take_places(p_event text, p_place text, p_limit bigint, p_near bigint) RETURNS text LANGUAGE plpgsql AS $$
 DECLARE
   places record;
@@ -67,11 +67,11 @@ BEGIN
   IF places.held > p_limit - p_near THEN PERFORM pg_advisory_xact_lock(hashtextextended('places ' || p_event, 0));
   ELSE PERFORM pg_advisory_xact_lock_shared(hashtextextended('places ' || p_event, 0));
   END IF;
-  -- What others have committed meanwhile is seen only now.
+  -- Counts again: only now does it see what others committed during the wait.
   SELECT CASE p_place WHEN 'organizer' THEN p.organizer ELSE p.registration END AS held, p.parts INTO places FROM voter_places(p_event) AS p;
   SELECT event_status(e.starts_at, e.ends_at, e.opened_at, e.closed_at, e.rehearsal_since, e.ready, now_ms()) INTO status
   FROM voting_events e WHERE e.id = p_event;
-  -- So that counting stays cheap while many are added; one at a time.
+  -- Keeps counting cheap while many voters are added; one transaction folds at a time.
   IF places.parts > 100 AND pg_try_advisory_xact_lock(hashtextextended('fold ' || p_event, 0)) THEN PERFORM fold_roll_figures(p_event); END IF;
   RETURN CASE WHEN status IS NULL THEN 'gone' WHEN status = 'closed' THEN 'closed' WHEN places.held > p_limit THEN 'full' ELSE 'room' END;
 END $$;

@@ -13,14 +13,14 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { rollSums } from './tables.ts';
 import { type DecidingColumns, isGenuine, rowOfVoter, type TaggedVoter } from './voter-tag.ts';
 
-// What the roll of an event adds up to: a keyed sum over all of its voters, without an order. A tag shows that the service wrote a row,
-// the sum that the row is still there and is the last one that was written (completions 6.7). Each statement that changes the roll
-// writes the difference beside; a job folds the differences into the state of the event. All of these bear a keyed hash, under a key
-// of the event that is sealed under the secret key, and the version of the state: one that was folded is never taken again.
+// The sum of an event's roll: a keyed sum over all voters in any order. A voter's tag proves that the service wrote the row; the sum
+// proves that the row was not deleted or replaced by an older version (completions 6.7). Each change of the roll stores its difference;
+// a job folds the differences into the event's state. State and differences bear a MAC, under a key of the event that is sealed under
+// the secret key, and the version of the state, so that a folded difference cannot be replayed.
 
 const BYTES = 16;
 const MODULUS = 1n << 128n;
-/** The row of the state, which alone has a key. */
+/** The ID of the state's row, which holds the key. */
 const STATE = '';
 const MOST_KEPT = 1_000;
 
@@ -32,7 +32,7 @@ interface RollKey {
   readonly version: number;
 }
 
-/** By event. A process that kept another version or key than the database has writes nothing, and reads them again. */
+/** Cache by event. With a stale version or key, the INSERT of a difference inserts nothing, and both are read again. */
 const kept = new RecentMap<RollKey>(MOST_KEPT);
 
 function partOf(key: HmacKey, row: DecidingColumns): bigint {
@@ -41,8 +41,8 @@ function partOf(key: HmacKey, row: DecidingColumns): bigint {
 }
 
 /**
- * A sum as it is stored, under a mask of its row. A difference in clear would show the parts of single voters, and SQL that knows many parts
- * finds rows of others that make up for one it changes.
+ * The stored form of a sum, masked per row. An unmasked difference would reveal the parts of single voters, and an attacker who knows many
+ * parts could find rows that offset a change.
  */
 const bytesOf = (key: HmacKey, id: string, version: number, sum: bigint): Buffer => {
   const masked = (((sum + maskOf(key, id, version)) % MODULUS) + MODULUS) % MODULUS;
@@ -62,7 +62,7 @@ const maskOf = (key: HmacKey, id: string, version: number): bigint =>
 const macOf = (key: HmacKey, eventId: string, id: string, version: number, sum: Buffer): Buffer =>
   key.mac(JSON.stringify(['roll sum', eventId, id, version, sum.toString('hex')])).subarray(0, BYTES);
 
-/** @throws ApiError 500 `rows_disagree` where the key does not open */
+/** @throws ApiError 500 `rows_disagree` if the key cannot be decrypted */
 function openKey(secrets: Secrets, eventId: string, sealed: string): HmacKey {
   try {
     return new HmacKey(secrets.open(sealed, rollKeyPlace(eventId)));
@@ -83,7 +83,7 @@ async function takeKey(tx: Transaction, secrets: Secrets, eventId: string): Prom
     const mac = macOf(key, eventId, STATE, 1, sum);
     const sealed = secrets.seal(bytes, rollKeyPlace(eventId));
     await tx.insert(rollSums).values({ votingEventId: eventId, id: STATE, version: 1, key: sealed, sum, mac });
-    // Kept by no one before it is committed.
+    // Not cached before the commit.
     return { sealed, key, version: 1 };
   }
   const { rows } = await tx.execute<{ sealed: string | null; version: number }>(sql`
@@ -97,12 +97,12 @@ async function takeKey(tx: Transaction, secrets: Secrets, eventId: string): Prom
   return found;
 }
 
-/** How often another version is read: each means that a fold has come between. */
+/** Attempts to store a difference: each failure means that a fold has raised the version meanwhile. */
 const TRIES = 5;
 
 /**
- * Notes a change of the roll, in its transaction.
- * @param added voters as they stand from now on; @param removed as they stood, where the service wrote them so
+ * Records a change of the roll in its sum. Call in the transaction of the change.
+ * @param added voters after the change @param removed voters before the change, only those with a valid tag
  */
 export async function noteRoll(
   tx: Transaction,
@@ -122,7 +122,7 @@ export async function noteRoll(
     const id = randomBytes(BYTES).toString('hex');
     const sum = bytesOf(key, id, version, difference);
     const mac = macOf(key, eventId, id, version, sum);
-    // The event is held until the commit: no fold comes between.
+    // FOR KEY SHARE keeps a fold, which locks the event, out until the commit.
     const { rowCount } = await tx.execute(sql`
       INSERT INTO roll_sums (voting_event_id, id, version, sum, mac)
       SELECT e.id, ${id}, ${version}, ${sum}, ${mac} FROM (
@@ -139,9 +139,9 @@ export async function noteRoll(
 }
 
 /**
- * The voters that came with the rehearsal that is under way. They go with it, and are no part of the sum.
- * The event bears a tag: outside of a rehearsal no mark that SQL writes takes a voter out of the sum.
- * @param ids of these alone
+ * The voters that the current rehearsal added. Its end removes them, so that they are not in the sum. The event's tag covers
+ * whether it is in rehearsal: outside of a rehearsal other SQL cannot take a voter out of the sum by a mark.
+ * @param ids limits the search to these voters
  */
 export async function listRehearsed(executor: Executor, event: VotingEvent, ids?: string[]): Promise<Set<string>> {
   if (event.rehearsalSince === null) return new Set();
@@ -150,7 +150,7 @@ export async function listRehearsed(executor: Executor, event: VotingEvent, ids?
   return new Set(await valuesOf<string>(executor, rehearsed));
 }
 
-/** Notes that voters stand otherwise, or are off the roll. Rows that SQL wrote, and participants of polls, were no part of it. */
+/** Records changed or removed voters in the sum. Skips rows without a valid tag, participants of polls included: they are not in it. */
 export async function noteChanges(
   tx: Transaction,
   secrets: Secrets,
@@ -177,7 +177,7 @@ interface Recorded {
   readonly sum: bigint;
 }
 
-/** What the roll adds up to as it was noted: `nothing` before the first voter, `forged` where a row of it is not the service's. */
+/** The recorded sum of the roll: `nothing` before the first voter, `forged` if the service did not write one of its rows. */
 async function readRecorded(
   executor: Executor,
   secrets: Secrets,
@@ -202,7 +202,7 @@ async function readRecorded(
   return { key, version, sum: (total + MODULUS) % MODULUS };
 }
 
-/** Adds up voters that are read one after another, and compares with what was noted. */
+/** Adds up voters as they are read, and compares the result with the recorded sum. */
 export class RollSum {
   readonly #recorded: Recorded | 'nothing' | 'forged';
   #sum = 0n;
@@ -212,7 +212,7 @@ export class RollSum {
     this.#recorded = recorded;
   }
 
-  /** @param executor at the same moment at which the voters are read */
+  /** @param executor a transaction whose snapshot the voters are read from */
   static async read(executor: Executor, secrets: Secrets, eventId: string): Promise<RollSum> {
     return new RollSum(await readRecorded(executor, secrets, eventId));
   }
@@ -228,7 +228,7 @@ export class RollSum {
   }
 }
 
-/** Begins the sum of a roll again, with none of its voters. Call with the event locked. */
+/** Deletes the sum of a roll: the next change begins a new sum. Call with the event locked. */
 export async function forgetRollSum(tx: Transaction, eventId: string): Promise<void> {
   await tx.delete(rollSums).where(eq(rollSums.votingEventId, eventId));
   await tx.execute(sql`UPDATE voting_events SET roll_version = 0 WHERE id = ${eventId}`);
@@ -248,7 +248,7 @@ async function fold(tx: Transaction, secrets: Secrets, eventId: string): Promise
   return true;
 }
 
-/** Folds what was noted since the last time. From then on nothing of it can be taken back without a trace. */
+/** Folds recorded changes into the state of each roll. Before that, other SQL could undo a change by deleting its row of `roll_sums`. */
 export async function foldRolls(deps: Pick<Deps, 'db' | 'secrets' | 'log'>): Promise<void> {
   const due = sql`SELECT DISTINCT voting_event_id FROM roll_sums WHERE id <> ${STATE} LIMIT 1000`;
   for (const id of await valuesOf<string>(deps.db, due)) {

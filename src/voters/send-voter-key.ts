@@ -34,12 +34,12 @@ interface KeyMail {
   readonly nowMs: number;
 }
 
-/** A name as people have them: no figures, no address, nothing that a mail program makes a link of. */
+/** An ordinary name: no digits, no address, nothing that a mail program turns into a link. */
 const PLAIN_NAME = /^[\p{L}\p{M}](?:[\p{L}\p{M} '’-]|\.(?= |$)){0,39}$/u;
 
 /**
- * What registrants write is a stranger's text until they use a key that was mailed to the address: a mail that repeats it
- * could carry advertising to any address in the name of this service.
+ * Whether a voter's text comes from a stranger: a registrant who has not used a key mailed to the address. A mail that repeats
+ * the text could send advertising to any address in the name of this service.
  */
 const isStranger = ({ source, status }: Voter): boolean => source === 'registration' && status === 'pending';
 
@@ -63,7 +63,7 @@ export function keyMail(event: VotingEvent, voter: Voter, { kind, to, key, nowMs
   return eventMail(event, to, (words) => ({ subject: words[kind].subject(event.title), parts: brings(words) }));
 }
 
-/** What somebody gets who asked for a key and is not approved. */
+/** The mail to a voter who asked for a key and is not approved. */
 function waitingMail(event: VotingEvent, to: string, status: 'pending' | 'rejected'): Omit<Mail, 'id'> {
   return eventMail(event, to, ({ hello, registration, waiting }) => ({
     subject: registration.subject(event.title),
@@ -73,11 +73,11 @@ function waitingMail(event: VotingEvent, to: string, status: 'pending' | 'reject
 
 const payload = z.strictObject({
   eventId: z.string(),
-  /** Null for an unknown voter: the request takes the same path and sends nothing. */
+  /** Null for an unknown voter, for whom a job is queued all the same and sends nothing. */
   voterId: z.string().nullable(),
-  /** What the key is made from: every attempt of a job mails the same one. */
+  /** The key is derived from it, so that every attempt of the job mails the same key. */
   seed: z.string(),
-  /** The rehearsal in which it was asked for, by its beginning; null outside of one. The mail goes out in no other world. */
+  /** Start of the rehearsal in which the key was requested; null outside. No mail is sent if a rehearsal began or ended since. */
   rehearsalSince: z.int().nullable(),
 });
 type SendVoterKey = z.output<typeof payload>;
@@ -92,7 +92,7 @@ export function voterKeyMail(
   return { eventId, voterId, seed: generateKeySeed(), rehearsalSince };
 }
 
-/** The key is made here, when the mail is written: it stands in no job, and only its hash stands in the database. */
+/** Derives the key only when the mail is written: no job contains it, and the database holds only its hash. */
 export const sendVoterKeyJob = (deps: SendVoterKeyDeps): Job<SendVoterKey> =>
   defineJob({
     ...SEND_VOTER_KEY,
@@ -124,23 +124,23 @@ async function mailKey(
   run: JobRun,
 ): Promise<void> {
   const keyHash = hashStoredKey(deps.secrets, voter, mail.key);
-  // Stored before it is sent: a key that arrives must work at once. Not for a voter whose address has changed meanwhile.
+  // The key is stored before the mail leaves, because it must work on arrival. Not stored if the address has changed meanwhile.
   if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event, voter, mail.to, keyHash)))) return;
   const outcome = await deliverVoterMail(deps, run, event, voter, { ...keyMail(event, voter, mail), holdsKey: true });
   if (outcome === 'sent') return;
-  // The mail of an earlier attempt may have left: a key that arrives must be valid.
+  // After a later attempt the key stays valid, because the mail of an earlier attempt may have arrived.
   if (run.attempt === 1) await deleteVoterKey(deps.db, event.id, voter.id, keyHash);
   if (voter.source === 'registration') await expireRefused(deps, event, voter.id);
 }
 
 type VoterMailDeps = Pick<Deps, 'db' | 'ids' | 'clock' | 'secrets' | 'mailer'>;
 
-/** A mail, and whether its end is the voter's `keyStatus`. */
+/** A mail, and whether its outcome sets `keyStatus`. */
 type VoterMail = Omit<Mail, 'id'> & { readonly holdsKey: boolean };
 
 /**
- * Sends a mail to a voter, and publishes `voter.mail_failed` when it is refused for good or given up.
- * @param event as it was when the mail was written. If a rehearsal began or ended since, the voter is left as it is.
+ * Sends a mail to a voter, and publishes `voter.mail_failed` when it is refused permanently or given up.
+ * @param event when the mail was written. If a rehearsal began or ended since, the voter is not changed.
  * @throws as `deliverMail` does
  */
 export async function deliverVoterMail(
@@ -169,7 +169,7 @@ async function recordOutcome(
   if (isSent && !holdsKey) return;
   const keyStatus = isSent ? 'sent' : 'failed';
   await inPatientTransaction(deps.db, async (tx) => {
-    // A job may be rewriting the roll under the lock that this one waits for: without it a change would be lost.
+    // This lock waits for a job that may be rewriting the roll and would lose this change.
     const event = await holdEvent(tx, votingEventId);
     const voter = event === undefined ? undefined : await findVoter(tx, votingEventId, id);
     if (event === undefined || voter === undefined || event.rehearsalSince !== read.rehearsalSince) return;
@@ -181,8 +181,8 @@ async function recordOutcome(
 }
 
 /**
- * Publishes that a mail to a voter failed, in the transaction that notes it.
- * @param voter with `keyStatus` as this mail leaves it, even if the voter has used a key: the message must not say who voted
+ * Publishes that a mail to a voter failed, in the transaction that stores the failure.
+ * @param voter with the `keyStatus` of this mail, even if the voter has used a key: the message must not show who voted
  */
 export async function publishMailFailure(
   tx: Transaction,

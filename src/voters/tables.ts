@@ -14,31 +14,31 @@ export const voters = pgTable(
     id: text().notNull(),
     name: text().notNull(),
     email: text(),
-    /** The form by which addresses are the same; null once the deletion is queued, so that the address is free again. */
+    /** Normalised address, unique within the event; null once the deletion is queued, which frees the address. */
     emailKey: text('email_key'),
     voterId: text('voter_id'),
     voterIdKey: text('voter_id_key'),
-    /** A group of the event. Voters leave a deleted one before it is removed; the constraint `voters_group` would take them out of it without a new tag. */
+    /** A job clears a deleted group and renews tags before the group is removed: constraint `voters_group` would clear it without a tag. */
     groupId: text('group_id'),
     weightMicro: micro('weight_micro').notNull(),
     status: text().$type<VoterStatus>().notNull(),
     source: text().$type<VoterSource>().notNull(),
     keyStatus: text('key_status').$type<KeyOutcome>().notNull(),
-    /** A column of its own: what a key is used for must change nothing of how the last one went out. */
+    /** Separate from `key_status`, so that using a key does not overwrite how the last key was sent. */
     keyUsed: boolean('key_used').notNull().default(false),
-    /** When the registration expires unless the link in its mail is used; null where none was mailed, 0 once the address is confirmed. */
+    /** When the registration expires unless the link in its mail is used; null without such a mail, 0 once the address is confirmed. */
     confirmBy: timeMs('confirm_by'),
-    /** Raised when all keys of the voter end: those that were mailed before open nothing any more, wherever their rows are put. */
+    /** Raised when all keys of the voter end. Key hashes cover it, so that restored rows of earlier keys are invalid. */
     keyGeneration: integer('key_generation').notNull().default(0),
-    /** The run that printed the voter's last letter, outside of rehearsals. Keys of earlier letters are bound to other runs, and open nothing. */
+    /** The run that printed the voter's last letter, outside of rehearsals. Key hashes cover it, so that earlier letters are invalid. */
     letters: text(),
-    /** What binds the row to the service's keys (`voter-tag.ts`); null in polls, whose participants follow from their ballots. */
+    /** MAC of the row under the service's secret key (`voter-tag.ts`); null for participants of polls, who follow from ballots. */
     tag: bytes(),
     /** Approved by the first use of a key: shown as pending until the vote is disclosed. */
     approvedByKey: boolean('approved_by_key').notNull().default(false),
     /**
-     * What the end of a rehearsal puts back: how the voter stood before a public route or a mail first changed it;
-     * `{ "new": true }` for one that registered or voted in it. Null for all others.
+     * What the end of a rehearsal restores: the voter's state before a public route or a mail first changed it;
+     * `{ "new": true }` for a voter that registered or voted in the rehearsal. Null for all others.
      */
     beforeRehearsal: jsonb('before_rehearsal').$type<BeforeRehearsal>(),
     deletedAt: timeMs('deleted_at'),
@@ -51,13 +51,13 @@ export const voters = pgTable(
     primaryKey({ columns: [table.votingEventId, table.id] }),
     uniqueIndex('voters_email').on(table.votingEventId, table.emailKey).where(sql`email_key IS NOT NULL`),
     uniqueIndex('voters_voter_id').on(table.votingEventId, table.voterIdKey).where(sql`voter_id_key IS NOT NULL`),
-    // Picks voters by a keyed point, for masks of unknown voter IDs.
+    // For `inventMask`: finds voters from a keyed point of the roll on.
     index('voters_point')
       .on(table.votingEventId, sql`md5(id) COLLATE "C"`)
       .where(sql`voter_id_key IS NOT NULL AND email IS NOT NULL AND deleted_at IS NULL`),
     index('voters_to_confirm').on(table.confirmBy, table.votingEventId).where(sql`confirm_by IS NOT NULL`),
     index('voters_rehearsed').on(table.votingEventId, table.id).where(sql`before_rehearsal IS NOT NULL`),
-    // Without it the planner reads all voters to find out whether one has a certain weight.
+    // For `has_rare_weight`, which would read all voters without it.
     index('voters_weight').on(table.votingEventId, table.weightMicro),
     index('voters_approved_by_key').on(table.votingEventId, table.id).where(sql`approved_by_key`),
     index('voters_fractional_weight')
@@ -69,8 +69,8 @@ export const voters = pgTable(
 );
 
 /**
- * Hashes of the keys of a voter. Keys that were e-mailed are valid until the event closes, or the voter's address or ID changes; a
- * printed one also ends with the voter's next letter.
+ * Hashes of a voter's keys. A mailed key is valid until the event closes or the voter's address or ID changes; a printed key also
+ * ends with the voter's next letter.
  */
 export const voterKeys = pgTable(
   'voter_keys',
@@ -78,7 +78,7 @@ export const voterKeys = pgTable(
     votingEventId: text('voting_event_id').notNull(),
     voterId: text('voter_id').notNull(),
     keyHash: bytes('key_hash').notNull(),
-    /** Counts a voter's keys. No time: most vote right after they asked for one, so that it would show the order of the votes. */
+    /** Counts a voter's keys. A time would show the order of the votes, because most voters vote right after they ask for a key. */
     number: integer().notNull().default(0),
     /** Mailed or printed in a rehearsal, and wiped with it. */
     rehearsal: boolean().notNull().default(false),
@@ -87,7 +87,7 @@ export const voterKeys = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.keyHash] })],
 );
 
-/** What the roll of an event adds up to (`roll-sum.ts`): its state, with the empty ID and the key, and the changes since. */
+/** The sum of an event's roll (`roll-sum.ts`): one row for the state, with an empty ID and the key, and one per change since the last fold. */
 export const rollSums = pgTable(
   'roll_sums',
   {
@@ -95,9 +95,9 @@ export const rollSums = pgTable(
       .notNull()
       .references(() => votingEvents.id, { onDelete: 'cascade' }),
     id: text().notNull(),
-    /** The version of the state that a change comes after; the event bears it too. */
+    /** Version of the state to which a change applies; equals the event's `roll_version`. */
     version: integer().notNull(),
-    /** Sealed. */
+    /** Sealed under the secret key; null in rows of changes. */
     key: text(),
     sum: bytes().notNull(),
     mac: bytes().notNull(),
@@ -109,8 +109,8 @@ export const rollSums = pgTable(
 );
 
 /**
- * Participants who have confirmed a ballot. One row for each thing that may vote once: a voter of an election, a poll's visitor ID,
- * e-mail or voter ID. No code, no ballot, no time: nothing here can be joined with the box.
+ * Participants who have confirmed a ballot. One row per identity that may vote once: a voter of an election, a poll's visitor ID,
+ * e-mail or voter ID. Without code, ballot or time, so that no row can be linked to a ballot.
  */
 export const participation = pgTable(
   'participation',
@@ -119,9 +119,9 @@ export const participation = pgTable(
       .notNull()
       .references(() => votingEvents.id, { onDelete: 'cascade' }),
     participant: text().notNull(),
-    /** False where repeat votes are allowed: the row then only says that somebody took part. */
+    /** False if repeat votes are allowed: the row then does not prevent another vote. */
     exclusive: boolean().notNull().default(true),
-    /** What binds the row to the key of its election (`voter-tag.ts`); null in polls. */
+    /** MAC of the row under the election's own key (`voter-tag.ts`); null in polls. */
     tag: bytes(),
   },
   (table) => [primaryKey({ columns: [table.votingEventId, table.participant] })],
@@ -142,17 +142,17 @@ export const notifications = pgTable(
     sent: integer().notNull().default(0),
     failed: integer().notNull().default(0),
     skipped: integer().notNull().default(0),
-    /** For an audience of those who have not voted: voters who had voted by the time of the mail. */
+    /** For the audience `not_voted`: voters who had voted when their mail was due. */
     voted: integer().notNull().default(0),
     listedTo: text('listed_to').notNull().default(''),
-    /** Voters whose IDs come behind it were added later, and are none of the audience. */
+    /** The greatest voter ID of the audience: voters added later have greater IDs. */
     listUntil: text('list_until').notNull(),
     listedAt: timeMs('listed_at'),
-    /** When voters may be mailed again who were left out because they had a mail of this kind a short time ago. */
+    /** When the voters may be mailed who were skipped because they had recently got a mail of this kind. */
     pausedUntil: timeMs('paused_until'),
     /** Until when the plan has no mail left for the day. */
     limitedUntil: timeMs('limited_until'),
-    /** Tries since the last mail that the mail server took. */
+    /** Failed tries since the mail server last accepted a mail. */
     refusedTries: integer('refused_tries').notNull().default(0),
     /** Begun in a rehearsal, and wiped with it. */
     rehearsal: boolean().notNull().default(false),
@@ -162,7 +162,7 @@ export const notifications = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.id] })],
 );
 
-/** Mails of a notification that have not come to an end. A row goes with the end of its mail, in the transaction that counts it. */
+/** Mails of a notification without an outcome yet. The transaction that counts the outcome deletes the row. */
 export const notificationMails = pgTable(
   'notification_mails',
   {
@@ -174,8 +174,8 @@ export const notificationMails = pgTable(
 );
 
 /**
- * When a voter was last listed for mails of a kind: not again for some hours. Written for a whole page of the roll at a time,
- * whether its voters have voted or not.
+ * When a voter was last listed for mails of a kind, which excludes the voter from further mails for `PAUSE_HOURS`. Written for a
+ * whole page of the roll at a time, whether or not the voters have voted.
  */
 export const notifiedVoters = pgTable(
   'notified_voters',
@@ -189,14 +189,14 @@ export const notifiedVoters = pgTable(
 );
 
 /**
- * How far an import of rows over the API has come. Written in the transaction of the voters it speaks of, so that the repeat of
- * a request that was cut off goes on behind its last row.
+ * Progress of an import over the API. Written in the transaction of the imported voters, so that a retry of an interrupted
+ * request resumes after the last committed row.
  */
 export const rollImports = pgTable(
   'roll_imports',
   {
     votingEventId: text('voting_event_id').notNull(),
-    /** Names the request by its Idempotency-Key and content. */
+    /** Identifies the request by its Idempotency-Key and content. */
     requestKey: bytes('request_key').notNull(),
     rowsDone: integer('rows_done').notNull(),
     accepted: integer().notNull(),
@@ -207,16 +207,16 @@ export const rollImports = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.requestKey] })],
 );
 
-/** Voters that a job copies into an event from the one that it is a copy of. The row goes with the last of them. */
+/** Orders for the job that copies voters into a copied event. The row is deleted after the last voter. */
 export const rollCopies = pgTable('roll_copies', {
   votingEventId: text('voting_event_id')
     .primaryKey()
     .references(() => votingEvents.id, { onDelete: 'cascade' }),
   sourceId: text('source_id').notNull(),
-  /** Pairs of a group there and its copy here. */
+  /** Pairs of a group of the source and its copy. */
   groups: jsonb().$type<readonly (readonly [string, string])[]>().notNull(),
   copiedTo: text('copied_to').notNull().default(''),
   keyId: text('key_id').notNull(),
-  /** What binds the order to the service's keys, and to what its event says of it: SQL orders no copy, and none again. */
+  /** MAC of the order and of the event's `copy_until`: other SQL can neither create an order nor replay a finished order. */
   tag: bytes().notNull(),
 });

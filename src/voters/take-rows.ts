@@ -23,13 +23,13 @@ import { tagOfVoter } from './voter-tag.ts';
 
 export type VoterDeps = Pick<Deps, 'ids' | 'clock' | 'plans' | 'secrets' | 'ballotKeys'>;
 
-/** How a field of row `index` is called in an answer: `voters[3].email` in a batch, `email` alone. */
+/** The name of a field of row `index` in an answer: `voters[3].email` in a batch, `email` for a single voter. */
 export type FieldName = (index: number, field: string) => string;
 
 export const batchField: FieldName = (index, field) => `voters[${index}].${field}`;
 export const singleField: FieldName = (_index, field) => field;
 
-/** What is wrong with a row beyond its shape. @param isFaulty names what was sent in a wrong form: it is not missing */
+/** Validates a row beyond its shape. @param isFaulty whether a field was sent with a wrong shape, and so is not missing */
 export function rowIssues(
   event: VotingEvent,
   row: SoundParts<VoterInput>,
@@ -45,7 +45,7 @@ export function rowIssues(
   return issues;
 }
 
-/** The groups that rows may name; looked up only where one names a group. */
+/** The groups that rows may name; looked up only if a row names a group. */
 export async function groupsFor(
   executor: Executor,
   event: VotingEvent,
@@ -85,9 +85,9 @@ export function newVoter(deps: VoterDeps, event: VotingEvent, input: VoterInput,
 }
 
 /**
- * Inserts voters, leaving out those whose e-mail or voter ID is taken. Returns the IDs that were inserted.
- * One array a column: a parameter a value would cost several times as much for each row.
- * @throws ApiError 404 where the event was deleted meanwhile, 500 `ballot_key_unavailable`
+ * Inserts voters, except voters whose e-mail or voter ID is taken. Returns the IDs that were inserted.
+ * Sends one array per column, because one parameter per value would cost several times as much per row.
+ * @throws ApiError 404 if the event was deleted meanwhile, 500 `ballot_key_unavailable`
  */
 export async function insertVoters(
   tx: Transaction,
@@ -118,7 +118,7 @@ export async function insertVoters(
     throw violatedConstraint(fault) === 'voters_voting_event_id_voting_events_id_fk' ? notFound() : fault;
   });
   const ids = new Set(inserted.map((row) => row.id));
-  // A registration of a rehearsal goes with it.
+  // The end of a rehearsal removes its registrations, so that they are not in the roll's sum.
   const isRehearsed = (row: NewVoter): boolean => event.rehearsalSince !== null && row.source === 'registration';
   const noted = rows.filter((row) => ids.has(row.id) && !isRehearsed(row));
   await noteRoll(tx, deps.secrets, event.id, noted, []);
@@ -146,16 +146,16 @@ interface NewVoterSource {
   readonly status: 'approved' | 'pending';
 }
 
-/** The organizer's own voters: approved at once unless said otherwise. */
+/** Voters that the organizer adds: approved at once unless the row has another status. */
 const BY_ORGANIZER: NewVoterSource = { source: 'organizer', status: 'approved' };
 
 interface Taking {
-  /** All rows or none: how the refusal names the fields of a row. */
+  /** If set, all rows or none are added; names the fields of a row in the refusal. */
   readonly atomic?: FieldName;
   readonly dryRun?: boolean;
 }
 
-/** A row, and what is wrong with it. `voter` is what it became: nothing where it was refused, and in a dry run. */
+/** A row and its issues. `voter` is set once the row is inserted: never for a refused row or in a dry run. */
 interface JudgedRow {
   readonly input: VoterInput;
   readonly emailKey: string | null;
@@ -167,8 +167,8 @@ interface JudgedRow {
 const isRight = ({ issues }: JudgedRow): boolean => issues.length === 0;
 
 /**
- * Says of rows that were not inserted whose e-mail or voter ID stands in their way: one of the event, or one of an earlier row
- * that is taken.
+ * Adds an issue to each row that was not inserted because its e-mail or voter ID is taken, by a voter of the event or by an
+ * earlier valid row.
  */
 async function judgeIdentities(tx: Transaction, eventId: string, rows: readonly JudgedRow[]): Promise<void> {
   const waiting = rows.filter(({ voter }) => voter === undefined);
@@ -198,9 +198,9 @@ async function judgeIdentities(tx: Transaction, eventId: string, rows: readonly 
 }
 
 /**
- * Judges rows and adds those that can be taken, by the one rule for every way into the roll (completions 3, "Voters").
- * Room for them is taken by the caller, at the end.
- * @throws ApiError 404 where the event is gone; with `atomic` 422 naming each bad row, 409 naming each duplicate
+ * Validates rows and inserts the valid ones, by the same rules for every route (completions 3, "Voters"). The caller must
+ * check the plan's limit afterwards (`takeRoomForVoters`).
+ * @throws ApiError 404 if the event is gone; with `atomic` 422 naming each bad row, 409 naming each duplicate
  */
 export async function addVoters(
   tx: Transaction,
@@ -237,7 +237,7 @@ export async function addVoters(
     if (first === undefined) throw refuse('voter_just_added', { issues });
     throw refuse('voter_exists', { field: first.field, issues: issues.slice(0, 50) });
   }
-  // The voter in its way was deleted between the two statements.
+  // The voter with the same identity was deleted between the two statements.
   for (const row of missed.filter(isRight))
     row.issues.push({ field: row.emailKey === null ? 'voterId' : 'email', message: TAKEN });
   await publishVoters(tx, deps, event, votersOf(sound));
@@ -257,9 +257,9 @@ async function publishVoters(
 export type VoterAuthor = Pick<Organizer, 'event' | 'ownerPlan'> & { readonly caller: { readonly keyId: string } };
 
 /**
- * Judges the organizer's rows and takes those that can be taken, or only says what would become of them. The way of a single
- * voter, a batch and an import.
- * @throws ApiError as `addVoters`; 409 `event_closed`, 422 `plan_limit` where there is no room for all of them
+ * Validates the organizer's rows and inserts the valid ones, or with `dryRun` only validates. Used for a single voter, a batch
+ * and an import.
+ * @throws ApiError as `addVoters`; 409 `event_closed`, 422 `plan_limit` if the plan has no room for all valid rows
  */
 export async function takeRows(
   tx: Transaction,
@@ -315,7 +315,7 @@ export async function recordVoters(
   await recordCreation(tx, deps, author, added);
 }
 
-/** One voter as it is; of many, how many and the first and last: their IDs sort by creation. */
+/** For the audit record: the fields of a single voter; for several, their number and the first and last ID, which sort by creation. */
 function summaryOf(voters: readonly Voter[]): Record<string, unknown> {
   const [first] = voters;
   if (first === undefined || voters.length > 1) {
@@ -325,13 +325,13 @@ function summaryOf(voters: readonly Voter[]): Record<string, unknown> {
   return { name, email, voterId, groupId, weight, status };
 }
 
-/** More voters than transactions of one moment add to an event: four imports of an account, in five processes. */
+/** At least the voters that concurrent transactions can add to an event: four imports per account in each of five processes. */
 const NEAR_THE_LIMIT = 100_000;
 
 /**
- * Takes room from the plan of the event's account for the voters that this transaction has added. Its last step, as those behind it
- * may wait for its commit. @see take_places
- * @throws ApiError 404, 409 `event_closed`, 422 `plan_limit`: each undoes what was added
+ * Checks that the plan of the event's account has room for the voters that this transaction has added. Must be its last step, because
+ * other transactions may wait for its commit. @see take_places
+ * @throws ApiError 404, 409 `event_closed`, 422 `plan_limit`: each must roll the transaction back
  */
 export async function takeRoomForVoters(
   tx: Transaction,
@@ -349,7 +349,7 @@ export async function takeRoomForVoters(
     throw planLimit(place === 'registration' ? 'voter_registrations_per_event' : 'voters_per_event', limit);
 }
 
-/** Whether the plan has room for more voters of the organizer's own; nothing is taken. @throws ApiError 422 `plan_limit` */
+/** Checks that the plan has room for `count` more voters of the organizer, without a lock. @throws ApiError 422 `plan_limit` */
 export async function requireRoomForVoters(
   executor: Executor,
   { plans }: Pick<VoterDeps, 'plans'>,

@@ -40,7 +40,7 @@ function columnsOf({ name, email, voterId, groupId, weight, status }: Changed) {
   };
 }
 
-/** What is wrong with the change by itself, whatever the event's phase. */
+/** Validates the change, except against the event's phase. */
 async function changeIssues(
   executor: Executor,
   event: VotingEvent,
@@ -58,11 +58,11 @@ async function changeIssues(
   return issues;
 }
 
-/** The fields of a body that would change a voter. What was shown can be sent back. */
+/** The fields of a body that differ from the voter as shown: a client may send back unchanged fields. */
 const changedOf = <Sent extends Partial<SoundParts<Body>>>(sent: Sent, before: Voter) =>
   changedFields(sent, { ...before, weight: before.weightMicro, status: shownStatusOf(before) });
 
-/** Also judges the values of a change whose shape was refused, so that one answer names all faults. */
+/** Also validates the remaining values of a change whose shape was refused, so that one answer lists all errors. */
 export const judgeChangeParts = (
   executor: Executor,
   { event, row }: { readonly event: VotingEvent; readonly row: Voter },
@@ -70,7 +70,7 @@ export const judgeChangeParts = (
   isFaulty: IsFaulty,
 ): Promise<Issue[]> => changeIssues(executor, event, row, changedOf(sent, row), isFaulty);
 
-/** Whether the event's phase allows it. A ballot depends on weight and group from its cast on, and on the status once it is confirmed. */
+/** Checks the change against the event's phase. A ballot depends on weight and group from the cast, on the status from the confirm. */
 async function guardVoter(tx: Transaction, event: LockedEvent, before: Voter, changed: Changed): Promise<void> {
   const guard = (action: LifeAction, voted: () => Promise<boolean>) =>
     requirePhase(action, event, event.lockedAt, voted);
@@ -81,7 +81,7 @@ async function guardVoter(tx: Transaction, event: LockedEvent, before: Voter, ch
     await guard('change_identity', async () => before.hasVoted);
 }
 
-/** Keys were mailed to who the voter was: another identity, or a rejection, ends them (completions 4.5). */
+/** Whether a change ends the voter's keys: a new identity or a rejection does (completions 4.5). */
 function endsKeys(before: Voter, changed: Changed): boolean {
   const key = (email: string | null): string | null => (email === null ? null : emailKey(email));
   return (
@@ -120,12 +120,12 @@ export async function updateVoter(
   if (Object.keys(changed).length === 0) return before;
   await guardVoter(tx, event, before, changed);
   if (event.type === 'election') await deps.ballotKeys.requirePlaces();
-  // What SQL wrote would become the service's own word.
+  // A new tag would make a forged row valid.
   if (!isChangeable(deps.secrets, event, before)) throw refuse('rows_disagree');
   const ended = endsKeys(before, changed);
   const identity = changed.email !== undefined || changed.voterId !== undefined;
   if (ended) await endKeys(tx, event.id, [id]);
-  // It was cast for the voter as the row named the voter then.
+  // A pending ballot was cast under the old identity, and is dropped.
   if (ended && changed.status !== 'rejected') await dropUnconfirmed(tx, event.id, [id]);
   try {
     const keyGeneration = nextGeneration(before.keyGeneration, !identity);
@@ -141,7 +141,7 @@ export async function updateVoter(
     throw refuse('voter_exists', { field });
   }
   const after = orNotFound(await findVoter(tx, event.id, id));
-  // A rejected registration has freed its place: approved after all, it needs one again.
+  // A rejected registration does not count against the plan's limit: a later approval counts it again.
   if (before.source === 'registration' && before.status === 'rejected' && after.status !== 'rejected')
     await takeRoomForVoters(tx, deps, event, organizer.ownerPlan, 'registration');
   await noteAfterOpening(tx, deps.secrets, event, identity, changed);
@@ -160,7 +160,7 @@ export async function updateVoter(
   return after;
 }
 
-/** The address is encrypted: the roll no longer holds it. */
+/** Contains the old address, encrypted, because the roll no longer holds it. */
 const payload = z.strictObject({ eventId: z.string(), voterId: z.string(), sealedAddress: z.string() });
 const MAIL_OLD_ADDRESS = { name: 'mail_old_address', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
 
@@ -170,7 +170,7 @@ const oldAddressPlace = (eventId: string, voterId: string): SealedPlace => ({
   row: `${eventId}/${voterId}`,
 });
 
-/** Mails the old address that a voter's keys no longer go there: only its owner knows whether the change is right. */
+/** Warns the old address that the voter's keys no longer go there: only its owner can notice a wrongful change. */
 async function mailOldAddress(
   tx: Transaction,
   secrets: Secrets,

@@ -12,11 +12,11 @@ import { hashSentKey } from './voter-key.ts';
 
 export interface Identity {
   readonly kind: 'email' | 'voter_id';
-  /** In the form by which identities are the same. */
+  /** Normalised, so that equal identities have equal keys. */
   readonly key: string;
 }
 
-/** `vi_` and 16 to 128 hexadecimal characters; ASCII only, so that no other digit becomes the same visitor. */
+/** `vi_` and 16 to 128 hexadecimal characters; ASCII only, so that no other Unicode digit counts as the same visitor. */
 export const visitorIdField = () =>
   z
     .string()
@@ -24,7 +24,7 @@ export const visitorIdField = () =>
     .regex(/^vi_[0-9a-fA-F]{16,128}$/, 'must be vi_ followed by 16 to 128 hexadecimal characters')
     .describe('`vi_` and 16 to 128 hexadecimal characters, the same for one visitor every time.');
 
-/** A voter key as people type it: any case, with or without dashes. Whether it is right is not a question of shape. */
+/** A voter key as people type it: any case, with or without dashes. This schema does not check whether the key is valid. */
 const voterKeyField = () =>
   z
     .string()
@@ -53,8 +53,8 @@ export const checkElectionBody = z.strictObject(electionIdentity);
 export const checkPollBody = z.strictObject(pollIdentity);
 
 /**
- * How a voter of an election names itself: by voter ID where the event requires one, otherwise by the e-mail address that the
- * key was requested with, or by voter ID where no address was sent. Undefined when what is needed was not sent.
+ * The identity that a voter of an election sent: the voter ID if the event requires voter IDs; otherwise the e-mail address with
+ * which the key was requested, or the voter ID if no address was sent. Undefined if the needed field is missing.
  */
 export function identityOf(event: VotingEvent, sent: SentIdentity): Identity | undefined {
   if (!event.requireVoterId && sent.email !== undefined) return { kind: 'email', key: emailKey(sent.email) };
@@ -66,7 +66,7 @@ interface SentIdentity {
   readonly email?: string | undefined;
 }
 
-/** What is missing for a voter of an election to be named. @param isFaulty names what was sent in a wrong form: it is not missing */
+/** Reports a missing identity in an election. @param isFaulty whether a field was sent with a wrong shape, and so is not missing */
 export function identityIssues(event: VotingEvent, sent: SentIdentity, isFaulty: IsFaulty): Issue[] {
   if (identityOf(event, sent) !== undefined || isFaulty('voterId')) return [];
   if (event.requireVoterId) return [{ field: 'voterId', message: 'is required: this event requires voter IDs' }];
@@ -84,12 +84,12 @@ export function participantIssues(event: VotingEvent, sent: SentIdentity): Issue
   ];
 }
 
-/** An identity for counting: says nothing of whom it counts, and is the same for a voter that exists and one that does not. */
+/** Keyed hash of an identity, to count its requests without revealing it, whether or not such a voter exists. */
 export function identityHash(secrets: Secrets, eventId: string, identity: Identity): Buffer {
   return secrets.mac('identity', `${eventId}\n${identity.kind}\n${identity.key}`).subarray(0, 16);
 }
 
-/** Everything that identifies a participant of a poll; none of it may vote twice. Undefined when the poll's identity is missing. */
+/** All identities of a participant of a poll; none may vote twice. Undefined if an identity that the poll requires is missing. */
 export function participantsOf(
   event: VotingEvent,
   sent: { readonly visitorId: string; readonly voterId?: string | undefined; readonly email?: string | undefined },
@@ -106,7 +106,7 @@ export function participantsOf(
   return participants;
 }
 
-/** The form by which two visitor IDs are the same; each is shown as it was sent. */
+/** Normalised form for comparing visitor IDs. Answers show a visitor ID as it was sent. */
 export function visitorKey(visitorId: string): string {
   return visitorId.toLowerCase();
 }
@@ -142,13 +142,13 @@ export async function verifyVoter(
 interface WrongKeys {
   /** Wrong keys for this identity within 15 minutes, this one included. */
   readonly wrong: number;
-  /** How long a cast has to wait; 0 below the limits. */
+  /** For how long casts with a wrong key are refused; 0 below the limits. */
   readonly retryAfterMs: number;
 }
 
 /**
- * Counts a wrong key for the identity as it was sent and for the API key (completions 4.5). Only wrong keys are ever held up:
- * 80 bits cannot be guessed, and locking voters out after wrong keys would let attackers do harm without a right one.
+ * Counts a wrong key for the identity that was sent and for the API key (completions 4.5). Only wrong keys are ever delayed: 80
+ * bits cannot be guessed, and a lock-out would let attackers block voters by sending wrong keys.
  */
 export async function countWrongKey(
   pool: Pool,

@@ -3,7 +3,7 @@ CREATE OR REPLACE FUNCTION verify_voter(
   p_event text, p_kind text, p_identity text, p_key_hash bytea, p_approval text, OUT verdict text, OUT voter_id text,
   OUT weight_micro bigint, OUT group_id text
 ) RETURNS record LANGUAGE plpgsql
--- Kept plans, by keys alone: see `cast_ballots_together`.
+-- Cached plans that look up rows by key only: see `cast_ballots_together`.
 SET plan_cache_mode = force_generic_plan SET enable_seqscan = off SET enable_hashjoin = off SET enable_mergejoin = off
 SET enable_bitmapscan = off SET enable_sort = off SET jit = off AS $$
 DECLARE
@@ -14,8 +14,8 @@ BEGIN
   IF first_use THEN PERFORM use_key(p_event, voter_id); END IF;
 END $$;
 
--- Counts a wrong key for the voter that it was sent for and for the API key that sent it. Returns how often that voter's was
--- wrong, and how long the next cast has to wait: a right key is never held up by it.
+-- Counts a wrong key for the voter that it was sent for and for the API key that sent it. Returns the voter's wrong keys within the
+-- window, and for how long further wrong keys are refused; a right key is never delayed.
 CREATE OR REPLACE FUNCTION count_wrong_key(p_event text, p_voter bytea, p_caller bytea, OUT wrong integer, OUT retry_after_ms bigint)
 RETURNS record LANGUAGE plpgsql AS $$
 DECLARE
@@ -42,13 +42,13 @@ BEGIN
     CASE WHEN by_caller.failures > greatest(100, roll / 50) THEN by_caller.window_started_at + window_ms - at ELSE 0 END);
 END $$;
 
--- Voter keys are valid until the close. The time of a request for one would show when somebody voted.
+-- Deletes voter keys, which are valid until the close, and the times of key requests, which would show when somebody voted.
 CREATE OR REPLACE FUNCTION forget_voter_keys(p_event text) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   DELETE FROM voter_keys WHERE voting_event_id = p_event;
   DELETE FROM voter_key_requests WHERE voting_event_id = p_event;
   DELETE FROM voter_key_failures WHERE voting_event_id = p_event;
-  -- Nothing is mailed any more: what is left of mails to many voters was not sent.
+  -- No mail is sent after the close: the remaining mails count as skipped.
   DELETE FROM notified_voters WHERE voting_event_id = p_event;
   DELETE FROM notification_mails WHERE voting_event_id = p_event;
   UPDATE notifications SET finished_at = now_ms(), listed_at = coalesce(listed_at, now_ms()), skipped = total - sent - failed - voted

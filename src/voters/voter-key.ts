@@ -18,7 +18,7 @@ import { isApprovedInRehearsal, type TaggedVoter, tagOfVoter } from './voter-tag
 
 const KEY_CHARACTERS = 16;
 
-/** What a voter key is made of, chosen at random when its mail is asked for. */
+/** A random seed from which a voter key is derived, chosen when the mail is requested. */
 export function generateKeySeed(): string {
   return randomBytes(16).toString('base64url');
 }
@@ -26,9 +26,9 @@ export function generateKeySeed(): string {
 type KeyHolder = Pick<Voter, 'votingEventId' | 'id' | 'keyGeneration'>;
 
 /**
- * 80 bits in Crockford's base32, in four groups that people can type: `7H2K-…`. Each attempt at a mail makes the same key,
- * and nothing that stands in the database alone makes it: it takes the secret key besides. One seed makes another key for each voter:
- * a job that SQL copied mails no one the key of somebody else.
+ * Derives a voter key: 80 bits in Crockford's base32, in four groups that people can type: `7H2K-…`. Each attempt at a mail derives the
+ * same key. The derivation needs the secret key, so that the database alone reveals no key, and depends on the voter, so that a job
+ * copied by other SQL cannot mail one voter the key of another.
  */
 export function makeVoterKey(secrets: Secrets, { votingEventId, id, keyGeneration }: KeyHolder, seed: string): string {
   const message = JSON.stringify([votingEventId, id, keyGeneration, seed]);
@@ -38,13 +38,13 @@ export function makeVoterKey(secrets: Secrets, { votingEventId, id, keyGeneratio
 
 type KeyWorld = Pick<VotingEvent, 'id' | 'rehearsalSince'>;
 
-/** What is hashed of a key that was printed in a rehearsal: it opens nothing but that rehearsal. */
+/** The hash input of a key that was printed in a rehearsal: the key is valid in that rehearsal only. */
 const rehearsed = ({ id, rehearsalSince }: KeyWorld, key: string): string =>
   `${id}\nrehearsal ${rehearsalSince}\n${readTyped(key)}`;
 
 /**
- * What a sent key is compared by: a keyed hash of event and key under each secret key, 32 bytes one after the other. The
- * database binds it to the voter (`voter_key_hashes`), who is unknown before the look-up.
+ * Hashes a sent key for the look-up: event and key under each listed secret key, 32 bytes each, concatenated. The database adds
+ * the voter (`voter_key_hashes`), who is unknown before the look-up.
  */
 export function hashSentKey(secrets: Secrets, event: KeyWorld, key: string): Buffer {
   return Buffer.concat([
@@ -54,8 +54,8 @@ export function hashSentKey(secrets: Secrets, event: KeyWorld, key: string): Buf
 }
 
 /**
- * What is stored of a key: it binds event, voter, generation and key. A row that is copied opens nothing for another voter, and one that
- * is put back nothing once the voter's keys ended.
+ * The stored hash of a key covers event, voter, generation and key: a row copied to another voter is invalid, and so is a row restored
+ * after the voter's keys ended.
  */
 export function hashStoredKey(secrets: Secrets, { votingEventId, id, keyGeneration }: KeyHolder, key: string): Buffer {
   const mac = secrets.mac('voter-key', `${votingEventId}\n${readTyped(key)}`);
@@ -63,8 +63,8 @@ export function hashStoredKey(secrets: Secrets, { votingEventId, id, keyGenerati
 }
 
 /**
- * What is stored of a printed key: bound besides to the run that printed it, which the voter's tag names. A row that is put back opens
- * nothing once the voter has another letter, and one of a rehearsal nothing in another world.
+ * The stored hash of a printed key also covers the run that printed it, which is part of the voter's tag: a row restored after the
+ * voter's next letter is invalid. In a rehearsal it covers the rehearsal instead of the run.
  */
 export function hashPrintedKey(
   secrets: Secrets,
@@ -79,10 +79,10 @@ export function hashPrintedKey(
 }
 
 /**
- * Stores a key's hash beside the earlier ones, which stay valid, unless an earlier attempt at its mail has stored it.
- * @param read the event as the mail was written for it
- * @param voter for whose present generation of keys it was made
- * @returns false when the voter has another address by now, or none, or when a rehearsal began or ended meanwhile
+ * Stores a key's hash unless an earlier attempt at the mail has stored it. The voter's earlier keys stay valid.
+ * @param read the event when the mail was written
+ * @param voter the generation for which the key was made must still be the present one
+ * @returns false if the voter has another address or none by now, or if a rehearsal began or ended meanwhile
  */
 export async function insertVoterKey(
   tx: Transaction,
@@ -92,7 +92,7 @@ export async function insertVoterKey(
   keyHash: Buffer,
 ): Promise<boolean> {
   const { id: eventId } = read;
-  // Mixing the roll rewrites keys, and a change of address drops them, both under the lock that this one waits for.
+  // Waits for transactions that lock the event: mixing the roll rewrites keys, and a change of address deletes them.
   const event = await holdEvent(tx, eventId);
   if (event === undefined || event.rehearsalSince !== read.rehearsalSince) return false;
   const { rowCount } = await tx.execute(sql`
@@ -104,7 +104,7 @@ export async function insertVoterKey(
       AND v.status <> 'rejected' AND v.deleted_at IS NULL
     ON CONFLICT (voting_event_id, voter_id, key_hash) DO UPDATE SET number = voter_keys.number`);
   if (rowCount !== 1) return false;
-  // A mailed key stays valid until the close (completions 4.3), and with it its voter. Keys of a rehearsal go with it.
+  // A mailed key is valid until the close (completions 4.3), so that its registration must not expire. A rehearsal's keys are wiped.
   if (event.rehearsalSince === null) await stopConfirmation(tx, eventId, voterId);
   return true;
 }
@@ -121,14 +121,14 @@ export async function storeKeyMailEnd(
     .where(and(eq(voters.votingEventId, eventId), eq(voters.id, voterId)));
 }
 
-/** Notes how a voter stands before a mail or a link changes it in a rehearsal. Call with the event held. */
+/** Saves a voter's state before a mail or a link changes it in a rehearsal. Call with the event locked (`holdEvent`). */
 export async function noteBeforeRehearsal(tx: Transaction, eventId: string, voterId: string): Promise<void> {
   await tx.execute(sql`SELECT note_before_rehearsal(${eventId}, ${voterId})`);
 }
 
 /**
- * Approves a voter by a first key, in the world in which it was used. No function of the database does: the tag says so with the column.
- * @param read the event as the key was judged by it @param before the voter as it was judged
+ * Approves a voter by a first key, unless a rehearsal began or ended since. Not done by a database function, because the row needs a tag.
+ * @param read the event when the key was judged @param before the voter when the key was judged
  */
 export async function approveByKey(
   { db, secrets }: Pick<Deps, 'db' | 'secrets'>,
@@ -139,7 +139,7 @@ export async function approveByKey(
   await inTransaction(db, async (tx) => {
     const event = await holdEvent(tx, read.id);
     if (event === undefined || event.rehearsalSince !== read.rehearsalSince) return;
-    // The statement that judged the key asked the row alone, which SQL can change for that long.
+    // The statement that judged the key read the event without checking its tag: other SQL could have changed it for that moment.
     if (!isGenuineEvent(secrets, event) || event.voterApproval !== 'automatic') return;
     if (event.rehearsalSince !== null) await noteBeforeRehearsal(tx, event.id, before.id);
     const { rowCount } = await tx.execute(sql`
@@ -151,7 +151,7 @@ export async function approveByKey(
   });
 }
 
-/** Voters who wait again with the end of the rehearsal in which a key approved them. Call with the event locked, before it is wiped. */
+/** Sets voters whom a key approved in the rehearsal back to `pending` at its end. Call with the event locked, before the wipe. */
 export async function takeApprovalsBack(tx: Transaction, secrets: Secrets, event: VotingEvent): Promise<void> {
   await changeInPages(
     tx,
@@ -168,7 +168,7 @@ export async function dropUnconfirmed(tx: Transaction, eventId: string, voterIds
     WHERE b.voting_event_id = ${eventId} AND b.participant = ANY (${sql.param([...voterIds])}::text[])`);
 }
 
-/** Ends every key of these voters. Their rows need a new generation. */
+/** Deletes every key of these voters. The caller must raise their key generation. */
 export async function endKeys(tx: Transaction, eventId: string, voterIds: readonly string[]): Promise<void> {
   await tx
     .delete(voterKeys)

@@ -44,7 +44,7 @@ const COLUMNS = [
   ...(['id', 'name', 'email', 'voterId', 'groupId', 'weight', 'status', 'hasVoted'] as const),
   ...(['source', 'keyStatus', 'createdAt', 'updatedAt'] as const),
 ] satisfies readonly (keyof VoterView)[];
-/** How the last key came to its voter, whether it was used or not. */
+/** How the last key reached the voter, whether or not it was used. */
 const REACHED_BY: Readonly<Record<Voter['keyStatus'], string>> = {
   none: '',
   failed: '',
@@ -52,11 +52,11 @@ const REACHED_BY: Readonly<Record<Voter['keyStatus'], string>> = {
   printed: 'letter',
 };
 
-/** Times stand as people and spreadsheets read them. */
+/** Writes times in ISO 8601, for people and spreadsheets. */
 const cellOf = (column: (typeof COLUMNS)[number], view: VoterView) =>
   column === 'createdAt' || column === 'updatedAt' ? new Date(view[column]).toISOString() : view[column];
 
-/** The roll of an event as a table: what the list of voters shows, who took part as far as that is disclosed. */
+/** The roll of an event as CSV, with the content of the list of voters: participation only as far as it is disclosed. */
 const writeVotersCsv = (db: Database, eventId: string): AsyncGenerator<string> =>
   csvById(
     [...COLUMNS, 'reachedBy'],
@@ -267,13 +267,13 @@ function addOneVoter(router: Hono<Env>, deps: Deps): void {
 
 interface Asked {
   readonly voterIds: readonly string[];
-  /** What was to be changed: `weight`, `status`, `delete` and so on. Values do not matter here. */
+  /** What the request would have changed: `weight`, `status`, `delete` and so on, without values. */
   readonly what: readonly string[];
 }
 
 /**
- * Makes a change of voters. One that is refused because of a ballot shows the asker who voted, before anybody else is shown it:
- * each such try stands in the audit trail (completions 5.6).
+ * Runs a change of voters. A refusal because of a ballot reveals to the organizer who voted before that is disclosed, so that the
+ * audit trail records each such refusal (completions 5.6).
  */
 async function tracingRefusals<T>(
   deps: VoterDeps & Pick<Deps, 'db'>,
@@ -290,7 +290,7 @@ async function tracingRefusals<T>(
       const action = one === undefined ? 'voters.change_refused' : 'voter.change_refused';
       const after = { asked: what, reason: 'event_has_ballots', ...(one === undefined ? { voterIds } : {}) };
       const refused = changeBy(organizer, action, one ?? organizer.event.id, { after });
-      // The change's own transaction is undone.
+      // A new transaction, because that of the change was rolled back.
       await inTransaction(deps.db, (tx) => recordChange(tx, deps, refused));
     }
     throw fault;

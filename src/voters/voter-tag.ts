@@ -8,7 +8,7 @@ import type { Identity } from './voter-identity.ts';
 
 const MAC_BYTES = 16;
 
-/** The columns of a voter that say who votes, on which positions, with what weight, and how the row came about. */
+/** The columns that a voter's tag covers: who votes, on which positions, with what weight, and how the row came about. */
 export type DecidingColumns = Readonly<
   Pick<
     typeof voters.$inferSelect,
@@ -46,7 +46,7 @@ export type TaggedArray = readonly [
   tag: string | null,
 ];
 
-/** SQL. The same of a voter `v`; `judge-cast.sql` and `confirm.sql` have it, too. */
+/** SQL for the `TaggedArray` of a voter `v`; repeated in `judge-cast.sql` and `confirm.sql`. */
 export const TAGGED_VOTER = `jsonb_build_array(v.id, v.name, v.email, v.email_key, v.voter_id, v.voter_id_key, v.group_id, v.weight_micro::text,
   v.status, v.source, v.key_generation, v.letters, encode(v.tag, 'hex'))`;
 
@@ -63,7 +63,7 @@ export const rowOfVoter = (row: DecidingColumns): DecidingRow => [
   ...[row.groupId, row.weightMicro.toString(), row.status, row.source, row.keyGeneration, row.letters],
 ];
 
-/** The row of a voter whom a key approved in a rehearsal. Its end takes that back by this tag: what SQL says of it in a column has no say. */
+/** The row of a voter whom a key approved in a rehearsal, whose end finds such voters by tag: other SQL could change a column. */
 const rowInRehearsal = (row: DecidingColumns): DecidingRow => [...rowOfVoter(row), 'approved in a rehearsal'];
 
 /** @param inRehearsal whether a key approved the voter in the rehearsal that is under way */
@@ -74,19 +74,19 @@ export const isApprovedInRehearsal = (secrets: Secrets, row: TaggedVoter): boole
   isTagged(secrets, row.tag, rowInRehearsal(row));
 
 /**
- * Whether the service wrote a voter's row as it stands. Never asks for the type of the event, which SQL can change for a moment:
- * participants of polls, which bear no tag, are known by the callers.
+ * Whether the tag proves that the service wrote a voter's row. Ignores the event's type, which other SQL can change for a moment;
+ * callers handle participants of polls, which have no tag.
  */
 export const isGenuine = (secrets: Secrets, row: TaggedVoter): boolean =>
   isTagged(secrets, row.tag, rowOfVoter(row)) || isApprovedInRehearsal(secrets, row);
 
-/** Whether a mail with a key may go to a voter: neither its row nor what the event says of the page and of who may vote is SQL's. */
+/** Whether a key may be mailed to a voter: the tags of the voter and of the event, with its voting page and rules, must be valid. */
 export const mayBeMailed = (secrets: Secrets, event: VotingEvent, row: TaggedVoter): boolean =>
   isGenuineEvent(secrets, event) && isGenuine(secrets, row);
 
 /**
- * What the tag says of a row that a statement gave, undefined where it gave none: whether SQL wrote it, or whether the verdict on its key
- * approves the voter, which `approveByKey` writes.
+ * Checks the tag of a voter that a judging statement returned; undefined if it returned none. `lacksApproval`: the verdict approves the
+ * voter, which `approveByKey` has to store.
  */
 export function judgeTagged(
   secrets: Secrets,
@@ -99,14 +99,14 @@ export function judgeTagged(
   return { voter, isForged, lacksApproval: !isForged && verdict === 'cast' && voter.status === 'pending' };
 }
 
-/** The bare listing of a poll's participant: it follows from a ballot, and bears no tag. */
+/** Whether a row lists a participant of a poll: it follows from a ballot, and has no tag. */
 const isParticipant = ({ source, tag }: TaggedVoter): boolean => source === 'poll' && tag === null;
 
-/** Whether an organizer's change may make the row the service's own word: it is genuine, or lists a participant of this poll. */
+/** Whether an organizer may change the row, which gives it a new tag: its tag is valid, or it lists a participant of this poll. */
 export const isChangeable = (secrets: Secrets, event: Pick<VotingEvent, 'type'>, row: TaggedVoter): boolean =>
   (event.type === 'poll' && isParticipant(row)) || isGenuine(secrets, row);
 
-/** The tag after such a change: a participant of a poll gets none. @param keepsStatus whether the change leaves the status as it came about */
+/** The tag after an organizer's change; null for a participant of a poll. @param keepsStatus whether the change leaves the status alone */
 export const renewedTag = (
   secrets: Secrets,
   before: TaggedVoter,
@@ -116,8 +116,8 @@ export const renewedTag = (
   after.source === 'poll' ? null : tagOfVoter(secrets, after, keepsStatus && isApprovedInRehearsal(secrets, before));
 
 /**
- * A change of the address or voter ID takes such a step in the generation of keys, and drops the ballot that waits; a rejection takes one,
- * and an approval after it finds the ballot again. `cast.sql` knows the step too.
+ * A change of address or voter ID raises the key generation to the next multiple of this, and drops the pending ballot. A rejection raises
+ * it by 1, and the ballot is valid again after a later approval. `cast.sql` repeats the figure.
  */
 const IDENTITY_STEP = 65_536;
 
@@ -129,8 +129,8 @@ export const nextGeneration = (keyGeneration: number, isRejection: boolean): num
   isRejection ? keyGeneration + 1 : (identityGeneration(keyGeneration) + 1) * IDENTITY_STEP;
 
 /**
- * What is sealed with a ballot of whom it was cast for: an identity, how often it was changed, and the voter's group where the
- * ballot asks for one. A ballot that a change of the organizer dropped is no voter's when SQL puts it back. @param secrets the election's
+ * Sealed with a ballot to bind it to a voter: the identity, how often it was changed, and the voter's group if the ballot asks for
+ * one. If other SQL restores a ballot that an organizer's change dropped, it matches no voter. @param secrets the election's own
  */
 export const tagOfIdentity = (
   secrets: Secrets,
@@ -143,7 +143,7 @@ export const tagOfIdentity = (
     .mac('row-tag', JSON.stringify(['cast for', eventId, kind, key, generation, group ?? null]))
     .subarray(0, MAC_BYTES);
 
-/** Whether a ballot was cast for this voter as the voter stands. @param sealed what was sealed with it */
+/** Whether a ballot was cast for this voter's present identity and group. @param sealed the ballot's `tagOfIdentity` */
 export const isCastFor = (
   secrets: Secrets,
   { votingEventId, emailKey, voterIdKey, keyGeneration, groupId }: DecidingColumns,
@@ -165,7 +165,7 @@ export const isCastFor = (
       ),
   );
 
-/** Binds a participation to the key of its election, and to how the voter stood at the confirm. @param secrets the election's */
+/** The MAC of a participation, with the voter's weight and status at the confirm. @param secrets the election's own */
 export const tagOfParticipation = (
   secrets: Secrets,
   { votingEventId, id, weightMicro, status }: Pick<DecidingColumns, 'votingEventId' | 'id' | 'weightMicro' | 'status'>,

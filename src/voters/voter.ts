@@ -25,10 +25,10 @@ const VOTER_SOURCES = ['organizer', 'registration', 'poll'] as const;
 export type VoterSource = (typeof VOTER_SOURCES)[number];
 const KEY_OUTCOMES = ['none', 'sent', 'printed', 'failed'] as const;
 export type KeyOutcome = (typeof KEY_OUTCOMES)[number];
-/** The same, or that a key was used. */
+/** The outcome of the last mail or letter with a key, or `used`. */
 const KEY_STATUSES = [...KEY_OUTCOMES, 'used'] as const;
 
-/** A voter without what only clean-up asks for. */
+/** A voter without the columns that only clean-up uses. */
 export type Voter = Readonly<
   Omit<typeof voters.$inferSelect, 'confirmBy' | 'beforeRehearsal' | 'deletedAt' | 'erasedAt'> & {
     hasVoted: boolean;
@@ -37,7 +37,7 @@ export type Voter = Readonly<
   }
 >;
 
-/** What the end of a rehearsal puts back: nothing of a voter that came with it, otherwise what was changed since. */
+/** What the end of a rehearsal restores: it removes a `new` voter, and resets these columns of any other voter. */
 export type BeforeRehearsal =
   | { readonly new: true }
   | {
@@ -47,11 +47,11 @@ export type BeforeRehearsal =
       readonly confirm_by: number | null;
     };
 
-/** A row of an import that was not taken, and the first thing for which it was not. */
+/** A rejected row of an import, with its first issue. */
 export interface RejectedRow {
-  /** Its place among the rows that were sent. */
+  /** Index among the rows that were sent. */
   readonly index: number;
-  /** Empty where the row as a whole is meant. */
+  /** Empty if the issue concerns the whole row. */
   readonly field: string;
   readonly message: string;
 }
@@ -78,7 +78,7 @@ const voterFields = z.object({
   voterId: voterIdField().nullable(),
   groupId: idField().nullable(),
   weight,
-  /** `pending` is taken back as it is shown; no voter is set to it. */
+  /** A client may send back a voter's `pending`, but cannot set a voter to it. */
   status,
 });
 
@@ -90,7 +90,7 @@ export const createVoterBody = z.strictObject({
 export const createVotersBody = z.strictObject({
   voters: z.array(createVoterBody).min(1, 'must hold at least one voter').max(100, 'must hold at most 100 voters'),
 });
-/** Rows are judged one by one: what is wrong with one of them is said in the answer. */
+/** `voters` has no row shape here: each row is validated by itself, and the answer reports its issue. */
 export const importRollBody = z.strictObject({
   mode: z.enum(['all', 'partial']).describe('`all`: every row or none. `partial`: every row that can be taken.'),
   dryRun: z.boolean().optional().describe('Only says what would become of the rows.'),
@@ -153,7 +153,7 @@ export const requestVoterKeyBody = z.strictObject({
 
 const voterStatus = z.enum(VOTER_STATUSES);
 
-/** The organizer's shape of a voter whose row is the one that the service wrote (completions 3). */
+/** The organizer's view of a voter (completions 3). */
 export const voterView = z
   .object({
     id: z.string(),
@@ -220,7 +220,7 @@ export const importedRollView = z
     ],
   });
 
-/** The same as it is read: with a mark where the row is not the one that the service wrote, as long as something depends on it. */
+/** Views a voter read from the database: `disputed` marks an invalid tag until the result is final, when the row no longer matters. */
 export function viewStoredVoter(deps: Pick<Deps, 'secrets' | 'clock'>, event: VotingEvent, voter: Voter): VoterView {
   const trusted = isFinalAt(event, deps.clock.now()) || isChangeable(deps.secrets, event, voter);
   return { ...viewVoter(voter), disputed: !trusted };
@@ -275,11 +275,11 @@ export const eligibilityView = z
   })
   .meta({ id: 'Eligibility', examples: [{ eligible: true }] });
 
-/** The status that organizers see: an approval by a first key follows the disclosure of the vote (completions 5.6). */
+/** The status that organizers see: an approval by a first key is shown once the vote is disclosed (completions 5.6). */
 export const shownStatusOf = ({ approvedByKey, disclosed, status }: Voter): Voter['status'] =>
   approvedByKey && !disclosed ? 'pending' : status;
 
-/** The organizer's shape of a voter whose row is the one that the service wrote (completions 3). */
+/** The organizer's view of a voter whose tag needs no check (completions 3); see `viewStoredVoter`. */
 export function viewVoter(voter: Voter): VoterView {
   const shown = {
     ...voter,

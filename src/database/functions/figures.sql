@@ -1,4 +1,4 @@
--- Figures of the rules, each said once. Where the program needs one as well, its name there is given; a test compares both.
+-- Constants of the rules, each defined once. If TypeScript has the same constant, its name is given; a test compares both.
 
 -- A ballot that was cast before the close may be confirmed this long after it, in milliseconds: `CONFIRM_GRACE_MS`.
 CREATE OR REPLACE FUNCTION confirm_grace_ms() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
@@ -20,14 +20,14 @@ CREATE OR REPLACE FUNCTION idempotency_kept_ms() RETURNS bigint LANGUAGE sql IMM
 CREATE OR REPLACE FUNCTION wrong_key_window_ms() RETURNS bigint LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN 15 * 60 * 1000;
 
--- Wrong keys for one voter within a window that hold up nothing: `FREE_TRIES`.
+-- Wrong keys for one voter within a window before further wrong keys are delayed or refused: `FREE_TRIES`.
 CREATE OR REPLACE FUNCTION free_wrong_keys() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN 10;
 
--- Voters of a secret event whose vote is shown together at least: `DISCLOSED_TOGETHER`.
+-- Minimum number of an election's voters that are disclosed together as having voted: `DISCLOSED_TOGETHER`.
 CREATE OR REPLACE FUNCTION disclosed_together() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN 5;
 
--- How often a job asks a provider for a refund: `REFUND_TRIES`. Another job follows where none is left.
+-- How often one job asks a provider for a refund: `REFUND_TRIES`. Another job follows the last try.
 CREATE OR REPLACE FUNCTION refund_tries() RETURNS integer LANGUAGE sql IMMUTABLE PARALLEL SAFE
   RETURN 20;

@@ -1,4 +1,4 @@
--- The time of an ID that sorts by creation, as src/platform/ids.ts writes it: 45 bits of milliseconds in base32.
+-- The time at the beginning of an ID that sorts by creation, as in src/platform/ids.ts: 45 bits of milliseconds in base32.
 CREATE OR REPLACE FUNCTION sortable_time(p_ms bigint) RETURNS text LANGUAGE plpgsql IMMUTABLE AS $$
 DECLARE
   alphabet CONSTANT text := '0123456789abcdefghjkmnpqrstvwxyz';
@@ -10,7 +10,7 @@ BEGIN
     substr(alphabet, (p_ms & 31)::integer + 1, 1);
 END $$;
 
--- An ID that sorts by creation. The 60 bits after the time are random and hexadecimal.
+-- An ID that sorts by creation: the time, then 16 hexadecimal digits with 60 random bits.
 CREATE OR REPLACE FUNCTION sortable_id(p_prefix text) RETURNS text LANGUAGE sql VOLATILE AS $$
   SELECT p_prefix || '_' || sortable_time(now_ms()) || left(replace(gen_random_uuid()::text, '-', ''), 16);
 $$;
