@@ -1,4 +1,4 @@
--- Notifies every process of an account that got another plan, at the commit of the change: they keep callers in memory.
+-- Trigger: when an account's plan changes, notifies all processes at the commit, because they cache callers with their plan.
 CREATE OR REPLACE FUNCTION tell_account_change() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_notify('account_changed', NEW.id);

@@ -10,7 +10,7 @@ const RANDOM_CHARACTERS = 32;
 const CHECKSUM_CHARACTERS = 6;
 const SHAPE = new RegExp(`^v[svol]k_[0-9A-Za-z]{${RANDOM_CHARACTERS + CHECKSUM_CHARACTERS}}$`);
 
-/** Uniform characters: bytes that would favour some are thrown away. */
+/** Uniformly random characters: bytes from 248 on are discarded, because 62 does not divide 256. */
 function randomBase62(characters: number): string {
   let text = '';
   while (text.length < characters) {
@@ -31,7 +31,7 @@ function checksum(text: string): string {
   return digits;
 }
 
-/** Scopes that stand alone in a key; `read` and `write` share the prefix of organizers. */
+/** Prefixes of keys with a single exclusive scope; organizers' keys with `read` or `write` begin with `vsk_`. */
 const PREFIXES: Readonly<Partial<Record<Scope, string>>> = { vote: 'vvk_', observe: 'vok_', log: 'vlk_' };
 
 function prefixFor(scopes: readonly Scope[]): string {
@@ -44,23 +44,23 @@ export function generateApiKey(scopes: readonly Scope[]): string {
   return body + checksum(body);
 }
 
-/** Whether a text is a key at all: shape first, so that nothing unbounded is ever hashed, then the checksum. */
+/** Whether a text can be a key: length and shape first, so that only a bounded text is hashed, then the checksum. */
 export function isWellFormedApiKey(text: string): boolean {
   if (text.length !== 4 + RANDOM_CHARACTERS + CHECKSUM_CHARACTERS || !SHAPE.test(text)) return false;
   return checksum(text.slice(0, -CHECKSUM_CHARACTERS)) === text.slice(-CHECKSUM_CHARACTERS);
 }
 
-/** SHA-256: a slow hash buys nothing against 190 random bits. */
+/** SHA-256 suffices: a slow password hash adds nothing to 190 random bits. */
 export function hashApiKey(key: string): Buffer {
   return sha256(key);
 }
 
-/** What may be shown of a key. */
+/** The part of a key that may be shown: prefix and last four characters. */
 export function hintOf(key: string): string {
   return `${key.slice(0, 4)}…${key.slice(-4)}`;
 }
 
-/** What decides whom an API key stands for, and what it opens. Revoking it needs no new tag. */
+/** The columns that an API key's tag covers: account and rights. `revokedAt` is not covered, so that revoking needs no new tag. */
 export const rowOfApiKey = (
   key: Pick<typeof apiKeys.$inferSelect, 'id' | 'accountId' | 'hash' | 'votingEventId' | 'expiresAt'> & {
     readonly scopes: readonly string[];

@@ -13,7 +13,7 @@ import { findKeyByHash, type KeyWithAccount, updateLastUsed } from './repository
 
 const HIT_MS = 10 * SECOND_MS;
 const MISS_MS = 5 * SECOND_MS;
-/** A key that was valid so long ago is asked about whatever else comes from its address. */
+/** A key that was valid within this time is always looked up, even if `mayAsk` refuses look-ups of unknown keys. */
 const KNOWN_MS = 10 * MINUTE_MS;
 const MAX_CACHED = 20_000;
 const BEARER = /^Bearer ([^\s,]+)$/i;
@@ -23,7 +23,7 @@ interface CacheEntry {
   readonly readAtMs: number;
 }
 
-/** The same words for a missing, malformed, unknown, revoked and expired key: nothing to learn by trying. */
+/** The same message for a missing, malformed, unknown, revoked or expired key, so that guessing reveals nothing. */
 export function unauthorized(): ApiError {
   return new ApiError('unauthorized', 'Send a valid API key in the header Authorization: Bearer <API_KEY>.');
 }
@@ -44,11 +44,11 @@ export class Authenticator {
   readonly #secrets: Secrets;
   readonly #log: Log;
   readonly #valid = new RecentMap<CacheEntry>(MAX_CACHED);
-  /** Apart from the valid ones: invented keys push out no valid one. By the hash, until when it is unknown. */
+  /** Unknown keys by hash, with the end of the entry. Separate from valid keys, so that invented keys evict none of them. */
   readonly #unknown = new RecentMap<number>(MAX_CACHED);
-  /** Look-ups under way, by the hash. */
+  /** Running look-ups, by hash. */
   readonly #asking = new Map<string, Promise<KeyWithAccount | undefined>>();
-  /** Counts what was forgotten: a key that was read meanwhile may be from before the change. */
+  /** Counts invalidations: a key whose look-up began before one may be stale, and is not cached. */
   #changes = 0;
   readonly #lastUsed = new Map<string, number>();
 
@@ -61,7 +61,7 @@ export class Authenticator {
   }
 
   /**
-   * @param mayAsk whether the database may be asked about a key that was not valid lately
+   * @param mayAsk whether the database may be queried for a key that was not valid recently
    * @throws ApiError `unauthorized`
    */
   async authenticate(authorization: string | undefined, mayAsk: () => boolean = () => true): Promise<Caller> {
@@ -75,21 +75,21 @@ export class Authenticator {
     return this.#callerOf(found);
   }
 
-  /** The account of a key that was valid a moment ago; nothing is asked. */
+  /** The account of a cached valid key; never queries the database. */
   accountOf(authorization: string): string | undefined {
     const key = BEARER.exec(authorization)?.[1];
     if (key === undefined || !isWellFormedApiKey(key)) return undefined;
     return this.#valid.get(hashApiKey(key).toString('hex'))?.found.account.id;
   }
 
-  /** Forgets a key whose hash (hex) was announced as changed. */
+  /** Removes a key from the caches after a notification of its change. @param hash in hexadecimal */
   forget(hash: string): void {
     this.#changes += 1;
     this.#valid.delete(hash);
     this.#unknown.delete(hash);
   }
 
-  /** Forgets the keys of an account that was announced as changed. */
+  /** Removes an account's keys from the cache after a notification of its change. */
   forgetAccount(accountId: string): void {
     this.#changes += 1;
     for (const [name, { found }] of this.#valid) if (found.account.id === accountId) this.#valid.delete(name);
@@ -101,7 +101,7 @@ export class Authenticator {
     this.#unknown.clear();
   }
 
-  /** Writes down when keys were last used; called once a minute, so the figure is coarse on purpose. */
+  /** Stores when keys were last used. Called once a minute, so that the time is coarse on purpose. */
   async flushLastUsed(): Promise<void> {
     if (this.#lastUsed.size === 0) return;
     const used = new Map(this.#lastUsed);
@@ -115,7 +115,7 @@ export class Authenticator {
     const ageMs = kept === undefined ? Number.POSITIVE_INFINITY : nowMs - kept.readAtMs;
     if (kept !== undefined && ageMs < HIT_MS) return kept.found;
     if ((this.#unknown.get(name) ?? 0) > nowMs) return undefined;
-    // Requests that come together with one key share a look-up, and count as one.
+    // Concurrent requests with one key share a look-up, which counts once for `mayAsk`.
     const asking = this.#asking.get(name);
     if (asking !== undefined) return asking;
     if (ageMs >= KNOWN_MS && !mayAsk()) return undefined;
@@ -129,7 +129,7 @@ export class Authenticator {
     const found = await findKeyByHash(this.#db, hash);
     if (found !== undefined && !isTagged(this.#secrets, found.key.tag, rowOfApiKey(found.key))) {
       this.#log.error({ alarm: 'rows_disagree', key: found.key.id }, 'an API key was written from outside');
-      // No 401, which would say that the key was revoked: it may be the secret key that was replaced.
+      // Not 401, which would mean a revoked key: the cause may be a replaced secret key.
       throw refuse('rows_disagree');
     }
     if (found === undefined) {

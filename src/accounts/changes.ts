@@ -13,7 +13,7 @@ import { accounts, apiKeys, auditEntries } from './tables.ts';
 export interface Change {
   readonly accountId: string;
   readonly votingEventId: string | null;
-  /** The key that asked for it, or null where the service itself acted. */
+  /** The API key of the request; null if the service itself acted. */
   readonly keyId: string | null;
   /** For instance `voting_event.updated`. */
   readonly action: string;
@@ -22,7 +22,7 @@ export interface Change {
   readonly after?: Record<string, unknown>;
 }
 
-/** A change of an event, or of what it holds, that a caller asked for. */
+/** A change that a caller requested, of an event or of a resource in it. */
 export const changeBy = (
   {
     event,
@@ -36,7 +36,7 @@ export const changeBy = (
   sides: Pick<Change, 'before' | 'after'> = {},
 ): Change => ({ accountId: event.accountId, votingEventId: event.id, keyId: caller.keyId, action, resource, ...sides });
 
-/** Longer values are stored as length and hash: enough to see a change, and to compare a text that somebody kept. */
+/** Longer values are stored as length and hash, which suffice to detect a change and to compare a copy of the text. */
 const MAX_VALUE_LENGTH = 320;
 
 function shortenedValue(value: unknown): unknown {
@@ -51,7 +51,7 @@ export function shortened(fields: Record<string, unknown> | null | undefined): R
   return Object.fromEntries(Object.entries(fields).map(([name, value]) => [name, shortenedValue(value)]));
 }
 
-/** Writes a change into the audit trail, in the transaction of the change. Never pass a ballot, a key or a code. */
+/** Records a change in the audit trail. Call in the transaction of the change, and never pass a ballot, key or confirmation code. */
 export async function recordChange(
   tx: Transaction,
   deps: { readonly ids: Ids; readonly clock: Clock },
@@ -70,7 +70,7 @@ export async function recordChange(
   });
 }
 
-/** Fields left out of the trail: they change with every update, or are internal. */
+/** Fields that the audit trail leaves out, because they change with every update or are internal. */
 const NOT_AUDITED = new Set([
   'updatedAt',
   'definitionVersion',
@@ -98,7 +98,7 @@ export function differenceOf(
 }
 
 interface ChangeFilter extends TimeWindow {
-  /** In the action, the ID of the resource, or the name of the key. */
+  /** Searched in the action, the resource's ID and the API key's name. */
   readonly search?: string | undefined;
   readonly action?: string | undefined;
   readonly resource?: string | undefined;
@@ -137,7 +137,7 @@ const newestOf = (executor: Executor, inWindow: SQL | undefined) =>
     .limit(MOST_LOOKED_AT)
     .as('newest');
 
-/** Changes of an event behind one, oldest first. @param after the ID of that one, or an empty text */
+/** Changes of an event after a given change, oldest first. @param after ID of the given change; empty to begin with the first */
 export async function listChangesAfter(
   executor: Executor,
   eventId: string,

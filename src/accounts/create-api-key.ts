@@ -20,11 +20,11 @@ export interface CreatedApiKey {
   readonly id: string;
   readonly name: string;
   readonly scopes: readonly Scope[];
-  /** Shown once: only its hash is kept. */
+  /** The key itself, shown only once: the database stores its hash. */
   readonly key: string;
 }
 
-/** Scopes of keys that are given to others: each stands alone, so that a leaked key opens nothing else. */
+/** Scopes of keys that are passed on to others. Each must be a key's only scope, so that a leaked key grants nothing else. */
 const STAND_ALONE: readonly Scope[] = ['vote', 'observe', 'log'];
 const OF_ONE_EVENT: readonly Scope[] = ['observe', 'log'];
 
@@ -38,7 +38,7 @@ export function checkScopes(scopes: readonly Scope[]): readonly Scope[] {
   return wanted.has('write') ? ['read', 'write'] : [...wanted];
 }
 
-/** @throws ApiError `not_found` for an unknown account, `validation_error` for scopes that do not go together */
+/** @throws ApiError `not_found` for an unknown account, `validation_error` for scopes that cannot be combined */
 export async function createApiKey(
   executor: Executor,
   deps: { readonly ids: Ids; readonly clock: Clock; readonly secrets: Secrets },

@@ -64,7 +64,7 @@ const planSchema = z
   .partial();
 const plansSchema = z.strictObject({ free: planSchema, pro: planSchema, enterprise: planSchema }).partial();
 
-/** @throws StartRefused that names the file and what is wrong in it */
+/** @throws StartRefused naming the file and its first error */
 function readPlansFile(file: string): z.output<typeof plansSchema> {
   try {
     return plansSchema.parse(JSON.parse(readFileSync(file, 'utf8')));
@@ -76,7 +76,7 @@ function readPlansFile(file: string): z.output<typeof plansSchema> {
   }
 }
 
-/** The built-in table, with what the operator's JSON file sets otherwise. @throws StartRefused */
+/** The built-in plans, overridden by the operator's JSON file. @throws StartRefused */
 export function readPlans(file: string | undefined): Plans {
   if (file === undefined) return structuredClone(BUILT_IN);
   const set = readPlansFile(file);

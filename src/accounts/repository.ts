@@ -37,7 +37,7 @@ export async function listApiKeys(executor: Executor, accountId: string | undefi
     .orderBy(asc(apiKeys.id));
 }
 
-/** Marks a key revoked and publishes that to every process at once. Revoking again changes nothing. */
+/** Marks a key as revoked and notifies every process. Idempotent. */
 export async function revokeApiKey(tx: Transaction, id: string, nowMs: number): Promise<ApiKeyRow | undefined> {
   await tx
     .update(apiKeys)
@@ -57,13 +57,13 @@ export async function findKeyByHash(db: Database, hash: Buffer): Promise<KeyWith
   return row;
 }
 
-/** Whether a key may still be used: for what was given out to it. */
+/** Whether a key is neither revoked nor expired: checked before something issued to the key is accepted. */
 export async function isKeyGood(db: Database, id: string, nowMs: number): Promise<boolean> {
   const [key] = await db.select().from(apiKeys).where(eq(apiKeys.id, id));
   return key !== undefined && key.revokedAt === null && (key.expiresAt === null || key.expiresAt > nowMs);
 }
 
-/** One statement for all keys used within the last minute. */
+/** Stores the last use of many keys in one statement. */
 export async function updateLastUsed(db: Database, used: ReadonlyMap<string, number>): Promise<void> {
   await db.execute(sql`
     UPDATE api_keys SET last_used_at = greatest(coalesce(last_used_at, 0), used.at)
@@ -71,7 +71,7 @@ export async function updateLastUsed(db: Database, used: ReadonlyMap<string, num
     WHERE api_keys.id = used.id`);
 }
 
-/** Whether the account's plan has an event left at this moment: nothing is locked, and another creation may take it. */
+/** Whether the account's plan has room for another event now. Takes no lock: a concurrent creation may use it up. */
 export async function hasRoomForEvent(tx: Transaction, accountId: string, max: number): Promise<boolean> {
   const rows = await tx
     .select({ id: accounts.id })
@@ -80,7 +80,7 @@ export async function hasRoomForEvent(tx: Transaction, accountId: string, max: n
   return rows.length === 1;
 }
 
-/** Takes one event from the account's plan, or says that the limit is reached: one conditional update, whatever races. */
+/** Counts one more event against the account's plan, in one conditional update, safe against races. @returns false at the limit */
 export async function takeEventFromPlan(tx: Transaction, accountId: string, max: number): Promise<boolean> {
   const rows = await tx
     .update(accounts)

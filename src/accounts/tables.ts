@@ -6,10 +6,10 @@ import type { Scope } from '#src/http/caller.ts';
 export const accounts = pgTable('accounts', {
   id: text().primaryKey(),
   name: text().notNull(),
-  /** Where the service writes when something of the account stops working. */
+  /** The e-mail address for notices that something of the account has stopped working. */
   contactEmail: text('contact_email'),
   plan: text().$type<'free' | 'pro' | 'enterprise'>().notNull(),
-  /** Kept in the row so that the plan's limit is one conditional update, which no race can pass. */
+  /** Stored in the row so that one conditional update can enforce the plan's limit, safe against races. */
   eventCount: integer('event_count').notNull().default(0),
   createdAt: timeMs('created_at').notNull(),
 });
@@ -22,14 +22,14 @@ export const apiKeys = pgTable(
       .notNull()
       .references(() => accounts.id),
     name: text().notNull(),
-    /** SHA-256 of the key; the key itself is shown once and kept nowhere. */
+    /** SHA-256 of the key; the key itself is shown once and not stored. */
     hash: bytes('hash').notNull(),
     hint: text().notNull(),
     scopes: text().array().$type<Scope[]>().notNull(),
-    /** An observe or log key reads this event and no other. */
+    /** The only event that an observe or log key may read; null for other keys. */
     votingEventId: text('voting_event_id'),
     expiresAt: timeMs('expires_at'),
-    /** What binds the row to the service's keys (`api-key.ts`). */
+    /** MAC of the row under the service's secret key (`api-key.ts`). */
     tag: bytes().notNull(),
     revokedAt: timeMs('revoked_at'),
     lastUsedAt: timeMs('last_used_at'),
@@ -38,7 +38,7 @@ export const apiKeys = pgTable(
   (table) => [uniqueIndex('api_keys_hash').on(table.hash), index('api_keys_account').on(table.accountId)],
 );
 
-/** The author, kind and time of each change. Never a ballot, never a secret. */
+/** The audit trail: author, kind and time of each change. Contains no ballot and no secret. */
 export const auditEntries = pgTable(
   'audit_entries',
   {

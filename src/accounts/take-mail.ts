@@ -7,30 +7,30 @@ import { emailKey } from '#src/platform/email-address.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import type { PlanName } from './plans.ts';
 
-/** Mails of an account in a day, by plan (completions 10.2). */
+/** Mails per account and day, by plan (completions 10.2). */
 export const MAILS_A_DAY: Readonly<Record<PlanName, number>> = { free: 500, pro: 200_000, enterprise: 20_000_000 };
-/** Mails to one voter, whatever causes them (completions 4.3). A voter is one address in one event. */
+/** Mails per hour to one voter of any kind (completions 4.3). A voter is one address in one event. */
 export const MAILS_AN_HOUR = 5;
 const PER_DAY = 20;
-/** Mails to one address that one account causes: a meeting may vote in several events on one day. */
+/** Mails to one address from one account, over all its events: a meeting may vote in several events on one day. */
 const PER_HOUR_FROM_ACCOUNT = 30;
 const PER_DAY_FROM_ACCOUNT = 100;
-/** Mails to one address that all accounts cause together: few enough that the mails of one account never block those of another. */
+/** Mails per hour to one address from all accounts together; twice the limit of one account, which alone cannot use it up. */
 const PER_HOUR_FROM_ALL = 60;
 
 interface CountedMail {
   readonly to: string;
-  /** The event that it is about, and its owner. */
+  /** The owner of the event that the mail is about. */
   readonly accountId: string;
   readonly votingEventId: string;
-  /** Mails of a round count apart from the voter's real ones (completions 10.5); null outside of one. */
+  /** Number of the rehearsal, whose mails are counted separately (completions 10.5); null outside. */
   readonly rehearsal?: number | null;
 }
 
 export interface MailLimit {
-  /** When it may, as far as this limit goes. */
+  /** When this limit allows the mail, Unix ms; another limit may still refuse it. */
   readonly until: number;
-  /** Whether it is the plan's: no mail of the account goes out until then. */
+  /** Whether it is the plan's daily limit, which stops all mails of the account until then. */
   readonly isOfPlan: boolean;
 }
 
@@ -59,7 +59,7 @@ function quotasOf(
   ];
 }
 
-/** @returns when the limit is over where it is used up */
+/** Counts a mail against a limit. @returns if the limit is used up, when its window ends (Unix ms); otherwise undefined */
 async function takeOne(executor: Executor, { name, windowMs, max }: Quota): Promise<number | undefined> {
   const { rows } = await executor.execute(sql`
     INSERT INTO mail_quotas AS q (name, window_ms, began_at, mails) VALUES (${name}, ${windowMs}, now_ms(), 1)
@@ -75,7 +75,7 @@ async function takeOne(executor: Executor, { name, windowMs, max }: Quota): Prom
   return Number(used[0]?.until ?? 0);
 }
 
-/** Takes a mail from every limit on it, or returns the one that is used up. A mail that could not be sent counts all the same. */
+/** Counts a mail against each of its limits, or returns the first that is used up. A mail that cannot be sent then still counts. */
 export async function takeMail(db: Database, secrets: Secrets, mail: CountedMail): Promise<MailLimit | undefined> {
   const { rows } = await db.execute<{ plan: PlanName }>(sql`SELECT plan FROM accounts WHERE id = ${mail.accountId}`);
   const plan = rows[0]?.plan;
@@ -100,7 +100,7 @@ interface TakeDeps {
   readonly secrets: Secrets;
 }
 
-/** The same for a mail that a job sends about an event: the attempts at it count as one. */
+/** The same for a mail about an event that a job sends: only its first attempt is counted. */
 export const takeMailOnce = async (
   deps: TakeDeps,
   run: Pick<JobRun, 'attempt'>,

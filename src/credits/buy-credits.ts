@@ -20,7 +20,7 @@ import { type CreditCheckout, viewBalance } from './quadratic-credits.ts';
 
 /**
  * The first call of a credit purchase (contract, "Quadratic credit checkout body").
- * @throws ApiError 422 for a position that sells none, credits or a tier that are not on offer; 403 outside of the event's time
+ * @throws ApiError 422 for a position that sells no credits, or for credits or a tier that are not offered; 403 outside of the event's time
  */
 export async function startCreditPurchase(
   deps: CheckoutDeps,
@@ -62,7 +62,7 @@ export async function startCreditPurchase(
   );
 }
 
-/** By what is known of the buyer: who has voted has no use for credits. */
+/** The buyer's identities, as far as they were sent, to check whether the buyer has voted and cannot use credits any more. */
 function participantOf(
   event: VotingEvent,
   { visitorId, email, voterId }: { visitorId: string; email?: string | undefined; voterId?: string | undefined },
@@ -83,7 +83,7 @@ interface PurchaseDeps {
   readonly clock: Clock;
 }
 
-/** @throws ApiError when bought credits are of no use any more: the event is closed, the position gone, the visitor has voted */
+/** @throws ApiError if bought credits can no longer be used: the event is closed, the position deleted, or the visitor has voted */
 export async function requirePurchase(tx: Transaction, deps: PurchaseDeps, attempt: PaymentAttempt) {
   const purchase = storedPurchase.parse(attempt.request);
   const { positionId } = purchase;
@@ -91,7 +91,7 @@ export async function requirePurchase(tx: Transaction, deps: PurchaseDeps, attem
   const found = definition === undefined ? undefined : findQuadraticPosition(definition, positionId);
   if (definition === undefined || found === undefined) throw notFound();
   const { event } = definition;
-  // Credits that can no longer be spent are not worth their money.
+  // After the close credits cannot be spent, so that the purchase is refused.
   const status = statusAt(event, deps.clock.now());
   if (status === 'closed') throw notOpen(status);
   if (await hasVoted(tx, event.id, participantOf(event, purchase), event.repeatVotes))
@@ -99,7 +99,7 @@ export async function requirePurchase(tx: Transaction, deps: PurchaseDeps, attem
   return { ...purchase, baseCredits: found.baseCredits };
 }
 
-/** Puts bought credits into the ledger. @throws ApiError as `requirePurchase` does: the money then goes back */
+/** Adds bought credits to the balance. @throws ApiError as `requirePurchase`: the payment is then refunded */
 export async function fulfilCreditPurchase(
   tx: Transaction,
   deps: PurchaseDeps,
@@ -116,9 +116,9 @@ export async function fulfilCreditPurchase(
 }
 
 /**
- * Takes bought credits back after their money went back. A confirmed ballot that could not have been cast without them becomes
- * void, and what it spent is there again (completions 7.4).
- * @param voidBallot what makes a confirmed ballot of a visitor void, in the log, and gives back what was paid for it
+ * Takes bought credits back after a refund. Confirmed ballots that could not have been cast without them become void, and return
+ * their spent credits (completions 7.4).
+ * @param voidBallot records in the log that a visitor's confirmed ballot is void, and refunds what was paid for it
  */
 export async function reverseCreditPurchase(
   tx: Transaction,
@@ -129,7 +129,7 @@ export async function reverseCreditPurchase(
   const { positionId, visitorId, credits } = storedPurchase.parse(attempt.request);
   const visitor = visitorKey(visitorId);
   const bought = sql`${votingEventId}, ${positionId}, ${visitor}, ${credits}`;
-  // A refund that failed after it had succeeded may be made again.
+  // A refund may be reported as succeeded twice, with a failure in between: the credits are taken back only once.
   const { rowCount } = await tx.execute(sql`
     SELECT 1 FROM credit_entries WHERE voting_event_id = ${votingEventId} AND position_id = ${positionId}
       AND visitor_id = ${visitor} AND kind = 'refund' AND reason = ${attempt.id}`);
@@ -143,7 +143,7 @@ export async function reverseCreditPurchase(
   await tx.execute(sql`SELECT take_free_credits(${bought}, ${attempt.id})`);
 }
 
-/** Gives back what a void ballot of a visitor spent, once. */
+/** Returns the credits that a visitor's void ballot spent. Idempotent. */
 export async function returnSpentCredits(
   tx: Transaction,
   votingEventId: string,

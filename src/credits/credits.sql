@@ -1,17 +1,17 @@
--- Credits are held when a ballot is cast, spent when it is confirmed, released when it is replaced or dropped, and there again when
--- it becomes void. A balance is read and changed in one step, under one lock for each visitor.
+-- Locks a visitor's credits, so that a balance can be read and changed in one step. Credits are held when a ballot is cast, spent when
+-- it is confirmed, released when it is replaced or dropped, and returned when it becomes void.
 CREATE OR REPLACE FUNCTION lock_credits(p_event text, p_visitor text) RETURNS void LANGUAGE sql AS $$
   SELECT pg_advisory_xact_lock(hashtextextended('credits ' || p_event || ' ' || p_visitor, 0));
 $$;
 
--- Moves credits of a visitor, each position's in one step, and writes down why. Every change of a balance is one of these
--- moves; one of the same kind and reason is made once. p_moves: [{"position", "credits", "base"}]; a hold or a purchase begins a
--- balance with `base`. Call with the visitor's credits locked.
+-- Changes a visitor's balances, and records each change in `credit_entries`, whose primary key refuses the same kind and reason twice.
+-- All changes of balances use this function. p_moves: [{"position", "credits", "base"}]; the first hold or purchase creates the balance,
+-- with `base` credits. Call with the visitor's credits locked.
 CREATE OR REPLACE FUNCTION move_credits(p_event text, p_visitor text, p_kind text, p_reason text, p_moves jsonb)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   move record;
-  -- What each credit does to the columns of the balance.
+  -- How each credit changes the columns of the balance.
   bought CONSTANT integer := CASE p_kind WHEN 'purchase' THEN 1 WHEN 'refund' THEN -1 ELSE 0 END;
   held_now CONSTANT integer := CASE p_kind WHEN 'hold' THEN 1 WHEN 'release' THEN -1 WHEN 'spend' THEN -1 ELSE 0 END;
   spent_now CONSTANT integer := CASE p_kind WHEN 'spend' THEN 1 WHEN 'void' THEN -1 ELSE 0 END;
@@ -33,8 +33,8 @@ BEGIN
   END LOOP;
 END $$;
 
--- The first position on which a ballot costs more than its visitor has; no row where there is none. p_replaced is what the ballot
--- that it takes the place of holds: that is there again.
+-- The first position on which a ballot costs more than the visitor's available credits; no row if it can be paid. p_replaced: the
+-- credits held by the ballot that it replaces, which count as available.
 CREATE OR REPLACE FUNCTION credit_shortage(p_event text, p_visitor text, p_credits jsonb, p_replaced jsonb)
 RETURNS TABLE (short_position text, required bigint, available bigint) LANGUAGE sql STABLE AS $$
   SELECT n.position, n.credits, coalesce(c.base + c.purchased - c.held - c.spent, n.base) + coalesce(o.credits, 0)
@@ -45,8 +45,8 @@ RETURNS TABLE (short_position text, required bigint, available bigint) LANGUAGE 
   ORDER BY n.position LIMIT 1;
 $$;
 
--- Holds what a ballot costs, in place of what the ballot that it replaces held. Where anything is short, nothing changes.
--- Call with the visitor's credits locked. Without sorting, what is replaced is looked for in the order of participants.
+-- Holds the cost of a ballot, and releases the hold of the ballot that it replaces. If credits are short, nothing changes.
+-- Call with the visitor's credits locked. `enable_sort = off` makes the look-up of the replaced ballot use the index by participant.
 CREATE OR REPLACE FUNCTION hold_credits(
   p_event text, p_participant text, p_visitor text, p_code_tag bytea, p_credits jsonb, OUT short_position text,
   OUT required bigint, OUT available bigint
@@ -63,13 +63,13 @@ BEGIN
   PERFORM move_credits(p_event, p_visitor, 'hold', encode(p_code_tag, 'hex'), p_credits);
 END $$;
 
--- Gives back what a ballot held. Call with the visitor's credits locked.
+-- Releases the credits that a ballot held. Call with the visitor's credits locked.
 CREATE OR REPLACE FUNCTION release_credits(p_event text, p_visitor text, p_code_tag bytea, p_credits jsonb)
 RETURNS void LANGUAGE sql AS $$
   SELECT move_credits(p_event, p_visitor, 'release', encode(p_code_tag, 'hex'), p_credits);
 $$;
 
--- Holds what the ballot of a payment costs, from the first call on. Where anything is short, nothing changes, and the row says it.
+-- Holds the credits of a ballot for its payment, from the first call on. If credits are short, returns a row and changes nothing.
 CREATE OR REPLACE FUNCTION hold_for_attempt(p_event text, p_visitor text, p_attempt text, p_credits jsonb)
 RETURNS TABLE (short_position text, required bigint, available bigint) LANGUAGE plpgsql AS $$
 BEGIN
@@ -80,7 +80,7 @@ BEGIN
   UPDATE payment_attempts SET held_credits = p_credits WHERE voting_event_id = p_event AND id = p_attempt;
 END $$;
 
--- Gives back what a payment held: its ballot is cast and holds it now, or the payment has ended.
+-- Releases the credits that a payment held, because its ballot was cast and holds them itself, or because the payment has ended.
 CREATE OR REPLACE FUNCTION release_attempt(p_event text, p_attempt text) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   a record;
@@ -88,7 +88,7 @@ BEGIN
   SELECT lower(p.request ->> 'visitorId') AS visitor, p.held_credits INTO a FROM payment_attempts p
   WHERE p.voting_event_id = p_event AND p.id = p_attempt AND p.held_credits IS NOT NULL;
   IF NOT FOUND THEN RETURN; END IF;
-  -- The ledger goes with its event; the payment outlives both.
+  -- Balances are deleted with their event, but payments are not.
   PERFORM 1 FROM voting_events WHERE id = p_event FOR KEY SHARE;
   IF FOUND THEN
     PERFORM lock_credits(p_event, a.visitor);
@@ -97,7 +97,7 @@ BEGIN
   UPDATE payment_attempts SET held_credits = NULL WHERE voting_event_id = p_event AND id = p_attempt;
 END $$;
 
--- Adds credits that were bought.
+-- Adds bought credits.
 CREATE OR REPLACE FUNCTION add_credits(p_event text, p_position text, p_visitor text, p_base integer, p_credits integer, p_attempt text)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
@@ -106,8 +106,8 @@ BEGIN
     jsonb_build_array(jsonb_build_object('position', p_position, 'credits', p_credits, 'base', p_base)));
 END $$;
 
--- Drops the visitor's ballots that wait for their confirmation and hold credits of a position, and takes their holds from payments
--- for such ballots, where fewer than so many are free: a second call then finds too few.
+-- Unless p_credits are available, drops the visitor's pending ballots that hold credits of the position, and releases holds of payments
+-- for such ballots, whose second call may then find too few credits.
 CREATE OR REPLACE FUNCTION free_held_credits(p_event text, p_position text, p_visitor text, p_credits integer)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -115,7 +115,7 @@ DECLARE
   holding text[];
   waiting record;
 BEGIN
-  -- A second call locks its payment first and the credits second, and so does this.
+  -- Locks payments before credits, in the order of a payment's second call, to avoid deadlocks.
   SELECT array_agg(h.id) INTO holding FROM (
     SELECT p.id FROM payment_attempts p WHERE p.voting_event_id = p_event AND p.held_credits @> holds_it
       AND lower(p.request ->> 'visitorId') = p_visitor ORDER BY p.id FOR UPDATE) AS h;
@@ -130,8 +130,8 @@ BEGIN
   PERFORM release_attempt(p_event, h.id) FROM unnest(holding) AS h (id);
 END $$;
 
--- The confirmed ballots of a visitor that do not fit any more once so many credits of a position are gone: the first that spends
--- more than the rest has room for, and each later one that still does not fit without it.
+-- A visitor's confirmed ballots that exceed the balance without p_credits of a position. Goes through the ballots in the order of their
+-- confirmation, and returns each that costs more than the credits that the kept ballots leave.
 CREATE OR REPLACE FUNCTION ballots_beyond_credits(p_event text, p_position text, p_visitor text, p_credits integer)
 RETURNS SETOF bytea LANGUAGE plpgsql AS $$
 DECLARE
@@ -152,7 +152,7 @@ BEGIN
   END LOOP;
 END $$;
 
--- Gives back what a ballot spent that became void, on every position, once.
+-- Returns the credits that a void ballot spent, on every position, only once.
 CREATE OR REPLACE FUNCTION return_spent_credits(p_event text, p_visitor text, p_code_tag bytea) RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM lock_credits(p_event, p_visitor);
@@ -164,7 +164,7 @@ BEGIN
       AND v.position_id = p.id AND v.visitor_id = p_visitor AND v.kind = 'void' AND v.reason = e.reason)));
 END $$;
 
--- Takes bought credits back after the money went back, as far as they are free.
+-- Takes bought credits back after a refund, as far as they are available.
 CREATE OR REPLACE FUNCTION take_free_credits(p_event text, p_position text, p_visitor text, p_credits integer, p_attempt text)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN

@@ -10,7 +10,7 @@ export interface CreditBalance {
   readonly spent: number;
 }
 
-/** The balances of a visitor, by position; positions on which nothing happened yet have none. */
+/** A visitor's balances by position; a position without any change of credits has none. */
 export async function listBalances(
   executor: Executor,
   votingEventId: string,

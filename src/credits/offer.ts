@@ -7,7 +7,7 @@ interface QuadraticPosition {
   readonly baseCredits: number;
 }
 
-/** The quadratic position that a request names, if the event has it. */
+/** The quadratic position with this ID; undefined if the event has none. */
 export function findQuadraticPosition(definition: BallotDefinition, positionId: string): QuadraticPosition | undefined {
   const position = definition.positionById.get(positionId);
   if (position === undefined || position.votingMethod !== 'quadratic') return undefined;
@@ -21,7 +21,7 @@ interface Purchase {
   readonly pricingModel: 'ratio' | 'tiered';
 }
 
-/** What a request buys, at the offer's price, or what is wrong with it. */
+/** The credits that a request buys, with their price, or the first error in the request. */
 export function priceOf(
   offer: QuadraticTopUp,
   wanted: { readonly credits?: number | undefined; readonly tierId?: string | undefined },
@@ -43,7 +43,7 @@ export function priceOf(
 
 export const NO_OFFER: Issue = { field: 'positionId', message: 'is not a position that sells credits' };
 
-/** Also judges the values of a checkout whose shape was refused, so that one answer names all faults. */
+/** Also validates the remaining values of a checkout whose shape was refused, so that one answer lists all errors. */
 export function purchaseIssues(
   definition: BallotDefinition,
   wanted: { readonly positionId?: string | undefined } & Parameters<typeof priceOf>[1],

@@ -19,9 +19,9 @@ import type { CreditBalance } from './list-balances.ts';
 export const creditsQuery = z.strictObject({ positionId: idField(), visitorId: visitorIdField() });
 
 interface CheckoutRules {
-  /** Where a payer may be sent back over plain http: to the own machine, with the embedded database. */
+  /** Whether return URLs may use plain http to this machine: only with the embedded database. */
   readonly embedded: boolean;
-  /** What its payment provider needs of a payer. */
+  /** Fields of the payer that the event's payment provider requires. */
   readonly needs: readonly PayerNeed[];
 }
 
@@ -128,7 +128,7 @@ export const optionsView = z
   });
 type OptionsView = z.output<typeof optionsView>;
 
-/** A visitor's credits on a position (completions 4.10). What is available is what is neither spent nor held. */
+/** A visitor's credits on a position (completions 4.10). Available credits are neither spent nor held. */
 export function viewBalance(
   positionId: string,
   visitorId: string,

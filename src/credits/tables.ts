@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { check, integer, pgTable, primaryKey, text } from 'drizzle-orm/pg-core';
 import { eventId } from '#src/voting-events/tables.ts';
 
-/** What a visitor may spend on one quadratic position. Every change of it stands in the ledger. */
+/** A visitor's credits on one quadratic position. `credit_entries` records every change. */
 export const creditBalances = pgTable(
   'credit_balances',
   {
@@ -11,13 +11,13 @@ export const creditBalances = pgTable(
     visitorId: text('visitor_id').notNull(),
     base: integer().notNull(),
     purchased: integer().notNull(),
-    /** In ballots that were cast and not confirmed. */
+    /** By pending ballots and running payments. */
     held: integer().notNull(),
     spent: integer().notNull(),
   },
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.positionId, table.visitorId] }),
-    // Whatever runs at the same time, nothing is spent that is not there.
+    // No race can spend more credits than the visitor has.
     check(
       'credit_balances_never_below_zero',
       sql`base + purchased - held - spent >= 0 AND purchased >= 0 AND held >= 0 AND spent >= 0`,

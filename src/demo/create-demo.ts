@@ -20,7 +20,7 @@ import { createEventBody, updateEventBody } from '#src/voting-events/event-body.
 import { updateVotingEvent } from '#src/voting-events/update-event.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 
-/** What the printed lines and the example need. Kept in a file that only the operator can read, so that later starts find it. */
+/** The data that the printed lines and the example need. Stored for later starts in a file that only the operator can read. */
 export interface Demo {
   readonly writeKey: string;
   readonly readKey: string;
@@ -31,7 +31,7 @@ export interface Demo {
   readonly electionEntry: Entry;
   readonly pollEntries: readonly Entry[];
   readonly pollIsPaid: boolean;
-  /** What the voter of a ballot was given that is in the election's log already. */
+  /** The receipt of a voter whose ballot is in the election's log already. */
   readonly receipt: Receipt;
 }
 
@@ -47,7 +47,7 @@ interface Entry {
   readonly rank?: number;
 }
 
-/** A demo whose election has no ballots yet, and what voting in it takes. */
+/** A demo without ballots, with the data needed to vote in its election. */
 export interface EmptyDemo extends Omit<Demo, 'receipt'> {
   readonly caller: Caller;
   readonly election: VotingEvent;
@@ -63,7 +63,7 @@ export interface MadePosition {
 
 interface DemoPosition {
   readonly title: string;
-  /** Sold where the poll takes payments. */
+  /** Offer of credits, used only if the poll takes payments. */
   readonly quadraticTopUp?: object;
   readonly votingMethod: VotingMethod;
   readonly candidates: readonly string[];
@@ -98,7 +98,7 @@ const PRICE = { amountMinor: 500, currency: 'usd' };
 
 const ROLES: readonly ReferendumRole[] = ['yes', 'no', 'abstain'];
 const VOTER = 'Vera';
-/** These vote before the demo is shown. The late voters and Vera, the last four of the roll of 40, have not voted yet. */
+/** These 36 vote before the demo is shown. The late voters and Vera, the last four of the roll of 40, have not voted. */
 const FIRST_VOTERS =
   'Ada Ben Chen Dara Emil Fatou Gita Hugo Ines Jonas Kofi Lena Mei Noor Omar Pia Quinn Rosa Sami Tova Uma Viktor Wanda Xenia Yara Zeno Anouk Bola Cleo Dario Esra Finn Greta Hana Ivo Jana';
 const LATE_VOTERS = 'Kaya Luis Mira';
@@ -129,7 +129,7 @@ const firstEntry = ({ id, candidateIds, votingMethod }: MadePosition): Entry => 
   ...markOf(votingMethod),
 });
 
-/** A first mark that each method accepts. */
+/** A valid mark for a first entry, by voting method. */
 function markOf(method: VotingMethod): { value?: number; rank?: number } {
   if (method === 'ranked_choice') return { rank: 1 };
   if (method === 'score' || method === 'cumulative' || method === 'quadratic') return { value: 5 };
@@ -144,7 +144,7 @@ interface EventPlan {
   readonly businessId?: string | undefined;
 }
 
-/** Creates an event that is not open yet. @param pages the address of the example's pages, where it has one */
+/** Creates an event that is not open yet. @param pages base URL of the example's voting pages, if known */
 async function addEvent(tx: Transaction, deps: Deps, caller: Caller, plan: EventPlan, pages: string | undefined) {
   const { title, type, positions, settings, businessId } = plan;
   const shown = { results: { visibility: 'live' }, log: { open: true } };
@@ -163,7 +163,7 @@ async function addEvent(tx: Transaction, deps: Deps, caller: Caller, plan: Event
   return { event, positions: made, open: () => change({ status: 'open' }) };
 }
 
-/** A business of the sandbox, through which the demo's poll is paid. */
+/** Connects a payment business of the sandbox, through which visitors pay for the demo's poll. */
 async function connectDemoBusiness(deps: Deps, accountId: string): Promise<string> {
   const id = deps.ids.sortable('biz');
   const secretKey = sandboxKey(id, 'US', randomBytes(16).toString('hex'));
@@ -181,8 +181,8 @@ async function connectDemoBusiness(deps: Deps, accountId: string): Promise<strin
 
 /**
  * Creates a demo account with keys, an open election with its roll and a paid poll, with every voting method between them.
- * @param paid whether a sandbox runs that the poll can be paid through
- * @param pages where `npm run example` serves the pages of both events; undefined where that is unknown
+ * @param paid whether a payment sandbox runs for the poll
+ * @param pages base URL of the voting pages of `npm run example`; undefined if unknown
  */
 export async function createDemo(deps: Deps, paid: boolean, pages: string | undefined): Promise<EmptyDemo> {
   const account = await createAccount(deps.db, deps, { name: 'Demo', plan: 'pro' });

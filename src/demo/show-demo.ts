@@ -6,13 +6,13 @@ import { unless } from '#src/platform/files.ts';
 import { createDemo, type Demo } from './create-demo.ts';
 import { voteInDemo } from './vote-in-demo.ts';
 
-/** @returns undefined where there is none */
+/** @returns undefined if no demo was created yet */
 async function readDemo(file: string): Promise<Demo | undefined> {
   const text = await unless(readFile(file, 'utf8'), 'ENOENT');
   return text === undefined ? undefined : JSON.parse(text);
 }
 
-/** The names that README, guides and example use. */
+/** The variables that README, guides and example use. */
 const namesOf = ({ writeKey, readKey, voteKey, event, poll }: Demo, baseUrl: string) => ({
   API: baseUrl,
   WRITE_KEY: writeKey,
@@ -22,7 +22,7 @@ const namesOf = ({ writeKey, readKey, voteKey, event, poll }: Demo, baseUrl: str
   POLL: poll,
 });
 
-/** A file that a shell reads with `.` and Node with `--env-file`. */
+/** The text of an environment file, for `.` of a shell and `--env-file` of Node. */
 function environmentOf(demo: Demo, baseUrl: string): string {
   const { confirmationCode, promise } = demo.receipt;
   const names = { ...namesOf(demo, baseUrl), CODE: confirmationCode, PROMISE: promise };
@@ -35,7 +35,7 @@ const post = (path: string, body: string): string =>
   `curl -s -H "Authorization: Bearer $VOTE_KEY" -H 'Content-Type: application/json' -d ${body} $API/public/voting-events/${path}`;
 const codeOfAnswer = `grep -oE '[0-9A-Z]{26}'`;
 
-/** Lines that work as they are pasted, one after another. */
+/** Shell lines to try the demo, which can be pasted one after another. */
 function linesOf(demo: Demo, baseUrl: string, mailFolder: string): string[] {
   const { confirmationCode: code, promise } = demo.receipt;
   const cast = JSON.stringify({ voterKey: 'KEY', email: demo.voterEmail, votes: [demo.electionEntry] });
@@ -56,7 +56,7 @@ function linesOf(demo: Demo, baseUrl: string, mailFolder: string): string[] {
   ];
 }
 
-/** A paid poll asks for its price in the browser; a free one is cast at once. */
+/** Lines for the poll: a paid poll is paid in the browser first, in a free poll the ballot is cast at once. */
 function pollLines({ pollEntries, pollIsPaid }: Demo): string[] {
   const visitorId = `vi_${randomBytes(16).toString('hex')}`;
   const sent = (body: unknown): string => `'${JSON.stringify(body)}'`;
@@ -88,9 +88,9 @@ function pollLines({ pollEntries, pollIsPaid }: Demo): string[] {
 const examplePort = (port: number): number => port + 2;
 
 /**
- * At the first start creates the demo; at every start prints what to try, and writes the names of it into `demo.env` in the
- * data folder, for shells and for `npm run example`.
- * @param seal moves waiting ballots of an event into its log
+ * Creates the demo at the first start. At every start prints what to try, and writes the demo's variables into `demo.env` in
+ * the data folder, for shells and for `npm run example`.
+ * @param seal moves queued ballots of an event into its log
  */
 export async function showDemo(
   deps: Deps,

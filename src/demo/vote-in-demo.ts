@@ -15,17 +15,17 @@ import { voteCallerOf } from '#src/voting-events/access.ts';
 import { DISCLOSED_TOGETHER } from '#src/voting-events/voting-event.ts';
 import type { EmptyDemo, MadePosition, Receipt } from './create-demo.ts';
 
-/** So many of the 36 are sealed at once. Four wait: with the next ballot they are five, which the clock seals. */
+/** How many of the 36 ballots are sealed into the log at once. Four stay queued: the next ballot makes five, which a job seals. */
 const SEALED = 32;
 const SEAL_TRIES = 50;
 const SEAL_PAUSE_MS = 100;
 
-/** Orders of the three candidates of a ranked position, by their places. */
+/** Rankings of the three candidates of a ranked position, as indexes. */
 const ORDERS = [[2, 1], [0, 2, 1], [1, 2], [2, 0], [0, 1, 2], [2], [1, 0]];
 const ANSWERS: readonly ReferendumRole[] = ['yes', 'yes', 'no', 'yes', 'no', 'yes', 'abstain'];
 const ROLE_PLACES: Readonly<Record<ReferendumRole, number>> = { yes: 0, no: 1, abstain: 2 };
 
-/** Which candidates a voter chooses, by their places, the first choice first: the same in every demo. */
+/** Indexes of the candidates that a voter chooses, first choice first: the same in every demo. */
 function placesOf(method: VotingMethod, voter: number): readonly number[] {
   if (method === 'ranked_choice') return ORDERS[voter % ORDERS.length] ?? [];
   if (method === 'referendum') return [ROLE_PLACES[ANSWERS[voter % ANSWERS.length] ?? 'yes']];
@@ -43,10 +43,10 @@ const castAnswer = z.object({ data: z.object({ confirmationCode: z.string() }) }
 const confirmAnswer = z.object({ data: z.object({ confirmationCode: z.string(), logPromise: z.string() }) });
 
 /**
- * Lets the first voters of the demo's election vote: 35 are shown as having voted, a 36th waits to be shown, and 32 ballots
- * are in the log.
- * @param seal moves waiting ballots of an event into its log
- * @returns what the voter of a ballot in the log was given
+ * Lets the first 36 voters of the demo's election vote. Afterwards 35 are disclosed as having voted, and 32 ballots are in
+ * the log.
+ * @param seal moves queued ballots of an event into its log
+ * @returns the receipt of a voter whose ballot is in the log
  */
 export async function voteInDemo(
   deps: Deps,
@@ -70,7 +70,7 @@ export async function voteInDemo(
     for (let tries = 0; tries < SEAL_TRIES; tries += 1) {
       await seal(election.id);
       if ((await proveBallot(deps, election, confirmationCode))?.status === 'logged') return;
-      // A job was at the same log.
+      // A job had locked the log: tries again.
       await setTimeout(SEAL_PAUSE_MS);
     }
     throw new Error('the ballots of the demo did not get into the log');
@@ -81,7 +81,7 @@ export async function voteInDemo(
     const group = voters.slice(from, from < SEALED ? Math.min(groupEnd, SEALED) : groupEnd);
     const [first] = await Promise.all(group.map((voter, index) => vote(voter, from + index)));
     from += group.length;
-    // Before the next five: a job that came between would show more of them, and keep fewer back.
+    // Discloses each five before the next vote: a later step of a job would disclose more voters together.
     if (from % DISCLOSED_TOGETHER === 0) await deps.counting.disclosure.step(election.id);
     if (from === SEALED && first !== undefined) {
       await sealUntilIn(first);
@@ -92,7 +92,7 @@ export async function voteInDemo(
   return sealed;
 }
 
-/** A voter key for each of those who vote at once, without mails. */
+/** Makes a voter key, without a mail, for each of the voters. */
 async function giveKeys(deps: Deps, { election, voters }: EmptyDemo): Promise<string[]> {
   return inTransaction(deps.db, async (tx) => {
     const keys: string[] = [];

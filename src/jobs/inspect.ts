@@ -1,7 +1,7 @@
 import { sql } from 'drizzle-orm';
 import type { Database } from '#src/database/client.ts';
 
-/** `failed` jobs are not tried again by themselves; `retrying` ones failed before and are. */
+/** `failed`: used up its attempts, and runs again only by hand. `retrying`: failed before, and is retried. */
 export type JobState = 'waiting' | 'running' | 'retrying' | 'failed';
 
 interface WaitingJob extends Record<string, unknown> {
@@ -10,7 +10,7 @@ interface WaitingJob extends Record<string, unknown> {
   readonly state: JobState;
   readonly attempts: number;
   readonly maxAttempts: number;
-  /** When it is due, or was when it last ran. */
+  /** When the job is or was due, Unix ms. */
   readonly runAt: number;
   readonly lastError: string | null;
 }
@@ -37,7 +37,7 @@ interface JobFilter {
   readonly limit?: number;
 }
 
-/** Jobs that wait, run or have failed, oldest first. */
+/** Queued, running and failed jobs, oldest first. */
 export async function listJobs(db: Database, { state, task, limit = 1_000 }: JobFilter = {}): Promise<WaitingJob[]> {
   const { rows } = await db.execute<Row>(sql`
     SELECT ${COLUMNS} FROM jobs
@@ -47,20 +47,20 @@ export async function listJobs(db: Database, { state, task, limit = 1_000 }: Job
   return rows.map(view);
 }
 
-/** Lets a job run again now, with all its attempts. Undefined when it is running or gone. */
+/** Makes a job due now, with all its attempts. @returns undefined if it is running or deleted */
 export async function retryJob(db: Database, id: string): Promise<WaitingJob | undefined> {
   const { rows } = await db.execute<Row>(sql`SELECT ${COLUMNS} FROM run_jobs_again(ARRAY[${id}::bigint])`);
   return rows.map(view)[0];
 }
 
-/** Lets every job run again that has used up its attempts. Returns how many. */
+/** Makes every job due now that has used up its attempts. Returns how many. */
 export async function retryFailedJobs(db: Database): Promise<number> {
   const { rows } = await db.execute<{ count: string }>(sql`
     SELECT count(*)::text FROM run_jobs_again(ARRAY(SELECT id FROM jobs WHERE attempts >= max_attempts AND held_by IS NULL))`);
   return Number(rows[0]?.count ?? 0);
 }
 
-/** How many jobs of each task are not tried again. */
+/** The number of jobs that have used up their attempts, by task. */
 export async function countFailedJobs(db: Database): Promise<Map<string, number>> {
   const { rows } = await db.execute<{ task: string; count: string }>(sql`
     SELECT name AS task, count(*)::text AS count FROM jobs WHERE attempts >= max_attempts AND held_by IS NULL GROUP BY name`);

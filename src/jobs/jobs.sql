@@ -1,5 +1,5 @@
--- Puts a job into the queue, in the transaction of what it is about. Another job with the same key that has not begun is replaced; one
--- that runs keeps its row and loses its key, and is not tried again.
+-- Enqueues a job in the caller's transaction. A job with the same key is replaced if it is not running; a running job keeps its row, but
+-- loses its key and is not retried.
 CREATE OR REPLACE FUNCTION add_job(p_name text, p_payload json DEFAULT '{}', p_run_at bigint DEFAULT NULL, p_max_attempts integer DEFAULT 25,
   p_key text DEFAULT NULL, p_last boolean DEFAULT false) RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
@@ -14,19 +14,19 @@ BEGIN
     EXIT WHEN FOUND;
     UPDATE jobs SET key = NULL, max_attempts = attempts WHERE key = p_key AND held_by IS NOT NULL;
   END LOOP;
-  -- A runner asks at least so often for what it heard nothing of (BEAT_MS).
+  -- A later job needs no notification: runners query for due jobs at least every 3 s (BEAT_MS).
   IF p_run_at IS NULL OR p_run_at <= at + 3000 THEN NOTIFY job_added; END IF;
 END $$;
 
--- Takes jobs that are due for a runner: of each name so many as its group has places, and of a group no more than its places. Every look-up
--- is by the index, so that what waits for one group is not walked over for another. Nothing is due behind p_until, the time of the runner's
--- own machine: a server whose clock steps ahead would have everything done at once that is planned for later.
+-- Claims due jobs for a runner: for each group no more than its free places (p_places). Reads up to that many jobs of each name by the
+-- index, so that a long queue of one group does not slow down another. No job after p_until, the time of the runner's machine, is due: if
+-- the server's clock jumps ahead, jobs planned for later must not all run at once.
 CREATE OR REPLACE FUNCTION take_jobs(p_runner text, p_names text[], p_groups text[], p_places integer[], p_until bigint)
 RETURNS TABLE (id bigint, name text, key text, payload json, attempts integer, max_attempts integer, created_at bigint, taken_at bigint)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
-  -- Asked for once: what changes while a statement runs is no bound of an index.
+  -- Read once into a variable, because a volatile function cannot bound an index scan.
   at bigint := least(now_ms(), p_until);
 BEGIN
   RETURN QUERY WITH due AS MATERIALIZED (
@@ -46,7 +46,7 @@ BEGIN
   RETURNING j.id, j.name, j.key, j.payload, j.attempts, j.max_attempts, j.created_at, at;
 END $$;
 
--- After how many milliseconds the next job of some names is due, 0 or less where one is; NULL where none waits.
+-- Milliseconds until the next job with one of these names is due, 0 or less if it is; NULL if no job waits.
 CREATE OR REPLACE FUNCTION until_next_job(p_names text[], p_until bigint) RETURNS bigint LANGUAGE sql AS $$
   SELECT min(n.run_at) - least(now_ms(), p_until)
   FROM unnest(p_names) AS w (name) CROSS JOIN (VALUES (false), (true)) AS o (last) CROSS JOIN LATERAL (
@@ -54,8 +54,8 @@ CREATE OR REPLACE FUNCTION until_next_job(p_names text[], p_until bigint) RETURN
     ORDER BY j.run_at, j.id LIMIT 1) AS n;
 $$;
 
--- Shows that a runner is alive, and frees what no living one holds: jobs of a runner that was not seen for p_dead_ms, jobs that were given
--- to this one and never reached it, and jobs of a server that is gone. Returns how many.
+-- Records that a runner is alive, and releases claimed jobs that no living runner runs: jobs of a runner that was not seen for p_dead_ms
+-- or has no row, and jobs that this runner claimed without learning of it (not in p_under_way). Returns how many.
 CREATE OR REPLACE FUNCTION free_dead_jobs(p_runner text, p_under_way bigint[], p_dead_ms integer) RETURNS bigint LANGUAGE sql AS $$
   WITH seen AS (
     INSERT INTO job_runners (id, seen_at) VALUES (p_runner, now_ms()) ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
@@ -73,7 +73,7 @@ CREATE OR REPLACE FUNCTION free_dead_jobs(p_runner text, p_under_way bigint[], p
   SELECT count(*) FROM freed;
 $$;
 
--- Makes jobs due now, with all their attempts. A job that runs stays as it is.
+-- Makes jobs due now, with all their attempts. Running jobs are not changed.
 CREATE OR REPLACE FUNCTION run_jobs_again(p_ids bigint[]) RETURNS SETOF jobs LANGUAGE sql AS $$
   NOTIFY job_added;
   UPDATE jobs SET run_at = now_ms(), attempts = 0 WHERE id = ANY (p_ids) AND held_by IS NULL RETURNING *;

@@ -2,33 +2,33 @@ import { sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import type { Executor } from '#src/database/client.ts';
 
-/** Where jobs run: each group has places of its own, so that one that hangs holds up nothing of another. */
+/** Each group of jobs has places of its own, so that jobs that hang do not block other groups. */
 export type JobGroup = 'mails' | 'deletions' | 'payments' | 'other';
 
-/** What a job may know of the run that it is in. */
+/** The run of a job, as its `work` sees it. */
 export interface JobRun {
-  /** Names the job among all that there ever were; the same for each attempt. */
+  /** Identifies the job among all jobs ever, the same for each attempt. */
   readonly id: string;
-  /** 1 at the first one. */
+  /** 1 for the first attempt. */
   readonly attempt: number;
-  /** Whether the job is not tried again when this run fails. */
+  /** Whether this is the last attempt. */
   readonly last: boolean;
 }
 
-/** A kind of job. Payloads hold IDs only: a secret in a payload would stand in the database in clear. */
+/** A kind of job. Payloads are stored in plaintext, and must contain no secret. */
 export interface Job<Payload> {
   readonly name: string;
   readonly payload: z.ZodType<Payload>;
   readonly maxAttempts: number;
-  /** `other` unless said otherwise. */
+  /** Default: `other`. */
   readonly group?: JobGroup;
   readonly work: (payload: Payload, run: JobRun) => Promise<void>;
 }
 
-/** What runs again and again without being asked. */
+/** A job that runs on a schedule. */
 export interface RecurringJob {
   readonly name: string;
-  /** As a line of a crontab begins: minute and hour in UTC, of every day. `*`, a number, or for minutes `*\/10`. */
+  /** The first fields of a crontab line, minute and hour in UTC, for every day: `*`, a number, or for minutes `*\/10`. */
   readonly schedule: string;
   readonly group?: JobGroup;
   readonly work: () => Promise<void>;
@@ -42,19 +42,19 @@ export function defineJob<Payload>(job: Job<Payload>): Job<Payload> {
 }
 
 /**
- * A fault that trying again would not change: the job is given up at once. Its message is stored and shown to operators,
- * so it names no address and no secret.
+ * An error that a retry would not change: the job fails at once. The message is stored and shown to operators, and must contain
+ * no address and no secret.
  */
 export class GivenUp extends Error {}
 
 interface EnqueueOptions {
-  /** Another job with the same key that has not run yet is replaced. */
+  /** A job with the same key that is not running is replaced. */
   readonly key?: string;
   readonly runAtMs?: number;
   readonly maxAttempts?: number;
 }
 
-/** Enqueues in the caller's transaction: the job exists if and only if the fact does. */
+/** Enqueues a job in the caller's transaction: it exists if and only if the transaction commits. */
 export async function enqueue<Payload>(
   executor: Executor,
   job: { readonly name: string; readonly maxAttempts?: number; readonly payload?: z.ZodType<Payload> },
@@ -66,7 +66,7 @@ export async function enqueue<Payload>(
     SELECT add_job(${job.name}, ${JSON.stringify(payload)}::json, ${runAtMs}::bigint, ${maxAttempts}::integer, ${key}::text)`);
 }
 
-/** Enqueues many jobs in the caller's transaction, to run when nothing else of their group waits. */
+/** Enqueues many jobs in the caller's transaction, which run after all other due jobs of their group. */
 export async function enqueueLast<Payload>(
   executor: Executor,
   job: { readonly name: string; readonly maxAttempts: number; readonly payload: z.ZodType<Payload> },

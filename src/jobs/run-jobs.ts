@@ -10,24 +10,24 @@ import { readSchedule } from './schedule.ts';
 
 /** How many jobs of a group run at a time. */
 export const JOB_PLACES: Readonly<Record<JobGroup, number>> = { mails: 5, deletions: 2, payments: 3, other: 4 };
-/** A runner shows itself and asks for jobs as often, and earlier where a job is announced, due, or was waiting for a place. */
+/** How often a runner records that it is alive and queries for jobs; it queries earlier for a notification, a due job or a free place. */
 const BEAT_MS = 3_000;
-/** While what is due cannot be had: another runner is about to take it, or the queue gives no answer. */
+/** Pause when a due job could not be claimed, because another runner is claiming it, or when the queue does not answer. */
 const AGAIN_MS = 1_000;
-/** A runner that was not seen for so long is dead. A few beats more than one, so that a slow statement makes no living runner look dead. */
+/** A runner that was not seen for this long is dead. Three beats, so that a slow statement does not make a living runner look dead. */
 const DEAD_AFTER_MS = 9_000;
-/** The queue answers with each beat: after so long without an answer jobs make no progress, and after the second that is an alarm. */
+/** The queue should answer every beat. Without an answer for the first time, jobs make no progress; for the second, an alarm is raised. */
 const UNWELL_AFTER_MS = 8_000;
 const STALLED_AFTER_MS = 15_000;
-/** The end of a job is written again and again until that succeeds: its place is taken meanwhile. */
+/** Pause between attempts to record the end of a job, whose place stays occupied until one succeeds. */
 const END_AGAIN_MS = 500;
 
 export interface JobRunner {
-  /** Whether jobs make progress: in each group every place is taken, or the queue answered a moment ago. */
+  /** Whether jobs make progress: every place of all groups is taken, or the queue answered recently. */
   isWell(): boolean;
-  /** A job was added. */
+  /** Makes the runner query for jobs at once; call when a job was added. */
   wake(): void;
-  /** Takes no more jobs, lets those under way finish for a while, and hands back the rest. Ends whatever hangs. */
+  /** Claims no more jobs, waits a limited time for running jobs, and releases the rest. */
   stop(): Promise<void>;
 }
 
@@ -36,7 +36,7 @@ type Work = (payload: unknown, run: JobRun) => Promise<void>;
 interface Task {
   readonly group: JobGroup;
   readonly work: Work;
-  /** When it runs after a moment, in Unix ms; of jobs of the clock. */
+  /** The next scheduled time after a given time, both in Unix ms; only for recurring jobs. */
   readonly next: ((afterMs: number) => number) | undefined;
 }
 
@@ -51,19 +51,19 @@ type TakenJob = {
   readonly taken_at: string;
 };
 
-/** One row for each job that was taken; where none was, one that says when to ask again. */
+/** One row per claimed job; if none was claimed, one row with the milliseconds until the next job is due. */
 type Taken = { readonly freed: string } & (
   | (TakenJob & { readonly wait_ms: null })
   | { readonly id: null; readonly wait_ms: string | null }
 );
 
-// The runner's ID comes by way of what was freed: freed jobs are taken in the same statement.
+// `take_jobs` depends on `freed` by its first argument, so that it runs second and can claim the released jobs.
 const TAKE = `
   SELECT f.freed, t.*, CASE WHEN t.id IS NULL THEN until_next_job($2, $5) END AS wait_ms
   FROM (SELECT CASE WHEN $6 THEN free_dead_jobs($1, $7::bigint[], $8) ELSE 0 END AS freed) AS f
   LEFT JOIN LATERAL take_jobs(CASE WHEN f.freed >= 0 THEN $1 END, $2, $3, $4, $5) AS t ON true`;
 
-/** A job under way, until its end is written. */
+/** A running job, until its end is recorded. */
 interface Run {
   readonly id: string;
   readonly group: JobGroup;
@@ -71,27 +71,27 @@ interface Run {
   readonly ended: Promise<void>;
 }
 
-/** A job takes longer than any job may: its place is needed. */
+/** A job ran longer than `TIME_LIMITS.jobMs`, and counts as failed, which frees its place. */
 class JobTooLong extends Error {
   override readonly name = 'JobTooLong';
 }
 
-/** What the queue stores of a fault: words that name no address and no payload. */
+/** The text that the queue stores for an error, without addresses and payload. */
 function storedWords(name: string, fault: unknown): string {
   if (fault instanceof GivenUp) return `${name} given up: ${fault.message}`;
   const { name: kind, code, reply } = summariseFault(fault);
   return `${name} failed: ${[kind, code, reply].filter((word) => word !== undefined).join(' ')}`;
 }
 
-/** The key of the one row of a job of the clock. */
+/** The key of a recurring job's only row. */
 const clockKey = (name: string): string => `clock:${name}`;
 
-/** Takes jobs out of the queue and does them, until it is stopped. Each group has places of its own. */
+/** Claims jobs from the queue and runs them until stopped. Each group has places of its own. */
 class Runner implements JobRunner {
   readonly #db: Database;
   readonly #log: Log;
   readonly #tasks: ReadonlyMap<string, Task>;
-  /** What the rows of its jobs name as their holder. */
+  /** Stored in `held_by` of the jobs that this runner has claimed. */
   readonly #id = randomBytes(12).toString('hex');
   readonly #underWay = new Set<Run>();
   readonly #stopping = new AbortController();
@@ -108,7 +108,7 @@ class Runner implements JobRunner {
     this.#tasks = tasks;
   }
 
-  /** Resolves once the queue was asked, whatever it answered: it is asked again. */
+  /** Resolves after the first query for jobs, even if it failed, or after `UNWELL_AFTER_MS`. */
   async start(): Promise<void> {
     const asked = Promise.withResolvers<void>();
     const take = (): Promise<number> => this.#takeAll().finally(asked.resolve);
@@ -142,9 +142,9 @@ class Runner implements JobRunner {
   }
 
   /**
-   * Does something again and again; what fails is tried again soon.
-   * @param work answers after how many milliseconds it is to be done again
-   * @param wakes whether it is done earlier when a job was added or a place is free
+   * Repeats work until the runner stops; after a failure it runs again after `AGAIN_MS`.
+   * @param work returns the milliseconds until its next run
+   * @param wakes whether `wake` starts the next run earlier
    */
   async #repeat(work: () => Promise<number>, wakes: boolean): Promise<void> {
     const { signal } = this.#stopping;
@@ -161,7 +161,7 @@ class Runner implements JobRunner {
     }
   }
 
-  /** A database that is away or fails over is no fault of the queue, and shows itself otherwise; one that answers and holds the queue back is an alarm. */
+  /** Raises an alarm if a reachable database does not serve the queue. An unreachable database or a fail-over is reported elsewhere. */
   #noteFault(fault: unknown): void {
     if (this.#stopping.signal.aborted) return;
     this.#log.warn({ fault: summariseFault(fault) }, 'the queue of jobs could not be asked');
@@ -181,7 +181,7 @@ class Runner implements JobRunner {
     }));
   }
 
-  /** Beats, frees the jobs of dead runners, and takes due jobs. @returns after how many ms to ask again */
+  /** Records that this runner is alive, releases the jobs of dead runners, and claims due jobs. @returns ms until the next call */
   async #takeAll(): Promise<number> {
     const free = new Map(this.#places().map(({ group, places }) => [group, places]));
     const asked = [...this.#tasks].filter(([, { group }]) => (free.get(group) ?? 0) > 0);
@@ -219,7 +219,7 @@ class Runner implements JobRunner {
     return waitMs;
   }
 
-  /** Gives each job of the clock its row, where it has none. By the clock of the database, which every process has. */
+  /** Inserts the row of each recurring job that has none, scheduled by the database's clock, which all processes share. */
   async #plan(): Promise<number> {
     const byClock = [...this.#tasks].flatMap(([name, { next }]) => (next === undefined ? [] : [{ name, next }]));
     const { rows } = await this.#db.$client.query<{ at: string }>('SELECT now_ms() AS at');
@@ -238,7 +238,7 @@ class Runner implements JobRunner {
     if (task === undefined) throw new Error(`a job ${job.name} was taken that was not asked for`);
     const { id, attempts: attempt, max_attempts: most } = job;
     const run = { id: `${id}/${job.created_at}`, attempt, last: attempt >= most };
-    // A job that another runner freed, and that came back, waits for its first run.
+    // If another runner released this job while it still runs here, the new claim waits for the running work.
     const before = [...this.#underWay].find((one) => one.id === id)?.work;
     const work = before ?? orLate(task.work(job.payload, run), TIME_LIMITS.jobMs, () => new JobTooLong());
     const ended = work
@@ -255,7 +255,7 @@ class Runner implements JobRunner {
     this.#underWay.add(one);
   }
 
-  /** Has an effect only while the job is this run's. @returns whether the job is tried again soon */
+  /** Records the end of a run, unless the job was claimed again meanwhile. @returns whether the job will be retried */
   async #writeEnd(
     { id, name, key, attempts, taken_at }: TakenJob,
     { next }: Task,
@@ -294,8 +294,8 @@ class Runner implements JobRunner {
 }
 
 /**
- * Runs jobs until stopped; a failing job is tried again with growing pauses.
- * @param db for the queue alone: its connections are never waited for because of anything else
+ * Runs jobs until stopped; a failing job is retried with growing pauses.
+ * @param db a pool for the queue alone, so that no other work can use up its connections
  */
 export async function runJobs(
   db: Database,

@@ -2,7 +2,7 @@ import { HOUR_MS, MINUTE_MS } from '#src/platform/clock.ts';
 
 const SCHEDULE = /^(?:\*\/(?<every>\d+)|(?<minute>\d+|\*)) (?<hour>\d+|\*) \* \* \*$/;
 
-/** When a schedule of `RecurringJob` comes next after a moment, both in Unix ms. @throws RangeError for anything else */
+/** Parses a schedule of `RecurringJob`. @returns the next time after a given time, both in Unix ms @throws RangeError for a bad schedule */
 export function readSchedule(schedule: string): (afterMs: number) => number {
   const { every, minute, hour } = SCHEDULE.exec(schedule)?.groups ?? {};
   if (hour === undefined) throw new RangeError(`no schedule: ${schedule}`);

@@ -2,12 +2,12 @@ import { type Html, html } from '#src/reference/html.ts';
 import type { Language } from './mail-words.ts';
 import type { Mail } from './mailer.ts';
 
-/** A paragraph, or what a reader does something with. */
+/** A paragraph of text, a code or a link. */
 export type MailPart =
   | string
-  /** What is typed in or copied, on a line of its own: a key, a token, lines of a command. */
+  /** Text to type in or copy, in a block of its own: a key, a token, lines of a command. */
   | { readonly code: string }
-  /** An address to go to, and what is there. */
+  /** A URL, and the text of its link. */
   | { readonly link: string; readonly label: string };
 
 interface MailContent {
@@ -26,7 +26,7 @@ function textOf(part: MailPart): string {
   return 'code' in part ? indented(part.code) : `${part.label}:\n${part.link}`;
 }
 
-/** Styles stand in the elements: many mail programs drop a sheet. */
+/** Inline styles, because many mail programs drop style sheets. */
 const STYLE = {
   page: 'margin:0;background:#ffffff',
   main: 'max-width:36em;margin:0 auto;padding:24px;font:16px/1.5 Arial,Helvetica,sans-serif;color:#1a1a1a',
@@ -41,9 +41,9 @@ function htmlOf(part: MailPart): Html {
   return html`<p><a href="${part.link}" style="${STYLE.link}">${part.label}</a></p>\n`;
 }
 
-/** A mail as plain text and as HTML of the same words. Whatever is put in is escaped. */
+/** Writes a mail as plain text and as HTML with the same content, which is escaped. */
 export function composeMail({ to, language, subject, logoUrl, parts }: MailContent): Omit<Mail, 'id'> {
-  // Beside its words a logo says nothing to who cannot see it.
+  // `alt` is empty, because the logo adds nothing to the text for readers who cannot see it.
   const logo = logoUrl === null ? undefined : html`<img src="${logoUrl}" alt="" style="${STYLE.logo}">\n`;
   const page = html`<!doctype html>
 <html lang="${language}"><head><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><title>${subject}</title></head>

@@ -7,22 +7,22 @@ import { type Log, summariseFault } from '#src/platform/log.ts';
 import type { Secrets } from '#src/platform/secrets.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 
-/** Which side a mail failed on, and for how long. */
+/** Why a mail failed, and whether a retry may help. */
 type MailFaultKind =
-  /** Nothing is known of the mail: it may have left. Trying again with the same Message-ID is right. */
+  /** The outcome is unknown and the mail may have left: retry with the same Message-ID. */
   | 'temporary'
-  /** The receiving side refused the recipient for good. */
+  /** The receiving side refused the recipient permanently. */
   | 'recipient_refused'
-  /** The mail server refused the sender or the mail itself for good. */
+  /** The mail server refused the sender or the mail itself permanently. */
   | 'mail_refused';
 
-/** Why a mail was not taken. Holds no word of the server's answer: those name addresses. */
+/** Why a mail server did not accept a mail. Contains only codes of the server's answer, whose text may name addresses. */
 export class MailFault extends Error {
   override readonly name = 'MailFault';
   readonly kind: MailFaultKind;
-  /** The library's class of the fault, as in `ECONNECTION`. */
+  /** nodemailer's error code, such as `ECONNECTION`. */
   readonly code: string;
-  /** The answer's codes and what it answered, as in `550 5.1.1 to RCPT TO`; undefined where there was none. */
+  /** The answer's codes and the command it answers, such as `550 5.1.1 to RCPT TO`; undefined without an answer. */
   readonly reply: string | undefined;
 
   constructor(kind: MailFaultKind, code: string, reply: string | undefined) {
@@ -34,7 +34,7 @@ export class MailFault extends Error {
 }
 
 const COMMANDS = ['CONN', 'EHLO', 'HELO', 'STARTTLS', 'AUTH', 'MAIL FROM', 'RCPT TO', 'DATA'];
-/** RFC 3463: class, subject and detail, after the code of three figures. */
+/** The enhanced status code (RFC 3463: class, subject, detail) after the three-digit reply code. */
 const ENHANCED = /^\d{3}[ -]([245]\.\d{1,3}\.\d{1,3})\b/;
 
 function commandOf(command: unknown): string | undefined {
@@ -44,7 +44,7 @@ function commandOf(command: unknown): string | undefined {
 function kindOf(permanent: boolean, command: string | undefined): MailFaultKind {
   if (!permanent) return 'temporary';
   if (command === 'RCPT TO') return 'recipient_refused';
-  // What a server says of the connection or the log-in is mended by the operator, and the mail waits for that.
+  // The operator can fix a refused connection or log-in, so that the mail is retried.
   return command === 'MAIL FROM' || command === 'DATA' ? 'mail_refused' : 'temporary';
 }
 
@@ -69,15 +69,15 @@ export interface Mail {
   readonly to: string;
   readonly subject: string;
   readonly text: string;
-  /** The same words for programs that show HTML. */
+  /** The same content as HTML. */
   readonly html?: string;
   readonly replyTo?: string;
-  /** The same for every attempt at one mail, so that a mail that arrives twice is seen to be one: letters and digits. */
+  /** Letters and digits, the same for every attempt, so that receivers recognise a mail that arrives twice. */
   readonly id: string;
 }
 
 export interface Mailer {
-  /** Resolves once the mail server took the mail. @throws MailFault */
+  /** Resolves once the mail server has accepted the mail. @throws MailFault */
   send(mail: Mail): Promise<void>;
   close(): void;
 }
@@ -85,8 +85,8 @@ export interface Mailer {
 const ENCODED_WORD_BYTES = 45;
 
 /**
- * A subject that a mail program shows as it is. The library leaves plain ASCII alone, also where it looks like an encoded
- * word, and then something else is shown than what was written: such a subject is encoded here.
+ * Encodes a subject that contains `=?`. nodemailer sends ASCII unencoded, and a mail program would decode a text that looks like
+ * an encoded word, and show another text.
  */
 function subjectText(subject: string): string {
   if (!subject.includes('=?')) return subject;
@@ -102,10 +102,10 @@ function subjectText(subject: string): string {
   return [...words, word].map((part) => `=?UTF-8?B?${Buffer.from(part).toString('base64')}?=`).join(' ');
 }
 
-/** A mail that a program wrote needs no answer: programs that answer mails leave it alone (RFC 3834). */
+/** Marks automatic mails, to which auto-responders must not reply (RFC 3834). */
 const HEADERS = { 'Auto-Submitted': 'auto-generated' };
 
-/** @param from the sender as in `Name <address>`: mails are named under its domain */
+/** @param from the sender, as in `Name <address>`, whose domain ends the Message-ID */
 function messageId(id: string, from: string): string {
   const domain = /@([A-Za-z0-9.-]+)>?\s*$/.exec(from)?.[1] ?? 'localhost.localdomain';
   return `<${id}@${domain}>`;
@@ -119,14 +119,14 @@ function messageOf({ to, subject, text, html, replyTo, id }: Mail, from: string)
 interface SmtpOptions {
   readonly url: string;
   readonly from: string;
-  /** Where mails that cannot be delivered come back to; the sender's address when undefined. */
+  /** The envelope sender, which receives bounces; the sender's address when undefined. */
   readonly bounces: string | undefined;
-  /** Mails that are sent at a time, each over a connection that many use. */
+  /** Number of pooled connections, and so of mails sent at a time. */
   readonly connections: number;
   readonly log: Log;
 }
 
-/** Sends over SMTP. A password is never sent in clear: where the address holds one, the server must offer TLS. */
+/** Sends over SMTP. If the URL contains a password, the server must offer TLS, so that the password is never sent in clear. */
 export function createSmtpMailer({ url, from, bounces, connections, log }: SmtpOptions): Mailer {
   const transport = createTransport({
     url,
@@ -140,7 +140,7 @@ export function createSmtpMailer({ url, from, bounces, connections, log }: SmtpO
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  // A connection that breaks while nothing is sent: the next mail opens another.
+  // An idle connection was lost: the next mail opens a new one.
   transport.on('error', (fault) => log.warn({ fault: summariseFault(toMailFault(fault)) }, 'a mail server went away'));
   return {
     async send(mail) {
@@ -160,7 +160,7 @@ export function createSmtpMailer({ url, from, bounces, connections, log }: SmtpO
   };
 }
 
-/** Writes each mail as a file that mail programs open: what a machine without a mail server does. */
+/** Writes each mail as an .eml file, for machines without a mail server. */
 export function createFileMailer(folder: string, from: string, nowMs: () => number): Mailer {
   const transport = createTransport({ streamTransport: true, buffer: true, newline: 'unix' });
   return {
@@ -179,16 +179,16 @@ export function createFileMailer(folder: string, from: string, nowMs: () => numb
   };
 }
 
-/** With the queue's pauses, which grow to six hours, the last of these is two days after the first. */
+/** With the queue's pauses, which grow to six hours, the last attempt is two days after the first. */
 export const MAIL_ATTEMPTS = 18;
 
-/** What becomes of a mail that the receiving side answered. */
+/** The final outcomes that are not errors. */
 export type MailOutcome = 'sent' | 'recipient_refused';
 
 /**
- * Sends the mail of a job. An attempt whose end is unknown is followed by another under the same Message-ID, so that
- * receivers recognise both as one mail.
- * @throws GivenUp where the server refuses the mail for good, and MailFault where trying again may help
+ * Sends the mail of a job. All attempts use the same Message-ID, so that receivers recognise a repeat after an attempt with an
+ * unknown outcome.
+ * @throws GivenUp if the server refuses the mail permanently, MailFault if a retry may help
  */
 export async function deliverMail(
   { mailer, secrets }: { readonly mailer: Mailer; readonly secrets: Secrets },

@@ -87,7 +87,7 @@ export const voterKeys = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.voterId, table.keyHash] })],
 );
 
-/** The sum of an event's roll (`roll-sum.ts`): one row for the state, with an empty ID and the key, and one per change since the last fold. */
+/** The sum of an event's roll (`roll-sum.ts`): a row for the state, with empty ID and the key, and one per change since the last fold. */
 export const rollSums = pgTable(
   'roll_sums',
   {
