@@ -28,7 +28,7 @@ export interface CreatedApiKey {
 const STAND_ALONE: readonly Scope[] = ['vote', 'observe', 'log'];
 const OF_ONE_EVENT: readonly Scope[] = ['observe', 'log'];
 
-/** `write` implies `read`; `vote`, `observe` and `log` stand alone (completions 2.1). @throws ApiError `validation_error` */
+/** `write` implies `read`; `vote`, `observe` and `log` cannot be combined (completions 2.1). @throws ApiError `validation_error` */
 export function checkScopes(scopes: readonly Scope[]): readonly Scope[] {
   const wanted = new Set(scopes);
   if (wanted.size === 0) throw invalidField('scopes', 'must name at least one scope');

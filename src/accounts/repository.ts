@@ -57,7 +57,7 @@ export async function findKeyByHash(db: Database, hash: Buffer): Promise<KeyWith
   return row;
 }
 
-/** Whether a key is neither revoked nor expired: checked before something issued to the key is accepted. */
+/** Whether a key is neither revoked nor expired: checked before a download that was issued to the key is served. */
 export async function isKeyGood(db: Database, id: string, nowMs: number): Promise<boolean> {
   const [key] = await db.select().from(apiKeys).where(eq(apiKeys.id, id));
   return key !== undefined && key.revokedAt === null && (key.expiresAt === null || key.expiresAt > nowMs);

@@ -9,7 +9,7 @@ import type { PlanName } from './plans.ts';
 
 /** Mails per account and day, by plan (completions 10.2). */
 export const MAILS_A_DAY: Readonly<Record<PlanName, number>> = { free: 500, pro: 200_000, enterprise: 20_000_000 };
-/** Mails per hour to one voter of any kind (completions 4.3). A voter is one address in one event. */
+/** Mails of any kind per hour to one voter (completions 4.3). A voter is one address in one event. */
 export const MAILS_AN_HOUR = 5;
 const PER_DAY = 20;
 /** Mails to one address from one account, over all its events: a meeting may vote in several events on one day. */

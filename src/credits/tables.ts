@@ -11,7 +11,7 @@ export const creditBalances = pgTable(
     visitorId: text('visitor_id').notNull(),
     base: integer().notNull(),
     purchased: integer().notNull(),
-    /** By pending ballots and running payments. */
+    /** Credits held by pending ballots and running payments. */
     held: integer().notNull(),
     spent: integer().notNull(),
   },

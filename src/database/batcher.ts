@@ -99,7 +99,7 @@ export class Batcher<Row, Outcome> {
       deliver = await running;
       this.#busy.delete(lane);
     }
-    // No `await` since the queue was found empty: a row submitted in between would never run.
+    // No `await` may stand between the look at the queue and this line: a row submitted in between would never run.
     this.#free += 1;
     deliver();
   }

@@ -9,7 +9,7 @@ export interface CopiedRow {
   readonly ends: Int32Array;
 }
 
-/** "PGCOPY\n\xff\r\n\0", flags and the length of the header's extension. */
+/** Header: the signature "PGCOPY\n\xff\r\n\0", flags, and the length of an extension. */
 const HEADER_BYTES = 19;
 const END_OF_ROWS = -1;
 

@@ -27,9 +27,9 @@ export class DatabaseClock implements Clock {
   /**
    * Adds a measurement. The clock was read at an unknown moment of the round trip, so that a slow answer is less exact: it replaces
    * the previous measurement, which ages, only if it is more exact, or if both exclude each other because the clock was set.
-   * @param databaseMs its time, Unix ms
-   * @param askedAt when it was asked, of `monotonicMs`
-   * @param answeredAt when its answer came, of `monotonicMs`
+   * @param databaseMs the database's time, Unix ms
+   * @param askedAt when the query was sent, by `monotonicMs`
+   * @param answeredAt when the answer came, by `monotonicMs`
    */
   follow(databaseMs: number, askedAt: number, answeredAt: number): void {
     const look = { ahead: databaseMs - (askedAt + answeredAt) / 2, doubt: (answeredAt - askedAt) / 2, at: answeredAt };

@@ -58,8 +58,8 @@ async function withinPatience<T>(answer: Promise<T>): Promise<T> {
 
 /**
  * Records that this process is alive and reads the database's time, twice a second on a connection of its own. Detects within
- * a second and a half a database that neither answers nor closes its connections, on which queries would otherwise wait for
- * minutes.
+ * a second and a half a database that neither answers nor closes its connections, earlier than the time limit of queries
+ * (`databaseQueryMs`).
  */
 export class Heartbeat {
   readonly #options: HeartbeatOptions;

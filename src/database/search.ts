@@ -22,7 +22,7 @@ const LAST_ID_MS = 2 ** 45 - 1;
 
 /**
  * Selects rows created in a time window, ends included. IDs begin with the time, so that the index by ID finds even old rows.
- * @param prefix of the table's IDs
+ * @param prefix with which the table's IDs begin
  */
 export function createdWithin(
   table: { readonly id: Column; readonly createdAt: Column },

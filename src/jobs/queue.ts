@@ -66,7 +66,7 @@ export async function enqueue<Payload>(
     SELECT add_job(${job.name}, ${JSON.stringify(payload)}::json, ${runAtMs}::bigint, ${maxAttempts}::integer, ${key}::text)`);
 }
 
-/** Enqueues many jobs in the caller's transaction, which run after all other due jobs of their group. */
+/** Enqueues many jobs in the caller's transaction, to run after all other due jobs of their group. */
 export async function enqueueLast<Payload>(
   executor: Executor,
   job: { readonly name: string; readonly maxAttempts: number; readonly payload: z.ZodType<Payload> },

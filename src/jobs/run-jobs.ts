@@ -16,7 +16,7 @@ const BEAT_MS = 3_000;
 const AGAIN_MS = 1_000;
 /** A runner that was not seen for this long is dead. Three beats, so that a slow statement does not make a living runner look dead. */
 const DEAD_AFTER_MS = 9_000;
-/** The queue should answer every beat. Without an answer for the first time, jobs make no progress; for the second, an alarm is raised. */
+/** The queue should answer every beat. After the first time without an answer `isWell` is false, after the second an alarm is raised. */
 const UNWELL_AFTER_MS = 8_000;
 const STALLED_AFTER_MS = 15_000;
 /** Pause between attempts to record the end of a job, whose place stays occupied until one succeeds. */

@@ -126,7 +126,7 @@ export function checkRoll(
   });
 }
 
-/** Restarts the sum of the roll from all rows with a valid tag, whatever it was before. Call with the event locked. */
+/** Replaces the sum of the roll by the sum of all rows with a valid tag. Call with the event locked. */
 export async function acceptRoll(tx: Transaction, secrets: Secrets, event: VotingEvent): Promise<void> {
   await forgetRollSum(tx, event.id);
   let page: TaggedVoter[] = [];

@@ -29,9 +29,9 @@ function openConfirmation(secrets: Secrets, token: string): z.output<typeof link
 }
 
 /**
- * Confirms the address that a link was mailed to, any number of times before the close. It casts no ballot and approves no voter:
- * a registration whose address is confirmed no longer expires.
- * @returns false for a link that was not made here, whose registration or address is gone, or whose event has closed
+ * Confirms the address that a link was mailed to; may be repeated until the close. This casts no ballot and approves no voter; it
+ * only keeps the registration from expiring.
+ * @returns false if the link was not made here, if its registration or address is gone, or if the event has closed
  */
 async function confirmAddress(tx: Transaction, secrets: Secrets, token: string): Promise<boolean> {
   const link = openConfirmation(secrets, token);

@@ -42,8 +42,8 @@ export function removeDeletedVotersJob(db: Database): Job<z.output<typeof payloa
 }
 
 /**
- * Queues the deletion of a voter (202), whom no reader sees from then on. After the final result only the personal data is
- * erased: weight, group and participation stay, so that no figure changes.
+ * Queues the deletion of a voter (202), who is hidden from every reader at once. After the final result only the personal data
+ * is erased: weight, group and participation stay, so that no figure changes.
  * @throws ApiError 404; 409 `event_has_ballots` for a voter who voted, `event_closed` between the close and the final result
  */
 export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: Organizer, id: string): Promise<void> {

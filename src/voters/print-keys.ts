@@ -24,7 +24,7 @@ export async function countLetters(tx: Transaction, eventId: string, audience: L
 interface Run {
   readonly id: string;
   readonly audience: LetterAudience;
-  /** The greatest voter ID of the audience: voters added later have greater IDs. */
+  /** Upper bound of the audience's voter IDs: voters added later have greater IDs. */
   readonly listUntil: string;
 }
 

@@ -92,7 +92,7 @@ function requireIdentity(event: VotingEvent, body: z.output<typeof requestVoterK
   throw validationError(identityIssues(event, body, NOTHING_FAULTY));
 }
 
-/** Asks for a voter key by mail. The answer is the same for everybody (completions 4.3). @throws ApiError 422 without an identity, 409 in a poll */
+/** Queues a voter key by mail. The answer is the same for everybody (completions 4.3). @throws ApiError 422 without identity, 409 in a poll */
 export async function requestVoterKey(
   tx: Transaction,
   secrets: Secrets,
@@ -110,7 +110,7 @@ export async function requestVoterKey(
   const requests = await countKeyRequest(tx, event.id, counted);
   if (requests <= MAILS_AN_HOUR) await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter?.id ?? null));
   if (identity.kind === 'email') return { sent: true, maskedEmail: maskEmail(body.email ?? identity.key) };
-  // Computed for every voter ID, so that the time of the answer does not show which ones exist.
+  // Computed for every voter ID, so that the time of the answer does not show which voter IDs exist.
   const invented = await inventMask(tx, secrets, event.id, identity.key);
   return { sent: true, maskedEmail: voter?.email == null ? invented : maskEmail(voter.email) };
 }

@@ -10,7 +10,7 @@ import {
 } from './voter-tag.ts';
 
 const PAGE = 500;
-/** Voters whose tag is still checked: not deleted, and without a final result. $1: the ID of the present secret key. */
+/** Voters whose tag is still checked: not deleted, in events without a final result. $1: the ID of the present secret key. */
 const TAGGED = `FROM voters v JOIN voting_events e ON e.id = v.voting_event_id
   WHERE e.final_at IS NULL AND v.deleted_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
 

@@ -1,4 +1,4 @@
--- Trigger: adds one row per group, status and source for all voters that a statement adds or removes. Participants of polls have voted.
+-- Trigger: adds one row per group, status and source for the voters that a statement adds or removes. Participants of polls count as voted.
 CREATE OR REPLACE FUNCTION count_roll_of_statement() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
   sign integer := CASE TG_OP WHEN 'INSERT' THEN 1 ELSE -1 END;
@@ -36,7 +36,7 @@ BEGIN
   HAVING sum(heads) <> 0 OR sum(weight_micro) <> 0 OR sum(voted) <> 0 OR sum(voted_weight_micro) <> 0;
 END $$;
 
--- The electorate of an event: its approved voters and their weight, without the participants of a poll. Folding would remove `changes` rows.
+-- The electorate of an event: approved voters and their weight, without participants of a poll. `changes`: rows that folding would remove.
 CREATE OR REPLACE FUNCTION electorate(p_event text) RETURNS TABLE (heads bigint, weight_micro numeric, changes bigint) LANGUAGE sql STABLE AS $$
   SELECT coalesce(sum(f.heads - f.voted) FILTER (WHERE f.status = 'approved'), 0)::bigint,
     coalesce(sum(f.weight_micro - f.voted_weight_micro) FILTER (WHERE f.status = 'approved'), 0),

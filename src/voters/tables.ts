@@ -145,7 +145,7 @@ export const notifications = pgTable(
     /** For the audience `not_voted`: voters who had voted when their mail was due. */
     voted: integer().notNull().default(0),
     listedTo: text('listed_to').notNull().default(''),
-    /** The greatest voter ID of the audience: voters added later have greater IDs. */
+    /** Upper bound of the audience's voter IDs: voters added later have greater IDs. */
     listUntil: text('list_until').notNull(),
     listedAt: timeMs('listed_at'),
     /** When the voters may be mailed who were skipped because they had recently got a mail of this kind. */

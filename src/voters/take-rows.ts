@@ -325,7 +325,7 @@ function summaryOf(voters: readonly Voter[]): Record<string, unknown> {
   return { name, email, voterId, groupId, weight, status };
 }
 
-/** At least the voters that concurrent transactions can add to an event: four imports per account in each of five processes. */
+/** Upper bound of the voters that concurrent transactions add to an event: four imports of an account in each of five processes. */
 const NEAR_THE_LIMIT = 100_000;
 
 /**

@@ -54,8 +54,8 @@ export function hashSentKey(secrets: Secrets, event: KeyWorld, key: string): Buf
 }
 
 /**
- * The stored hash of a key covers event, voter, generation and key: a row copied to another voter is invalid, and so is a row restored
- * after the voter's keys ended.
+ * The stored hash of a mailed key, over event, voter, generation and key: a row copied to another voter is invalid, and so is a row
+ * restored after the voter's keys ended.
  */
 export function hashStoredKey(secrets: Secrets, { votingEventId, id, keyGeneration }: KeyHolder, key: string): Buffer {
   const mac = secrets.mac('voter-key', `${votingEventId}\n${readTyped(key)}`);
@@ -63,8 +63,8 @@ export function hashStoredKey(secrets: Secrets, { votingEventId, id, keyGenerati
 }
 
 /**
- * The stored hash of a printed key also covers the run that printed it, which is part of the voter's tag: a row restored after the
- * voter's next letter is invalid. In a rehearsal it covers the rehearsal instead of the run.
+ * The stored hash of a printed key, over event, voter, generation, key and printing run. The voter's tag covers the last run, so that a
+ * row restored after the voter's next letter is invalid. In a rehearsal the hash covers the rehearsal instead of the run.
  */
 export function hashPrintedKey(
   secrets: Secrets,
@@ -92,7 +92,7 @@ export async function insertVoterKey(
   keyHash: Buffer,
 ): Promise<boolean> {
   const { id: eventId } = read;
-  // Waits for transactions that lock the event: mixing the roll rewrites keys, and a change of address deletes them.
+  // Waits for transactions that lock the event: a job that mixes the roll rewrites keys, and a change of address deletes them.
   const event = await holdEvent(tx, eventId);
   if (event === undefined || event.rehearsalSince !== read.rehearsalSince) return false;
   const { rowCount } = await tx.execute(sql`

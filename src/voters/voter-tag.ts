@@ -63,7 +63,7 @@ export const rowOfVoter = (row: DecidingColumns): DecidingRow => [
   ...[row.groupId, row.weightMicro.toString(), row.status, row.source, row.keyGeneration, row.letters],
 ];
 
-/** The row of a voter whom a key approved in a rehearsal, whose end finds such voters by tag: other SQL could change a column. */
+/** Tag input for a voter whom a key approved in a rehearsal: its end finds such voters by tag, because other SQL could change a column. */
 const rowInRehearsal = (row: DecidingColumns): DecidingRow => [...rowOfVoter(row), 'approved in a rehearsal'];
 
 /** @param inRehearsal whether a key approved the voter in the rehearsal that is under way */
