@@ -69,7 +69,7 @@ RETURNS void LANGUAGE sql AS $$
   SELECT move_credits(p_event, p_visitor, 'release', encode(p_code_tag, 'hex'), p_credits);
 $$;
 
--- Holds the credits of a ballot for its payment, from the first call on. If credits are short, returns a row and changes nothing.
+-- Holds the credits of a ballot from the first call of its payment on. If credits are short, returns a row and changes nothing.
 CREATE OR REPLACE FUNCTION hold_for_attempt(p_event text, p_visitor text, p_attempt text, p_credits jsonb)
 RETURNS TABLE (short_position text, required bigint, available bigint) LANGUAGE plpgsql AS $$
 BEGIN
@@ -106,8 +106,8 @@ BEGIN
     jsonb_build_array(jsonb_build_object('position', p_position, 'credits', p_credits, 'base', p_base)));
 END $$;
 
--- Unless p_credits are available, drops the visitor's pending ballots that hold credits of the position, and releases holds of payments
--- for such ballots, whose second call may then find too few credits.
+-- Unless p_credits are available, drops the visitor's pending ballots that hold credits of the position, and releases the holds of
+-- payments for such ballots; the second call of such a payment may then fail for lack of credits.
 CREATE OR REPLACE FUNCTION free_held_credits(p_event text, p_position text, p_visitor text, p_credits integer)
 RETURNS void LANGUAGE plpgsql AS $$
 DECLARE

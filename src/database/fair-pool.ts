@@ -51,7 +51,7 @@ export class FairPool extends pg.Pool {
     const place = await this.#places.take(whose.getStore() ?? PROCESS);
     const connecting = super.connect();
     try {
-      // pg's own time limit does not include the wait for a place, so that it is reduced here.
+      // pg's own time limit ignores the wait for a place: only the rest of `#waitMs` is left for the connection.
       const client = await orLate(connecting, Math.max(0, this.#waitMs - (monotonicMs() - began)), noConnection);
       this.#held.set(client, place);
       return client;

@@ -21,7 +21,7 @@ export async function inChunks(clean: (maxRows: number) => Promise<number>, maxM
   }
 }
 
-/** Time limit of one clean-up. It runs again a minute later, so that deletion keeps up with expiry. */
+/** Time limit of one run of a clean-up; the next scheduled run goes on. */
 const CLEAN_UP_MS = 40_000;
 
 /** Deletes the rows of a table that meet a condition, in chunks. Concurrent runs skip each other's rows. */

@@ -31,7 +31,7 @@ export class NoWriter extends Error {
   readonly code = 'ECONNREFUSED';
 }
 
-/** The servers of a connection URL, and which of them takes writes or, if wanted, is a standby. */
+/** Finds the primary, or with `isStandby` a standby, among the servers of a connection URL. */
 class Servers {
   readonly #urls: readonly string[];
   readonly #isStandby: boolean;
@@ -44,7 +44,7 @@ class Servers {
     this.#isStandby = isStandby;
   }
 
-  /** The URL of the primary, or of a standby if wanted. @throws NoWriter */
+  /** The URL of a server with the wanted role. @throws NoWriter */
   async find(): Promise<string> {
     if (this.#found !== undefined) return this.#found;
     if (this.#failed !== undefined && monotonicMs() < this.#failed.at + LOOK_AGAIN_MS) throw this.#failed.reason;

@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import type { z } from 'zod';
 import type { Executor } from '#src/database/client.ts';
 
-/** Each group of jobs has places of its own, so that jobs that hang do not block other groups. */
+/** Each group has its own limit of parallel jobs (`JOB_PLACES`), so that jobs that hang do not block other groups. */
 export type JobGroup = 'mails' | 'deletions' | 'payments' | 'other';
 
 /** The run of a job, as its `work` sees it. */

@@ -41,7 +41,7 @@ function htmlOf(part: MailPart): Html {
   return html`<p><a href="${part.link}" style="${STYLE.link}">${part.label}</a></p>\n`;
 }
 
-/** Writes a mail as plain text and as HTML with the same content, which is escaped. */
+/** Writes a mail as plain text and as HTML with the same content. The HTML escapes all values. */
 export function composeMail({ to, language, subject, logoUrl, parts }: MailContent): Omit<Mail, 'id'> {
   // `alt` is empty, because the logo adds nothing to the text for readers who cannot see it.
   const logo = logoUrl === null ? undefined : html`<img src="${logoUrl}" alt="" style="${STYLE.logo}">\n`;

@@ -182,7 +182,7 @@ export function createFileMailer(folder: string, from: string, nowMs: () => numb
 /** With the queue's pauses, which grow to six hours, the last attempt is two days after the first. */
 export const MAIL_ATTEMPTS = 18;
 
-/** The final outcomes that are not errors. */
+/** Final outcomes of a mail; all others are thrown as errors. */
 export type MailOutcome = 'sent' | 'recipient_refused';
 
 /**

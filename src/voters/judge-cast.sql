@@ -62,7 +62,7 @@ END $$;
 -- The one rule of whether a ballot may be cast now: `cast`, or the reason against it. All casts (single, batched, paid) and the
 -- eligibility check call it. Returns a set of one row, so that PostgreSQL can inline it into a query over many requests. Locks and writes
 -- nothing: if the verdict must last, call it with the event's row locked.
---   p_at             now, read under that lock: a cast that waited for a close must not be judged by the time before the wait
+--   p_at             now, read under the event's lock: a cast that waited for a close must not be judged by the time before the wait
 --   p_paper          version of the ballot paper and end of the event (`event_ends`) for which the ballot was judged; null without a ballot
 --   p_voter          elections: {"kind", "identity"}; null in polls
 --   p_expected_group the voter's group for which the ballot was judged, '' for none; null if no position asks for a group

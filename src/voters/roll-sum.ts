@@ -41,8 +41,8 @@ function partOf(key: HmacKey, row: DecidingColumns): bigint {
 }
 
 /**
- * The stored form of a sum, masked per row. An unmasked difference would reveal the parts of single voters, and an attacker who knows many
- * parts could find rows that offset a change.
+ * The stored form of a sum, masked per row. An unmasked difference would reveal what single voters contribute to the sum, and an attacker
+ * who knows many contributions could find rows that offset a change.
  */
 const bytesOf = (key: HmacKey, id: string, version: number, sum: bigint): Buffer => {
   const masked = (((sum + maskOf(key, id, version)) % MODULUS) + MODULUS) % MODULUS;
