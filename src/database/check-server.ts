@@ -8,7 +8,7 @@ import { askCopy, askWriter } from './read-pool.ts';
 import { mayReplace, requireSchemaNumber, SCHEMA } from './schema-number.ts';
 import { IN_RECOVERY, StandbyClient } from './writer.ts';
 
-/** The service does not start; the message is one line for the operator. */
+/** The service cannot start; the message says why, in one line for the operator. */
 export class StartRefused extends Error {}
 
 export interface Finding {
@@ -155,7 +155,7 @@ const checkPooler = (first: pg.Client, url: string): Promise<Finding> =>
 
 const NO_READS = 'The service starts without it: the writer answers reads until it can be used.';
 
-/** Checks DATABASE_READ_URL. A copy that is unreachable or behind is only a warning; another database fails. */
+/** Checks DATABASE_READ_URL. A copy that is unreachable or not streaming is only a warning; a different database fails. */
 export async function checkCopy(url: string, readUrl: string): Promise<Finding> {
   try {
     const writer = await lookAt(url, askWriter);

@@ -21,7 +21,7 @@ export interface ConnectOptions {
   readonly url: string;
   readonly log: Log;
   readonly maxConnections: number;
-  /** Time limit for getting a connection; that of a request by default. */
+  /** Time limit for getting a connection; the limit of a request (`databaseConnectMs`) by default. */
   readonly connectMs?: number;
   /** The set in which the pool keeps its connections. Pools that `cutConnections` cuts together share one set. */
   readonly connections?: Set<pg.PoolClient>;

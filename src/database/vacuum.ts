@@ -10,7 +10,7 @@ const MAINTAIN_SINCE = 170_000;
 const informed = new WeakSet<Log>();
 
 /**
- * Vacuums tables, one after another, outside of any transaction. Skips a table that another vacuum has locked.
+ * Vacuums tables, one after another, outside of any transaction. Skips tables that are locked, for example by another vacuum.
  * Tables that the role may not vacuum are left to autovacuum, and the log warns once.
  */
 export async function vacuumTables(db: Database, log: Log, tables: readonly string[]): Promise<void> {

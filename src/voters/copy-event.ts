@@ -213,7 +213,7 @@ export function copyRollJob(deps: CopyDeps): Job<z.output<typeof payload>> {
       try {
         while (await inTransaction(deps.db, (tx) => copyChunk(tx, deps, eventId))) await setImmediate();
       } catch (fault) {
-        // The organizer added voters meanwhile and the plan has no room for the rest: the copy ends here.
+        // The organizer added voters during the copy, and the plan has no room for the rest: the copy ends here.
         if (!(fault instanceof ApiError) || fault.code !== 'plan_limit') throw fault;
         await inTransaction(deps.db, (tx) => endCopy(tx, deps.secrets, eventId));
       }
@@ -276,7 +276,7 @@ async function insertCopies(
     const source = { source: 'organizer', status: 'approved' } as const;
     return newVoter(deps, event, { ...input, status: status === 'rejected' ? 'rejected' : 'approved' }, source);
   });
-  // Skips voters that the organizer has added to the copy meanwhile.
+  // `insertVoters` skips voters that the organizer has already added to the copy.
   const inserted = await insertVoters(tx, deps, event, rows);
   const ownerPlan = ((await findAccount(tx, event.accountId))?.plan ?? 'free') as PlanName;
   const author = { event, ownerPlan, caller: { keyId } };

@@ -29,7 +29,7 @@ BEGIN
   ), figures AS (
     INSERT INTO roll_figures (voting_event_id, group_id, status, source, heads, weight_micro, voted, voted_weight_micro)
     SELECT p_event, coalesce(v.group_id, ''), '', '', 0, 0, count(*), sum(v.weight_micro)
-    -- Each by its key: a join may read the whole roll for five voters.
+    -- Looks up each voter by its key: a join may read the whole roll for five voters.
     FROM shown s CROSS JOIN LATERAL (
       SELECT w.group_id, w.weight_micro FROM voters w WHERE w.voting_event_id = p_event AND w.id BETWEEN s.voter_id AND s.voter_id
       ORDER BY w.id LIMIT 1) AS v

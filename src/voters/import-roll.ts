@@ -19,9 +19,9 @@ import { createVoterBody, type importRollBody, type RejectedRow, type VoterInput
 
 type Body = z.output<typeof importRollBody>;
 
-/** Rejected rows that an answer lists (completions 10.3). */
+/** Maximum number of rejected rows that an answer lists (completions 10.3). */
 const MAX_LISTED = 1_000;
-/** Rows that one transaction of a partial import takes (completions 10.3). */
+/** Rows per transaction of a partial import (completions 10.3). */
 const CHUNK_ROWS = 500;
 
 interface ImportedRoll {
@@ -85,7 +85,7 @@ const resultOf = (accepted: number, rejected: readonly RejectedRow[]): ImportedR
   rejectedCount: rejected.length,
 });
 
-/** @throws ApiError 409 `event_closed` once the roll takes no new voter */
+/** @throws ApiError 409 `event_closed` once no voters may be added */
 function requireOpenRoll(deps: VoterDeps, { event }: Organizer): void {
   if (!isAllowed('add_voters', event, deps.clock.now())) throw lifeRefusal('event_closed', event);
 }

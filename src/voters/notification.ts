@@ -47,7 +47,7 @@ export const queuedMailsView = z
   })
   .meta({ id: 'QueuedMails', examples: [{ id: EXAMPLE.notification, queued: 2 }] });
 
-/** Mails to many voters, and how far they have come (completions 10.2). */
+/** Mails to many voters, and their progress (completions 10.2). */
 export const notificationView = z
   .object({
     id: z.string(),

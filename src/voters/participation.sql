@@ -1,6 +1,6 @@
--- Whether a participant of a poll, by any of its identities, has a confirmed ballot or a paid one that waits for its
--- confirmation: the one rule for casts, paid casts, credits and the eligibility check. Returns a set of one row, so that PostgreSQL
--- can inline it into a query over many participants.
+-- Whether a participant of a poll, by any of its identities, has a confirmed ballot, or a paid ballot that awaits its confirmation: the
+-- one rule for casts, paid casts, credits and the eligibility check. Returns a set of one row, so that PostgreSQL can inline the function
+-- into a query over many participants.
 CREATE OR REPLACE FUNCTION has_voted(p_event text, p_participants text[], p_repeat_votes boolean)
 RETURNS TABLE (voted boolean) LANGUAGE sql STABLE AS $$
   SELECT NOT p_repeat_votes AND (

@@ -66,7 +66,7 @@ export async function checkVoter(
   return { eligible: false, reason: reasonOf(verdict) };
 }
 
-/** Undefined when what identifies the participant was not sent. */
+/** The participant that a request names; undefined if the required identity was not sent. */
 function participantOf(event: VotingEvent, sent: Parameters<typeof checkVoter>[2]): Participant | undefined {
   if (event.type === 'poll') {
     const identities = participantsOf(event, { ...sent, visitorId: sent.visitorId ?? '' });

@@ -73,7 +73,7 @@ export async function registrationIssues(
   return issues;
 }
 
-/** @throws ApiError 422 for an unknown group, and for an address whose domain takes no mail */
+/** @throws ApiError 422 for an unknown group, a missing voter ID, or an address whose domain accepts no mail */
 export async function checkRegistration(
   deps: RegistrationDeps,
   { event }: VoteCaller,
@@ -85,7 +85,7 @@ export async function checkRegistration(
 
 /**
  * Registers a voter as `pending` (contract, "Voter registration body"; completions 4.9). Call `checkRegistration` before: it queries
- * DNS, and must not hold a connection or the caller's turn meanwhile.
+ * DNS, and must not hold a database connection or the caller's turn while it waits.
  * @throws ApiError 403 `registration_closed`; 409 `event_closed`, 409 for a duplicate
  */
 export async function registerVoter(

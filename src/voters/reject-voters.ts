@@ -25,7 +25,7 @@ export async function requireVoters(tx: Transaction, eventId: string, ids: reado
 /**
  * Rejects voters, all or none, by the rules of a single change of status. Skips voters that are already rejected.
  * @returns how many were rejected now
- * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots` where one voted, `event_closed`
+ * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots` if a voter has voted, `event_closed`
  */
 export async function rejectVoters(
   tx: Transaction,

@@ -92,7 +92,7 @@ function requireIdentity(event: VotingEvent, body: z.output<typeof requestVoterK
   throw validationError(identityIssues(event, body, NOTHING_FAULTY));
 }
 
-/** Queues a voter key by mail, with the same answer for everybody (completions 4.3). @throws ApiError 422 without identity, 409 in a poll */
+/** Queues a mail with a voter key; the answer is the same for all (completions 4.3). @throws ApiError 422 without identity, 409 in polls */
 export async function requestVoterKey(
   tx: Transaction,
   secrets: Secrets,

@@ -71,7 +71,7 @@ function openKey(secrets: Secrets, eventId: string, sealed: string): HmacKey {
   }
 }
 
-/** The key of an event's roll, made with its first voter; undefined where the event is gone. */
+/** Reads the key of an event's roll, or creates it for the first voter; undefined if the event is gone. */
 async function takeKey(tx: Transaction, secrets: Secrets, eventId: string): Promise<RollKey | undefined> {
   const fresh = await tx.execute(
     sql`UPDATE voting_events SET roll_version = 1 WHERE id = ${eventId} AND roll_version = 0`,
@@ -102,7 +102,7 @@ const TRIES = 5;
 
 /**
  * Records a change of the roll in its sum. Call in the transaction of the change.
- * @param added voters after the change @param removed voters before the change, only those with a valid tag
+ * @param added voters after the change @param removed voters before the change, without rows whose tag is invalid
  */
 export async function noteRoll(
   tx: Transaction,

@@ -46,7 +46,7 @@ const isStranger = ({ source, status }: Voter): boolean => source === 'registrat
 const shownName = (voter: Voter): string | null =>
   isStranger(voter) && !PLAIN_NAME.test(voter.name) ? null : voter.name;
 
-/** The mail that brings a voter key: with the way to the voting page, when voting ends, and how to reach the organizers. */
+/** The mail with a voter key, the link to the voting page, the times of voting, and the organizers' contact. */
 export function keyMail(event: VotingEvent, voter: Voter, { kind, to, key, nowMs }: KeyMail): Omit<Mail, 'id'> {
   const place = { voterKey: key, voterId: isStranger(voter) ? null : voter.voterId, email: to };
   const link = voterPageUrl(event.votingPageUrl, place);

@@ -42,7 +42,7 @@ export const voters = pgTable(
      */
     beforeRehearsal: jsonb('before_rehearsal').$type<BeforeRehearsal>(),
     deletedAt: timeMs('deleted_at'),
-    /** When the person was erased after the event's end: the row stays for the figures and is never shown. */
+    /** When the voter's personal data was erased after the final result: the row stays for the figures, and is never shown. */
     erasedAt: timeMs('erased_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
@@ -127,7 +127,7 @@ export const participation = pgTable(
   (table) => [primaryKey({ columns: [table.votingEventId, table.participant] })],
 );
 
-/** Mails to many voters that an organizer asked for, and how far they have come. */
+/** Mails to many voters that an organizer requested, and their progress. */
 export const notifications = pgTable(
   'notifications',
   {
@@ -150,7 +150,7 @@ export const notifications = pgTable(
     listedAt: timeMs('listed_at'),
     /** When the voters may be mailed who were skipped because they had recently got a mail of this kind. */
     pausedUntil: timeMs('paused_until'),
-    /** Until when the plan has no mail left for the day. */
+    /** When the plan's daily limit of mails, now used up, begins again. */
     limitedUntil: timeMs('limited_until'),
     /** Failed tries since the mail server last accepted a mail. */
     refusedTries: integer('refused_tries').notNull().default(0),

@@ -70,7 +70,7 @@ export const judgeChangeParts = (
   isFaulty: IsFaulty,
 ): Promise<Issue[]> => changeIssues(executor, event, row, changedOf(sent, row), isFaulty);
 
-/** Checks the change against the event's phase. A ballot depends on weight and group from the cast, on the status from the confirm. */
+/** @throws ApiError 409 `event_closed`, `results_final`; `event_has_ballots`: a cast fixes weight and group, a confirm the status too */
 async function guardVoter(tx: Transaction, event: LockedEvent, before: Voter, changed: Changed): Promise<void> {
   const guard = (action: LifeAction, voted: () => Promise<boolean>) =>
     requirePhase(action, event, event.lockedAt, voted);
@@ -104,7 +104,7 @@ async function noteAfterOpening(
   await countRollChanges(tx, secrets, event, { identity: identity ? 1 : 0, roll: standing ? 1 : 0 });
 }
 
-/** Changes a voter. @throws ApiError 500 `rows_disagree`, `ballot_key_unavailable`; 404; 422; 409 `event_has_ballots`, `event_closed`, `results_final`; 409 for a duplicate; 422 `plan_limit` */
+/** @throws ApiError 404; 409 as `guardVoter`, or for a duplicate; 422, `plan_limit`; 500 `rows_disagree`, `ballot_key_unavailable` */
 export async function updateVoter(
   tx: Transaction,
   deps: VoterDeps,

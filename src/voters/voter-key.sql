@@ -1,4 +1,4 @@
--- Judges a voter key on its own, whatever the state of the event.
+-- Judges a voter key regardless of the event's state, and records its first use.
 CREATE OR REPLACE FUNCTION verify_voter(
   p_event text, p_kind text, p_identity text, p_key_hash bytea, p_approval text, OUT verdict text, OUT voter_id text,
   OUT weight_micro bigint, OUT group_id text

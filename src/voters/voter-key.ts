@@ -81,8 +81,8 @@ export function hashPrintedKey(
 /**
  * Stores a key's hash unless an earlier attempt at the mail has stored it. The voter's earlier keys stay valid.
  * @param read the event when the mail was written
- * @param voter the generation for which the key was made must still be the present one
- * @returns false if the voter has another address or none by now, or if a rehearsal began or ended meanwhile
+ * @param voter with the key generation for which the key was made
+ * @returns false if the voter's address or key generation has changed, or if a rehearsal began or ended since
  */
 export async function insertVoterKey(
   tx: Transaction,

@@ -67,7 +67,7 @@ const writeVotersCsv = (db: Database, eventId: string): AsyncGenerator<string> =
     },
   );
 
-/** The voters of an event. The order is that of the API reference, and paths with a name stand before `/:id`. */
+/** The voters of an event, in the order of the API reference. Fixed paths must be added before `/:id`. */
 export function voterRouter(deps: Deps): Hono<Env> {
   const router = new Hono<Env>();
   addList(router, deps);
