@@ -124,13 +124,13 @@ export async function listBusinessesSince(executor: Executor, sinceMs: number): 
 
 const CHECKED_AT_ONCE = 100;
 
-/** Connected businesses that take no payments, ordered by the time of their last change. */
+/** Connected businesses that take no payments, those first whose last check is longest ago: each gets its turn, however many there are. */
 export async function listUnreadyBusinesses(executor: Executor): Promise<PaymentBusiness[]> {
   return executor
     .select()
     .from(paymentBusinesses)
     .where(and(eq(paymentBusinesses.ready, false), isNull(paymentBusinesses.disconnectedAt)))
-    .orderBy(asc(paymentBusinesses.updatedAt))
+    .orderBy(sql`${paymentBusinesses.checkedAt} NULLS FIRST`)
     .limit(CHECKED_AT_ONCE);
 }
 

@@ -129,6 +129,7 @@ async function describe(deps: CheckDeps, business: PaymentBusiness): Promise<Acc
 export async function checkUnreadyBusinesses(deps: CheckDeps): Promise<void> {
   for (const business of await listUnreadyBusinesses(deps.db)) {
     try {
+      await takeCheck(deps.db, business.id, 0);
       await checkBusiness(deps, business);
     } catch (fault) {
       // Expected while the provider is unavailable, or for a sandbox of another process: the next run tries again.

@@ -84,6 +84,29 @@ describe.each(PROVIDERS)('%s', (provider) => {
     },
   );
 
+  test('is asked about each business that takes no payments, however many others take none', async () => {
+    const event = await poll(provider);
+    sandbox.setAccountReady(event.secretKey, false);
+    await firstCall(event);
+    await untilTrue(async () => !(await isReady(event)));
+    sandbox.setAccountReady(event.secretKey, true);
+    const columns = (await service.query(`SELECT column_name AS name FROM information_schema.columns
+      WHERE table_name = 'payment_businesses' AND column_name <> 'id'`)) as { name: string }[];
+    const names = columns.map(({ name }) => name).join(', ');
+    // Their credentials cannot be opened, so that no check of them ever ends.
+    await service.query(
+      `INSERT INTO payment_businesses (id, ${names}) SELECT 'pb_more_' || number, ${names.replace('updated_at', '0')}
+       FROM payment_businesses, generate_series(1, 120) AS number WHERE id = $1`,
+      [event.businessId],
+    );
+    try {
+      for (let run = 0; run < 2; run += 1) await checkUnreadyBusinesses(paymentDeps(service.deps));
+      expect(await isReady(event)).toBe(true);
+    } finally {
+      await service.query("DELETE FROM payment_businesses WHERE id LIKE 'pb_more_%'");
+    }
+  });
+
   test('that refuses a price alarms, and leaves the business ready for other prices', async () => {
     const event = await poll(provider);
     Object.assign(sandbox.faults, { refuseStatus: 400, refuseField: 'amount', refuseTimes: 1 });

@@ -1,13 +1,13 @@
-/** What mails of an event say. Titles and names are marked as the words of others wherever they stand. */
+/** Texts of an event's mails. They always quote the event's title, to mark it as the organizers' words. */
 export const en = {
-  /** Null where the name is not repeated. */
+  /** @param name null to greet without a name */
   hello: (name: string | null) => (name === null ? 'Hello,' : `Hello ${name},`),
   votingPage: 'To the voting page',
   opens: (date: string) => `Voting begins on ${date}.`,
   closes: (date: string) => `Voting ends on ${date}.`,
   contact: (address: string) => `Questions? Contact the organizers: ${address}`,
   rehearsal: 'This is a rehearsal: what is voted now does not count and will be deleted.',
-  /** What a referendum is answered with. */
+  /** The answers of a referendum. */
   options: { yes: 'Yes', no: 'No', abstain: 'Abstain' },
   key: {
     subject: (title: string) => `Your voter key for "${title}"`,
@@ -15,10 +15,10 @@ export const en = {
     use: 'Type it in on the voting page, with or without the dashes. It is yours alone: whoever has it can vote in your name.',
     notAsked: 'You did not ask for a key? Then you need not do anything.',
   },
-  /** What a printed letter says besides. */
+  /** Further texts of printed letters. */
   letter: {
     intro: (title: string) => `this is your voter key for the voting event "${title}":`,
-    /** By what is sent with the key. */
+    /** What to type in, for voters who send a voter ID or an e-mail address with the key, and that the key is secret. */
     use: {
       voterId:
         'Type in both on the voting page: the voter key, with or without the dashes, and your voter ID. Keep the key to yourself: with it, others can vote in your name.',
