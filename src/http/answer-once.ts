@@ -17,7 +17,7 @@ import { answer, send } from './send.ts';
 
 type SettleError = (error: ApiError, body: string) => Promise<void>;
 
-/** Stores a refusal for the key of its request, or frees the key. The caller's answer is that of the first fault whatever happens. */
+/** Stores an error under the Idempotency-Key, or frees the key. If that fails, it is logged only: the caller gets the first error. */
 async function settle(c: RequestContext, fault: unknown, settleError: SettleError): Promise<void> {
   const error = toApiError(fault, c.get('operation'));
   await settleError(error, envelope(error, c.get('requestId'), c.get('service').referenceUrl)).catch(
@@ -29,8 +29,8 @@ async function settle(c: RequestContext, fault: unknown, settleError: SettleErro
 }
 
 /**
- * Makes a change whose claim, effect and stored answer are one transaction: a crash leaves nothing of it behind.
- * @throws ApiError 429 after 2 s without a place among the changes of the account
+ * Makes a change in one transaction with its claim and its stored answer: a crash leaves none of them behind.
+ * @throws ApiError 429 if other changes of the account leave no place within 2 s
  */
 export async function change(c: RequestContext, effect: (tx: Transaction) => Promise<Answer>): Promise<Response> {
   const { db, idempotency, changed } = c.get('service');
@@ -59,8 +59,8 @@ export async function change(c: RequestContext, effect: (tx: Transaction) => Pro
 }
 
 /**
- * Makes a change that is more than one transaction, and goes on where it was when it is asked for again under its key.
- * @throws ApiError 429 after 2 s without a place among the changes of the account
+ * Makes a change of several transactions. A retry with the same Idempotency-Key continues where the first run stopped.
+ * @throws ApiError 429 if other changes of the account leave no place within 2 s
  */
 export async function changeInSteps(
   c: RequestContext,
@@ -77,7 +77,7 @@ export async function changeInSteps(
   }
 }
 
-/** Claims a request before work that is more than one transaction, such as calls to payment providers. */
+/** Claims the Idempotency-Key before work that is more than one transaction, such as calls to payment providers. */
 export async function claimFirst(
   c: RequestContext,
   work: (claim: Claim | undefined) => Promise<Answer>,
@@ -104,8 +104,8 @@ export async function claimFirst(
 }
 
 /**
- * Lets the statement of an effect claim the request: one trip for all of it. What fails before that statement may still be
- * the repeat of a request that was answered: then that answer goes before the failure.
+ * Lets the statement of the effect claim the Idempotency-Key: one round trip for both. A request that fails before that
+ * statement may be the retry of an answered request: it then gets the stored answer instead of the failure.
  */
 export async function claimWithin(
   c: RequestContext,
@@ -114,7 +114,7 @@ export async function claimWithin(
   const request = c.get('repeatable')?.request;
   const { idempotency } = c.get('service');
   if (request === undefined) return answer(c, await write(undefined));
-  // The statement looks a claim up by the present secret key alone.
+  // The statement finds claims under the present secret key only.
   const earlier = idempotency.isRotating ? await idempotency.find(request) : undefined;
   if (earlier !== undefined) return replay(c, earlier);
   const deferred = idempotency.defer(request);
@@ -138,13 +138,13 @@ export async function claimWithin(
   }
 }
 
-/** The ID of the event that a request is about, or of whose rows it is. */
+/** The ID of the event that a target is or belongs to. */
 export function eventIdOf(target: unknown): string | undefined {
   const event = typeof target === 'object' && target !== null && 'event' in target ? target.event : undefined;
   return typeof event === 'object' && event !== null && 'id' in event ? String(event.id) : undefined;
 }
 
-/** The address of what a request is about. An event is one resource by its ID and by its code in any case. */
+/** The path of a request with its event's ID, even if the caller sent the event's code: both name the same resource. */
 function resourceOf(c: RequestContext): string {
   const { segments } = c.get('requestTarget');
   const place = c.get('operation').path.slice(1).split('/').indexOf(':idOrCode');
@@ -153,9 +153,9 @@ function resourceOf(c: RequestContext): string {
 }
 
 /**
- * Takes an Idempotency-Key: a request that was answered under it gets that answer again, from here on. Malformed JSON is
- * refused before (completions 1.6).
- * @param keepingOf how a claim is kept whose event is secret; `never` where none is: a repeat is then answered as a new request
+ * Reads the Idempotency-Key: the steps after this one can replay the answer stored under it. Malformed JSON is refused first
+ * (completions 1.6).
+ * @param keepingOf how to store a claim about a secret event; with `never` none is stored, and a retry runs as a new request
  */
 export function takeIdempotencyKey<Target>(
   keepingOf: (
@@ -166,7 +166,7 @@ export function takeIdempotencyKey<Target>(
   return annotate(
     async (c, next) => {
       const key = c.get('idempotencyKey');
-      // Answers are stored for the sender's API key: without one, two strangers would share what they call their requests.
+      // Answers are stored per API key: without one, the Idempotency-Keys of two strangers could collide.
       if (key !== undefined && !isKeyless(c.get('caller'))) {
         const [body, target] = [await readJsonBody(c), c.get('target')];
         const secret = await keepingOf(target, body?.value);
@@ -180,7 +180,7 @@ export function takeIdempotencyKey<Target>(
           rehearsal: wipedWithRehearsalOf(c),
           secret: secret === 'never' ? undefined : secret,
         };
-        // A body that cannot be kept was never taken: it is refused with all that is wrong with it.
+        // A body with values that cannot be stored never succeeded, so no answer exists: validation refuses it later.
         const isKept = body === undefined || body.faults.length === 0;
         if (isKept && secret !== 'never') c.set('repeatable', { request });
       }
@@ -196,7 +196,7 @@ export function replay(c: RequestContext, { status, body: stored }: StoredAnswer
   return body === '' ? send(c, status, undefined, null) : send(c, status, 'application/json', body);
 }
 
-/** The answer that the same request got before. @throws ApiError 422 `idempotency_mismatch`, 409 while that one still runs */
+/** The stored answer of the same request. @throws ApiError 422 `idempotency_mismatch`, 409 while the first still runs */
 export async function replayOf(c: RequestContext): Promise<Response | undefined> {
   const request = c.get('repeatable')?.request;
   const stored = request === undefined ? undefined : await c.get('service').idempotency.find(request);

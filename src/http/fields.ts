@@ -11,7 +11,7 @@ import {
   rawTextFault,
 } from '#src/platform/text.ts';
 
-/** Lets a check of a whole list be made where entries of it are in the wrong form, too: all faults are answered at once. */
+/** Runs a check of a whole list even if some entries have the wrong form, so that one answer names all faults. */
 export const BESIDE_FAULTY_ENTRIES = { when: ({ value }: z.core.ParsePayload): boolean => Array.isArray(value) };
 
 /** The same for an object and its fields. */
@@ -20,7 +20,7 @@ export const BESIDE_FAULTY_FIELDS = {
     typeof value === 'object' && value !== null && !Array.isArray(value),
 };
 
-/** Adds an issue for each entry of a list that stands in it before. */
+/** Adds an issue for each entry that repeats an earlier one. */
 export function refuseRepeated(entries: readonly unknown[], context: z.core.$RefinementCtx, ...below: string[]): void {
   const seen = new Set<unknown>();
   entries.forEach((entry, index) => {
@@ -43,7 +43,7 @@ const lengthFault = (min: number, max: number) => (text: string) => {
   return length > max ? `must have at most ${max} characters` : undefined;
 };
 
-/** A text in the one form that it is stored and compared in. Its length is looked at first: a fault here ends the checks. */
+/** A text in the form in which it is stored and compared. An overlong raw text is refused before it is normalised. */
 const normalisedText = (max: number) =>
   z
     .string()
@@ -56,13 +56,13 @@ export const nameField = (max = 200) =>
     .check(faultless((text) => lengthFault(1, max)(text) ?? nameFault(text)))
     .meta({ minLength: 1, maxLength: max });
 
-/** An amount of money in the smallest unit of its currency: no provider takes more at once. */
+/** An amount in the currency's smallest unit; the maximum is the most that a provider takes in one payment. */
 export const amountMinorField = () => z.int().min(1).max(99_999_999);
 
 /** ISO 4217, lower case. */
 export const currencyField = () => z.string().regex(/^[a-z]{3}$/, 'must be a lowercase currency code');
 
-/** A confirmation code as somebody sends it, with the spaces that came along when it was copied. */
+/** A confirmation code as a voter sends it: spaces around it, from copying, are removed. */
 export const confirmationCodeField = () =>
   z
     .string()
@@ -84,7 +84,7 @@ export const emailField = () =>
 /** An identifier that people chose: a voter ID, a tier. Trimmed, NFC, case kept. */
 export const voterIdField = () => nameField(200);
 
-/** A reference to a row. Whether it names one is the rule's question, not the shape's. */
+/** The ID of a row. This schema does not check that the row exists. */
 export const idField = () => z.string().min(1, 'must not be empty').max(200, 'is not an ID');
 
 export const MAX_URL_LENGTH = 2_048;
@@ -100,7 +100,7 @@ export function addressFault(text: string): string | undefined {
   return hasCredentials ? 'must not hold credentials' : undefined;
 }
 
-/** The same of one that people are sent to or shown (completions 1.4). */
+/** The same for an address that people are sent to or shown: https only, and no private network (completions 1.4). */
 function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
   const fault = addressFault(text);
   if (fault !== undefined) return fault;
@@ -113,10 +113,10 @@ function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefin
   return undefined;
 }
 
-/** An address as it was typed, but for its scheme: providers and browsers' policies compare that in lower case. */
+/** Trims a URL and lowers the case of its scheme, which providers and browsers' policies compare in lower case. */
 export const trimUrl = (text: string): string => text.trim().replace(/^https?(?=:)/i, (scheme) => scheme.toLowerCase());
 
-/** A web address. `loopback`: it may be http to the own machine; `fault`: what else may be wrong with it. */
+/** A web address. `loopback` also allows http to the own machine; `fault` adds a check. */
 export const urlField = (rules: {
   readonly loopback: boolean;
   readonly fault?: (address: string) => string | undefined;
@@ -157,7 +157,7 @@ export const searchField = () =>
     .check(faultless(lengthFault(0, 200)))
     .meta({ maxLength: 200, description: 'Finds rows that hold this text, in any case.' });
 
-/** What somebody draws an order from: any text, the same however it is typed. */
+/** The seed of a random order: any text, normalised, so that Unicode spellings of one text give one order. */
 export const seedField = () =>
   normalisedText(200)
     .check(faultless(lengthFault(0, 200)))

@@ -11,12 +11,12 @@ import { type DeferredClaim, type IdempotentRequest, RequestSeal, type StoredAns
 import { refuse } from './refusals.ts';
 import { idempotencyKeys } from './tables.ts';
 
-/** Beside the name of the process that holds it. */
+/** Random bytes of a claim, after the 16 bytes of the ID of the process that holds it. */
 const TOKEN_BYTES = 16;
-/** A claim that was sent into a broken network comes no later than this: TCP gives up after some 15 minutes. */
+/** A claim sent over a broken network reaches the database within this time: TCP gives up after some 15 minutes. */
 const LATEST_CLAIM_MS = 20 * MINUTE_MS;
 const STORED_ERRORS = new Set([403, 404, 409, 422]);
-/** What may be repeated after a while is no answer to keep. */
+/** An error with Retry-After is not stored: the retry runs the request again. */
 const isStored = ({ status, retryAfterSeconds }: ApiError): boolean =>
   STORED_ERRORS.has(status) && retryAfterSeconds === undefined;
 interface ClaimRow extends Record<string, unknown> {
@@ -28,7 +28,7 @@ interface ClaimRow extends Record<string, unknown> {
   readonly abandoned: boolean;
 }
 
-/** What a key was used for refuses the request itself: nothing of this is stored. */
+/** The key belongs to another request, or the same request still runs. This error is never stored under the key. */
 export class ClaimRefused extends Error {
   readonly error: ApiError;
 
@@ -41,17 +41,17 @@ export class ClaimRefused extends Error {
 type ClaimOutcome =
   | { readonly kind: 'claimed'; readonly claim: HeldClaim }
   | { readonly kind: 'replay'; readonly answer: StoredAnswer }
-  /** It is done, and doing it again gives its answer. */
+  /** The request succeeded, and its answer is not stored: the handler runs again and gives the same answer. */
   | { readonly kind: 'again' };
 
 interface HeldClaim extends DeferredClaim {
-  /** Whether the statement of the effect has looked at the key. */
+  /** Whether the statement of the effect has claimed the key or found a stored answer. */
   readonly taken: boolean;
-  /** Stores the answer of a handler that had no transaction to store it in. */
+  /** Stores the answer, unless the handler stored it in its own transaction. */
   storeUnlessStored(answer: Answer): Promise<void>;
   /** Stores an error that the handler decided, or frees the key for every other failure. */
   settleError(error: ApiError, body: string): Promise<void>;
-  /** The request is over: whatever became of the claim in the database, this process does not hold it any more. */
+  /** Call when the request is over: `freeOver` may then delete a claim that is left in the database. */
   end(): void;
 }
 
@@ -60,13 +60,13 @@ export class IdempotencyStore {
   readonly #db: Database;
   readonly #seal: RequestSeal;
   readonly #processId: Buffer;
-  /** The claims of requests that are under way here, by their tokens in base64. */
+  /** Tokens (base64) of the claims whose requests run in this process. */
   readonly #underWay = new Set<string>();
-  /** When the last claim was named, and whether none of them can stand in the database any more. */
+  /** When the last token was made, and whether the database can hold no unanswered claim of this process any more. */
   #claimedAt = 0;
   #isFree = true;
 
-  /** @param processId names this process among all that share the database: its claims are free once it has died */
+  /** @param processId unique among the processes that share the database: the claims of a dead process are free */
   constructor(db: Database, secrets: Secrets, processId: Buffer) {
     this.#db = db;
     this.#seal = new RequestSeal(secrets);
@@ -80,8 +80,8 @@ export class IdempotencyStore {
   }
 
   /**
-   * Frees the claims of this process whose requests are over: the database was away when they should have been freed, or made them
-   * after a request had given up. Each request is noted before its claim is sent, so a claim that is found here without one is over.
+   * Frees claims of this process whose requests are over: the database was unreachable when they should have been freed, or inserted
+   * them after a request had given up. `#underWay` holds each token before its claim is sent, so a claim without an entry is over.
    */
   async freeOver(): Promise<void> {
     if (this.#isFree) return;
@@ -97,7 +97,7 @@ export class IdempotencyStore {
 
   /**
    * Looks a key up without claiming it: a request whose body will be refused must not use the key up.
-   * @returns the answer of the same request, if there is one that need not be made by doing it again
+   * @returns the answer of the same request; undefined if there is none, or if the handler has to run again to give it
    * @throws ApiError `idempotency_mismatch`, or `conflict` while the first still runs
    */
   async find(request: IdempotentRequest): Promise<StoredAnswer | undefined> {
@@ -105,12 +105,12 @@ export class IdempotencyStore {
     return row === undefined ? undefined : this.#judge(request, row);
   }
 
-  /** Whether claims may stand under an earlier secret key too, so that a look-up by the present one alone is not enough. */
+  /** Whether claims may be stored under an earlier secret key too, so that a look-up under the present key can miss them. */
   get isRotating(): boolean {
     return this.#seal.isRotating;
   }
 
-  /** @returns undefined where the request is done, and doing it again gives its answer */
+  /** @returns undefined if no answer is stored: the handler runs again */
   #judge(
     request: IdempotentRequest,
     { fingerprint, claim, status, body }: Pick<ClaimRow, 'fingerprint' | 'claim' | 'status' | 'body'>,
@@ -122,14 +122,14 @@ export class IdempotencyStore {
   }
 
   /**
-   * Takes the key for the length of a transaction: a crash leaves nothing of it behind.
+   * Holds the key by advisory locks of the transaction: a crash leaves no claim behind.
    * @returns the stored answer of the same request, if there is one
    * @throws ClaimRefused for `idempotency_mismatch`, and for `conflict` while the first still runs
    */
   async hold(tx: Transaction, request: IdempotentRequest): Promise<StoredAnswer | undefined> {
     const { same, all } = this.#seal.locksOf(request);
-    // One lock after the other, and none after one that is missed: a request that is refused would stand in the way of the
-    // one that refuses it.
+    // Takes the locks one by one and stops at the first that is taken: a request that will be refused must hold no lock that
+    // the running request still needs.
     const { rows } = await tx.execute<{ missed: number | null }>(sql`
       WITH RECURSIVE taken (place, got) AS (
         SELECT 0, true
@@ -139,7 +139,7 @@ export class IdempotencyStore {
       SELECT min(place) FILTER (WHERE NOT got) AS missed FROM taken`);
     const missed = rows[0]?.missed ?? null;
     if (missed !== null) throw new ClaimRefused(missed <= same.length ? inProgress() : mismatch());
-    // A statement of its own: what was committed before the lock was got is seen now.
+    // A separate statement: its snapshot, taken under the lock, shows an answer that was committed just before.
     const row = await this.#find(request, tx);
     if (row === undefined) return undefined;
     try {
@@ -184,13 +184,13 @@ export class IdempotencyStore {
     }
     claim.end();
     const row = await this.#find(request);
-    // Released between the two statements: the next request may claim it.
+    // The claim was freed between the two statements: a retry may claim the key.
     if (row === undefined) throw inProgress();
     const answer = this.#judge(request, row);
     return answer === undefined ? { kind: 'again' } : { kind: 'replay', answer };
   }
 
-  /** A request whose claim is made by the statement of its effect. */
+  /** Prepares a claim that the statement of the effect will insert. */
   defer(request: IdempotentRequest): HeldClaim {
     return this.#begin(request).claim;
   }
@@ -202,7 +202,7 @@ export class IdempotencyStore {
     return rows[0];
   }
 
-  /** Notes a run before its claim is sent. @returns also its names, under the present secret key and earlier ones */
+  /** Registers a token before its claim is sent. @returns also the values to insert, and the key's names under earlier secret keys */
   #begin(request: IdempotentRequest) {
     const [db, seal, underWay] = [this.#db, this.#seal, this.#underWay];
     const { apiKeyId } = request;
@@ -210,7 +210,7 @@ export class IdempotencyStore {
     const [fingerprint, token] = [seal.fingerprint(request), this.#newToken()];
     const named = { apiKeyId, key, fingerprint, token, secretEventId: request.secret?.eventId ?? null };
     underWay.add(token.toString('base64'));
-    // Made when asked for: a request whose statement claims by itself asks for none of it.
+    // A function: a claim that the statement of the effect inserts and answers never needs this condition.
     const held = () =>
       and(eq(idempotencyKeys.apiKeyId, apiKeyId), eq(idempotencyKeys.key, key), eq(idempotencyKeys.claim, token));
     const save = async (executor: Executor, status: number, body: string, keepMs?: number): Promise<boolean> => {
@@ -240,18 +240,18 @@ export class IdempotencyStore {
         taken = true;
         stored = true;
         const answer = this.#judge(request, { ...found, claim: found.token, body: found.sealedAnswer });
-        // A refusal that was not stored: the statement takes its claim over, unless another run has it.
+        // An earlier refusal was not stored. The statement takes such a claim over, unless another run did so first.
         if (answer === undefined) throw inProgress();
         return { status: answer.status as Answer['status'], replayed: answer.body };
       },
       async store(tx, answer, keepMs) {
-        // A run that lost its claim must undo its effect: the one that took over makes it again.
+        // A run that lost its claim must roll back: the run that took the claim over makes the effect.
         if (!(await save(tx, answer.status, bodyText(answer), keepMs))) throw inProgress();
         stored = true;
       },
       storeUnlessStored: async (answer) => {
         if (stored) return;
-        // A payment that is still to come is not the end of the request: the same call is made again after it.
+        // 402 asks for a payment: the client repeats the same call after paying, so the key must be free.
         if (answer.status === 402) await release();
         else await save(db, answer.status, bodyText(answer));
       },
@@ -264,7 +264,7 @@ export class IdempotencyStore {
   }
 }
 
-/** Names a run and its request: a token that SQL copies into another claim gives another answer there. */
+/** Seed of an answer's random parts. It includes the fingerprint: a token that SQL copies into another claim gives another answer. */
 const seedOf = (fingerprint: Buffer, token: Buffer): Buffer => Buffer.concat([fingerprint, token]);
 
 function bodyText(answer: Answer): string {
@@ -282,7 +282,7 @@ function inProgress(): ApiError {
   return refuse('idempotency_in_progress');
 }
 
-/** Removes the claims of a secret event: once its result is final, no request can be joined with a voter. */
+/** Removes the claims of a secret event when its result is final, so that no claim can link a request to a voter. */
 export async function forgetClaims(db: Database, eventId: string): Promise<void> {
   await deleteInChunks(db, 'idempotency_keys', sql`voting_event_id = ${eventId}`);
 }

@@ -23,8 +23,8 @@ import { RequestLife } from './request-life.ts';
 import { parseRequestTarget } from './request-target.ts';
 
 /**
- * Gives every request what it has however it is answered: an ID, the safe headers of its answer, its address taken apart.
- * @param secure served over https: browsers are asked to stay there
+ * Prepares every request, whatever its answer will be: request ID, security headers of the answer, parsed target.
+ * @param secure served over HTTPS: answers carry Strict-Transport-Security
  */
 export function startRequest(service: Service, newRequestId: () => string, secure: boolean): MiddlewareHandler<Env> {
   return async (c, next) => {
@@ -36,7 +36,7 @@ export function startRequest(service: Service, newRequestId: () => string, secur
     c.set('life', life);
     c.set('known', { address: socket.remoteAddress });
     c.set('headers', answerHeaders(requestId, secure));
-    // Headers and target were checked before the app was called (`listen`): what comes here is well-formed.
+    // `listen` checks headers and target before it calls the app, so they are well-formed here.
     c.set('requestTarget', parseRequestTarget(url ?? ''));
     try {
       await next();
@@ -47,14 +47,14 @@ export function startRequest(service: Service, newRequestId: () => string, secur
 }
 
 /**
- * Stands behind the operations of an address whose last part another address takes for a parameter:
- * `GET /voters/batch` asks for no voter `batch`.
+ * Mounted after the operations of a fixed path that a later route with a parameter also matches: other methods of the fixed
+ * path get 400, so that `GET /voters/batch` does not look for a voter `batch`.
  */
 export const noOtherMethod: MiddlewareHandler<Env> = async (_c, next) => next();
 
 /**
- * Finds what a request asks for.
- * @param operations called once everything is mounted
+ * Finds the operation of a request.
+ * @param operations called only after all routes are mounted
  * @throws ApiError 404 for an unknown address, 400 with `Allow` for another method
  */
 export function findOperation(
@@ -81,7 +81,7 @@ export function findOperation(
   };
 }
 
-/** Refuses what there is no time for, before anything is done for it. @throws ApiError 500, reason `overloaded` */
+/** Refuses requests under overload, before any other work is done for them. @throws ApiError 500, reason `overloaded` */
 export function shedLoad(load: Load, authenticator: Authentication): MiddlewareHandler<Env> {
   return async (c, next) => {
     const operation = c.get('operation');
@@ -102,17 +102,17 @@ export function shedLoad(load: Load, authenticator: Authentication): MiddlewareH
   };
 }
 
-/** Open requests of one address that may come at once. */
+/** Requests without a key that one address may send at once. */
 const OPEN_BURST = 20;
 const FROM_ADDRESS = 'Too many requests from this address.';
 
-/** @returns the seconds to wait where the address has used up its quota */
+/** @returns the seconds to wait if the address has used up its quota, otherwise undefined */
 const takeFromAddress = (rateLimiter: RateLimiter, address: string | undefined): number | undefined =>
   rateLimiter.take(`open:${address}`, OPEN_REQUESTS_PER_MINUTE, monotonicMs(), OPEN_BURST).retryAfterSeconds;
 
 /**
- * Limits requests by their key, those without one by their address. A log key is in the hands of many voters: each address
- * has its own share as well, so that one of them does not use up the key for all. @throws ApiError 429 `rate_limited`
+ * Limits requests by key, and requests without a key by address. Many voters share a log key, so its requests are limited by
+ * address too: one voter cannot use up the key for all. @throws ApiError 429 `rate_limited`
  */
 export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
   return (c, next) => {
@@ -141,8 +141,8 @@ export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
 }
 
 /**
- * Refuses requests without a key to operations that answer them for some events alone, in the words for every missing key:
- * nothing shows whether the event is there. They were counted by their address before.
+ * Some operations answer without a key, but for some events only. For any other event, existing or not, the error is that of
+ * a missing key, so that it does not reveal which events exist. `limitRate` counted the request by its address before.
  * @param admit finds the event that the path names. @throws ApiError 401 `unauthorized` from there
  */
 export function admitKeyless(admit: (idOrCode: string) => Promise<unknown>): MiddlewareHandler<Env> {
@@ -159,7 +159,7 @@ export function admitKeyless(admit: (idOrCode: string) => Promise<unknown>): Mid
 /** Refuses keys that lack the scope of the operation. @throws ApiError 403 `insufficient_scope` */
 export const checkScope: MiddlewareHandler<Env> = (c, next) => {
   const { scope } = c.get('operation');
-  // A request without a key was admitted as it is, or refused.
+  // `admitKeyless` has decided on requests without a key.
   if (scope === 'none' || scope === 'any' || isKeyless(c.get('caller'))) return next();
   const { scopes: granted } = c.get('caller');
   const needed = typeof scope === 'string' ? [scope] : scope;
@@ -171,7 +171,7 @@ export const checkScope: MiddlewareHandler<Env> = (c, next) => {
   return next();
 };
 
-/** Refuses a body where none belongs or of another type, and a bad Idempotency-Key. @throws ApiError 400 `bad_request` */
+/** Refuses a body of GET or DELETE, a body that is not JSON, and a malformed Idempotency-Key. @throws ApiError 400 `bad_request` */
 export const checkHeaders: MiddlewareHandler<Env> = (c, next) => {
   const { method, bytes } = c.get('operation');
   const { rawHeaders } = c.env.incoming;
@@ -186,8 +186,8 @@ export const checkHeaders: MiddlewareHandler<Env> = (c, next) => {
 };
 
 /**
- * Finds what the path names, as far as the caller may see it (404), and checks the caller's role in it (403): all that is
- * answered before the body is looked at (completions 1.6).
+ * Finds the resource that the path names (404 if the caller may not see it) and checks the caller's role in it (403). Both
+ * errors come before those of the body (completions 1.6).
  */
 export function findTarget<Target>(
   find: (c: RequestContext) => Promise<Target>,
@@ -201,7 +201,7 @@ export function findTarget<Target>(
 }
 
 /**
- * Asks what the plan must allow for the body that was sent, before the body is judged (completions 1.6).
+ * Checks that the plan includes the features that the body uses, before the body is validated (completions 1.6).
  * @param check @throws ApiError 403 `plan_feature`
  */
 export function requirePlan<Target>(

@@ -4,17 +4,17 @@ type Sentence = string | ((details: ErrorDetails) => string);
 
 interface Rule {
   readonly code: ErrorCode;
-  /** Left out where the issues of a body say it, or a limit. */
+  /** The error's message; left out if the code that throws the error writes it, such as issues of a body. */
   readonly says?: Sentence;
-  /** When it is given, as the API reference says it. */
+  /** When the error occurs: text for the API reference. */
   readonly when: string;
-  /** The `details.reason`, where it is not the name of the rule: one reason may come with two codes. */
+  /** The `details.reason`, if it is not the rule's name: one reason may come with two codes, from two rules. */
   readonly reason?: string;
   /** Sent as `Retry-After`, whole seconds. */
   readonly retryAfterSeconds?: number;
 }
 
-/** Without `when` the sentence itself says when. */
+/** When `when` is left out, the message serves for both. */
 const refusal =
   <Code extends ErrorCode>(code: Code) =>
   (...[says, when = String(says)]: [says: string, when?: string] | [says: Sentence, when: string]) => ({
@@ -30,9 +30,9 @@ const nextRound = (rehearsal: unknown): string =>
   rehearsal === true ? ' Begin the next round of the rehearsal first, or end it.' : '';
 
 /**
- * Every refusal that an operation may declare beyond those that all share: by `details.reason`, or by the code where there
- * is none (completions 1.6). Refusals are made from this table, and so are the API document and the reference; tests refuse
- * an answer whose reason its operation does not declare.
+ * Every error that an operation may declare beyond the common ones: by `details.reason`, or by the code if it has no reason
+ * (completions 1.6). The errors themselves, the API document and the reference are made from this table; tests reject an
+ * answer whose reason its operation does not declare.
  */
 export const REFUSALS = {
   event_not_open: forbidden('This event is not open yet.'),
@@ -181,7 +181,7 @@ export const REFUSALS = {
 
 export type RefusalCase = keyof typeof REFUSALS;
 
-/** The same refusals in other words, where the caller is better served by them. */
+/** More specific messages for refusals of the table; code and reason are those of `like`. */
 const WORDINGS = {
   candidate_registration_closed: {
     like: 'registration_closed',
@@ -219,12 +219,12 @@ const WORDINGS = {
 } as const satisfies Record<string, { readonly like: RefusalCase; readonly says: Sentence }>;
 
 type Said = { [Name in RefusalCase]: (typeof REFUSALS)[Name] extends { readonly says: Sentence } ? Name : never };
-/** What `refuse` takes. */
+/** The rules and wordings that have a message. */
 export type RefusalName = Said[RefusalCase] | keyof typeof WORDINGS;
 
 const isWording = (name: RefusalName): name is keyof typeof WORDINGS => Object.hasOwn(WORDINGS, name);
 
-/** The refusal of a name: code, sentence and `details.reason` from the table. */
+/** Makes the error: code, message and `details.reason` come from the table. */
 export function refuse(name: RefusalName, details: ErrorDetails = {}): ApiError {
   const rule: Rule = REFUSALS[isWording(name) ? WORDINGS[name].like : name];
   const says: Sentence = isWording(name) ? WORDINGS[name].says : (rule.says ?? rule.when);

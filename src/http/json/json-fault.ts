@@ -3,26 +3,26 @@ import { MAX_ISSUES } from '#src/platform/errors.ts';
 /** Bounds on what a body may hold (completions 1.1). */
 export const MAX_DEPTH = 32;
 export const MAX_VALUES = 20_000;
-/** Fields of one object. None has as many: of thousands, mere numbers most of all, each would cost the judging of its object more. */
+/** Fields of one object; no valid object has so many. With thousands, numeric names above all, each one slows validation down more. */
 export const MAX_FIELDS = 1_000;
-/** Characters of a number. Any that can be kept is written with fewer. */
+/** Characters of a number. Every number that can be stored exactly has a shorter form. */
 const MAX_NUMBER_LENGTH = 40;
 
-/** A name is quoted in an answer up to this length: the answer to a body of one long name must not be as long. */
+/** Characters of a field name that an answer quotes: a body with one long name must not cause an equally long answer. */
 const MAX_QUOTED_NAME = 64;
 export const quoteName = (name: string): string =>
   name.length > MAX_QUOTED_NAME ? `${name.slice(0, MAX_QUOTED_NAME).toWellFormed()}…` : name;
 
 const NUMBER = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
 const WHITE_SPACE = /[ \t\n\r]*/y;
-/** The part of a string that stands for itself: no quote, no escape, no control character. */
+/** The part of a string that needs no decoding: no quote, no escape, no control character. */
 const PLAIN_CHARACTERS = /[ !#-[\]-\uffff]*/y;
 const HEX_DIGITS = /[0-9a-fA-F]{4}/y;
 const LITERALS = ['true', 'false', 'null'];
 
 const PARTS = /^-?(\d+)(?:\.(\d+))?(?:[eE]([+-]?\d+))?$/;
 
-/** A decimal figure without its sign as its digits, without zeros at either end, and the power of ten of the last one. */
+/** A decimal number without its sign in one form, `<digits>e<exponent>`: the digits have no zeros at either end. */
 function digitsOf(literal: string): string {
   const [, whole = '', fraction = '', exponent = '0'] = PARTS.exec(literal) ?? [];
   const digits = `${whole}${fraction}`.replace(/^0+/, '');
@@ -31,7 +31,7 @@ function digitsOf(literal: string): string {
   return `${kept}e${Number(exponent) - fraction.length + digits.length - kept.length}`;
 }
 
-/** Whether a number is the figure that its literal says, and not the nearest one: `2.99999999999999999` is no 3. */
+/** Whether a literal was parsed without rounding: `2.99999999999999999` would become 3. */
 function isKeptAsWritten(literal: string, value: number): boolean {
   return digitsOf(literal) === digitsOf(String(value));
 }
@@ -44,12 +44,12 @@ interface JsonFault {
 
 interface JsonFaults {
   readonly faults: readonly JsonFault[];
-  /** Whether the text was read to its end: it is JSON, and what it holds can be judged further. */
+  /** Whether the text was read to its end: it is valid JSON, and its values can be validated further. */
   readonly isRead: boolean;
 }
 
 const NEW_LINE = 0x0a;
-/** The second half of a character of two. */
+/** Code units that are the second half of a surrogate pair. */
 const [LOW_SURROGATES, LOW_SURROGATES_END] = [0xdc00, 0xe000];
 const BEGINNING = { at: 0, line: 1, column: 1 };
 
@@ -61,8 +61,8 @@ function below(path: string, name: string): string {
 }
 
 /**
- * Reads a text from the front, by the grammar of RFC 8259 and the stricter rules of this service, and collects its faults up
- * to the first one after which it cannot be read further.
+ * Parses a text by the grammar of RFC 8259 and the stricter rules of this service, and collects its faults up to the first
+ * that makes further parsing impossible.
  */
 class FaultSearch {
   readonly faults: JsonFault[] = [];
@@ -98,7 +98,7 @@ class FaultSearch {
     return found;
   }
 
-  /** For people, who count from one, and characters. Goes on where the last place was: faults are found from the front. */
+  /** Line and column in characters, from 1. Counts on from the last fault's place, because faults are found front to back. */
   #place(at: number): string {
     const place = at < this.#lastPlace.at ? { ...BEGINNING } : this.#lastPlace;
     for (; place.at < at; place.at += 1) {
@@ -117,7 +117,7 @@ class FaultSearch {
     throw new SearchEnds();
   }
 
-  /** After what is refused here the text can be read on. */
+  /** Records a fault after which parsing can continue. */
   #refuse(field: string, message: string, at: number): void {
     const fault = { field, message: `${message} (${this.#place(at)})` };
     if (this.faults.length + 1 >= MAX_ISSUES) this.#end(fault);
@@ -208,7 +208,7 @@ class FaultSearch {
     else if (!isKeptAsWritten(literal, value)) this.#refuse(path, 'has more digits than can be kept', start);
   }
 
-  /** Reads a string and gives it decoded. The subject begins the message where the fault is not that of the field itself. */
+  /** Reads and decodes a string. @param subject begins the message if the fault lies in a field's name; empty for a value */
   #readString(path: string, subject: string): string {
     const start = this.#at;
     this.#at += 1;
@@ -241,8 +241,8 @@ class FaultSearch {
 }
 
 /**
- * Everything for which a text is not a strict JSON object: bad syntax, a name given twice, too deep, too many values, a NUL
- * character, half of a surrogate pair, a number that cannot be kept. At most as many as an answer lists.
+ * Finds why a text is not a strict JSON object: bad syntax, a duplicate name, too deep, too many values, a NUL character,
+ * half of a surrogate pair, a number that cannot be stored exactly. Stops after as many faults as an answer lists.
  */
 export function findJsonFaults(text: string, maxValues = MAX_VALUES): JsonFaults {
   const search = new FaultSearch(text, maxValues);

@@ -7,7 +7,7 @@ export const MAX_BODY_BYTES = 1024 * 1024;
 export interface BodyBounds {
   readonly bytes: number;
   readonly values: number;
-  /** The schema of what may be large: a module and the name of its export. A thread loads it, and judges the body there. */
+  /** The schema of a body that may be large: module and name of the export. A thread loads it and validates the body there. */
   readonly schema?: { readonly module: URL; readonly name: string };
 }
 
@@ -36,7 +36,7 @@ function isObject(value: unknown): value is JsonObject {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The index of the quote that closes the string opened at `start`, or the end of the text where none does. */
+/** The index of the quote that closes the string opened at `start`, or the text's length if none does. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
   while (end !== -1) {
@@ -48,20 +48,20 @@ function endOfString(text: string, start: number): number {
   return text.length;
 }
 
-/** Every number that the engine rounds to another one has so many digits, or is so small that its exponent has three. */
+/** A literal that parsing rounds has at least so many digits, or a negative exponent of three digits. */
 const LONG_NUMBER = 17;
 
-/** What a look through a JSON text, without reading it, says. */
+/** What one scan of a JSON text finds before it is parsed. */
 interface Outline {
-  /** How many names its objects give, repetitions included. */
+  /** How many field names the text holds, duplicates included. */
   readonly names: number;
-  /** Whether a number in it may be another one than the engine's. */
+  /** Whether parsing may round a number of the text. */
   readonly mayBeRounded: boolean;
 }
 
-/** Looks through a JSON text before anything is made of it; undefined where it is nested too deep, or holds too many values or fields. */
+/** Scans a JSON text before it is parsed; undefined if it is nested too deep, or holds too many values or fields. */
 function outlineOf(text: string, maxValues: number): Outline | undefined {
-  /** How many each object that is open has, by its depth. */
+  /** Field counts of the open objects, by depth. */
   const fields: number[] = [];
   let names = 0;
   let depth = 0;
@@ -109,8 +109,8 @@ function isKeepableNumber(value: number): boolean {
 }
 
 /**
- * A checker over a parsed value that stops at the first thing the service could not keep. It counts the names that are
- * left: fewer than the text gave means that one was given twice. Its depth is bounded, since the text's is.
+ * Checks a parsed value, and stops at the first part that the service could not store. It counts the field names: fewer than
+ * in the text mean that the text held a duplicate. The recursion is bounded, because `outlineOf` bounds the text's depth.
  */
 class JsonChecker {
   names = 0;
@@ -143,7 +143,7 @@ class JsonChecker {
   }
 }
 
-/** The object that a text is, when it is strict JSON in every respect; undefined when it is not, whatever the reason. */
+/** Parses a text as a strict JSON object; undefined for any fault, whatever its reason. */
 function parseStrictly(text: string, maxValues: number): JsonObject | undefined {
   const outline = outlineOf(text, maxValues);
   if (outline === undefined || (outline.mayBeRounded && findJsonFaults(text, maxValues).faults.length > 0))
@@ -160,21 +160,21 @@ function parseStrictly(text: string, maxValues: number): JsonObject | undefined 
 
 export interface JsonBody {
   readonly value: JsonObject;
-  /** What of it cannot be kept: it is refused for this and for whatever else is wrong with it, at once. */
+  /** Parts that cannot be stored. One error lists these faults together with those that validation finds. */
   readonly faults: readonly Issue[];
-  /** Stands for the value where a body may be large: its hash, the same whatever the order of its names. */
+  /** Hash that replaces the value of a body that may be large; independent of the order of its field names. */
   readonly digest?: string;
-  /** Present where a thread has judged it; `value` is empty then. */
+  /** Present if a thread has validated the body; `value` is empty then. */
   readonly judged?: Judged;
 }
 
-/** What a thread says of a body: what is wrong with it, or the value of its schema. */
+/** The result of validating a body: its faults, or the value that the schema gives. */
 export interface Judged {
   readonly issues: readonly Issue[];
   readonly value: unknown;
 }
 
-/** @throws ApiError `validation_error` with all faults up to the one after which the text cannot be read further */
+/** @throws ApiError `validation_error` with all faults up to the one that ends parsing; a text parsed to its end is returned */
 function readFaulty(text: string, maxValues: number): JsonBody {
   const { faults, isRead } = findJsonFaults(text, maxValues);
   if (!isRead || faults.length === 0)
@@ -184,8 +184,8 @@ function readFaulty(text: string, maxValues: number): JsonBody {
 }
 
 /**
- * Reads a body as strict JSON with an object at the top (completions 1.1). The engine's own parser does the work, two
- * cheap passes find what it lets through, and only a body that is refused pays for the explanation.
+ * Parses a body as strict JSON with an object at the top (completions 1.1). `JSON.parse` does the work, and two cheap passes
+ * find what it accepts although this service does not. Only a refused body is parsed again, to explain its faults.
  * @throws ApiError `validation_error` that names the field and says what is wrong and where, for what is no JSON object
  */
 export function parseJsonBody(bytes: Uint8Array, { values } = USUAL_BOUNDS): JsonBody {
