@@ -8,15 +8,15 @@ import type { Env } from './env.ts';
 import { OPEN_REQUESTS_PER_MINUTE, type RateLimiter, tooManyRequests } from './rate-limit.ts';
 import { valuesOf } from './request-headers.ts';
 
-/** A hop as proxies write it: an address, in brackets or not, with a port or without. */
+/** The address of a hop as proxies write it: in brackets or not, with a port or without. */
 function hopAddress(hop: string): string | undefined {
   const [, bracketed, plain] = /^(?:\[([0-9A-Fa-f:.]+)\](?::\d{1,5})?|([0-9.]+)(?::\d{1,5})?)$/.exec(hop) ?? [];
   return countedAddress(bracketed ?? plain ?? hop);
 }
 
 /**
- * The address that a request is counted by, as far as the configured proxies can be believed. Every spelling of one address
- * is one.
+ * The address by which a request is counted: the hop of X-Forwarded-For that the configured number of proxies vouches for.
+ * All spellings of one address give the same text.
  * @throws ApiError `bad_request` for a hop that is no address: the proxy is not the one that was configured
  */
 export function addressOf(direct: string, forwarded: string | undefined, trustProxy: number): string {
@@ -30,32 +30,32 @@ export function addressOf(direct: string, forwarded: string | undefined, trustPr
   return address;
 }
 
-/** Turns what stands in the header Authorization into a caller. */
+/** Turns an Authorization header into a caller. */
 export interface Authentication {
   /**
-   * @param mayAsk whether the database may be asked about a key that nothing is known of
-   * @throws ApiError `unauthorized`, also where it may not be asked
+   * @param mayAsk whether the database may be asked about a key that is not cached
+   * @throws ApiError `unauthorized`, also if the database may not be asked
    */
   authenticate(authorization: string | undefined, mayAsk: () => boolean): Promise<Caller>;
-  /** The account of a key that was valid a moment ago; nothing is asked. */
+  /** The account of a recently valid key, from memory alone; undefined if the key is not in it. */
   accountOf(authorization: string): string | undefined;
 }
 
-/** The account of who sends no key. */
+/** The account ID of requests without a key. */
 export const STRANGER = '';
 
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 30;
 /**
- * Unknown keys that the database is asked about for an address whose failures are used up: a right key that is new passes
- * there too, and a flood of invented ones costs no more than this.
+ * Key look-ups in the database that an address still gets after too many failures: a valid key that is not cached can pass, and
+ * a flood of invented keys costs no more than this.
  */
 const ASKED_ALL_THE_SAME_PER_MINUTE = 30;
 
-/** Limits wrong keys by the address that they come from. A right one passes whatever else comes from there. */
+/** Limits wrong keys per address. A valid key in the cache passes however many wrong keys come from its address. */
 export class WrongKeys {
   readonly #authenticator: Authentication;
   readonly #rateLimiter: RateLimiter;
-  /** Look-ups of keys under way, by address; an address without one is not in it. */
+  /** How many look-ups of keys run, by address; an address without any has no entry. */
   readonly #lookUps = new Map<string, number>();
 
   constructor(authenticator: Authentication, rateLimiter: RateLimiter) {
@@ -70,7 +70,7 @@ export class WrongKeys {
     const failed = [`failed:${address}`, perMinute, nowMs, perMinute] as const;
     let asks = false;
     const mayAsk = (): boolean => {
-      // Look-ups under way may all fail: each holds one of the failures that are left.
+      // Running look-ups may all fail, so each reserves one of the failures that are left.
       const { retryAfterSeconds, remaining } = this.#rateLimiter.look(...failed);
       const underWay = this.#lookUps.get(address) ?? 0;
       asks = retryAfterSeconds === undefined && remaining >= underWay;
@@ -100,11 +100,11 @@ export class WrongKeys {
 interface AuthenticationOptions {
   readonly rateLimiter: RateLimiter;
   readonly authenticator: Authentication;
-  /** How many hops of `X-Forwarded-For` to believe. */
+  /** How many hops of `X-Forwarded-For` to trust. */
   readonly trustProxy: number;
 }
 
-/** The caller of an operation that asks for no key, or may do without one. */
+/** The caller of a request without a key, to an operation that allows this. */
 const NOBODY: Caller = {
   keyId: '',
   keyName: '',
@@ -119,7 +119,7 @@ const NOBODY: Caller = {
   requestsPerMinute: OPEN_REQUESTS_PER_MINUTE,
 };
 
-/** Finds out who asks; whether a request without a key is answered is asked later (`admitKeyless`). @throws ApiError 401 `unauthorized`, 429 after too many wrong keys from one address */
+/** Identifies the caller; `admitKeyless` decides later on requests without a key. @throws ApiError 401, 429 after many wrong keys */
 export function authenticate({
   authenticator,
   rateLimiter,
@@ -135,7 +135,7 @@ export function authenticate({
       const hops = trustProxy === 0 ? [] : valuesOf(rawHeaders, 'x-forwarded-for');
       const address = addressOf(direct, hops.length === 0 ? undefined : hops.join(', '), trustProxy);
       c.set('known', { address });
-      // Sent twice, the request was refused before.
+      // There is at most one: `checkRequestSyntax` has refused a request that repeats the header.
       const [authorization] = valuesOf(rawHeaders, 'authorization');
       if (scope !== 'none' && (keyless !== true || authorization !== undefined)) {
         caller = await keys.callerOf(authorization, address);

@@ -30,14 +30,14 @@ export const cursorField = () =>
   z
     .string()
     .max(1_000)
-    // A code of 16 bytes, and a key behind it.
+    // A MAC of 16 bytes, followed by the key of a row.
     .regex(/^[A-Za-z0-9_-]{23,}$/, 'must be the nextCursor of the page before')
     .optional()
     .describe('The `nextCursor` of the page before, unchanged.');
 
 /**
- * A cursor holds the key of the last row and is signed together with the list that it belongs to (account, list, filters):
- * one that was made elsewhere, changed or guessed is refused.
+ * A cursor holds the key of the last row and a MAC over that key and its list (account, list, filters): a cursor of another
+ * list, or a changed or guessed cursor, is refused.
  */
 export function encodeCursor(secrets: Secrets, list: string, after: string): string {
   const body = Buffer.from(after, 'utf8');
@@ -62,7 +62,7 @@ export function decodeCursor(secrets: Secrets, list: string, cursor: string | un
   return after;
 }
 
-/** Cuts a page from rows that were asked for with one more than the page holds. */
+/** Cuts a page from rows that were read with LIMIT `limit + 1`: the extra row shows that there is a next page. */
 export function cutPage<Row>(
   rows: readonly Row[],
   limit: number,
@@ -75,12 +75,12 @@ export function cutPage<Row>(
   return { page, nextCursor };
 }
 
-/** Rows that a list without pages answers at most: the newest of what its filters find (completions 3). */
+/** Most rows that a list without pages returns: the newest that match its filters (completions 3). */
 export const MOST_ROWS = 1_000;
-/** Newest rows that a filter looks at: no list takes longer because there is a long history. */
+/** Newest rows that a filter scans, so that a long history does not slow a list down. */
 export const MOST_LOOKED_AT = 20_000;
 
-/** Rows, and whether there are more of them than an answer holds. */
+/** Rows, and whether older rows were left out. */
 export interface Newest<Row> {
   readonly rows: readonly Row[];
   readonly truncated: boolean;
@@ -100,7 +100,7 @@ const momentField = () =>
     .meta({ shownAs: { type: 'integer', minimum: 0, description: 'Unix time in milliseconds, included.' } })
     .optional();
 
-/** The query parameters by which older rows of such a list are read. */
+/** The query parameters by which older rows of a list without pages are read. */
 export const windowFields = () => ({ from: momentField(), until: momentField() });
 
 const truncated = z
@@ -118,7 +118,7 @@ export const listNewest = ({ truncated: more }: Newest<unknown>, data: readonly 
   body: { data, nextCursor: null, ...(more ? { truncated: true } : {}) },
 });
 
-/** Cuts what was asked for with one row more than an answer holds. */
+/** Cuts rows that were read with LIMIT `MOST_ROWS + 1`. @param passedOver whether rows lie beyond `MOST_LOOKED_AT` */
 export function cutNewest<Row>(rows: readonly Row[], passedOver: boolean): Newest<Row> {
   return { rows: rows.slice(0, MOST_ROWS), truncated: rows.length > MOST_ROWS || passedOver };
 }

@@ -4,11 +4,11 @@ AS $$
   SELECT NOT is_process_alive(substring(p_claim FROM 1 FOR 16))
 $$;
 
--- Claims Idempotency-Keys for requests, with the answers that they get when their effect is committed, or without one while they
--- run. A key is free when its time is over, when its claim is abandoned, when the same request was refused under it and no answer is
--- kept, or when the same run claimed it: a statement whose end is unknown is sent again. Of requests with one key the first one gets it, and none whose key stands under one of its earlier
--- names (p_earlier: as it was called under earlier secret keys). Returns the claims that were made; in the order of the keys,
--- so that two processes never wait for each other.
+-- Claims Idempotency-Keys for requests: with the answer if it commits with the effect, without an answer while the request runs. A key
+-- is free if it has expired, if its claim is abandoned, if the same request was refused under it and no answer is stored, or if the
+-- same run has claimed it, because a statement with an unknown outcome is sent again. Of several requests with one key, the first
+-- gets it. A key that is stored under an earlier secret key (p_earlier: its names there) is not free. Inserts in the order of the
+-- keys, so that two processes never deadlock. Returns the claims that were made.
 CREATE OR REPLACE FUNCTION claim_requests(
   p_api_key text[], p_key text[], p_fingerprint bytea[], p_claim bytea[], p_status smallint, p_answer text[],
   p_secret_event text[], p_earlier text[]

@@ -6,7 +6,7 @@ import type { JsonObject } from './json/strict-json.ts';
 import { rehearsalPrefix } from './rehearsal.ts';
 
 const NO_LOCK = Buffer.alloc(8);
-/** Every refusal that is kept about a secret event is as long as this before it is sealed, and stands under one status. */
+/** A stored refusal of a secret event is padded to this length before encryption and gets one status, which hides its reason. */
 const SECRET_REFUSAL_BYTES = 2_048;
 const SECRET_REFUSAL_STATUS = 409;
 
@@ -19,25 +19,25 @@ export interface IdempotentRequest {
   readonly apiKeyId: string;
   readonly key: string;
   readonly method: string;
-  /** The resource that the address names: an event by its ID, whichever way the caller named it. */
+  /** The path, with an event's ID even if the caller sent its code. */
   readonly path: string;
   readonly query: unknown;
   readonly body: JsonObject | undefined;
-  /** Present where the request is about a secret event. */
+  /** Present if the request is about a secret event. */
   readonly secret?: SecretKeeping | undefined;
-  /** The event that is rehearsed with it: the answer goes when the rehearsal ends, and the same request is a new one then. */
+  /** The event in rehearsal: the end of the rehearsal deletes the stored answer, and the same request then counts as new. */
   readonly rehearsal?: string | undefined;
 }
 
 /**
- * How a claim about a secret event is kept. A choice changes the length of nothing in it: an answer that succeeded is made again, and a
- * refusal is sealed at one length. Its fingerprint stands under the key of the event, and it goes when the result is final. The name
- * under which it is found stays that of every other claim, so that no Idempotency-Key is used for two requests.
+ * How to store a claim about a secret event. No stored length may depend on a vote: a success stores no answer, but is made again
+ * for a retry, and refusals are padded to one length. The fingerprint uses the event's key, and the claim is deleted when the result
+ * is final. The claim's name is made as for every other event, so that one Idempotency-Key never serves two requests.
  */
 export interface SecretKeeping {
   readonly eventId: string;
   readonly secrets: Secrets;
-  /** The answer of a request that succeeded, from its seed. Without it the operation itself gives it again. */
+  /** Makes the answer of a successful request from its seed. If left out, the operation runs again and gives the answer. */
   readonly remake?: ((seed: Buffer) => StoredAnswer) | undefined;
 }
 
@@ -45,7 +45,7 @@ function contentOf({ method, path, query, body }: IdempotentRequest): string {
   return canonicalJson([method, path, query ?? null, body ?? null]);
 }
 
-/** What a request with an Idempotency-Key is stored and locked as: nothing of it in clear. */
+/** The stored form and the locks of a request with an Idempotency-Key, without any plaintext. */
 export class RequestSeal {
   readonly #secrets: Secrets;
 
@@ -53,14 +53,14 @@ export class RequestSeal {
     this.#secrets = secrets;
   }
 
-  /** Whether requests may be stored under an earlier secret key too. */
+  /** Whether several secret keys are listed, so that requests may be stored under an earlier one. */
   get isRotating(): boolean {
     return this.#secrets.count > 1;
   }
 
   /**
-   * What a key is stored as: a keyed hash, because keys often name the voter. The present name comes first, then those under
-   * earlier secret keys: who repeats a request is not taken for a new one.
+   * The stored names of an Idempotency-Key: keyed hashes, because keys often name the voter. The present secret key's comes
+   * first, then those of earlier secret keys, by which a retry after a rotation is recognised.
    */
   names(request: IdempotentRequest): string[] {
     const hashes = this.#secrets.macs('idempotency-key', `${request.apiKeyId}\n${request.key}`);
@@ -72,12 +72,12 @@ export class RequestSeal {
     return this.#secretsOf(request).mac('fingerprint', contentOf(request));
   }
 
-  /** The same request under every secret key that is listed: a repeat after a rotation is still a repeat. */
+  /** The fingerprints of a request under every listed secret key, to recognise a retry after a rotation. */
   fingerprints(request: IdempotentRequest): Buffer[] {
     return this.#secretsOf(request).macs('fingerprint', contentOf(request));
   }
 
-  /** What names the request beside others, under each secret key by its own fingerprint, as when that key was the present one. */
+  /** Hashes of the request's key and content, one per secret key, each as it was made while that secret key was the present one. */
   requestKeys(request: IdempotentRequest): Buffer[] {
     return this.fingerprints(request).map((own, index) => {
       const name = canonicalJson([request.apiKeyId, request.key, own.toString('hex')]);
@@ -93,7 +93,7 @@ export class RequestSeal {
     return { table: 'idempotency_keys', column: 'body', row: `${request.apiKeyId}/${request.key}` };
   }
 
-  /** An answer as it is stored; without a body where it is made again, or is a refusal too long for the one length. */
+  /** Encrypts an answer for storage. The body is null if a retry makes the answer again, or if a refusal is too long to pad. */
   keep(request: IdempotentRequest, status: number, body: string): { status: number; body: string | null } {
     if (request.secret === undefined) return { status, body: this.#seal(request, body) };
     if (status < 400) return { status, body: null };
@@ -114,9 +114,9 @@ export class RequestSeal {
   }
 
   /**
-   * Numbers that stand for the request (`same`) and for its key alone (`all`), under each listed secret key: processes in
-   * the middle of a rotation have one of them in common. In one order for all processes, whichever key each has in front:
-   * of two that are given the same request at the same time, one gets through.
+   * Advisory lock numbers of the request (`same`) and of its Idempotency-Key alone (`all`), one per listed secret key: during
+   * a rotation, any two processes have at least one number in common. The numbers are sorted, so that all processes lock in
+   * one order, and one of two equal requests gets through.
    */
   locksOf(request: IdempotentRequest): { readonly same: string[]; readonly all: string[] } {
     const lockOf = (mac: Buffer): string => mac.readBigInt64BE().toString();
@@ -137,9 +137,9 @@ export interface ClaimValues {
   readonly key: string;
   readonly fingerprint: Buffer;
   readonly token: Buffer;
-  /** The answer, as it is kept when the effect happens; null where it is made again. */
+  /** The encrypted answer, stored with the effect; null if a retry makes it again. */
   readonly sealedAnswer: string | null;
-  /** The secret event that it is about; null for every other request. */
+  /** The secret event of the request; null for every other request. */
   readonly secretEventId: string | null;
 }
 
@@ -147,26 +147,26 @@ export interface ClaimValues {
 export interface StoredClaim {
   readonly fingerprint: Buffer;
   readonly token: Buffer;
-  /** Null while it still runs. */
+  /** Null while that request still runs. */
   readonly status: number | null;
   readonly sealedAnswer: string | null;
 }
 
 /** The claim of an idempotent request, for handlers that store their answer within their own statement or transaction. */
 export interface Claim {
-  /** Name this request by its key and content, without telling either, the present name first: what it began is found again, under earlier secret keys too. */
+  /** Hashes of the request's key and content, by which a retry finds what the first run began, even after a rotation. */
   readonly requestKeys: readonly Buffer[];
-  /** Stores the answer in the transaction of the effect; throws when the claim was lost meanwhile, which undoes the effect. */
+  /** Stores the answer in the transaction of the effect; throws if another run took the claim over, which rolls the effect back. */
   store(tx: Transaction, answer: Answer, keepMs?: number): Promise<void>;
 }
 
-/** An idempotent request that nothing has claimed yet: the statement of its effect will. */
+/** A claim that does not exist yet: the statement of the effect will insert it. */
 export interface DeferredClaim extends Claim {
-  /** Random parts of the answer are derived from it: a repeat has the same one, no other request has. */
+  /** Random parts of the answer are derived from this seed, which is the same for a retry and differs for every other request. */
   readonly seed: Buffer;
   valuesFor(answer: Answer): ClaimValues;
-  /** Notes that the statement has claimed it, and stored its answer if there was an effect. */
+  /** Call when the statement has claimed the key. @param stored whether it also made the effect and stored the answer */
   claimed(stored: boolean): void;
-  /** The answer that an earlier request got. @throws ApiError `idempotency_mismatch`, or `conflict` while that one runs */
+  /** The answer that an earlier request got. @throws ApiError `idempotency_mismatch`, or `conflict` while that request runs */
   replay(stored: StoredClaim): Answer;
 }

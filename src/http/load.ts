@@ -2,7 +2,7 @@ import { monotonicMs } from '#src/platform/clock.ts';
 import { every } from '#src/platform/within.ts';
 import { refuse } from './refusals.ts';
 
-/** The order in which requests are given up when there is too much to do. A confirm is last: all other steps of its voter are done. */
+/** The order in which requests are shed under load, reads first. A confirm is last, because its voter has done every other step. */
 export type Urgency = 'read' | 'change' | 'cast' | 'confirm';
 
 interface Pressure {
@@ -10,11 +10,11 @@ interface Pressure {
   readonly waiting: number;
   /** Requests that are not answered yet. */
   readonly underWay: number;
-  /** How late the process comes to what is due, ms. */
+  /** How late the event loop runs its timers, ms. */
   readonly delayMs: number;
 }
 
-/** Up to where each kind of request is taken. The last are such that what was taken is answered within about a second. */
+/** The pressure up to which each kind of request is admitted. Even at the highest, admitted requests are answered in about a second. */
 export const MOST_PRESSURE: Readonly<Record<Urgency, Pressure>> = {
   read: { waiting: 150, underWay: 250, delayMs: 150 },
   change: { waiting: 300, underWay: 500, delayMs: 300 },
@@ -22,35 +22,35 @@ export const MOST_PRESSURE: Readonly<Record<Urgency, Pressure>> = {
   confirm: { waiting: 1_200, underWay: 2_000, delayMs: 1_200 },
 };
 
-/** The rank of a route that states none: reads are given up first. */
+/** The urgency of an operation; if it declares none, GET is a read and every other method a change. */
 export function urgencyOf({ urgency, method }: { readonly urgency?: Urgency; readonly method: string }): Urgency {
   return urgency ?? (method === 'GET' ? 'read' : 'change');
 }
 
 const LOOK_EVERY_MS = 50;
-/** One look is late whenever something takes its time; so many in a row are late where there is too much to do. */
+/** A single late timer is normal; so many late timers in a row show overload. */
 const LOOKS = 4;
 
-/** A request that was taken, until it is answered. */
+/** An admitted request, until it is answered. */
 export interface Stay {
-  /** Nothing is done for it for a while: it waits for its sender, or for its turn. */
+  /** Call while the request waits for its sender or its turn: it then does not count as load. */
   rest(): void;
   goOn(): void;
   leave(): void;
-  /** It is known by now which account asks. */
+  /** Call when authentication knows the account. */
   isOf(account: string): void;
 }
 
-/** At so many times the most pressure no request is taken, of any account. */
+/** At so many times `MOST_PRESSURE`, requests of every account are refused. */
 const AT_ALL = 2;
 
 /**
- * Refuses requests that there is no time for, before anything is done for them: what is taken is then answered in time. First those of
- * accounts that have more under way than others on the average.
+ * Refuses requests under overload before any work is done for them, so that admitted requests are answered in time. Accounts with
+ * at least the average number of requests under way are refused first.
  */
 export class Load {
   readonly #countWaiting: () => number;
-  /** How many requests each account has under way. A request counts here once its key is known. */
+  /** How many requests each account has under way. A request counts once authentication knows its account. */
   readonly #ofAccounts = new Map<string, number>();
   readonly #late: number[] = [];
   #underWay = 0;
@@ -77,7 +77,7 @@ export class Load {
 
   /**
    * Takes a request, or refuses it.
-   * @param accountOf says whose it is, as far as that is known; asked under pressure alone
+   * @param accountOf the account, if it is known without the database; called under pressure only
    * @throws ApiError 500 `internal`, reason `overloaded`, with `Retry-After`
    */
   enter(urgency: Urgency, accountOf: () => string | undefined): Stay {

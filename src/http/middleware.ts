@@ -47,7 +47,7 @@ export function startRequest(service: Service, newRequestId: () => string, secur
 }
 
 /**
- * Mounted after the operations of a fixed path that a later route with a parameter also matches: other methods of the fixed
+ * Mounted after the operations of a fixed path that another route with a parameter also matches: other methods of the fixed
  * path get 400, so that `GET /voters/batch` does not look for a voter `batch`.
  */
 export const noOtherMethod: MiddlewareHandler<Env> = async (_c, next) => next();

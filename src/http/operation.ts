@@ -18,16 +18,16 @@ interface BodyCase {
 
 export const METHODS = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const;
 
-/** What is declared of an operation: the middlewares and the API document go by it. */
+/** The declaration of an operation, which the middleware and the API document follow. */
 export interface Operation {
   readonly method: (typeof METHODS)[number];
-  /** The parts that begin with a colon are its parameters; a last one `:name{.+}` takes all that is left. */
+  /** Segments that begin with a colon are parameters; a last segment `:name{.+}` matches the rest of the path. */
   readonly path: string;
   /** The scope that a key needs; `any` takes every valid key, `none` takes no key. An array: one of them is enough. */
   readonly scope: Scope | readonly Scope[] | 'any' | 'none';
   /** The role that the caller needs in the event that the path names. */
   readonly role: Role;
-  /** Takes no key, too, where the event that the path names says so (`admitKeyless`). */
+  /** Also answers requests without a key, if the event that the path names allows this (`admitKeyless`). */
   readonly keyless?: true;
   /** Unique, in camel case. */
   readonly operationId: string;
@@ -36,19 +36,19 @@ export interface Operation {
   readonly answers: AnswerShapes;
   /** Refusals beyond those that every operation of its kind may give. */
   readonly refusals?: readonly RefusalCase[];
-  /** Never refused for how often it is asked, or how much there is to do. Takes no key: `scope: 'none'`. */
+  /** Exempt from rate limits and load shedding. Requires `scope: 'none'`. */
   readonly unlimited?: true;
-  /** For an operation without a key: how much one address may ask. Left out: the usual. */
+  /** For an operation without a key: the rate limit of one address; the usual limit when left out. */
   readonly requestsPerMinute?: number;
-  /** How late it is given up where there is too much to do; by its method unless said otherwise. */
+  /** How late the operation is shed under load; follows from the method when left out. */
   readonly urgency?: Urgency;
-  /** Stands in no list of requests, refused or slow: who was at the ballot box at which moment is not kept. */
+  /** Not recorded, even if refused or slow: the time of the request could show who voted when. */
   readonly untraced?: true;
-  /** For an organizer's operation that mails: what it does in a rehearsal goes with it, its stored answers too (completions 10.5). */
+  /** For an organizer's operation that mails: the end of a rehearsal deletes its effects and stored answers (completions 10.5). */
   readonly goesWithRehearsal?: true;
-  /** Stands in no API document: it is for a page of the service itself. */
+  /** Not in the API document: only a page of the service itself calls it. */
   readonly undocumented?: true;
-  /** Takes bytes as they come, because a signature is over them. */
+  /** The handler gets the raw body, because a signature covers its bytes. */
   readonly bytes?: true;
   /** How large its body may be; the usual bounds when left out. */
   readonly bounds?: BodyBounds;
@@ -64,7 +64,7 @@ export interface Operation {
   readonly idempotent?: true;
 }
 
-/** Whether it is a change of an organizer, or of a voter other than a ballot. */
+/** Whether an organizer or a voter changes something other than a ballot. */
 export const isChange = (operation: Operation): boolean =>
   operation.scope !== 'none' && urgencyOf(operation) === 'change';
 
@@ -72,14 +72,14 @@ type Declaration<Query extends z.ZodType> = Omit<
   Operation,
   'operationId' | 'method' | 'path' | 'role' | 'body' | 'bodyFor' | 'idempotent'
 > & {
-  /** Left out: what the scope says (`roleFor`). */
+  /** Follows from the scope when left out (`roleFor`). */
   readonly role?: Role;
   readonly query?: Query;
 };
 
 const parts = new WeakMap<object, Partial<Operation>>();
 
-/** Notes what a handler adds to the operation that it stands in. */
+/** Records what a handler adds to the declaration of its operation. */
 export function annotate<Handler extends object>(handler: Handler, part: Partial<Operation>): Handler {
   parts.set(handler, part);
   return handler;
@@ -87,7 +87,7 @@ export function annotate<Handler extends object>(handler: Handler, part: Partial
 
 /**
  * Declares an operation: `router.on(...operation('castBallot', 'POST /…', { … }), …)`.
- * @returns method, path, and the middleware that checks the query. @throws ApiError 400 `bad_request` from there
+ * @returns method, path, and the middleware that checks the query (which throws ApiError 400 `bad_request`)
  */
 export function operation<Path extends string, Query extends z.ZodType>(
   operationId: string,
@@ -104,7 +104,7 @@ export function operation<Path extends string, Query extends z.ZodType>(
   return [method, path, checkQuery] as const;
 }
 
-/** Finds what was left out, or stands at the address of another one. @throws Error */
+/** @throws Error if an operation validates no body, lacks Idempotency-Keys, or has the method and path of another operation */
 function check(operation: Operation, names: Set<string>): void {
   const { operationId, method, path, scope, bytes } = operation;
   const sends = method !== 'GET' && method !== 'DELETE' && bytes === undefined;

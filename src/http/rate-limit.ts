@@ -24,11 +24,11 @@ const ADDRESS_KINDS = /^(?:open|failed|asked):/;
 /**
  * GCRA in memory: for each key the time at which its quota would be full again ("theoretical arrival time").
  * Times are of a clock that only goes forward (`monotonicMs`): a wall clock that is set back would refuse everybody until it
- * has caught up. No database in the request; processes that share keys exchange what they used in the background.
+ * has caught up. No request waits for the database: processes exchange their usage in the background.
  */
 export class RateLimiter {
   readonly #ofKeys = new RecentMap<number>(MAX_TRACKED);
-  /** Anybody can come from many addresses: they push each other out, and no key. */
+  /** Apart from the keys: a flood from many addresses evicts other addresses, but no key. */
   readonly #ofAddresses = new RecentMap<number>(MAX_TRACKED);
   readonly #usedMs = new Map<string, number>();
 
@@ -47,7 +47,7 @@ export class RateLimiter {
     const intervalMs = 60_000 / perMinute;
     const quotas = this.#quotasOf(key);
     quotas.set(key, Math.max(quotas.get(key) ?? nowMs, nowMs) + intervalMs);
-    // What the other processes do not know yet only lets a little more through there.
+    // Usage that is not noted here only lets other processes admit a little more.
     if (this.#usedMs.size < 2 * MAX_TRACKED) this.#usedMs.set(key, (this.#usedMs.get(key) ?? 0) + intervalMs);
     return state;
   }
@@ -68,14 +68,14 @@ export class RateLimiter {
     };
   }
 
-  /** What was used since the last call, for the other processes. */
+  /** Returns and resets the usage since the last call, for the other processes. */
   drainUsed(): Map<string, number> {
     const used = new Map(this.#usedMs);
     this.#usedMs.clear();
     return used;
   }
 
-  /** Takes over what all processes together used of a key. */
+  /** Raises a key's usage to that of all processes together. */
   adopt(key: string, fullAtMs: number): void {
     const quotas = this.#quotasOf(key);
     quotas.set(key, Math.max(fullAtMs, quotas.get(key) ?? 0));
@@ -90,12 +90,13 @@ export function tooManyRequests(retryAfterSeconds: number, what: string): ApiErr
   return new ApiError('rate_limited', `${what} Try again in ${retryAfterSeconds} s.`, undefined, retryAfterSeconds);
 }
 
-/** How often processes exchange what was used: the most that a limit is overshot is what comes in this time. */
+/** How often processes exchange their usage: a limit is exceeded by no more than the requests of this time. */
 export const EXCHANGE_MS = 250;
 
 /**
- * Adds what this process used of each key to what all used, and takes over the sum. Processes have clocks of their own: what
- * they share is how long a quota takes to be full again, by the database's clock. Were that one set back, nothing has passed since. Keys are hashed already where they are secret.
+ * Adds this process's usage of each key to that of all processes, and adopts the sum. The clocks of processes differ, so the table
+ * holds when a quota is full again by the database's clock; if that clock is set back, no time counts as passed. Secret keys arrive
+ * here as hashes.
  */
 export async function exchangeRateLimits(pool: Pool, limiter: RateLimiter): Promise<void> {
   const used = limiter.drainUsed();

@@ -18,14 +18,14 @@ function brokenOff(): ApiError {
   return badRequest('The body ended before its announced length.');
 }
 
-/** What is taken of a body at once: more would make Node keep more of it ahead. */
+/** Bytes read from a body at once: with more, Node would buffer more of it ahead. */
 const PIECE_BYTES = 64 * 1024;
 
 /**
- * Reads a body, counting while it comes: an announced length can refuse it early, but is never believed. What is left
- * unread of a body that is refused stays on the connection, which the server drains or closes after its answer.
- * @param store puts each piece elsewhere than into memory, one after the other
- * @returns the body; nothing where it was stored
+ * Reads a body and counts its bytes as they arrive: Content-Length can refuse a body early, but is not trusted. The unread
+ * rest of a refused body stays on the connection, which the server drains or closes after its answer.
+ * @param store writes each piece elsewhere, one after the other, instead of keeping it in memory
+ * @returns the body; empty if `store` took it
  * @throws ApiError `validation_error` past the bound of 1 MiB, or the operation's own; `bad_request` when the sender stops in the middle.
  */
 export function readRequestBody(
@@ -37,7 +37,7 @@ export function readRequestBody(
   if (incoming.readableEnded) return Promise.resolve(new Uint8Array());
   if (incoming.destroyed) return Promise.reject(brokenOff());
   return new Promise((resolve, reject) => {
-    // Pieces are copied: a sender may make them of one byte each, and an object for each takes a hundred times that.
+    // Pieces are copied into one buffer: a sender may send pieces of one byte, and an object for each takes a hundred bytes.
     let kept = Buffer.alloc(0);
     let length = 0;
     let isStoring = false;
@@ -55,7 +55,7 @@ export function readRequestBody(
         if (length > kept.length) kept = Buffer.concat([kept], Math.max(length, Math.min(2 * kept.length, maxBytes)));
         piece.copy(kept, length - piece.length);
       } else {
-        // The sender waits for the disk.
+        // Nothing is read until the disk has the piece: the sender waits.
         isStoring = true;
         store(piece).then(() => {
           isStoring = false;
@@ -63,7 +63,7 @@ export function readRequestBody(
         }, fail);
       }
     };
-    /** Takes what came since, however many pieces it came in. */
+    /** Takes everything that has arrived since the last call. */
     const onReadable = (): void => {
       while (!isStoring && length <= maxBytes) {
         const piece: Buffer | null = incoming.read(Math.min(incoming.readableLength, PIECE_BYTES));
@@ -81,8 +81,8 @@ export function readRequestBody(
 }
 
 /**
- * Puts a body into a file without a name, which is gone with the request: a body that comes, or waits for its turn, takes no memory,
- * so that no number of them is in the way of another one.
+ * Writes a body into an unlinked file, which disappears with the request. Bodies that arrive or wait for their turn then take no
+ * memory, so that many of them cannot hold up another request.
  */
 async function storeRequestBody(c: RequestContext, maxBytes: number): Promise<StoredBody & { handle: FileHandle }> {
   const { bodyFolder } = c.get('service');
@@ -99,7 +99,7 @@ async function storeRequestBody(c: RequestContext, maxBytes: number): Promise<St
   return { file: handle.fd, length, handle };
 }
 
-/** Bodies up to this length are held in memory while they come, and not counted. */
+/** Bodies up to this length are read into memory and do not count towards the limits of body bytes. */
 const FREE_BYTES = 64 * 1024;
 
 const turns = new LoopTurns();
@@ -107,14 +107,14 @@ const turns = new LoopTurns();
 type JsonContext = RequestContext & { set(name: 'json', json: JsonBody | undefined): void };
 
 /**
- * The JSON object that was sent, read once; undefined where nothing was, and the operation takes no body.
- * @throws ApiError `validation_error` for malformed JSON; 429 where the account has too many changes or bytes under way
+ * The JSON object of the request, read once; undefined if none was sent and the operation takes no body.
+ * @throws ApiError `validation_error` for malformed JSON; 429 if the account has too many changes or bytes under way
  */
 export async function readJsonBody(c: JsonContext): Promise<JsonBody | undefined> {
   const known = c.get('json');
   if (known !== undefined) return known;
   const { bodyFor, scope } = c.get('operation');
-  // Only for organizers before the body is read: a voter's that comes slowly would hold a place of the account.
+  // Only organizers take the place before the body is read: a voter who sends slowly would hold a place of the account.
   if (scope === 'write') await takeChangePlace(c);
   const isAnnounced = announcesBody(c.env.incoming.rawHeaders);
   if (!isAnnounced && bodyFor === undefined) return undefined;
@@ -123,7 +123,7 @@ export async function readJsonBody(c: JsonContext): Promise<JsonBody | undefined
   return json;
 }
 
-/** Undefined for nothing where the operation takes nothing. */
+/** @returns undefined for an empty body, if the operation takes no body */
 async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   const { incoming } = c.env;
   const { bounds = USUAL_BOUNDS, bodyFor, scope } = c.get('operation');
@@ -132,7 +132,7 @@ async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   const { accountId } = c.get('caller');
   const announced = Math.min(Number(incoming.headers['content-length'] ?? bounds.bytes), bounds.bytes);
   if (announced > FREE_BYTES) await life.take(leases.bodyBytes, accountId, announced);
-  // What voters send is never written to a disk, which would keep who voted what.
+  // Bodies of voters are never written to a disk, where traces could show who voted what.
   if (announced <= FREE_BYTES || scope !== 'write') {
     const bytes = await life.rest(readRequestBody(incoming, bounds.bytes));
     return bytes.length === 0 && bodyFor === undefined ? undefined : parseShort(life, accountId, bytes, bounds);
@@ -149,7 +149,7 @@ async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   return readLargeBody(threads, accountId, stored, { ...bounds, schema });
 }
 
-/** Reads a body on the event loop, which a long one may hold for some 60 ms. */
+/** Parses a body on the event loop, which a long body may hold for some 60 ms. */
 async function parseShort(
   life: RequestLife,
   accountId: string,
@@ -161,7 +161,7 @@ async function parseShort(
   return bounds.schema === undefined ? json : { ...json, ...digestOf(json) };
 }
 
-/** The bytes that somebody sent without a key. @throws ApiError 422 past the bound; 429 where too many bytes of their address are under way */
+/** Reads the body of a request without a key. @throws ApiError 422 past the bound; 429 if its address has too many bytes under way */
 export async function readStrangersBody(c: RequestContext): Promise<Uint8Array> {
   const { incoming } = c.env;
   const announced = Math.min(Number(incoming.headers['content-length'] ?? USUAL_BOUNDS.bytes), USUAL_BOUNDS.bytes);

@@ -6,7 +6,7 @@ import type { Stay } from './load.ts';
 import { refuse } from './refusals.ts';
 
 const MIB = 1024 * 1024;
-/** Longer than what is before: two long changes, each of some seconds. */
+/** Longer than the work ahead of a waiting request: two long changes of some seconds each. */
 const LONG_WAIT_MS = 60_000;
 
 export const NO_ACCOUNT = '';
@@ -14,40 +14,40 @@ export const NO_ACCOUNT = '';
 const limited = (limits: Omit<ConstructorParameters<typeof Leases>[0], 'refuse'>) =>
   new Leases({ ...limits, refuse: (whose) => refuse(whose === 'account' ? 'too_many_at_once' : 'overloaded') });
 
-/** Everything that is counted while it is under way. */
+/** Limits on work that is under way at the same time, per account and for all accounts. */
 export const createLeases = () => ({
   /** Searches, files, statistics and long lists. */
   costlyReads: limited({ perAccount: 2, maxWaiting: 50 }),
-  /** Those of them that are done while the loop is late: one after the other, by turns of accounts. */
+  /** Costly reads while the event loop is late: one at a time, and the accounts take turns. */
   readsOfLateLoop: limited({ perAccount: 1, inAll: 1, maxWaiting: 50, maxWaitMs: 10_000 }),
   /**
-   * Changes by organizers, and of voters' registrations. Fewer than there are connections: those of one event wait for its
-   * lock, each on a connection that the casts of every other account would lack.
+   * Changes by organizers, and voters' registrations. Fewer than there are connections: changes of one event wait for its lock,
+   * each on a connection that the casts of other accounts need.
    */
   changes: limited({ perAccount: 4, maxWaiting: 200 }),
-  /** Changes under way at the database. Those of one event wait for its lock: more of an account would only take the places of others. */
+  /** Changes in the database. Changes of one event wait for its lock: more per account would only take the places of others. */
   changeTurns: limited({ perAccount: 2, inAll: 6, maxWaiting: 200 }),
-  /** Bodies of megabytes from the thread that judges them to the end of their transaction: memory and a connection for seconds. */
+  /** Changes with bodies of megabytes, from validation in a thread to the commit: each holds memory and a connection for seconds. */
   longChanges: limited({ perAccount: 1, inAll: 2, maxWaiting: 3, maxWaitMs: LONG_WAIT_MS }),
-  /** Bytes of bodies in files, from their announcement to their answer: the largest body, and some smaller. Others have their own. */
+  /** Bytes of long bodies, from Content-Length to the answer: each account may send the largest body and some smaller ones. */
   bodyBytes: limited({ perAccount: 40 * MIB }),
-  /** The same in memory, by address, of who has no key. */
+  /** The same for requests without a key, by address: their bodies are held in memory. */
   strangersBytes: limited({ perAccount: 4 * MIB }),
-  /** Ballots of more than 1,000 candidates that a request has built, until it is answered: each takes megabytes. One from the cache takes no place. */
+  /** Ballots of more than 1,000 candidates built for a request, until it is answered: each takes megabytes. Cached ones are free. */
   ballots: limited({ perAccount: 3, inAll: 6, maxWaiting: 200 }),
-  /** Reports that are counted and drawn: each holds megabytes. */
+  /** Reports that are being counted and drawn: each holds megabytes. */
   prints: limited({ perAccount: 1, inAll: 3, maxWaiting: 2, maxWaitMs: LONG_WAIT_MS }),
-  /** Orders that wait for a thread, or have one: as long as they wait, an order is little more than a name. */
+  /** Orders of the thread pool, waiting or running. A waiting order takes little memory. */
   threads: limited({ perAccount: 32 }),
-  /** Second calls of one payment: the first gives what was paid for, and the others wait for its answer without a connection. */
+  /** Concurrent calls of one payment (its ID, not an account): the first fulfils it, the others wait without a connection. */
   payments: limited({ perAccount: 1, maxWaiting: 100, maxWaitMs: TIME_LIMITS.payerMs }),
-  /** Pages that look at the console at the same time. */
+  /** Open event streams of the console. */
   consoleStreams: limited({ perAccount: 20 }),
 });
 
 export type LeasesByKind = ReturnType<typeof createLeases>;
 
-/** From the first step of a request until its handler is done and its answer is sent, or never will be. */
+/** Holds the leases of a request until its handler has returned and its answer is sent or the client is gone. */
 export class RequestLife {
   readonly #bindings: HttpBindings;
   readonly #leases = new Map<object, Lease>();
@@ -74,7 +74,7 @@ export class RequestLife {
     return gone.signal;
   }
 
-  /** Takes what ends with the request at the latest; asked for once more, it is the same. @throws ApiError 429 `too_many_at_once`, 500 `overloaded` */
+  /** Takes a lease until the request ends; a second call returns the same lease. @throws ApiError 429 or 500 if there is no room */
   async take(leases: Leases, account: string, amount = 1): Promise<Lease> {
     const lease = this.#leases.get(leases) ?? (await leases.take(account, amount, this.gone));
     this.#leases.set(leases, lease);
@@ -91,7 +91,7 @@ export class RequestLife {
     return this.#leases.has(leases);
   }
 
-  /** Gives something back before the request ends. */
+  /** Ends a lease before the request ends. */
   giveBack(leases: Leases): void {
     this.#leases.get(leases)?.end();
     this.#leases.delete(leases);
@@ -105,7 +105,7 @@ export class RequestLife {
     this.#stay?.isOf(account);
   }
 
-  /** Waits for the sender, or for a turn: nothing is done for the request meanwhile, and it is no load. */
+  /** Waits for the sender or for a turn. Meanwhile the request causes no work and does not count as load. */
   async rest<Value>(wait: Promise<Value>): Promise<Value> {
     this.#stay?.rest();
     try {
@@ -120,17 +120,17 @@ export class RequestLife {
     this.#endWhenOver();
   }
 
-  /** What a client leaves behind who hangs up still has its work: it counts until that is done. */
+  /** After a client has hung up, its request still works: its leases last until the handler has returned. */
   #endWhenOver(): void {
     if (this.#isHandled && this.#gone?.signal.aborted === true) for (const lease of this.#leases.values()) lease.end();
   }
 }
 
-/** Takes one of the places that an account has for changes, for the request. @throws ApiError 429 after 2 s without one */
+/** Takes one of the places for changes of the caller's account. @throws ApiError 429 after 2 s without one */
 export const takeChangePlace = (c: RequestContext): Promise<Lease> =>
   c.get('life').rest(c.get('life').take(c.get('service').leases.changes, c.get('caller').accountId));
 
-/** Does what holds a connection of the database, in the turn of the account. @throws ApiError 429, 500 after some time without one */
+/** Runs work that holds a database connection when the account has its turn. @throws ApiError 429, 500 after some time without one */
 export async function inTurn<Value>(c: RequestContext, work: () => Promise<Value>): Promise<Value> {
   const life = c.get('life');
   const { longChanges, changeTurns } = c.get('service').leases;

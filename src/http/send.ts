@@ -7,8 +7,8 @@ import type { RequestContext } from './env.ts';
 import { markRehearsal, rehearsedEventOf } from './rehearsal.ts';
 
 /**
- * The answer with everything that its head holds. A plain object goes to Node as it is, in one call: a header at a time, or an
- * object of `Headers`, costs a cast as much as judging its votes.
+ * Makes the response with all its headers. A plain object reaches Node in one call: setting single headers, or a `Headers`
+ * object, costs a cast as much time as validating its votes.
  */
 export function send(
   c: RequestContext,
@@ -25,7 +25,7 @@ function logBroken(c: RequestContext, fault: unknown): void {
   c.get('service').log.error({ requestId: c.get('requestId'), fault: summariseFault(fault) }, 'an answer broke off');
 }
 
-/** Waits for the first piece, so that what fails at the start still gets an answer of its own. */
+/** Waits for the first piece, so that a failure before it still gets an error answer. */
 async function answerStream(
   c: RequestContext,
   { open, type }: NonNullable<Answer['stream']>,
@@ -34,7 +34,7 @@ async function answerStream(
   if (c.req.method === 'HEAD') return send(c, status, type, null);
   const pieces = open()[Symbol.asyncIterator]();
   const { gone } = c.get('life');
-  // A stream that was begun and is never asked for its next piece does not end by itself.
+  // A generator that is never asked for its next piece does not end by itself: without this, its `finally` would not run.
   gone.addEventListener('abort', () => void pieces.return?.().catch((fault: unknown) => logBroken(c, fault)));
   const first = await pieces.next();
   async function* all(): AsyncGenerator<Uint8Array> {
@@ -42,7 +42,7 @@ async function answerStream(
     try {
       yield* { [Symbol.asyncIterator]: () => pieces };
     } catch (fault) {
-      // The head has been sent: a connection that breaks is the only way left to say that this is not all.
+      // The headers are sent: only a broken connection can still show the client that the answer is incomplete.
       logBroken(c, fault);
       c.env.outgoing.destroy();
     }
@@ -50,13 +50,13 @@ async function answerStream(
   return send(c, status, type, ReadableStream.from(all()) as ReadableStream);
 }
 
-/** The process comes so late to what is due that one long read after the other is enough for its loop, ms. */
+/** If the event loop runs its timers so late (ms), long reads run one at a time. */
 const LATE_MS = 20;
-/** After each the loop is left to others for twice as long as it took, and at most for so long. */
+/** After each of these reads, the next one waits for twice as long as it took, and at most for `MOST_REST_MS`. */
 const RESTS = 2;
 const MOST_REST_MS = 1_500;
 
-/** Answers with a read that counts for an account until its answer is sent. @throws ApiError 429 after 2 s without a place */
+/** Answers a read that holds one of the account's places until the answer is sent. @throws ApiError 429 after 2 s without a place */
 export async function costly(c: RequestContext, account: string, read: () => Promise<Answer>): Promise<Response> {
   const { leases, load } = c.get('service');
   const life = c.get('life');
@@ -80,15 +80,15 @@ export function answer(c: RequestContext, result: Answer): Response | Promise<Re
   if (result.stream !== undefined) return answerStream(c, result.stream, status);
   if (result.body === undefined) return send(c, status, undefined, null);
   const body = rehearsedEventOf(c) === undefined ? result.body : markRehearsal(result.body);
-  // What a change answers is one resource, or a hundred: reads alone can be long.
+  // Only reads can have long answers: a change returns one resource, or a hundred.
   if (c.req.method === 'GET' || c.req.method === 'HEAD') return answerRead(c, body, status);
   return send(c, status, 'application/json', JSON.stringify(body));
 }
 
-/** Texts up to this length go out as a whole, with their length in the head. */
+/** Texts up to this length are sent as a whole, with Content-Length. */
 const SENT_WHOLE_CHARACTERS = 64 * 1024;
 
-/** Writes a long body in pieces between which other requests have their turn: a list at its caps has 18 MB. */
+/** Writes a long body in pieces and lets other requests run in between: the longest list has 18 MB. */
 function answerRead(c: RequestContext, body: unknown, status: number): Response | Promise<Response> {
   const pieces = jsonPieces(body);
   let begin = '';

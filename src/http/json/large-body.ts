@@ -9,10 +9,10 @@ import type { ThreadPool } from '#src/platform/thread-pool.ts';
 import { judgeShape } from '../sound-parts.ts';
 import { type BodyBounds, type JsonBody, type JsonObject, type Judged, parseJsonBody } from './strict-json.ts';
 
-/** With the modules that a new thread loads for it, on a busy machine. */
+/** Time limit of a body, including the modules that a new thread loads for it on a busy machine. */
 const MAX_MS = 30 * SECOND_MS;
 
-/** A body that was sent, in an open file: it takes no memory until it is read. */
+/** A body in an open file: it takes no memory until it is read. */
 export interface StoredBody {
   readonly file: number;
   readonly length: number;
@@ -23,20 +23,20 @@ interface LargeBody extends StoredBody {
   readonly schema: { readonly module: string; readonly name: string };
 }
 
-/** Why a body is refused: an error loses its class on the way to another thread. */
+/** A refusal as a plain object, because an error loses its class on the way to another thread. */
 interface Refused {
   readonly message: string;
   readonly details: ErrorDetails | undefined;
 }
 
-/** What stands above the entries of the lists: the value without them. */
+/** The first line of a thread's result: the validated value with its lists emptied. */
 interface Head extends Pick<JsonBody, 'digest'> {
   readonly judged: Judged;
 }
 
 /**
- * Reads and judges a body in a thread, as `parseJsonBody` and its schema do: thirty megabytes take a second, and other requests go
- * on meanwhile. What comes back is put together entry by entry, with pauses.
+ * Parses and validates a body in a thread: thirty megabytes take a second, and other requests go on meanwhile. The result is
+ * assembled entry by entry, with pauses for the event loop.
  * @throws ApiError `validation_error`, as `parseJsonBody`
  */
 export async function readLargeBody(
@@ -56,11 +56,11 @@ export async function readLargeBody(
   };
 }
 
-/** The same value has the same hash, whatever the order of its names. None for a body with values that cannot be kept: it is never taken. */
+/** Hashes a value, whatever the order of its field names. A body with faults has no hash, because it is always refused. */
 export const digestOf = ({ value, faults }: JsonBody): { readonly digest?: string } =>
   faults.length > 0 ? {} : { digest: createHash('sha256').update(canonicalJson(value)).digest('hex') };
 
-/** In the thread. */
+/** Runs in the thread. */
 export async function work({ file, length, bounds, schema }: LargeBody): Promise<Uint8Array | Refused> {
   try {
     const json = parseJsonBody(readFile(file, length), bounds);
@@ -85,7 +85,7 @@ function readFile(file: number, length: number): Uint8Array {
 
 const NEW_LINE = 0x0a;
 
-/** A line for the head, and one for each entry of each list of the value: `[list, entry]`. */
+/** Writes a line for the head, then a line for each entry of each list of the value: `[list, entry]`. */
 function takeApart(head: Head): Uint8Array {
   const { value } = head.judged;
   const lists: [string, unknown[]][] = [];
@@ -96,11 +96,11 @@ function takeApart(head: Head): Uint8Array {
   for (const [name] of lists) rest[name] = [];
   const lines = [JSON.stringify({ ...head, judged: { ...head.judged, value: rest } })];
   for (const [name, entries] of lists) for (const entry of entries) lines.push(JSON.stringify([name, entry]));
-  // A short `Buffer` lies in a pool, and cannot be handed over.
+  // Not a `Buffer`: a short one lies in Node's pool and cannot be transferred to another thread.
   return new TextEncoder().encode(lines.join('\n'));
 }
 
-/** Puts the lines of a thread together, with pauses: others have their turn between two of them. */
+/** Assembles the lines of a thread, with pauses in which other requests run. */
 export async function putTogether(bytes: Buffer): Promise<Head> {
   const pauses = new Pauses();
   let head: Head | undefined;
