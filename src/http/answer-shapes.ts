@@ -3,7 +3,7 @@ import { namesOf, pick } from '#src/platform/pick.ts';
 import type { Answer } from './answer.ts';
 import { EXAMPLE } from './example-values.ts';
 
-/** What an answer of one status is: the document shows it, and tests hold every answer against it. */
+/** The shape of an answer of one status: the API document shows it, and tests check every answer against it. */
 export interface AnswerShape {
   readonly description: string;
   /** Schema of a JSON body. Left out where there is none, or where it is text. */
@@ -90,7 +90,7 @@ export const answersFile = (contentType: readonly string[], description: string,
   200: { description, contentType, example, headers: { 'Content-Disposition': 'The name to save it under.' } },
 });
 
-/** Shows of a row what a view names, and nothing else. */
+/** @returns a function that copies the fields of a view from a row, and no other column */
 export function viewer<View extends z.ZodObject>(view: View): (row: z.output<View>) => z.output<View> {
   const names = namesOf(view.shape) as (keyof z.output<View>)[];
   return (row) => pick(row, names) as z.output<View>;
@@ -99,5 +99,5 @@ export function viewer<View extends z.ZodObject>(view: View): (row: z.output<Vie
 /** An instant of an answer: Unix milliseconds. */
 export const timeShape = () => z.int().meta({ description: 'Unix time in milliseconds.' });
 
-/** A list of an answer: views hand out what they hold, so it is not theirs to change. */
+/** A list of an answer, read-only: views pass on the array of the row without copying it. */
 export const listShape = <Item extends z.ZodType>(item: Item) => z.array(item).readonly();

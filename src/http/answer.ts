@@ -5,15 +5,15 @@ export interface Answer {
   readonly status: 200 | 201 | 202 | 204 | 302 | 303 | 402 | 503;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
-  /** The text of an answer that was given before, to be sent as it was. */
+  /** The body of a stored answer, to be sent unchanged. */
   readonly replayed?: string;
   /** Text instead of JSON. */
   readonly text?: { readonly content: string; readonly type: string };
   /** Bytes instead of JSON, for reads. */
   readonly bytes?: { readonly content: Uint8Array<ArrayBuffer>; readonly type: string };
-  /** JSON that was made before and is sent as it is: compressed, or not at all where the caller has it already. */
+  /** Cached JSON, sent plain or compressed, or as 304 if the caller has it already. */
   readonly kept?: CachedJson;
-  /** Bytes that are made while they are sent, for reads. `open` is not called where no body is asked for. */
+  /** Bytes that are made while they are sent, for reads. `open` is not called for HEAD. */
   readonly stream?: { readonly open: () => AsyncIterable<Uint8Array>; readonly type: string };
 }
 

@@ -10,12 +10,12 @@ import { annotate } from './operation.ts';
 import { readJsonBody } from './read-body.ts';
 import { faultyFields, type Judge, judgeShape, type SoundParts, soundParts } from './sound-parts.ts';
 
-/** Puts the body that was sent beside what the path names. */
+/** Middleware that sets the variable `body` to the validated body. */
 export type BodyStep<Target, Body> = MiddlewareHandler<Env & { Variables: { target: Target; body: Body } }>;
 
 /**
- * A body that is refused may be the repeat of one that was taken: what its Idempotency-Key was used for comes first. A body
- * that is refused never uses a key up (completions 1.6).
+ * Validates the body. A refused body may be the retry of a request that succeeded: the answer stored under its Idempotency-Key
+ * then replaces the error. A refused body never uses a key up (completions 1.6).
  */
 function checkBody<Target, Body>(
   check: (target: Target, sent: JsonBody, caller: Caller) => Promise<Body>,
@@ -35,7 +35,7 @@ function checkBody<Target, Body>(
 
 type Show<Target> = (target: Target) => object | Promise<object>;
 
-/** What a read shows and no change takes may be sent back as it stands (completions 3, rule 4). */
+/** Drops read-only fields with unchanged values: a client may send back what it has read (completions 3, rule 4). */
 function withoutShown(schema: z.ZodType, sent: JsonObject, shown: object): JsonObject {
   const known = schema instanceof z.ZodObject ? schema.shape : {};
   const stands = new Map(Object.entries(JSON.parse(JSON.stringify(shown))));
@@ -45,10 +45,10 @@ function withoutShown(schema: z.ZodType, sent: JsonObject, shown: object): JsonO
 }
 
 /**
- * Takes a body whose schema depends on what the path names or on what was sent.
- * @param judge what is wrong with its values, asked only where its shape is refused: one answer names all faults
- * @param show for a change; asked only where its shape is refused
- * @throws ApiError 422 `validation_error` with all that is wrong with it
+ * Validates a body whose schema depends on the target or on the body itself.
+ * @param judge finds faults of the values; called only if the shape is refused, so that one answer names all faults
+ * @param show for a change: the resource as a read shows it (see `withoutShown`); called only if the shape is refused
+ * @throws ApiError 422 `validation_error` with all faults of the body
  */
 export function bodyFor<Target, Schema extends z.ZodType>(
   choose: (target: Target, raw: JsonObject) => Schema,
@@ -74,7 +74,7 @@ export function bodyFor<Target, Schema extends z.ZodType>(
   return annotate(step, { bodyFor: choose });
 }
 
-/** Takes a body. @throws ApiError 422 `validation_error` with all that is wrong with it */
+/** Validates a body. @throws ApiError 422 `validation_error` with all faults of the body */
 export function body<Schema extends z.ZodType, Target = unknown>(
   schema: Schema,
   judge?: Judge<Target, z.output<Schema>>,
@@ -89,10 +89,10 @@ export function body<Schema extends z.ZodType, Target = unknown>(
 const nothing = z.strictObject({});
 const takeNothing = bodyFor(() => nothing);
 
-/** Takes nothing, or `{}`. @throws ApiError 422 `validation_error` */
+/** Accepts no body, or `{}`. @throws ApiError 422 `validation_error` */
 export const noBody = annotate(takeNothing, { body: undefined });
 
-/** Takes a body that may be left out: nothing is `{}`. @throws ApiError 422 `validation_error` */
+/** Validates a body that may be left out, which counts as `{}`. @throws ApiError 422 `validation_error` */
 export const optionalBody = <Schema extends z.ZodType>(schema: Schema) =>
   annotate(
     bodyFor(() => schema),

@@ -6,15 +6,15 @@ import { valuesOf } from './request-headers.ts';
 
 const compress = promisify(gzip);
 const decompress = promisify(gunzip);
-/** Below this a compressed answer saves no packet. */
+/** In bytes: a shorter answer fits into one packet without compression. */
 const WORTH_COMPRESSING = 1_400;
 
 /**
- * A JSON answer that is made once and given many times; its tag lets a caller ask whether it still holds. Once it was asked
- * for compressed, only the compressed bytes are held: the 256 orders of a long ballot are 80 MB otherwise, and 10 MB so.
+ * A JSON answer that is made once and sent many times, with an ETag for conditional requests. From the first compressed answer
+ * on, it keeps the compressed bytes only: the 256 orders of a long ballot take 10 MB instead of 80 MB.
  */
 export class CachedJson {
-  /** Weak: the compressed answer says the same in other bytes. */
+  /** Weak, because the plain and the compressed answer share it. */
   readonly etag: string;
   readonly #length: number;
   #plain: Buffer<ArrayBuffer> | undefined;
@@ -27,7 +27,7 @@ export class CachedJson {
     this.#plain = plain;
   }
 
-  /** Joins pieces of JSON text. Others have their turn in between: the ballot of a thousand candidates has 19 MB. */
+  /** Joins pieces of JSON text, and lets other requests run in between: the ballot of a thousand candidates has 19 MB. */
   static async of(pieces: Iterable<string>): Promise<CachedJson> {
     const hash = createHash('sha256');
     const chunks: Buffer[] = [];
@@ -38,19 +38,19 @@ export class CachedJson {
     return new CachedJson(Buffer.concat(chunks), hash.digest());
   }
 
-  /** What it takes of the memory at this moment. */
+  /** Memory that it takes now. */
   get heldBytes(): number {
     return (this.#plain?.length ?? 0) + (this.#gzipped?.length ?? 0);
   }
 
-  /** The bytes as they are. */
+  /** The uncompressed bytes. */
   async plain(): Promise<Buffer<ArrayBuffer>> {
     if (this.#plain !== undefined) return this.#plain;
     if (this.#gzipped === undefined) throw new Error('a kept text is held in one of its forms');
     return decompress(this.#gzipped);
   }
 
-  /** The compressed bytes where they are worth it, made when they are first asked for. */
+  /** The compressed bytes, made at the first call; undefined if the answer is too short to compress. */
   gzipped(): Buffer<ArrayBuffer> | Promise<Buffer<ArrayBuffer>> | undefined {
     if (this.#length < WORTH_COMPRESSING) return undefined;
     if (this.#gzipped !== undefined) return this.#gzipped;

@@ -20,24 +20,24 @@ export interface Caller {
   readonly requestsPerMinute: number;
 }
 
-/** In place of a key, where the operator's own commands ask: the audit trail then names no key. */
+/** The key ID of callers that are the operator's own commands: the audit trail then names no key. */
 export const OPERATOR = 'operator';
 
 /** Whether a request came without a key, to an operation that takes none or may take none. */
 export const isKeyless = ({ keyId }: Caller): boolean => keyId === '';
 
-/** What somebody may do with an event; each role may do all that those before it may. */
+/** The roles in an event; each role includes the rights of the roles before it. */
 const ROLES = ['viewer', 'editor', 'owner'] as const;
 export type Role = (typeof ROLES)[number];
 
-/** What `find` says of the caller where a route is about an event. */
+/** A target (see `findTarget`) in which the caller has a role, such as an event. */
 interface RoleHolder {
   readonly role: Role;
 }
 
 /**
- * The role that a route needs where it declares none: changing takes an editor, reading a viewer. Voting is changing, so
- * that the vote key of an account that may only look on casts nothing; what an observer's key may do is reading.
+ * The role that a route needs if it declares none: editor for changes, viewer for reads. Voting is a change, so that the vote
+ * key of a viewer's account cannot cast. An operation that an observe key may call counts as a read.
  */
 export function roleFor(scope: Scope | readonly Scope[] | 'any' | 'none', method: string): Role {
   const scopes = [scope].flat();
@@ -50,7 +50,7 @@ function holdsRole(target: unknown): target is RoleHolder {
   return ROLES.some((role) => role === Reflect.get(target, 'role'));
 }
 
-/** Checks the role of who found an event; what belongs to an account alone has no roles. @throws ApiError 403 `forbidden`, reason `role` (completions 2.5) */
+/** Checks the caller's role in a target; a target without a role passes. @throws ApiError 403, reason `role` (completions 2.5) */
 export function requireRole(needed: Role, target: unknown): void {
   if (!holdsRole(target) || ROLES.indexOf(target.role) >= ROLES.indexOf(needed)) return;
   throw refuse('role', { role: target.role, required: needed });

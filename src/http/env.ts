@@ -12,12 +12,12 @@ import type { Operation } from './operation.ts';
 import type { LeasesByKind, RequestLife } from './request-life.ts';
 import type { RequestTarget } from './request-target.ts';
 
-/** What a log line says of who sent a request. */
+/** The sender of a request, as its log line names it. */
 interface Known {
-  /** As far as the configured proxies can be believed; IPv6 by its /64. */
+  /** From `X-Forwarded-For` if proxies are configured; IPv6 as its /64 network. */
   readonly address?: string | undefined;
   readonly accountId?: string;
-  /** The beginning and the end of the key. */
+  /** The first and last characters of the API key. */
   readonly keyHint?: string;
 }
 
@@ -29,9 +29,9 @@ export interface Service {
   readonly leases: LeasesByKind;
   readonly load: Pick<Load, 'pressure'>;
   readonly threads: ThreadPool;
-  /** Where long bodies stand while they come and wait. */
+  /** The folder of long bodies, which are stored while they arrive and wait. */
   readonly bodyFolder: string;
-  /** Called with the event that a request was about, once its change was committed. */
+  /** Called with the event's ID after a change, whether it was committed or rolled back. */
   readonly changed: (eventId: string) => void;
 }
 
@@ -39,7 +39,7 @@ interface Repeatable {
   readonly request: IdempotentRequest;
 }
 
-/** What a request carries from one middleware to the next. */
+/** The variables of a request that middleware sets for later steps. */
 export type Env = {
   Bindings: HttpBindings;
   Variables: {
@@ -47,20 +47,20 @@ export type Env = {
     requestId: string;
     life: RequestLife;
     requestTarget: RequestTarget;
-    /** Headers of the answer, wherever it comes from. */
+    /** Headers of the answer, whichever step sends it. */
     headers: Record<string, string>;
     known: Known;
-    /** Not there yet where an address is unknown. */
+    /** Not set if the path is unknown. */
     operation: Operation;
     caller: Caller;
     idempotencyKey: string | undefined;
     query: unknown;
-    /** What the path names: the event with the caller's role in it, the row. */
+    /** The resource that the path names, such as the event with the caller's role in it. */
     target: unknown;
     json: JsonBody | undefined;
     repeatable: Repeatable | undefined;
   };
 };
 
-/** A request as handlers pass it on: whatever its route added to it, it has this. */
+/** The part of a request's context that does not depend on its route. */
 export type RequestContext = Pick<Context<Env>, 'env' | 'get' | 'req'>;

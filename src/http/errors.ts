@@ -7,15 +7,15 @@ import { isChange, type Operation } from './operation.ts';
 import { refuse } from './refusals.ts';
 import { send } from './send.ts';
 
-/** When a call that failed may be made again, whole seconds, unless the error says otherwise. */
+/** Retry-After of an internal error that has none, whole seconds. */
 const RETRY_SECONDS = 1;
 
-/** PostgreSQL: a lock was waited for too long. */
+/** PostgreSQL's error code for a lock that was not granted in time. */
 const LOCK_NOT_AVAILABLE = '55P03';
 
 /**
- * Whatever was thrown, as an error of the table. Faults that are not ours say nothing of themselves. A change for which something
- * else held its event too long is `busy`. Each `internal` says when to come again, but for those whose reason no repeat ends
+ * Turns anything thrown into an ApiError. An unexpected fault becomes `internal` without its message. A change that waited too
+ * long for a lock becomes `busy`. An `internal` gets Retry-After, unless it has a reason that no retry removes
  * (completions 1.6).
  */
 export function toApiError(fault: unknown, operation?: Operation): ApiError {
@@ -33,10 +33,10 @@ export function toApiError(fault: unknown, operation?: Operation): ApiError {
   return new ApiError(fault.code, fault.message, fault.details, RETRY_SECONDS);
 }
 
-/** The name of the reference's paragraph about a reason: one reason may come with two statuses. */
+/** The anchor of a reason in the reference. It includes the status, because one reason may come with two. */
 export const reasonAnchor = (reason: string, status: number): string => `${reason}-${status}`;
 
-/** The place of an error in the reference: that of its reason, or of its code where it has none. */
+/** The URL of an error in the reference: that of its reason, or of its code if it has no reason. */
 export function docUrlOf(
   { code, status, reason }: { readonly code: string; readonly status: number; readonly reason: unknown },
   referenceUrl: string,
@@ -44,7 +44,7 @@ export function docUrlOf(
   return `${referenceUrl}/errors#${typeof reason === 'string' ? reasonAnchor(reason, status) : code}`;
 }
 
-/** The body of every refusal. @param referenceUrl where the reference is served; undefined where there is none */
+/** The JSON body of every error. @param referenceUrl where the reference is served; undefined if it is not */
 export function envelope(error: ApiError, requestId: string, referenceUrl: string | undefined): string {
   const { code, status, message, details } = error;
   const reason = details?.['reason'];
@@ -60,18 +60,18 @@ export function answerError(fault: unknown, c: Context<Env>): Response {
   return send(c, error.status, 'application/json', envelope(error, c.get('requestId'), c.get('service').referenceUrl));
 }
 
-/** What a request was, for counting: the route's pattern, never an address that somebody sent. */
+/** A request for the metrics: its route is the pattern, never a path that somebody sent. */
 export interface ObservedRequest {
   readonly method: string;
   readonly route: string;
   readonly status: number;
   readonly ms: number;
-  /** For a refusal: the code of the error table, and the reason beside it where there is one. */
+  /** For an error: its code, and its reason if it has one. */
   readonly code?: string | undefined;
   readonly reason?: unknown;
 }
 
-/** The same with who sent it; undefined stands for what was not known when it was answered. */
+/** The same with its sender; undefined if the sender was not known when the request was answered. */
 export interface TraceableRequest extends ObservedRequest {
   readonly requestId: string;
   readonly accountId: string | undefined;
@@ -80,8 +80,8 @@ export interface TraceableRequest extends ObservedRequest {
 }
 
 /**
- * Counts a request and writes its one line, refused or not. Only these fields are ever in it: no target, body, header or
- * value. What was known of the request when it was answered stands there: a refused key has no account.
+ * Counts a request and writes its one log line, refused or not. The line has these fields only: no target, body, header or
+ * value. It has what was known when the request was answered: for a refused key there is no account.
  */
 export function logRequest(log: Log, observe: (request: TraceableRequest) => void): MiddlewareHandler<Env> {
   return async (c, next) => {
@@ -91,7 +91,7 @@ export function logRequest(log: Log, observe: (request: TraceableRequest) => voi
     const operation = c.get('operation');
     const error = c.error === undefined ? undefined : toApiError(c.error, operation);
     const reason = error?.details?.['reason'];
-    // What there was no time for stands in the line of the request, and needs no time for a second one.
+    // The request's log line already reports an overload; a second line would only add load.
     if (error?.status === 500 && reason !== 'overloaded')
       log.error({ requestId, reason, fault: summariseFault(c.error) }, 'a request failed');
     const ms = Math.round((performance.now() - startedAt) * 10) / 10;

@@ -5,22 +5,22 @@ import { MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { every } from '#src/platform/within.ts';
 import type { Env } from './env.ts';
 
-/** Code that runs so long without a pause holds up all other requests of the process. */
+/** Code that runs for so long without a pause is reported: it holds up all other requests of the process. */
 const HELD_MS = 200;
 const BEAT_MS = 50;
-/** So many holds within so long are no accident. */
+/** So many computing holds within this time count as repeated. */
 const [REPEATED, REPEATED_WITHIN_MS] = [3, 10 * MINUTE_MS];
 
 /** A time in which one stretch of code held the event loop. */
 export interface Hold {
   readonly ms: number;
-  /** For how much of it this thread was computing. Far less: it waited for a disk, or for its turn on a busy machine. */
+  /** CPU time of this thread meanwhile. If it is far less than `ms`, the thread waited for a disk or for a busy CPU. */
   readonly cpuMs: number;
-  /** The pattern of the request that the code ran for; `none` for jobs and everything else. */
+  /** The route pattern of the request that the code ran for; `none` for jobs and everything else. */
   readonly route: string;
   readonly requestId: string | undefined;
   readonly account: string | undefined;
-  /** Whether computing held the loop again and again. */
+  /** Whether this is the `REPEATED`th computing hold within `REPEATED_WITHIN_MS`. */
   readonly isRepeated: boolean;
 }
 
@@ -34,25 +34,25 @@ function cpuMs(): number {
 }
 
 /**
- * Notices what holds the event loop, and for which request. The code of a request runs in reactions of promises: a hook before each
- * of them looks whose turn it is. A turn ends when another one begins, or when no reaction is left that can run.
+ * Detects code that holds the event loop, and the request that it runs for. The code of a request runs in promise reactions: a hook
+ * before each reaction reads the request from the async context. A turn ends when another begins or no reaction is left to run.
  */
 export class LoopWatch {
   readonly #turns = new AsyncLocalStorage<Turn>();
   #onHeld: (hold: Hold) => void = () => undefined;
   #running: Turn | undefined;
   #since = 0;
-  /** When the loop came to a beat last, and what this thread had computed by then. */
+  /** Time of the last beat of the timer, and this thread's CPU time at that moment. */
   #beat = { at: 0, cpuMs: 0 };
   #computingHolds: number[] = [];
 
   readonly middleware: MiddlewareHandler<Env> = (c, next) => {
     const turn: Turn = { request: c };
-    // A connection that one of its queries opened keeps the turn as long as it lives, and must not keep the body.
+    // A database connection that this request opens keeps the turn in its async context for life: it must not keep the body too.
     c.env.outgoing.once('close', () => {
       turn.request = undefined;
     });
-    // Not `run`: the answer is sent after the handlers have returned.
+    // Not `run`: the answer is sent after the handlers have returned, and still belongs to this turn.
     this.#turns.enterWith(turn);
     this.#turnTo(turn);
     return next();
@@ -73,13 +73,13 @@ export class LoopWatch {
     const now = monotonicMs();
     const ms = now - this.#since;
     if (this.#running !== undefined && ms >= HELD_MS) this.#note(now, ms, this.#running.request);
-    // Runs once all reactions that can run have run.
+    // Runs when no promise reaction is left to run.
     if (turn !== undefined && this.#running === undefined) process.nextTick(() => this.#turnTo(undefined));
     this.#running = turn;
     this.#since = now;
   }
 
-  /** Notices what holds the loop for no request. */
+  /** Detects holds by code that runs for no request. */
   #look(): void {
     const now = monotonicMs();
     const ms = now - this.#beat.at - BEAT_MS;

@@ -94,9 +94,8 @@ export function tooManyRequests(retryAfterSeconds: number, what: string): ApiErr
 export const EXCHANGE_MS = 250;
 
 /**
- * Adds this process's usage of each key to that of all processes, and adopts the sum. The clocks of processes differ, so the table
- * holds when a quota is full again by the database's clock; if that clock is set back, no time counts as passed. Secret keys arrive
- * here as hashes.
+ * Adds this process's usage of each key to that of all, and adopts the sum. Clocks of processes differ, so the table says when a
+ * quota is full again by the database's clock; if that clock is set back, no time counts as passed. Secret keys come as hashes.
  */
 export async function exchangeRateLimits(pool: Pool, limiter: RateLimiter): Promise<void> {
   const used = limiter.drainUsed();

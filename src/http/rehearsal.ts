@@ -1,14 +1,14 @@
 import type { RequestContext } from './env.ts';
 
-// Voters see a rehearsal as the open event that it stands for (completions 10.5). Here is what makes the difference: answers
-// say so, and are stored under names of their own.
+// To voters, an event in rehearsal looks like the open event (completions 10.5). This file makes the two differences: answers say
+// `rehearsal: true`, and their Idempotency-Keys are stored under names of their own.
 
 const isPublic = (c: RequestContext): boolean => c.get('operation').path.startsWith('/public/');
 
-/** The event of a public request that is being rehearsed, by its ID; undefined for every other request. */
+/** The ID of the event that a public request names, if the event is in rehearsal; otherwise undefined. */
 export const rehearsedEventOf = (c: RequestContext): string | undefined => (isPublic(c) ? rehearsalOf(c) : undefined);
 
-/** The event whose rehearsal takes along what a request does and is answered, by its ID; undefined where it stays. */
+/** The ID of the event whose rehearsal, when it ends, deletes the request's effects and stored answer; undefined if they stay. */
 export const wipedWithRehearsalOf = (c: RequestContext): string | undefined =>
   isPublic(c) || c.get('operation').goesWithRehearsal === true ? rehearsalOf(c) : undefined;
 
@@ -19,10 +19,10 @@ function rehearsalOf(c: RequestContext): string | undefined {
   return event.rehearsalSince === null ? undefined : String(event.id);
 }
 
-/** The beginning of the names under which answers to requests of a rehearsal are stored: its end removes them all. */
+/** The prefix of the stored Idempotency-Keys of a rehearsal, by which the end of the rehearsal deletes them. */
 export const rehearsalPrefix = (eventId: string): string => `rehearsal/${eventId}/`;
 
-/** The body of an answer as it is given in a rehearsal: an object under `data` says so. */
+/** Adds `rehearsal: true` to the body of an answer whose `data` is an object. */
 export function markRehearsal(body: unknown): unknown {
   if (typeof body !== 'object' || body === null || !('data' in body)) return body;
   const { data } = body;

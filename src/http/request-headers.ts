@@ -15,7 +15,7 @@ export function valuesOf(rawHeaders: readonly string[], name: string): string[] 
   return values;
 }
 
-/** The caller's own request ID when it can be used as one, otherwise undefined: a bad one is never an error. */
+/** The caller's X-Request-Id if it is valid, otherwise undefined: a malformed ID is ignored and never an error. */
 export function ownRequestId(rawHeaders: readonly string[]): string | undefined {
   const values = valuesOf(rawHeaders, 'x-request-id');
   const [only] = values;
@@ -38,7 +38,7 @@ export function parseIdempotencyKey(rawHeaders: readonly string[]): string | und
   return only;
 }
 
-/** Whether a body was announced at all: by a length above zero, or by a transfer coding, however little follows it. */
+/** Whether a body is announced: by a Content-Length above zero, or by a Transfer-Encoding, even if no byte follows. */
 export function announcesBody(rawHeaders: readonly string[]): boolean {
   const [length] = valuesOf(rawHeaders, 'content-length');
   return valuesOf(rawHeaders, 'transfer-encoding').length > 0 || (length !== undefined && !ZERO.test(length));
@@ -52,7 +52,7 @@ export function checkContentType(rawHeaders: readonly string[]): void {
   }
 }
 
-/** What every answer carries, early refusals included, before an operation adds to it. @param secure whether the service is reached over HTTPS */
+/** The headers of every answer, early refusals included; operations may add more. @param secure whether HTTPS is used */
 export const answerHeaders = (requestId: string, secure: boolean): Record<string, string> => ({
   'X-Request-Id': requestId,
   'X-Content-Type-Options': 'nosniff',

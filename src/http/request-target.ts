@@ -11,12 +11,12 @@ export interface RequestTarget {
   readonly path: string;
   /** Decoded once; a slash that came as %2F stays inside its segment. */
   readonly segments: readonly string[];
-  /** Decoded pairs in order, repetitions included: whether one is allowed is the route's question. */
+  /** Decoded pairs in order. Repeated names are kept: the route decides whether it allows them. */
   readonly query: readonly (readonly [name: string, value: string])[];
 }
 
 function decode(text: string, what: string): string {
-  // What is not escaped is printable ASCII already.
+  // `takeApart` has checked that unescaped text is printable ASCII.
   if (!text.includes('%')) return text;
   let decoded: string;
   try {
@@ -33,7 +33,7 @@ function decodePath(path: string): string[] {
     .slice(1)
     .split('/')
     .map((segment) => decode(segment, 'path'));
-  // URL parsers further in would resolve these to another path, which may be a route; here they name nothing.
+  // A URL parser in the app would resolve these segments to another path, which may be a route, so they are not found here.
   const resolvable = path.includes('\\') || segments.some((segment) => segment === '.' || segment === '..');
   if (resolvable) throw notFound();
   return segments;
@@ -50,19 +50,19 @@ function decodeQuery(query: string): [string, string][] {
 }
 
 /**
- * The target that was taken apart last: each request asks twice, before and within the app, and most requests of a busy
- * service are about the same event.
+ * The last parsed target: each request parses its target twice, before and within the app, and in a busy service most requests
+ * are about the same event.
  */
 let last: { readonly text: string; readonly target: RequestTarget } | undefined;
 
-/** The same as `takeApart`, and the same object for the same text where nothing else was asked for in between. */
+/** Parses like `takeApart`, but returns the last object again if the text is the last one. */
 export function parseRequestTarget(text: string): RequestTarget {
   if (last?.text !== text) last = { text, target: takeApart(text) };
   return last.target;
 }
 
 /**
- * Takes a raw request target apart, strictly: decoded once, nothing normalised or repaired.
+ * Parses a raw request target strictly: decoded once, nothing normalised or repaired.
  * In a query a `+` is a space, as forms and `URLSearchParams` write it.
  * @throws ApiError `bad_request` for malformed encoding, control characters and anything that is not a plain path of at
  * most 8 KiB; `not_found` for dot segments and backslashes, which are never part of a route.

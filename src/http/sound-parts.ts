@@ -4,7 +4,7 @@ import type { Caller } from './caller.ts';
 import type { JsonBody, Judged } from './json/strict-json.ts';
 import { issuesOf } from './validation.ts';
 
-/** A body of which some parts may be missing, because they have not the shape that the schema asks for. */
+/** A body without the parts that fail its schema. */
 export type SoundParts<T> = T extends readonly (infer Entry)[]
   ? readonly (SoundParts<Entry> | undefined)[]
   : T extends object
@@ -17,8 +17,8 @@ export type IsFaulty = (field: string) => boolean;
 export const NOTHING_FAULTY: IsFaulty = () => false;
 
 /**
- * Also judges the values of a body whose shape was refused, so that one answer names all faults (completions 1.3). It gets the
- * parts whose shape is right. Where the shape of the whole body is right, the operation itself judges, under its locks.
+ * Finds faults of the values in a body whose shape was refused, so that one answer names all faults (completions 1.3). It gets
+ * the parts with a valid shape. It is not called if the whole shape is valid: the operation itself checks then, under its locks.
  */
 export type Judge<Target, Body> = (
   target: Target,
@@ -39,8 +39,8 @@ function withoutWrapping(schema: z.core.$ZodType): z.core.$ZodType {
 }
 
 /**
- * The parts of a value whose shape is right. An entry of a list keeps its place.
- * @param lost names what cannot be kept, whatever its shape
+ * The parts of a value with a valid shape. An entry of a list keeps its index.
+ * @param lost faults of parts that cannot be stored, whatever their shape
  */
 export function soundParts(
   schema: z.core.$ZodType,
@@ -67,12 +67,12 @@ export function soundParts(
   return undefined;
 }
 
-/** @param issues what is wrong with the shape of a body: there may be as many as it has values, so that they are gone through once */
+/** @param issues the shape errors of a body: scanned only once, because a body can have one per value */
 export function faultyFields(issues: readonly Issue[]): IsFaulty {
   const faulty = new Set<string>();
   for (const { field } of issues) {
     faulty.add(field);
-    // And all that it is a part of: `voters[2].name` lies in `voters[2]`, and in `voters`.
+    // Its parents are faulty too: for `voters[2].name`, `voters[2]` and `voters`.
     for (let end = field.length - 1; end > 0; end -= 1) {
       if (field[end] === '.' || field[end] === '[') faulty.add(field.slice(0, end));
     }

@@ -7,24 +7,24 @@ export const idempotencyKeys = pgTable(
   'idempotency_keys',
   {
     apiKeyId: text('api_key_id').notNull(),
-    /** A keyed hash of the header's value, base64url: whose request it is often stands in it, and rows show their order. */
+    /** A keyed hash of the header's value, base64url: values often name the voter, and the order of rows is that of the requests. */
     key: text().notNull(),
-    /** Keyed hash of method, path, query and body: distinguishes another request from a repeated one, and nothing else. */
+    /** Keyed hash of method, path, query and body: distinguishes a retry from another request, and reveals nothing else. */
     fingerprint: bytes('fingerprint').notNull(),
-    /** Names the run that holds the claim; a run that lost it cannot store its answer. */
+    /** Names the run that holds the claim; a run whose claim was taken over cannot store its answer. */
     claim: bytes('claim').notNull(),
     /** Null while the request runs. */
     status: smallint(),
-    /** Encrypted: answers hold webhook secrets and confirmation codes. Null where the answer is made again (`IdempotentRequest.secret`). */
+    /** Encrypted: answers hold webhook secrets and confirmation codes. Null if a retry remakes it (`IdempotentRequest.secret`). */
     body: text(),
     expiresAt: timeMs('expires_at').notNull(),
-    /** The secret event that the request is about: its claims go when its result is final. Null for every other request. */
+    /** The secret event of the request: its claims are deleted when its result is final. Null for every other request. */
     votingEventId: text('voting_event_id'),
   },
   (table) => [
     primaryKey({ columns: [table.apiKeyId, table.key] }),
     index('idempotency_keys_expiry').on(table.expiresAt),
-    // A process finds its own claims whose requests are over.
+    // For `freeOver`: a process finds its own claims without an answer.
     index('idempotency_keys_running').on(table.claim).where(sql`status IS NULL`),
     index('idempotency_keys_event').on(table.votingEventId).where(sql`voting_event_id IS NOT NULL`),
   ],

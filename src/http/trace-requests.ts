@@ -4,16 +4,16 @@ import type { Database } from '#src/database/client.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import type { TraceableRequest } from './errors.ts';
 
-/** A request that took longer is kept though it was not refused. */
+/** A request that took longer is recorded even if it was not refused. */
 const SLOW_MS = 1_000;
-/** How many are kept; the oldest go first. */
+/** Most requests that are recorded; the oldest are deleted first. */
 export const KEPT_REQUESTS = 10_000;
-/** What one process adds in a second, so that a flood of refusals costs little. */
+/** Most requests that one process records per flush (a second), so that a flood of refusals costs little. */
 const MOST_A_FLUSH = 200;
 
 /**
- * Keeps the last refused and slow requests of all processes, so that a refusal can be explained from its request ID:
- * what the log says of them, and no value that was sent. Never checks, casts and confirms: their moments would show who voted when.
+ * Records the last refused and slow requests of all processes, so that an operator can explain a refusal from its request ID. It
+ * holds fields of the log line and no value that was sent. Checks, casts and confirms are left out: their times show who voted when.
  */
 export class RequestTraces {
   readonly #pool: Pool;
@@ -29,7 +29,7 @@ export class RequestTraces {
     this.#noted.push({ ...request, endedAt: monotonicMs() });
   }
 
-  /** Writes down what was noted since the last time. What cannot be written is lost: the log has it. */
+  /** Inserts what was noted since the last flush. If the insert fails, these rows are lost here, but the log has them. */
   async flush(): Promise<void> {
     if (this.#noted.length === 0) return;
     const noted = this.#noted;
@@ -56,13 +56,13 @@ export class RequestTraces {
             status smallint, code text, reason text, ms real)
           ON CONFLICT DO NOTHING)
         DELETE FROM request_traces WHERE at <= (SELECT at FROM request_traces ORDER BY at DESC OFFSET $2 LIMIT 1)`,
-      // The statement sees the table as it was before the new ones.
+      // The DELETE sees the table without the rows that the same statement inserts.
       values: [JSON.stringify(rows), KEPT_REQUESTS - rows.length],
     });
   }
 }
 
-/** A refused or slow request, as it was answered. */
+/** A recorded request. */
 export interface RequestTrace extends Record<string, unknown> {
   readonly requestId: string;
   /** Milliseconds since 1970. */
@@ -71,7 +71,7 @@ export interface RequestTrace extends Record<string, unknown> {
   /** The beginning and the end of the key. */
   readonly keyHint: string | null;
   readonly method: string;
-  /** The pattern of its address. */
+  /** The pattern of its route. */
   readonly route: string | null;
   readonly status: number;
   readonly code: string | null;
@@ -79,7 +79,7 @@ export interface RequestTrace extends Record<string, unknown> {
   readonly ms: number;
 }
 
-/** @param requestId as `X-Request-Id` said it; left out: of all, the newest first */
+/** Newest first. @param requestId the value of `X-Request-Id`; all requests when left out */
 export async function readTraces(
   db: Database,
   { requestId, limit }: { readonly requestId?: string; readonly limit: number },

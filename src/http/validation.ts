@@ -12,7 +12,7 @@ function fieldPath(path: readonly PropertyKey[]): string {
   return text;
 }
 
-/** The service's own words for what a schema refuses without words of its own. */
+/** The message of an issue for which the schema gives none. */
 function describeIssue(issue: z.core.$ZodRawIssue): string | undefined {
   switch (issue.code) {
     case 'invalid_type':
@@ -57,10 +57,10 @@ function boundMessage(origin: string, word: string, bound: string, inclusive: bo
   return unit === undefined ? `must be ${word} ${bound}` : `must have ${word} ${bound}${unit}`;
 }
 
-/** Faults of one body that are looked at: an answer lists fewer still. */
+/** Most issues of one body that are processed; an answer lists fewer. */
 const MOST_ISSUES = 1_000;
 
-/** An unknown field is named itself, not the object around it. */
+/** Converts the issues of zod. An unknown field is reported by its own path, not by that of the object around it. */
 export function issuesOf(error: z.ZodError): Issue[] {
   return error.issues.slice(0, MOST_ISSUES).flatMap((issue) =>
     issue.code === 'unrecognized_keys'

@@ -5,7 +5,7 @@ import { makeClearable, takeRandomBytes } from './random-bytes.ts';
 
 const OWNER_ONLY = 0o600;
 const FOLDER_MODE = 0o700;
-/** A key is far smaller: of anything larger the beginning is enough to see that it is none. */
+/** A key is far smaller: the first bytes of a larger file suffice to see that it is no key. */
 const MOST_BYTES = 1_024;
 
 /** A folder that cannot hold keys now. The message names the folder and the reason, never a key. */
@@ -30,7 +30,7 @@ async function syncFolder(folder: string): Promise<void> {
   }
 }
 
-/** Makes a folder with its parents, each of them on the disk before this returns. */
+/** Makes a folder with its parents, and syncs each of them to the disk. */
 async function makeFolder(folder: string): Promise<void> {
   const first = await mkdir(folder, { recursive: true, mode: FOLDER_MODE });
   if (first === undefined) return;
@@ -41,16 +41,16 @@ async function makeFolder(folder: string): Promise<void> {
 }
 
 /**
- * Small secret files, the same ones in several folders, for one owner to read (mode 0600). A file is either whole in a folder
- * or not there; what was written or removed stands on the disk before the call returns.
+ * Small secret files with copies in several folders, readable by their owner only (mode 0600). In each folder a file is complete
+ * or absent, never partial. Writes and removals are synced to the disk before the call returns.
  */
 export class KeyFolders {
   readonly main: string;
   readonly copies: readonly string[];
 
   /**
-   * @param main is made when it is lacking
-   * @param copies are never made: one that is lacking is a disk that is not there
+   * @param main created if it is missing
+   * @param copies never created: a missing folder means that its disk is not mounted
    */
   constructor(main: string, copies: readonly string[] = []) {
     this.main = main;
@@ -61,12 +61,12 @@ export class KeyFolders {
     return [this.main, ...this.copies];
   }
 
-  /** Writes a file to every folder. @throws FolderUnusable where one of them cannot be written; the file is in none of them then */
+  /** Writes a file to every folder. @throws FolderUnusable if one of them cannot be written; the file is then removed from all */
   async write(name: string, content: Uint8Array): Promise<void> {
     try {
       for (const folder of this.all) await this.writeTo(folder, name, content);
     } catch (fault) {
-      // The folder that failed may be away: what it cannot have it need not lose.
+      // A removal that fails is ignored: the folder that could not be written does not have the file.
       await Promise.allSettled(this.all.map((folder) => removeFrom(folder, name)));
       throw fault;
     }
@@ -93,8 +93,8 @@ export class KeyFolders {
   }
 
   /**
-   * The content of a file in the first folder that has it; undefined where none has.
-   * @returns bytes of its own, for the caller to clear; what is not returned is cleared here
+   * The content of a file from the first folder whose copy passes `isRight`; undefined if there is none.
+   * @returns a buffer that the caller must wipe; rejected contents are wiped here
    */
   async read(name: string, isRight: (content: Buffer) => boolean): Promise<Buffer | undefined> {
     for (const folder of this.all) {
@@ -106,13 +106,13 @@ export class KeyFolders {
     return undefined;
   }
 
-  /** Removes a file from every folder, overwritten first. @throws FolderUnusable where one of them cannot be changed */
+  /** Overwrites a file and removes it, in every folder. @throws FolderUnusable if one of them cannot be changed */
   async destroy(name: string): Promise<void> {
     const ends = await Promise.allSettled(this.all.map((folder) => removeFrom(folder, name)));
     for (const end of ends) if (end.status === 'rejected') throw end.reason;
   }
 
-  /** The names of the files in a folder. @throws FolderUnusable; the main folder is empty before its first file */
+  /** The names of the files in a folder; none if the main folder does not exist yet. @throws FolderUnusable */
   async list(folder: string): Promise<string[]> {
     try {
       return (await readdir(folder)).filter((name) => !name.startsWith('.')).toSorted();
@@ -133,7 +133,7 @@ export class KeyFolders {
   }
 }
 
-/** A folder, or where it is still to be made the one that it will stand in. */
+/** A folder, or its nearest parent that exists. */
 async function firstThere(folder: string): Promise<string> {
   try {
     await stat(folder);
@@ -145,7 +145,7 @@ async function firstThere(folder: string): Promise<string> {
   }
 }
 
-/** Into memory of its own: a library that reads a file leaves copies behind. */
+/** Reads into memory that can be wiped: `readFile` would leave copies behind. */
 async function readBytes(file: string): Promise<Buffer> {
   const handle = await open(file, constants.O_RDONLY);
   try {
@@ -158,7 +158,7 @@ async function readBytes(file: string): Promise<Buffer> {
   }
 }
 
-/** A disk may keep what was overwritten elsewhere, yet most of them overwrite in place. */
+/** Overwrites a file with random bytes. Some disks write them elsewhere and keep the old bytes, but most overwrite in place. */
 async function overwrite(file: string): Promise<void> {
   const { size } = await stat(file);
   const handle = await open(file, 'r+');
@@ -173,7 +173,7 @@ async function overwrite(file: string): Promise<void> {
 async function removeFrom(folder: string, name: string): Promise<void> {
   const file = path.join(folder, name);
   try {
-    // A folder that is away is no folder without the file.
+    // Throws if the folder is missing: the file may still exist on a disk that is not mounted.
     await stat(folder);
     await overwrite(file).catch((fault: unknown) => {
       if (!isMissing(fault)) throw fault;

@@ -5,15 +5,15 @@ const BLOCK_BYTES = 64;
 const HASH_BYTES = 32;
 
 /**
- * HMAC-SHA256 (RFC 2104) under one key, out of two one-shot hashes. The library's own sets a context up for each message, which
- * takes longer than hashing it; a cast asks for five. A test holds it against the library's.
+ * HMAC-SHA256 (RFC 2104) under one key, made of two one-shot hashes. Node's `createHmac` sets up a context per message, which
+ * takes longer than hashing, and a cast computes five. A test compares the results with those of Node.
  */
 export class HmacKey {
   readonly #inner = makeClearable(BLOCK_BYTES).fill(0x36);
   /** The outer block, with room behind it for the inner hash. */
   readonly #outer = makeClearable(BLOCK_BYTES + HASH_BYTES).fill(0x5c);
 
-  /** @param key at most 64 bytes: longer ones would have to be hashed first, and ours have 32 */
+  /** @param key at most 64 bytes: a longer key would have to be hashed first, and the service's keys have 32 */
   constructor(key: Uint8Array) {
     if (key.length > BLOCK_BYTES) throw new Error(`a key has at most ${BLOCK_BYTES} bytes`);
     key.forEach((byte, index) => {
@@ -29,7 +29,7 @@ export class HmacKey {
     if (typeof message === 'string') keyed.write(message, BLOCK_BYTES);
     else keyed.set(message, BLOCK_BYTES);
     this.#outer.write(hash('sha256', keyed, 'latin1'), BLOCK_BYTES, 'latin1');
-    // The memory is used again for anything: it must not go on with a key in it.
+    // This memory is reused for other data: the key is wiped from it.
     keyed.fill(0, 0, BLOCK_BYTES);
     return Buffer.from(hash('sha256', this.#outer, 'latin1'), 'latin1');
   }
@@ -61,7 +61,7 @@ const PURPOSES = [
 /** What a derived key is used for; each purpose has its own key, so that one use never reveals another. */
 type SecretPurpose = (typeof PURPOSES)[number];
 
-/** Where a sealed value lives. It is bound to its place: a value copied to another row does not open there. */
+/** Where an encrypted value is stored. Its encryption covers the place: a value copied to another row cannot be decrypted there. */
 export interface SealedPlace {
   readonly table: string;
   readonly column: string;
@@ -69,13 +69,13 @@ export interface SealedPlace {
 }
 
 export interface Secrets {
-  /** Names the current key, 8 hex digits; what is sealed under it begins with this. */
+  /** The ID of the current key, 8 hex digits; every value encrypted under the key begins with it. */
   readonly id: string;
   /** How many secret keys are listed; above 1 while a rotation is under way. */
   readonly count: number;
   /** HMAC-SHA256 under the key of a purpose. */
   mac(purpose: SecretPurpose, message: string | Uint8Array): Buffer;
-  /** The same under each secret key that is configured, the current one first: finds what was stored before a rotation. */
+  /** The same under each listed secret key, the current key first, to find what was stored before a rotation. */
   macs(purpose: SecretPurpose, message: string | Uint8Array): Buffer[];
   /** 32 bytes derived for a purpose, for a library that wants a key of its own. */
   derive(purpose: SecretPurpose): Buffer;
@@ -84,13 +84,13 @@ export interface Secrets {
   /** The same as bytes, for what is stored as bytes: the ID of the key, then nonce, ciphertext and tag. */
   sealBytes(plain: string | Uint8Array, place: SealedPlace): Buffer;
   /**
-   * Opens what the service stored, as text or as bytes. Throws when it was changed, moved, or sealed under a key that is not configured;
-   * that it cannot be read is an alarm.
+   * Decrypts a value that the service stored, as text or as bytes. Throws and raises an alarm if the value was changed or moved, or
+   * was encrypted under a key that is not listed.
    */
   open(sealed: string | Buffer, place: SealedPlace): Buffer;
-  /** The same for what comes from outside: undefined where it was not made here. */
+  /** The same for input from outside: undefined, and no alarm, if this service did not encrypt it. */
   openForeign(sealed: string | Buffer, place: SealedPlace): Buffer | undefined;
-  /** Wipes every key from memory: nothing is sealed, opened or hashed from then on. What the library holds goes with its collection. */
+  /** Wipes every key from memory; later calls fail. Copies inside of Node's crypto remain until garbage collection. */
   clear(): void;
 }
 
@@ -101,7 +101,7 @@ export const SECRET_KEY_BYTES = 32;
 
 interface Keyring {
   readonly id: string;
-  /** Bytes, which can be cleared: what the library keeps as a key object stays in memory until it is collected. */
+  /** Buffers, because they can be wiped: a `KeyObject` stays in memory until garbage collection. */
   readonly keys: Map<SecretPurpose, Buffer>;
   readonly macs: Map<SecretPurpose, HmacKey>;
 }
@@ -155,8 +155,8 @@ const splitBytes = (sealed: Buffer): [id: string, bytes: Buffer] => [
 ];
 
 /**
- * @param masters the current key first, then those it replaced: they still open what they sealed
- * @param onUnreadable hears where a stored value could not be opened
+ * @param masters the current key first, then the keys it replaced, which still decrypt earlier values
+ * @param onUnreadable called with the place of a stored value that could not be decrypted
  */
 export function createSecrets(
   masters: readonly Uint8Array[],
@@ -196,7 +196,7 @@ export function createSecrets(
       try {
         return openSealed(sealed, place);
       } catch {
-        // Any text may come from outside: that it was not made here is the answer.
+        // Input from outside may be anything: a failure only means that it was not made here.
         return undefined;
       }
     },
@@ -204,7 +204,7 @@ export function createSecrets(
   };
 }
 
-/** By way of a text with a character a byte: a buffer of its own from the library takes longer than the hash. */
+/** Asks for the hash as a latin1 string: to return a buffer, Node takes longer than for the hash itself. */
 export function sha256(message: string | Uint8Array): Buffer {
   return Buffer.from(hash('sha256', message, 'latin1'), 'latin1');
 }

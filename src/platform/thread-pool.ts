@@ -4,29 +4,29 @@ import type { Leases } from './leases.ts';
 import type { Posted, Reply } from './pool-thread.ts';
 import { Turns } from './turns.ts';
 
-/** Threads beside those of the limits, while others have held those for so long: two accounts with long orders hold up no third one. */
+/** Threads beyond the limit, started once all others are busy for `SPARE_AFTER_MS`: accounts with long orders hold up no other account. */
 const SPARES = 2;
 const SPARE_AFTER_MS = 300;
 
 interface PoolLimits {
   readonly threads: number;
   readonly maxHeapMb: number;
-  /** How long a thread keeps what it remembers without an order. */
+  /** How long a thread without an order lives; what its modules have cached is lost with it. */
   readonly idleMs: number;
 }
 
 interface Order {
-  /** A module that exports `work`: it is given the input, and its value is the order's. */
+  /** A module that exports `work`, a function of the input; its value is the order's result. */
   readonly module: URL;
   readonly input: unknown;
-  /** What of the input is handed over and not copied. */
+  /** Parts of the input that are transferred to the thread instead of copied. */
   readonly moved?: readonly Transferable[];
   readonly account: string;
-  /** What it is about: where it is free, the thread that did the last order about it does the next. */
+  /** Names data that threads cache: the order goes to a free thread that has had an order of this name, if there is one. */
   readonly about?: string;
-  /** What takes longer is ended, with its thread. */
+  /** An order that takes longer fails, and its thread is ended. */
   readonly maxMs: number;
-  /** Aborted when the value is wanted no longer. */
+  /** Aborted when the result is no longer wanted. */
   readonly gone?: AbortSignal;
 }
 
@@ -40,15 +40,15 @@ interface Thread {
   readonly remembers: Set<string>;
   order: Waiting | undefined;
   begunAt: number;
-  /** Ends it, with its order. */
+  /** Ends the thread and rejects its order. */
   end(fault: Error): void;
   timer: NodeJS.Timeout | undefined;
 }
 
 /**
- * Threads for work that would hold up every request. Each does one order at a time, so that one that dies takes no other order
- * along; the accounts take turns, and one account leaves a thread to the others. Where long orders hold all of them, an account that has no order
- * under way gets a spare one.
+ * Threads for work that would hold up every request. Each runs one order at a time, so that a crash fails no other order. The
+ * accounts take turns, and one account leaves a thread to the others. If long orders hold all threads, an account without a running
+ * order gets a spare thread.
  */
 export class ThreadPool {
   readonly #limits: PoolLimits;
@@ -62,7 +62,7 @@ export class ThreadPool {
 
   /**
    * @param data what the threads read as `workerData`
-   * @param leases how many orders may wait or be under way; left out: any number
+   * @param leases limits the orders that wait or run; no limit when left out
    */
   constructor(limits: PoolLimits, data: unknown, leases?: Leases) {
     this.#limits = limits;
@@ -70,7 +70,7 @@ export class ThreadPool {
     this.#leases = leases;
   }
 
-  /** @throws Error where the work failed, took too long or too much memory; the refusal of the leases */
+  /** @throws Error if the work failed, took too long or too much memory; the refusal of the leases */
   async run(order: Order): Promise<unknown> {
     const place = await this.#leases?.take(order.account);
     try {
@@ -122,7 +122,7 @@ export class ThreadPool {
     this.#next();
   }
 
-  /** Whether one more order may begin although all threads are taken; if not yet, it is looked at again. */
+  /** Whether an order may begin on a spare thread now; if only later, a timer calls `#next` then. */
   #maySpare(busy: readonly Thread[]): boolean {
     if (this.#waiting.size === 0 || busy.length >= this.#limits.threads + SPARES) return false;
     const wait = Math.max(...busy.map(({ begunAt }) => begunAt)) + SPARE_AFTER_MS - monotonicMs();
@@ -151,7 +151,7 @@ export class ThreadPool {
       workerData: this.#data,
       resourceLimits: { maxOldGenerationSizeMb: this.#limits.maxHeapMb },
     });
-    // A process that has nothing else to do ends.
+    // Threads must not keep a process alive that has nothing else to do.
     worker.unref();
     const end = (fault: Error): void => {
       clearTimeout(thread.timer);

@@ -4,24 +4,24 @@ import { monotonicMs } from '#src/platform/clock.ts';
 import { LoopTurns } from '#src/platform/loop-turns.ts';
 import { countedAddress } from '#src/platform/network-address.ts';
 
-/** What is parsed before a look at what came of it: some dozens of requests, or some hundred chunks of a body. */
+/** Bytes that are parsed before the next check whether to stop: some dozens of requests, or some hundred chunks of a body. */
 const PIECE_BYTES = 2_048;
-/** Longer than parsing what one read brings of anything but a flood. */
+/** Most time for parsing in one turn. Only a flood of tiny requests or chunks needs longer for one read. */
 const PARSING_MS = 1;
 
-/** Those of all connections: however many of one address flood, others wait for one of them. */
+/** Turns of all connections, by address: however many connections of one address flood, others wait for one turn of it. */
 const turns = new LoopTurns();
 
 /**
- * Answers what comes on a connection one request after the other, and parses no further while one waits. Node itself would parse all
- * that a read brings, thousands of requests or of one-byte chunks, and begin each at once. What is left of a read, and each request
- * that was sent ahead, waits for its turn.
+ * Answers the requests of a connection one after the other, and parses no further while a request waits. Node itself would parse
+ * a whole read, thousands of pipelined requests or one-byte chunks, and begin every request at once. Here the rest of a read, and
+ * each pipelined request, waits for its turn.
  */
 export class Connection {
   readonly #socket: Socket;
   readonly #peer: string;
   readonly #parse: (bytes: Buffer) => void;
-  /** The requests that wait for the answers before them. */
+  /** Pipelined requests that wait for earlier answers. */
   readonly #ahead: (() => void)[] = [];
   #isAnswering = false;
   #isHeld = false;
@@ -34,11 +34,11 @@ export class Connection {
     const [parse] = socket.listeners('data') as ((bytes: Buffer) => void)[];
     this.#parse = parse ?? (() => undefined);
     socket.removeAllListeners('data');
-    // With a listener that is not its own, Node's parser no longer reads from the system by itself.
+    // With a foreign listener for data, Node's parser no longer reads from the socket's handle directly.
     socket.on('data', (bytes: Buffer) => this.#read(bytes));
   }
 
-  /** Begins an answer as soon as all that were asked for before it are sent. */
+  /** Begins an answer as soon as all earlier answers of the connection are sent. */
   inOrder(response: ServerResponse, begin: () => void): void {
     response.once('close', () => this.#answered());
     if (this.#isAnswering) this.#ahead.push(begin);
@@ -48,7 +48,7 @@ export class Connection {
     }
   }
 
-  /** Nothing that comes is parsed any more. */
+  /** Ends parsing: bytes that still arrive are dropped. */
   end(): void {
     this.#isOver = true;
   }
@@ -57,7 +57,7 @@ export class Connection {
     const next = this.#socket.writable ? this.#ahead.shift() : undefined;
     this.#isAnswering = next !== undefined;
     if (next !== undefined) void turns.take(this.#peer, () => this.#socket.writable && next());
-    // The body of the last one may still be on its way.
+    // The body of the last request may still be arriving.
     if (this.#ahead.length === 0) this.#goOn();
   }
 
@@ -66,19 +66,19 @@ export class Connection {
     void turns.take(this.#peer, () => {
       if (this.#ahead.length > 0) return;
       this.#isHeld = false;
-      // While a peer takes none of its answers, Node parses no further either, and goes on by itself.
+      // `_paused`: the peer does not read its answers, so Node has paused the socket, and will resume it by itself.
       if (Reflect.get(this.#socket, '_paused') !== true) this.#socket.resume();
     });
   }
 
   #read(bytes: Buffer): void {
     if (this.#isOver) {
-      // What a refused peer still sends is read for a moment, in turns too.
+      // Reads and drops what a refused peer still sends, for a moment and in turns too.
       this.#socket.pause();
       void turns.take(this.#peer, () => this.#socket.resume());
       return;
     }
-    // Reading a body resumes its connection whenever there is room: not before its turn.
+    // A handler that reads a body resumes the socket. Bytes that arrive before the turn are put back unparsed.
     const at = this.#isHeld ? 0 : this.#parseSome(bytes);
     if (at >= bytes.length && this.#ahead.length === 0) return;
     const left = bytes.subarray(at);

@@ -1,7 +1,7 @@
 import { valuesOf } from '#src/http/request-headers.ts';
 import { badRequest } from '#src/platform/errors.ts';
 
-/** Headers that mean one thing or nothing: sent twice, two readers would disagree on them. */
+/** Headers with a single value: if a request repeats one, a proxy and this server could read different values. */
 const SINGLE_VALUE: readonly string[] = [
   'authorization',
   'content-encoding',
@@ -23,7 +23,7 @@ const SINGLE_VALUE: readonly string[] = [
 /** A bit for each of them. */
 const BIT_OF = new Map(SINGLE_VALUE.map((name, index) => [name, 1 << index]));
 const CONTENT_ENCODING = BIT_OF.get('content-encoding') ?? 0;
-// A last label that begins with a letter is not the end of an address: nothing there can be spelt in two ways.
+// A host whose last label begins with a letter is no IP address, so it has only one spelling.
 const PLAIN_HOST = /^(?:[a-z0-9_-]+\.)*[a-z][a-z0-9_-]*(?::[1-9]\d{0,3})?$/;
 const HOST = /^(?:[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*\.?|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
 const PORT = /:\d+$/;
@@ -40,7 +40,7 @@ function isHost(value: string): boolean {
 }
 
 /**
- * What Node's parser lets through although two readers could see the end of such a request in different places. Its
+ * Refuses what Node's parser accepts although a proxy could see the end of the request elsewhere (request smuggling). The
  * connection cannot be used any further.
  * @throws ApiError `bad_request` for any transfer coding but chunked, and for chunked in HTTP/1.0, which does not know it.
  */
@@ -54,8 +54,8 @@ export function checkFraming(rawHeaders: readonly string[], httpVersion: string)
 }
 
 /**
- * The first stage, before any route is looked for: headers that make a request mean two things, or nothing.
- * @throws ApiError `bad_request` for a single-value header sent twice, a missing or bad Host (HTTP/1.0 needs none), a coded body.
+ * Refuses, before routing, headers that make a request ambiguous or meaningless.
+ * @throws ApiError `bad_request` for a repeated single-value header, a missing or bad Host (HTTP/1.0 needs none), Content-Encoding.
  */
 export function checkRequestSyntax(rawHeaders: readonly string[], httpVersion = '1.1'): void {
   let seen = 0;

@@ -22,7 +22,7 @@ import { closeAfter, type RefusingService, refusalResponse, refuseOnResponse, re
 const MAX_HEADER_BYTES = 16 * 1024;
 export const MAX_HEADERS = 200;
 
-/** What Node's server is made with: every limit on what one peer may make it wait for or keep. */
+/** Options of Node's server: limits on the time and the memory that one peer may take. */
 export const HTTP_SERVER_OPTIONS = {
   headersTimeout: TIME_LIMITS.requestHeadersMs,
   requestTimeout: TIME_LIMITS.requestMs,
@@ -30,25 +30,25 @@ export const HTTP_SERVER_OPTIONS = {
   keepAliveTimeout: TIME_LIMITS.keepAliveMs,
   maxHeaderSize: MAX_HEADER_BYTES,
   insecureHTTPParser: false,
-  // Node refuses a missing Host with an empty answer; the guard below gives the envelope.
+  // Node would refuse a missing Host with an empty answer; `checkRequestSyntax` refuses it with the usual error body.
   requireHostHeader: false,
 } as const satisfies ServerOptions;
 
 /**
- * Sockets that listen on a port that may be shared. Node takes one connection of each in a turn of its loop: with one socket, some hundred
- * connections a second starve all others wherever a turn takes 20 ms.
+ * Listening sockets of a port that may be shared (`reusePort`). Node accepts one connection per socket and loop iteration: with one
+ * socket and iterations of 20 ms, some hundred connections a second starve all others.
  */
 const SOCKETS = 16;
-/** Connections that the system keeps of each until the service takes them. Of Node's own 511, a burst resets or delays the rest. */
+/** Connections that the kernel queues for each socket. With Node's default of 511, connections of a burst are reset or delayed. */
 const BACKLOG = 4_096;
 
 type SocketOptions = Pick<NetListenOptions, 'reusePort' | 'exclusive' | 'backlog' | 'ipv6Only'>;
 
-/** How long a peer may keep an answer from being sent. */
+/** How long a peer may delay the sending of an answer. */
 interface AnswerLimits {
-  /** Without taking anything of it. */
+  /** While it takes no byte of the answer. */
   readonly stallMs: number;
-  /** From its first byte to its last: a peer that takes a little now and then holds it no longer either. */
+  /** From the answer's first byte to its last: this also stops a peer that takes a few bytes now and then. */
   readonly wholeMs: number;
 }
 
@@ -58,11 +58,11 @@ export interface ListenOptions extends SocketOptions {
   readonly fetch: (request: Request, env: HttpBindings) => Response | Promise<Response>;
   readonly port: number;
   readonly host: string;
-  /** Where refusals say that they are explained; they say nothing of it when left out. */
+  /** URL of the reference that error bodies link to; no link when left out. */
   readonly referenceUrl?: string;
-  /** Whether it is reached over HTTPS. */
+  /** Whether clients reach the service over HTTPS. */
   readonly secure?: boolean;
-  /** Called for the requests that are refused before the app sees them, and of faults of the listening socket. */
+  /** Logs requests that are refused before the app sees them, and faults of the listening sockets. */
   readonly log?: Log | undefined;
   /** Counts the requests that are refused before the app sees them. */
   readonly observe?: ((request: ObservedRequest) => void) | undefined;
@@ -73,7 +73,7 @@ export interface ListenOptions extends SocketOptions {
 
 export interface Listener {
   readonly port: number;
-  /** Goes on taking requests for a while, each as the last one of its connection. */
+  /** Goes on accepting requests for `ms`, but closes each connection after its next answer. */
   drain(ms: number): Promise<void>;
   /** Stops accepting, lets requests in flight finish within the grace, then cuts what is left. */
   close(graceMs: number): Promise<void>;
@@ -88,7 +88,7 @@ function framingRefusal(code: string | undefined): ApiError {
   return badRequest('The request is not valid HTTP.');
 }
 
-/** How far a peer has come with an answer that waits for it. */
+/** How much a peer has taken of an answer that waits for it, and when. */
 interface Writing {
   /** By the clock of `performance.now()`. */
   readonly since: number;
@@ -96,13 +96,13 @@ interface Writing {
   readonly takenAt: number;
 }
 
-/** The bytes that the system has taken over. Of a piece that it takes in parts, only the handle knows how much is left. */
+/** Bytes that the kernel has taken. If it takes a piece in parts, only the socket's handle knows how much is left. */
 function takenBytes(socket: Socket): number {
   const left: unknown = Reflect.get(Reflect.get(socket, '_handle') ?? {}, 'writeQueueSize');
   return socket.bytesWritten - (typeof left === 'number' ? left : socket.writableLength);
 }
 
-/** Takes connections, refuses what is no request, and hands the rest to the app. */
+/** Accepts connections, refuses malformed requests, and passes all others to the app. */
 class HttpServer {
   readonly #server: Server;
   readonly #handle: (request: IncomingMessage, response: ServerResponse) => Promise<void>;
@@ -110,7 +110,7 @@ class HttpServer {
   readonly #observe: ListenOptions['observe'];
   readonly #limits: AnswerLimits;
   readonly #service: RefusingService;
-  /** Listen beside `#server`, on its port, and hand over what they take. */
+  /** More listening sockets on the port of `#server`, which pass their connections to it. */
   readonly #beside: SocketServer[] = [];
   readonly #connections = new Map<Duplex, Connection>();
   /** The answers that are not finished, in the order of their requests. */
@@ -125,9 +125,9 @@ class HttpServer {
     this.#observe = options.observe;
     this.#service = { referenceUrl: options.referenceUrl, secure: options.secure === true };
     this.#limits = options.answerLimits ?? ANSWER_LIMITS;
-    // A backstop for what should never come: node-server itself would answer it bare.
+    // For faults outside of the app, which should never occur: node-server would answer them without the error body.
     const errorHandler = (fault: unknown): Response => refusalResponse(this.#errorOf(fault), this.#service);
-    // HTTP/1.0 may name no host; nothing depends on it.
+    // node-server needs a host name, and an HTTP/1.0 request may have none; nothing depends on it.
     const hostname = 'localhost';
     const fetch = options.fetch as Parameters<typeof getRequestListener>[0];
     this.#handle = getRequestListener(fetch, { errorHandler, hostname });
@@ -138,7 +138,7 @@ class HttpServer {
     this.#attach();
   }
 
-  /** No listener for upgrades, on purpose: without one Node takes such a request as what it is besides. */
+  /** Has no listener for upgrades on purpose: without it, Node ignores Upgrade and handles the request as any other. */
   #attach(): void {
     this.#server.on('connection', (socket) => {
       this.#connections.set(socket, new Connection(socket));
@@ -155,13 +155,13 @@ class HttpServer {
     this.#server.on('connect', (request, socket) => {
       this.#connections.get(socket)?.end();
       const error = badRequest('CONNECT is not supported.');
-      // Node has let go of this connection: no one else handles its errors.
+      // Node has detached this connection: nothing else handles its errors.
       socket.on('error', () => socket.destroy());
       this.#note(refuseOnSocket(socket, error, request.rawHeaders, this.#service), error, request.socket.remoteAddress);
     });
   }
 
-  /** @param address of the peer: what stands in a request that cannot be read is not believed */
+  /** @param address that of the peer: headers of a request that cannot be parsed are not trusted */
   #note(requestId: string, error: ApiError, address: string | undefined): void {
     const { status, code } = error;
     this.#observe?.({ method: 'none', route: 'none', status, ms: 0, code });
@@ -179,12 +179,12 @@ class HttpServer {
     return toApiError(fault);
   }
 
-  /** Cuts off the peers that do not read: an answer is kept for them for a while, and not for ever. */
+  /** Closes connections whose peers exceed the limits for taking an answer, because the answer is held in memory for them. */
   #cutStalled(): void {
     const now = performance.now();
     for (const response of this.#unanswered) {
       const { socket } = response.req;
-      // While the answer is still being made, only this service itself causes the wait.
+      // While the answer is still being made, the peer is not the cause of the wait.
       if (!response.headersSent || socket.writableLength === 0) continue;
       const taken = takenBytes(socket);
       const seen = this.#writing.get(response);
@@ -205,7 +205,7 @@ class HttpServer {
     this.#connections.get(socket)?.inOrder(response, begin);
   }
 
-  /** Before the app, because node-server would refuse a bad Host or target bare, or mend it into another one. */
+  /** Checks a request before node-server does, which would refuse a bad Host or target without the error body, or repair it. */
   #take(request: IncomingMessage, response: ServerResponse): void {
     if (this.#draining) response.setHeader('Connection', 'close');
     let framed = false;
@@ -222,8 +222,8 @@ class HttpServer {
   }
 
   /**
-   * Node could not read on. Requests that came before on the same connection are answered first: a refusal in their
-   * place would say of a ballot that was taken that it was not.
+   * Node could not parse the connection further. Earlier requests on it are answered first: an error in their place could
+   * report an accepted ballot as refused.
    */
   #refuseConnection(error: NodeJS.ErrnoException, socket: Duplex): void {
     if (this.#refused.has(socket)) return;
@@ -278,7 +278,7 @@ class HttpServer {
   async #listenOn(server: SocketServer, options: NetListenOptions): Promise<void> {
     server.listen({ backlog: BACKLOG, ...options });
     await once(server, 'listening');
-    // Accepting can fail later, for instance for want of file descriptors; the process must outlive that.
+    // Accepting can fail later, for instance when file descriptors run out; the process must survive that.
     server.on('error', (fault) => this.#log?.error({ fault: summariseFault(fault) }, 'the listener failed'));
   }
 
@@ -309,8 +309,8 @@ class HttpServer {
 }
 
 /**
- * Sockets that share a port in the kernel would share it with another service that does so too.
- * @throws what listening on a port that is taken throws
+ * Checks that a port is free: with `reusePort`, the sockets would silently share it with another service that sets it too.
+ * @throws the error of listening on a port in use
  */
 export async function requireFreePort({ port, host }: { readonly port: number; readonly host: string }): Promise<void> {
   const probe = createSocketServer().listen({ port, host, exclusive: true });
@@ -319,7 +319,7 @@ export async function requireFreePort({ port, host }: { readonly port: number; r
   await once(probe, 'close');
 }
 
-/** Listens, with every limit on what a peer may make the server wait for, and the envelope on every refusal. */
+/** Starts the HTTP server, with limits on the time that a peer may take, and the usual error body for every refused request. */
 export async function listen(options: ListenOptions): Promise<Listener> {
   const server = new HttpServer(options);
   const port = await server.listen(options);

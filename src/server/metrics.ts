@@ -6,8 +6,8 @@ import type { ObservedRequest } from '#src/http/errors.ts';
 import type { Hold } from '#src/http/loop-watch.ts';
 
 /**
- * Everything that a person has to look at. Each is a line of level `error` with the field `alarm`, stands in the metric
- * `voting_alarms_total` with 0 from the start, and has a row in docs/operations.md.
+ * All alarms: problems that a person must look at. Each is logged at level `error` with the field `alarm`, begins at 0 in the
+ * metric `voting_alarms_total`, and has a row in docs/operations.md.
  */
 export const ALARMS = [
   'ballot_key_kept',
@@ -34,7 +34,7 @@ export const ALARMS = [
   'witness_ahead',
 ] as const;
 
-/** Figures that are asked for when somebody reads the metrics. */
+/** Figures that are read at each scrape. */
 export interface Readings {
   readonly poolWaiting: number;
   /** How long the oldest due job of each task has been waiting, in seconds. */
@@ -46,13 +46,13 @@ export interface Readings {
   readonly pendingWebhooks: number;
   /** How long the oldest delivery to an active endpoint has been due, in seconds. */
   readonly oldestWebhookSeconds: number;
-  /** Confirmed ballots on their way into the log. */
+  /** Confirmed ballots that are not in the log yet. */
   readonly unsealedBallots: number;
-  /** For how long the log of any event has been due to be closed, in seconds. */
+  /** The longest time for which the log of an event has been due to be closed, in seconds. */
   readonly closeDueSeconds: number;
   readonly logAlarms: number;
   readonly standbys: number;
-  /** For how long each witness has been lacking at a head of the service's own log, in seconds, by its name. */
+  /** By the name of a witness: for how long it has not signed the head of the service's own log, in seconds. */
   readonly witnessLagSeconds: ReadonlyMap<string, number>;
 }
 
@@ -60,7 +60,7 @@ interface Metrics {
   readonly registry: Registry;
   observe(request: ObservedRequest): void;
   held(hold: Pick<Hold, 'ms' | 'route'>): void;
-  /** Counts something that a person has to look at. */
+  /** Counts an alarm. */
   alarm(name: string): void;
 }
 
@@ -71,8 +71,8 @@ const PREFIX = 'voting_';
 type Names<Figure> = { [Name in keyof Readings]: Readings[Name] extends Figure ? Name : never }[keyof Readings];
 
 /**
- * Name, what it says, and the reading that it shows. Figures of the database are the same in every process of a machine: of several
- * processes the largest counts. Those of a process are added.
+ * Name, help text, how the figures of several processes combine, and the reading. Figures of the database are the same in every
+ * process of a machine, so the largest counts; figures of a process itself are added.
  */
 const GAUGES: readonly (readonly [name: string, help: string, together: 'max' | 'sum', figure: Names<number>])[] = [
   ['database_pool_waiting', 'Requests that wait for a connection', 'sum', 'poolWaiting'],
@@ -84,7 +84,7 @@ const GAUGES: readonly (readonly [name: string, help: string, together: 'max' | 
   ['synchronous_standbys', 'Standbys that are connected and that commits wait for', 'max', 'standbys'],
   ['ballot_log_alarms', 'Events whose ballot log is not what was signed', 'max', 'logAlarms'],
 ];
-/** Name, what it says, the label of its series, and the reading that has a figure for each. */
+/** Name, help text, the label of the series, and the reading, which maps values of the label to figures. */
 const LABELLED: readonly (readonly [name: string, help: string, label: string, Names<ReadonlyMap<string, number>>])[] =
   [
     ['jobs_oldest_seconds', 'How long the oldest due job waits, by task', 'task', 'oldestJobSeconds'],
@@ -119,7 +119,7 @@ export function createMetrics(read: () => Promise<Readings>, version: string): M
     labelNames: ['code', 'reason'],
     registers,
   });
-  // A rule on a growing counter misses its first step if the series begins with it.
+  // Begins these series at 0: an alerting rule on the increase of a counter misses an increase that begins its series.
   for (const code of ['unauthorized', 'insufficient_scope', 'rate_limited']) refusals.inc({ code, reason: '' }, 0);
   refusals.inc({ code: 'forbidden', reason: 'voter_key_invalid' }, 0);
   const alarms = new Counter({
@@ -143,7 +143,7 @@ export function createMetrics(read: () => Promise<Readings>, version: string): M
     registers,
     aggregator: 'max',
   }).set({ version, node: process.versions.node }, 1);
-  // All gauges of one scrape are collected at the same time, and share what was read for it.
+  // All gauges of a scrape are collected at the same time, and share one read.
   let reading: Promise<Readings> | undefined;
   const readOnce = (): Promise<Readings> => {
     reading ??= read().finally(() => {
@@ -167,7 +167,7 @@ export function createMetrics(read: () => Promise<Readings>, version: string): M
         for (const [one, figure] of now) this.set({ [label]: one }, figure);
       },
     });
-  // Routes and statuses are few, and finding a series by its labels takes longer than counting.
+  // A cache, because finding a series by its labels takes longer than counting. It is small: routes and statuses are few.
   const series = new Map<string, Histogram.Internal<'method' | 'route' | 'status'>>();
   const seriesOf = ({ method, route, status }: ObservedRequest) => {
     const name = `${method} ${status} ${route}`;

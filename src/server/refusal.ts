@@ -6,10 +6,10 @@ import { answerHeaders, ownRequestId } from '#src/http/request-headers.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 
-/** What a refusal says of the service. */
+/** Facts about the service that its refusals contain. */
 export interface RefusingService {
   readonly referenceUrl: string | undefined;
-  /** Whether it is reached over HTTPS. */
+  /** Whether clients reach the service over HTTPS. */
   readonly secure: boolean;
 }
 
@@ -38,7 +38,7 @@ export function refuseOnResponse(
   return requestId;
 }
 
-/** The same as a response of the app's kind. */
+/** The same as a web `Response`. */
 export function refusalResponse(error: ApiError, service: RefusingService): Response {
   const { status, headers, body } = composeRefusal(error, [], service);
   return new Response(body, { status, headers });
@@ -55,7 +55,7 @@ export function closeAfter(socket: Duplex, lastWords?: string): void {
   socket.once('close', () => clearTimeout(timer));
 }
 
-/** Answers on a bare connection, where there is no request that Node could read, and closes it. @returns the request ID */
+/** Answers on a socket, for a request that Node could not parse, and closes the connection. @returns the request ID */
 export function refuseOnSocket(
   socket: Duplex,
   error: ApiError,

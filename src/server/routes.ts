@@ -50,7 +50,7 @@ interface ServiceInfo {
 export type Check = z.output<typeof check>;
 export type Health = Pick<z.output<typeof healthView>, 'uptimeMs' | 'checks'>;
 
-/** The helpers that need no key: who this is, where its documentation is, whether it is well (contract, "Unauthenticated helper endpoints"). */
+/** Endpoints without a key: name, documentation and health of the service (contract, "Unauthenticated helper endpoints"). */
 export function serviceRouter(info: ServiceInfo, readHealth: () => Promise<Health>): Hono<Env> {
   const router = new Hono<Env>();
   router.on(
