@@ -19,7 +19,7 @@ export function canonicalJson(value: unknown): string {
   throw new TypeError(`JSON has no ${typeof value}`);
 }
 
-/** Most texts of a request: nothing in them has to be escaped. */
+/** Texts without a character that needs an escape: most texts of a request. */
 const PLAIN_TEXT = /^[ !#-[\]-~]*$/;
 
 function canonicalText(text: string): string {
@@ -35,7 +35,7 @@ function canonicalList(list: readonly unknown[]): string {
   return `[${items}]`;
 }
 
-/** Objects with more names than this are left to the engine's sort, which would take most of the time of a small one. */
+/** Objects with more names use the engine's sort, whose overhead would be most of the time for a small object. */
 const FEW_NAMES = 12;
 
 /** Sorts in place by UTF-16 code units, as the RFC asks, and as a sort without a comparison does. */

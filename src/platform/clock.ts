@@ -1,11 +1,11 @@
-/** Time in Unix milliseconds. Handed in through `Deps`, so that tests can stand on a fixed day. */
+/** Time in Unix milliseconds. Passed through `Deps`, so that tests can set the time. */
 export interface Clock {
   now(): number;
 }
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** Milliseconds of this process alone, which no setting of the clock moves: for waits and rates, never for a date. */
+/** Milliseconds since this process started, which no change of the wall clock moves: for waits and rates, never for a date. */
 export const monotonicMs = (): number => performance.now();
 
 export const SECOND_MS = 1_000;
@@ -13,12 +13,12 @@ export const MINUTE_MS = 60 * SECOND_MS;
 export const HOUR_MS = 60 * MINUTE_MS;
 export const DAY_MS = 24 * HOUR_MS;
 
-/** Processes whose clocks differ by more would disagree about what is open. */
+/** Processes whose clocks differ by more would disagree on which events are open. */
 export const MOST_CLOCK_DIFFERENCE_MS = 5 * SECOND_MS;
-/** One look may have been held up; so many in a row were not. */
+/** A single measurement may have been delayed; so many in a row were not. */
 const LOOKS = 3;
 
-/** Says whether this machine's clock is right, from looks at its difference to the database's. */
+/** Decides whether this machine's clock is right, from measurements of its difference to the database's clock. */
 export class ClockDrift {
   #right = true;
   #others = 0;
@@ -29,7 +29,7 @@ export class ClockDrift {
 
   /**
    * @param differenceMs this machine's clock less the database's
-   * @returns whether the verdict has changed with this look
+   * @returns whether this measurement has changed the verdict
    */
   look(differenceMs: number): boolean {
     const right = Math.abs(differenceMs) <= MOST_CLOCK_DIFFERENCE_MS;

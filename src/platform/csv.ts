@@ -1,26 +1,26 @@
 import { inPages } from './loop-turns.ts';
 
 const NUMERIC = /^-?\d+(\.\d+)?$/;
-/** Everything that a spreadsheet reads as the sign of a formula: small, full-width, raised and lowered ones too. */
+/** Characters with which a formula begins in spreadsheets, also in small, full-width, superscript and subscript forms. */
 const SIGNS = '=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−';
-/** What a spreadsheet may cut off in front of it: blanks, and everything that a font shows nothing for. */
+/** Characters that a spreadsheet may drop in front of a formula: white space, quotes and invisible characters. */
 const SKIPPED = '[\\s\\p{Cf}\\p{Default_Ignorable_Code_Point}"]*';
 const FORMULA_START = new RegExp(`^[\\t\\r\\n]|^${SKIPPED}[${SIGNS}]`, 'u');
-/** Where a cell begins for a program that is set to another separator, which pays no heed to our quotes there. */
+/** Where a cell would begin in a program that is set to another separator and therefore ignores our quotes. */
 const FORMULA_WITHIN = new RegExp(
   `(\\r\\n|[,;|\\t\\r\\n])(?=[\\p{Zs}\\p{Cf}\\p{Default_Ignorable_Code_Point}"]*[${SIGNS}])`,
   'gu',
 );
 
-/** Text that no spreadsheet runs as a formula, whichever separator it is set to: an apostrophe stands before each sign. */
+/** Puts an apostrophe before each formula, so that no spreadsheet runs the text, whichever separator it is set to. */
 export function guardFormulas(text: string): string {
   const within = text.replace(FORMULA_WITHIN, "$1'");
   return FORMULA_START.test(text) ? `'${within}` : within;
 }
 
 /**
- * One cell of RFC 4180. Text is always in quotes, and guarded where a spreadsheet would run it; figures of our own keep
- * their sign.
+ * One cell of RFC 4180. Text is always in quotes, and guarded if a spreadsheet would run it. Numbers of the service itself
+ * (`figure`) keep their sign.
  */
 export function csvCell(value: string | number | boolean | null | undefined, figure = false): string {
   if (value === undefined || value === null || value === '') return '';
@@ -36,7 +36,7 @@ const ROWS_AT_ONCE = 500;
 /**
  * A table with its head, in the order of the rows' IDs. It begins with a byte order mark, without which spreadsheets read names
  * as Latin-1.
- * @param readAfter up to `limit` rows whose IDs come after the one that is given, which is empty at first
+ * @param readAfter returns up to `limit` rows with IDs greater than `after`, which is empty at first
  */
 export async function* csvById<Row extends { readonly id: string }>(
   head: readonly string[],

@@ -18,7 +18,7 @@ export function scaledToDecimal(value: bigint, decimals: number): string {
 /** `1500000n` → `"1.5"`. */
 export const microToDecimal = (micro: bigint): string => scaledToDecimal(micro, WEIGHT_DECIMALS);
 
-/** A share with six decimals, 0 of nothing: for reading and drawing, no decision depends on it. */
+/** A share with six decimals; 0 if the whole is 0. For display only: no decision depends on it. */
 export function shareOf(part: bigint, whole: bigint): number {
   return whole === 0n ? 0 : Number((part * MICRO) / whole) / Number(MICRO);
 }

@@ -23,7 +23,7 @@ export function emailFault(address: string): string | undefined {
   return undefined;
 }
 
-/** The form by which two addresses are the same: the only place that decides it. */
+/** Two addresses are the same if their keys are equal; no other code decides this. */
 export function emailKey(address: string): string {
   return address.normalize('NFKC').toLowerCase();
 }

@@ -26,7 +26,7 @@ export interface Issue {
 /** More issues than this are of no help; the rest is left out (completions 1.3). */
 export const MAX_ISSUES = 50;
 
-/** The only error that reaches a caller as it is: every other one becomes a bare `internal`. */
+/** The only error that reaches a caller unchanged: every other error becomes an `internal` without its message. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails | undefined;
@@ -50,18 +50,18 @@ export function badRequest(message: string, details?: ErrorDetails): ApiError {
   return new ApiError('bad_request', message, details);
 }
 
-/** The same words whatever was not found, so that another account's ID answers exactly as an unknown one. */
+/** The same message for everything, so that the ID of another account's row gets exactly the answer of an unknown ID. */
 export function notFound(): ApiError {
   return new ApiError('not_found', 'Nothing was found at this address.');
 }
 
-/** What was looked for. @throws ApiError `not_found` where there is nothing */
+/** @throws ApiError `not_found` if nothing was found */
 export function orNotFound<Found>(found: Found | undefined): Found {
   if (found === undefined) throw notFound();
   return found;
 }
 
-/** What a command of the operator cannot do as things stand. The API's own refusals are in the table of `refuse`. */
+/** A conflict of one of the operator's commands. The conflicts of the API are in the table of `refuse`. */
 export function conflict(reason: string, message: string, details: ErrorDetails = {}): ApiError {
   return new ApiError('conflict', message, { reason, ...details });
 }

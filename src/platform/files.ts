@@ -5,7 +5,7 @@ export function hasCode(fault: unknown, ...codes: readonly string[]): boolean {
   return fault instanceof Error && 'code' in fault && codes.some((code) => code === fault.code);
 }
 
-/** What work gives; undefined where it fails with one of these codes. */
+/** The result of work; undefined if it fails with one of these codes. */
 export async function unless<Given>(work: Promise<Given>, ...codes: readonly string[]): Promise<Given | undefined> {
   return work.catch((fault: unknown) => {
     if (hasCode(fault, ...codes)) return undefined;

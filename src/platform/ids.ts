@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from './clock.ts';
 
-/** What an ID names, written in front of it (completions 1.7). */
+/** The prefix of an ID: the kind of thing that the ID identifies (completions 1.7). */
 export type IdPrefix =
   | 'evt'
   | 'pos'
@@ -28,7 +28,7 @@ export type IdPrefix =
 export interface Ids {
   /** An ID that sorts by creation: 45 bits of milliseconds, then 65 random bits that count up within a millisecond. */
   sortable(prefix: IdPrefix): string;
-  /** An ID that says nothing of when it was made (128 random bits): for ballots and votes. */
+  /** An ID of 130 random bits, which does not reveal when it was made: for ballots and votes. */
   random(prefix: IdPrefix): string;
 }
 
@@ -57,7 +57,7 @@ function encodeTime(timeMs: number): string {
   return text;
 }
 
-/** When a sortable ID was made. */
+/** When a sortable ID was made, in Unix milliseconds. */
 export function madeAt(id: string): number {
   const [, rest = ''] = id.split('_');
   let timeMs = 0;

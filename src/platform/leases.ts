@@ -1,37 +1,37 @@
 import { Turns } from './turns.ts';
 
-/** What one account holds of something that is shared. It is given back by `end`, which does nothing the second time. */
+/** The share of a limited resource that one account holds. `end` gives it back; a second `end` does nothing. */
 export interface Lease {
   end(): void;
 }
 
 interface LeaseLimits {
   readonly perAccount: number;
-  /** How much all accounts may hold together; the one whose last turn is longest ago is next. */
+  /** How much all accounts may hold together; the waiting account whose last turn is longest ago is next. */
   readonly inAll?: number;
   /** Requests of one account that may wait for a place: more would only hold memory until they are refused. */
   readonly maxWaiting?: number;
   readonly maxWaitMs?: number;
-  /** The refusal, by whose limit is reached. */
+  /** Makes the error: `account` if the account's own limit is reached, otherwise `process`. */
   readonly refuse: (whose: 'account' | 'process') => Error;
 }
 
 interface Account {
   held: number;
-  /** What gives a place to the one who waits, in the order in which they came. */
+  /** Callbacks of the waiting requests, in the order of arrival; each gives its request a place. */
   readonly waiting: Set<() => void>;
 }
 
 const USUAL_WAIT_MS = 2_000;
 
-/** Counts what is under way: places of one kind, or bytes. Each account has a limit of its own; places of all are given in turns. */
+/** Limits what is under way, in places or in bytes: per account, and for all accounts together, which take turns. */
 export class Leases {
   readonly #limits: LeaseLimits;
   readonly #inAll: number;
   readonly #accounts = new Map<string, Account>();
   readonly #turns = new Turns();
   #held = 0;
-  /** What refuses each caller that waits. */
+  /** Callbacks that refuse the waiting requests. */
   readonly #refusals = new Set<() => void>();
 
   constructor(limits: LeaseLimits) {
@@ -39,7 +39,7 @@ export class Leases {
     this.#inAll = limits.inAll ?? Number.POSITIVE_INFINITY;
   }
 
-  /** What all accounts hold. */
+  /** The amount that all accounts hold together. */
   get held(): number {
     return this.#held;
   }
@@ -49,9 +49,9 @@ export class Leases {
   }
 
   /**
-   * Takes an amount, as soon as there is room for it. Only single places are waited for.
-   * @param gone aborted when the caller goes away: who is gone waits no longer
-   * @throws the refusal, after some time without a place (2 s unless the limits say otherwise) or at once where too many wait
+   * Takes an amount as soon as there is room for it. Only limits on single places let requests wait.
+   * @param gone aborted when the client has gone: its request then waits no longer
+   * @throws the refusal, after some time without a place (2 s unless the limits say otherwise) or at once if too many wait
    */
   async take(account: string, amount = 1, gone?: AbortSignal): Promise<Lease> {
     const { maxWaiting = 0, maxWaitMs = USUAL_WAIT_MS, refuse } = this.#limits;
@@ -94,7 +94,7 @@ export class Leases {
     if (held === 0 && waiting.size === 0) this.#accounts.delete(account);
   }
 
-  /** Gives what is free away at once: no request that comes now gets in between. */
+  /** Gives free places to waiting requests at once, so that no new request takes them first. */
   #next(): void {
     if (this.waiting === 0) return;
     const able = [...this.#accounts].filter(([, own]) => own.waiting.size > 0 && this.#hasRoom(own, 1));
@@ -107,12 +107,12 @@ export class Leases {
     this.#next();
   }
 
-  /** Refuses all who wait: what they wait for does not come. */
+  /** Refuses all waiting requests, because no place will become free for them. */
   refuseWaiting(): void {
     for (const refuse of [...this.#refusals]) refuse();
   }
 
-  /** @returns `late` where none came in time, `refused` where none will come */
+  /** @returns `late` if no place came in time, `refused` if none will come */
   #wait({ waiting }: Account, maxWaitMs: number, gone: AbortSignal | undefined): Promise<'came' | 'late' | 'refused'> {
     return new Promise((resolve) => {
       const end = (how: 'came' | 'late' | 'refused'): void => {

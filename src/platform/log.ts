@@ -3,12 +3,12 @@ import pretty from 'pino-pretty';
 
 export type Log = Logger;
 
-/** What is known of a fault without repeating its words: messages of database errors hold parameters. */
+/** A fault without its message, because messages of database errors contain parameters. */
 interface FaultSummary {
   readonly name: string;
   readonly code?: string;
   readonly constraint?: string;
-  /** What a mail server answered: code and command, without its words. */
+  /** The reply of a mail server: code and command, without its text. */
   readonly reply?: string;
   readonly stack?: string;
 }
@@ -47,19 +47,19 @@ export function summariseFault(fault: unknown): FaultSummary {
 type AlarmListener = (name: string) => void;
 const alarmListeners = new WeakMap<Log, Set<AlarmListener>>();
 
-/** Hears of every line with the field `alarm`: something that a person has to look at, and that metrics count. */
+/** Calls the listener for each log line with the field `alarm`: a problem that a person must look at and metrics count. */
 export function onAlarm(log: Log, listener: AlarmListener): void {
   alarmListeners.get(log)?.add(listener);
 }
 
-/** For eyes: the time of day, the level, the words, then the fields in one line. */
+/** For a terminal: time of day, level and message, then the fields in one line. */
 function readable(): DestinationStream {
   return pretty({ translateTime: 'SYS:HH:MM:ss', singleLine: true, sync: true });
 }
 
 /**
- * JSON lines; readable ones where standard output is a terminal. Only allow-listed fields are ever passed in; there is nothing
- * to redact.
+ * Logs JSON lines, or readable lines if standard output is a terminal. Callers pass allow-listed fields only, so nothing needs
+ * redaction.
  */
 export function createLog(
   level: string,

@@ -3,17 +3,17 @@ import { monotonicMs } from './clock.ts';
 import { Turns } from './turns.ts';
 
 /**
- * Turns for what may hold the event loop, one after the other: the next is that of whose last turn is longest ago, so that one who
- * asks for thousands holds up no other. After each, the loop has as long for everything else, new connections among it: Node takes
- * one of them each time round.
+ * Runs work that may hold the event loop, one piece at a time. The next piece belongs to the name whose last turn is longest ago,
+ * so that thousands of pieces of one name hold up no other name. After each piece, the loop is free for as long as the piece took,
+ * for new connections too: Node accepts one per iteration.
  */
 export class LoopTurns {
   readonly #turns = new Turns();
-  /** In the order in which they came, by who asked. */
+  /** Waiting pieces of work by name, in the order of their arrival. */
   readonly #waiting = new Map<string, (() => void)[]>();
   #isRunning = false;
 
-  /** @param name who asks: an account, or an address */
+  /** @param name the account or the address that asks */
   take<Value>(name: string, work: () => Value): Promise<Value> {
     const { promise, resolve } = Promise.withResolvers<Value>();
     const waiting = this.#waiting.get(name) ?? [];
@@ -45,14 +45,14 @@ export class LoopTurns {
   }
 }
 
-/** Work after which the event loop has its turn. */
+/** Milliseconds of work after which the event loop gets its turn. */
 const TURN_MS = 10;
 
-/** Lets the event loop have its turn in between long work: timers, sockets and other requests never wait for all of it. */
+/** Interrupts long work for the event loop, so that timers, sockets and other requests do not wait for all of it. */
 export class Pauses {
   #began = performance.now();
 
-  /** To be awaited after each step: pauses where 10 ms have passed since the last pause. */
+  /** Await after each step: pauses if 10 ms have passed since the last pause. */
   async take(): Promise<void> {
     if (performance.now() - this.#began < TURN_MS) return;
     await setImmediate();
@@ -61,8 +61,8 @@ export class Pauses {
 }
 
 /**
- * All rows of a list that is read a page at a time, so that few are held however long it is.
- * @param read up to `limit` rows whose IDs come after the one that is given, which is empty at first
+ * Yields all rows of a list, read a page at a time, so that memory holds one page however long the list is.
+ * @param read returns up to `limit` rows with IDs greater than `after`, which is empty at first
  */
 export async function* inPages<Row extends { readonly id: string }>(
   limit: number,

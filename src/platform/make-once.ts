@@ -1,4 +1,4 @@
-/** Makes a value when it is first asked for, and again only where that failed. */
+/** Makes a value at the first call and keeps it; after a failure, the next call makes it again. */
 export function makeOnce<T>(make: () => Promise<T>): () => Promise<T> {
   let made: Promise<T> | undefined;
   return () => {

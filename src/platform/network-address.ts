@@ -1,6 +1,6 @@
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net';
 
-/** Names under which a browser reaches its own machine, as they stand in `Host`. Everything else may be a name that was pointed here. */
+/** `Host` of a browser that reaches its own machine. Any other name may be an attacker's name that resolves here (DNS rebinding). */
 const LOOPBACK_HOST = /^(?:localhost|127\.0\.0\.1|\[::1\])(?::\d{1,5})?$/i;
 
 export const isLoopbackHost = (host: string | undefined): boolean => host !== undefined && LOOPBACK_HOST.test(host);
@@ -11,7 +11,7 @@ const REFUSED_V4: readonly (readonly [string, number])[] = [
   ['10.0.0.0', 8],
   ['100.64.0.0', 10],
   ['127.0.0.0', 8],
-  // A public address that leads to the host's own agent in a widespread cloud.
+  // A public address that, in the Azure cloud, leads to the host's own agent.
   ['168.63.129.16', 32],
   ['169.254.0.0', 16],
   ['172.16.0.0', 12],
@@ -30,9 +30,9 @@ const REFUSED_V4: readonly (readonly [string, number])[] = [
 ];
 const REFUSED_V6: readonly (readonly [string, number])[] = [
   ['::', 96],
-  // IPv4 behind a stateless translator, another way to the same hosts.
+  // IPv4-translated addresses: a stateless translator leads them to IPv4 hosts.
   ['::ffff:0:0:0', 96],
-  // NAT64 reaches IPv4 by another way than the one that was checked: no public host is named like that.
+  // NAT64 leads to IPv4 hosts, past the check of their IPv4 addresses. No public host needs such an address.
   ['64:ff9b::', 96],
   ['64:ff9b:1::', 48],
   ['100::', 64],
@@ -65,7 +65,7 @@ function groupsOf(address: string): number[] {
 
 const ipv4Of = (high: number, low: number): string => [high >> 8, high & 255, low >> 8, low & 255].join('.');
 
-/** An interface that a tunnel made of an IPv4 address (ISATAP), in whichever network: the last group names it. */
+/** Whether an address is that of an ISATAP tunnel, in any network, whose last 32 bits are a refused IPv4 address. */
 function isRefusedTunnel(address: string): boolean {
   const [, , , , flags = 0, marker = 0, high = 0, low = 0] = groupsOf(address);
   return (flags & ~0x200) === 0 && marker === 0x5efe && refused.check(ipv4Of(high, low), 'ipv4');
@@ -80,7 +80,7 @@ export function isLoopbackAddress(address: string): boolean {
   return version !== 0 && loopback.check(address, version === 4 ? 'ipv4' : 'ipv6');
 }
 
-/** Whether an IP address is one that no outsider may make this service speak to. BlockList unwraps IPv4-mapped addresses. */
+/** Whether outsiders must not make this service connect to an IP address (SSRF). BlockList unwraps IPv4-mapped addresses. */
 export function isRefusedAddress(address: string): boolean {
   const bare = address.split('%')[0] ?? address;
   if (!isIPv6(bare)) return refused.check(bare, 'ipv4');
@@ -88,8 +88,8 @@ export function isRefusedAddress(address: string): boolean {
 }
 
 /**
- * The name under which requests of an address are counted; undefined for a text that is no address. A client that has an IPv6
- * address has all 2^64 of its network, so they count together.
+ * The key under which requests of an address are counted; undefined for a text that is no address. An IPv6 client usually has
+ * all 2^64 addresses of its network, so they count together.
  */
 export function countedAddress(text: string): string | undefined {
   const address = text.split('%')[0] ?? '';

@@ -8,7 +8,7 @@ export interface Posted {
 
 export type Reply = { readonly value: unknown } | { readonly fault: string };
 
-/** Does the work of every order that comes, one after the other. Bytes, alone or as `bytes` of a value, are handed over; other values are copied. */
+/** Runs each order that arrives. A result of bytes, or the `bytes` of a result, is transferred; any other value is copied. */
 parentPort?.on('message', async ({ module, input }: Posted) => {
   try {
     const { work } = (await import(module)) as { readonly work: (input: unknown) => unknown };

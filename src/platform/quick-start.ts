@@ -6,9 +6,9 @@ import path from 'node:path';
  * process serves a second sooner.
  */
 
-// Types are stripped and code is compiled once for a checkout. The folder is the installation's own: one that other users
-// can write, as the default below the temporary folder, would let them put code into it. Where nothing can be written (an
-// image with a read-only root), everything loads as without it.
+// Caches stripped and compiled code for each checkout. The folder belongs to the installation: other users can write to the
+// default below the temporary folder, and could put code into it. If the folder cannot be written (an image with a read-only
+// root), everything loads without a cache.
 enableCompileCache(path.resolve(import.meta.dirname, '../..', 'node_modules/.cache/compiled'));
 
 const SOURCES = new URL('../', import.meta.url);
@@ -16,8 +16,8 @@ const SOURCES = new URL('../', import.meta.url);
 const LARGE = /\/node_modules\/(?:drizzle-orm|stripe\/esm|zod)\//;
 
 /**
- * Node looks for the package.json of each file, to learn that it is a module, and reads the whole of it each time: Drizzle's has
- * 180 kB and is parsed 300 times. What these names mean is known without it.
+ * Resolves our own imports and those within large libraries without a package.json. Node would read it for each file, to learn
+ * that the file is a module: Drizzle's has 180 kB and would be parsed 300 times.
  */
 registerHooks({
   resolve(specifier, context, nextResolve) {

@@ -5,12 +5,12 @@ const STOCK_BYTES = 4_096;
 const stock = Buffer.alloc(STOCK_BYTES);
 let used = STOCK_BYTES;
 
-/** Memory for a key that will be cleared. A small `Buffer.alloc` lies in the heap, where a collection moves it and leaves a copy behind. */
+/** Memory for a key, which can be wiped. A small `Buffer.alloc` lies in the heap: garbage collection moves it and leaves a copy. */
 export const makeClearable = (bytes: number): Buffer<ArrayBuffer> => Buffer.from(new ArrayBuffer(bytes));
 
 /**
- * Random bytes of the system, fetched a stock at a time: asking for a few costs as much as asking for a page, and a cast asks
- * four times. What was given out is wiped from the stock, so that no later fault can show it.
+ * Random bytes of the system, fetched 4 KiB at a time: a few bytes cost as much as a page, and a cast asks four times. Returned
+ * bytes are wiped from the stock, so that no later fault can expose them.
  */
 export function takeRandomBytes(count: number): Buffer<ArrayBuffer> {
   if (count > STOCK_BYTES) return randomFillSync(Buffer.alloc(count));

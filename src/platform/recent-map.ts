@@ -1,14 +1,14 @@
 /**
- * A map that forgets what was set longest ago, in constant time: entries live in two generations, and once the younger one
- * is full it becomes the older one, whose entries go. (A single `Map` that drops its first entry each time walks over the
- * places of those dropped before.)
+ * A map that evicts its oldest entries in constant time. Entries live in two generations: once the younger generation is full,
+ * it replaces the older one, whose entries are dropped. (A single `Map` that deletes its first entry each time has to skip the
+ * slots of all entries deleted before.)
  */
 export class RecentMap<Value> {
   readonly #half: number;
   #younger = new Map<string, Value>();
   #older = new Map<string, Value>();
 
-  /** @param max entries kept at most; at least half as many of the newest always are */
+  /** @param max most entries; the newest half of them is always kept */
   constructor(max: number) {
     this.#half = Math.max(1, Math.floor(max / 2));
   }

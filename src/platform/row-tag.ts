@@ -3,19 +3,19 @@ import { equalSecrets, type Secrets } from './secrets.ts';
 const KEY_ID_BYTES = 4;
 const MAC_BYTES = 16;
 
-/** A row of a table with the columns that decide what it opens, in a fixed order. */
+/** The table of a row, and the columns that decide what the row permits, in a fixed order. */
 export type DecidingRow = readonly [table: string, ...columns: (string | number | boolean | null)[]];
 
 const macOf = (mac: Buffer): Buffer => mac.subarray(0, MAC_BYTES);
 
 /**
- * Binds a row to the service's secret key, which is not in the database: SQL alone makes no row that opens something (completions 6.7).
- * 4 bytes of the key's ID, 16 of a keyed hash.
+ * A MAC of a row under the service's secret key, which is not in the database: SQL alone cannot forge a row that permits something
+ * (completions 6.7). 4 bytes of the key's ID, then 16 bytes of the MAC.
  */
 export const tagOfRow = (secrets: Secrets, row: DecidingRow): Buffer =>
   Buffer.concat([Buffer.from(secrets.id, 'hex'), macOf(secrets.mac('row-tag', JSON.stringify(row)))]);
 
-/** Whether the service wrote a row as it stands, under any of the listed secret keys. */
+/** Whether the service wrote exactly this row, under any of the listed secret keys. */
 export function isTagged(secrets: Secrets, tag: Buffer | null, row: DecidingRow): boolean {
   if (tag?.length !== KEY_ID_BYTES + MAC_BYTES) return false;
   const own = tag.subarray(KEY_ID_BYTES);

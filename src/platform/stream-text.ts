@@ -1,12 +1,12 @@
 import { setImmediate } from 'node:timers/promises';
 import { Pauses } from './loop-turns.ts';
 
-/** Characters after which others have their turn; one piece may go beyond. */
+/** Characters of a chunk, after which other requests run; the last piece may exceed it. */
 export const CHUNK_CHARACTERS = 64 * 1024;
 
 /**
- * Joins pieces of text into chunks of UTF-8, and lets other requests have their turn in between: after each chunk, and
- * after each piece that ends more than 10 ms of work.
+ * Joins pieces of text into chunks of UTF-8, and lets other requests run in between: after each chunk, and after a piece
+ * when 10 ms have passed since the last pause.
  */
 export async function* streamText(pieces: Iterable<string> | AsyncIterable<string>): AsyncGenerator<Uint8Array> {
   let waiting: string[] = [];

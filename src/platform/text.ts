@@ -1,10 +1,10 @@
-/** Characters that a text may have before it is normalised, for each that it may have afterwards: some are composed of four. */
+/** Characters of a raw text for each character that it may have when normalised: some characters are composed of four. */
 const RAW_FOR_EACH = 8;
-/** Marks on one letter. No script needs so many; normalising a long run of them takes the square of its length. */
+/** Combining marks on one letter. No script needs so many, and normalising a run of marks takes quadratic time. */
 const MAX_MARKS = 30;
 const TOO_MANY_MARKS = new RegExp(`\\p{M}{${MAX_MARKS + 1}}`, 'u');
 
-/** Why a text must not even be normalised, or undefined. Always to be asked before `normaliseText`: it costs no more than a look. */
+/** Why a text must not be normalised, or undefined. Always call it before `normaliseText`, which an attacker's text can slow down. */
 export function rawTextFault(text: string, maxLength: number): string | undefined {
   if (text.trim().length > RAW_FOR_EACH * maxLength) return `must have at most ${maxLength} characters`;
   if (TOO_MANY_MARKS.test(text)) return `must not have more than ${MAX_MARKS} combining marks in a row`;
@@ -26,7 +26,7 @@ export function codePointLength(text: string): number {
 const CONTROL = /\p{Cc}/u;
 const CONTROL_BUT_LINE_BREAKS = /[^\P{Cc}\n\r\t]/u;
 const BIDI_OVERRIDE = /[\u202A-\u202E\u2066-\u2069]/u;
-// The blank of Braille is a symbol by its category, and shows nothing all the same; marks alone stand on nothing.
+// The Braille blank counts as a symbol by its category, but is invisible. Marks without a letter do not count as visible.
 const VISIBLE = /[^\p{C}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
 /** What is wrong with a name or title, or undefined when nothing is. */
@@ -56,7 +56,7 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 }
 
-/** Shorter texts stand in too many words to be looked for inside of them. */
+/** Shorter searches match only the beginning of words: they occur inside of too many words. */
 const SHORTEST_INSIDE = 3;
 
 /** The form in which texts are searched; the database has the same as `fold_text`. */
@@ -67,18 +67,18 @@ export function isShortSearch(search: string): boolean {
   return codePointLength(search) < SHORTEST_INSIDE;
 }
 
-/** The rule of a list's `search` for rows that are not read by a statement: as `holdsText` says it in SQL. */
+/** The `search` of a list for rows in memory: the same rule as `holdsText` in SQL. */
 export function textHolds(text: string, search: string): boolean {
   if (!isShortSearch(search)) return foldText(text).includes(foldText(search));
-  // By code point: this kind of expression takes a backslash before few signs alone.
+  // Escapes by code point: with the flag `u`, a backslash is allowed before few characters only.
   const literal = foldText(search).replace(/[^\p{L}\p{N}\s]/gu, (sign) => `\\u{${sign.codePointAt(0)?.toString(16)}}`);
   return new RegExp(`(^|[^\\p{L}\\p{N}])${literal}`, 'u').test(foldText(text));
 }
 
-/** As it was handed out: nothing of it has to be read differently. */
+/** A code in the spelling in which it was issued: only the dashes have to go. */
 const AS_GIVEN = /^[0-9A-HJKMNP-TV-Z-]*$/;
 
-/** Crockford's reading of what people type of base32: any case, no dashes or spaces, O is 0, I and L are 1. */
+/** Reads base32 as people type it, by Crockford's rules: any case, no dashes or spaces, O is 0, I and L are 1. */
 export function readTyped(text: string): string {
   if (AS_GIVEN.test(text)) return text.replaceAll('-', '');
   return text.toUpperCase().replace(/[\s-]/g, '').replaceAll('O', '0').replace(/[IL]/g, '1');

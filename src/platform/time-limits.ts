@@ -1,12 +1,12 @@
 /**
- * Every time limit of the service, in milliseconds. Inner limits are shorter than the outer ones around them, so that
- * the innermost one that knows what went wrong is the one that says so.
+ * Every time limit of the service, in milliseconds. An inner limit is shorter than the limits around it, so that the
+ * innermost code, which knows the cause, reports the error.
  */
 export const TIME_LIMITS = {
-  /** From the first byte of a request, or from the connection where none comes. */
+  /** From the first byte of a request, or from the beginning of the connection if no byte comes. */
   requestHeadersMs: 5_000,
   requestMs: 10_000,
-  /** How often the two above are looked at: Node's own 30 s would make them 35 s and 40 s. */
+  /** How often Node checks the two limits above: its default of 30 s would make them 35 s and 40 s. */
   connectionsCheckIntervalMs: 500,
   /** Longer than the 60 s after which common load balancers drop an idle connection themselves. */
   keepAliveMs: 65_000,
@@ -15,15 +15,15 @@ export const TIME_LIMITS = {
   answerMs: 900_000,
   /** How long a refused peer may take to read why, before its connection is cut. */
   refusalLingerMs: 1_000,
-  /** How long requests are taken after the signal to stop: a proxy learns meanwhile that they go elsewhere. */
+  /** How long requests are still accepted after the signal to stop, until proxies send them elsewhere. */
   drainMs: 1_500,
   shutdownGraceMs: 10_000,
   /**
-   * What a request waits for a connection. Half of it refuses a burst of 32 changes of one event, which take turns; a silent
-   * database is noticed apart from this.
+   * How long a request waits for a connection. Half of it would refuse requests in a burst of 32 changes of one event, which take
+   * turns. A silent database is detected by another limit (`databaseSilenceMs`).
    */
   databaseConnectMs: 1_000,
-  /** Jobs have more time: nothing waits for one of them. */
+  /** The same for jobs, which may wait longer: no request waits for a job. */
   databaseJobConnectMs: 2_000,
   /** How often each process shows that it is alive, and how long the database may leave that unanswered. */
   heartbeatMs: 500,
@@ -37,19 +37,19 @@ export const TIME_LIMITS = {
   webhookConnectMs: 5_000,
   webhookExchangeMs: 15_000,
   providerMs: 10_000,
-  /** For one witness of the service's own log: its connection, and all that it is asked. */
+  /** For one witness of the service's own log: the connection and all requests to it together. */
   witnessMs: 10_000,
-  /** What one call of a payer waits for a payment provider in all: its tries, and the answer to another call, together. */
+  /** How long one call of a payer waits for a payment provider: its tries, and the wait for a concurrent call, together. */
   payerMs: 9_000,
   /** Until the mail server is connected, and until it says who it is. */
   smtpMs: 10_000,
-  /** What RFC 5321 asks for after the end of a mail's text: who gives up earlier sends a mail twice that was taken. */
+  /** The wait for a reply after the text of a mail (RFC 5321): a client that gives up earlier sends an accepted mail twice. */
   smtpReplyMs: 600_000,
   /** Longer than the longest thing that a job waits for. */
   jobMs: 900_000,
-  /** What jobs under way get to finish when the process stops. */
+  /** How long running jobs may take to finish when the process stops. */
   jobGraceMs: 8_000,
-  /** What closing connections gets then: more than it needs, unless something hangs. */
+  /** After that, how long connections may take to close: more than they need, unless something hangs. */
   closeMs: 3_000,
   /** From the signal to the end of the process, whatever hangs. */
   stopMs: 21_000,

@@ -1,15 +1,15 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { RecentMap } from './recent-map.ts';
 
-/** The account for which something is done: the ID of the caller's, empty for a stranger; undefined for the process itself. */
+/** The account ID for which code runs: that of the caller, empty for a request without a key, undefined for the process itself. */
 export const whose = new AsyncLocalStorage<string>();
 
-/** Accounts whose last turn is remembered: who was forgotten counts as one who never had a turn. */
+/** Accounts whose last turn is remembered; a forgotten account counts as one that never had a turn. */
 const REMEMBERED = 4_000;
 
 /**
- * Whose turn it is: the account that had its last one longest ago. However many accounts ask without end, one that comes now and
- * then is next when a place is free.
+ * Gives the next turn to the account whose last turn is longest ago: an account that asks now and then is next when a place is
+ * free, however many others ask all the time.
  */
 export class Turns {
   readonly #last = new RecentMap<number>(REMEMBERED);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { type Log, summariseFault } from './log.ts';
 
-/** Waits no longer than a while for what may hang when it ends. What fails then is of no more use to anybody. */
+/** Waits at most `ms` for the end of work that may hang. Errors of the work are ignored. */
 export async function within(work: Promise<unknown> | undefined, ms: number): Promise<void> {
   const waited = new AbortController();
   await Promise.race([
@@ -11,7 +11,7 @@ export async function within(work: Promise<unknown> | undefined, ms: number): Pr
   waited.abort();
 }
 
-/** Passes on how work ends, or fails with `late()` where it takes longer. What it does meanwhile is not stopped by that. */
+/** Returns the result of work, or throws `late()` if it takes longer than `ms`; the work itself goes on. */
 export async function orLate<T>(work: Promise<T>, ms: number, late: () => Error): Promise<T> {
   const { promise, reject } = Promise.withResolvers<never>();
   const timer = setTimeout(() => reject(late()), ms);
@@ -22,13 +22,13 @@ export async function orLate<T>(work: Promise<T>, ms: number, late: () => Error)
   }
 }
 
-/** Does something every so many milliseconds until the signal comes. */
+/** Runs work every `ms` until the signal aborts. */
 export function every(ms: number, signal: AbortSignal, work: () => void): void {
   const timer = setInterval(work, ms).unref();
   signal.addEventListener('abort', () => clearInterval(timer));
 }
 
-/** The same in the background, one run after the other. @param failed what the log says of a run that fails */
+/** The same for asynchronous work; a run is skipped while the last one goes on. @param failed the log message of a failed run */
 export function repeat(ms: number, signal: AbortSignal, log: Log, failed: string, work: () => Promise<unknown>): void {
   let running = false;
   every(ms, signal, async () => {
