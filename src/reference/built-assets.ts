@@ -7,7 +7,7 @@ import { readVersion } from '#src/platform/version.ts';
 
 const FOLDER = path.resolve(import.meta.dirname, '../../build');
 
-/** `build/assets.json`, where `npm run build:assets` puts it, and what it says of each file beside it. */
+/** The shape of `build/assets.json`, in which `npm run build:assets` lists the files beside it. */
 const listShape = z.object({
   version: z.string(),
   sources: z.string().describe('SHA-256 over everything that the assets are made of.'),

@@ -9,7 +9,7 @@ interface LiteralStyle {
   readonly is: string;
   readonly object: readonly [open: string, close: string];
   readonly list: readonly [open: string, close: string];
-  /** Spaces that each level stands further in. */
+  /** Spaces of indentation per level. */
   readonly step: number;
   readonly words: readonly [yes: string, no: string, nothing: string];
 }
@@ -38,7 +38,7 @@ const PYTHON: LiteralStyle = {
 };
 
 const PHP: LiteralStyle = {
-  // A line break within single quotes is one; `\n` there would be two characters.
+  // Within single quotes PHP keeps a line break as it is, but reads `\n` as two characters.
   text: (text) => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`,
   name: (name) => `'${name}'`,
   is: ' => ',
@@ -48,10 +48,10 @@ const PHP: LiteralStyle = {
   words: ['true', 'false', 'null'],
 };
 
-/** What fits into this many columns stands on one line. */
+/** Columns: a literal that fits into them is written on one line. */
 const WIDTH = 72;
 
-/** A JSON value in another language. @param indent of its line, in spaces @param taken columns of that line before it */
+/** Writes a JSON value in another language. @param indent spaces before its line @param taken columns of the line before the value */
 function writeLiteral(value: unknown, style: LiteralStyle, indent = 0, taken = indent): string {
   const [yes, no, nothing] = style.words;
   if (typeof value === 'string') return style.text(value);
@@ -71,13 +71,13 @@ function writeLiteral(value: unknown, style: LiteralStyle, indent = 0, taken = i
   return `${open.trim()}\n${lines.join('')}${' '.repeat(indent)}${close.trim()}`;
 }
 
-/** PHP has one kind of array: an empty object must say that it is one. */
+/** An empty list or object. PHP has one kind of array for both, so an empty object needs a cast. */
 const emptyOf = (value: object, style: LiteralStyle): string => {
   const [open, close] = Array.isArray(value) ? style.list : style.object;
   return style === PHP && !Array.isArray(value) ? '(object) []' : `${open.trim()}${close.trim()}`;
 };
 
-/** The languages of samples, the first one for readers whose browser runs no script. */
+/** The languages of samples. Pages show the first one until the reader chooses another. */
 export const LANGUAGES = [
   { name: 'curl', title: 'curl', code: 'sh' },
   { name: 'typescript', title: 'TypeScript', code: 'ts' },
@@ -86,14 +86,14 @@ export const LANGUAGES = [
 ] as const;
 export type Language = (typeof LANGUAGES)[number]['name'];
 
-/** What comes back: JSON, text to print, a file to keep, or nothing. */
+/** The kind of an answer: JSON, text to print, a file to save, or nothing. */
 type AnswerKind = 'json' | 'text' | 'nothing' | { readonly file: string };
 
 interface SampleCall {
   readonly method: string;
   /** As the reference writes it: `/voting-events/{idOrCode}`. */
   readonly path: string;
-  /** What stands in the path; `idOrCode` is the name of a variable. */
+  /** Examples of the path's parameters; samples write `idOrCode` as a variable. */
   readonly values: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
   /** The variable that holds a key; undefined where none is needed. */
@@ -119,7 +119,7 @@ function keyNameOf({ operation: { security, 'x-required-scope': scopes = [] } }:
   return scope === 'write' ? 'WRITE_KEY' : 'READ_KEY';
 }
 
-/** `…/results/pdf` is kept as `results.pdf`, anything else under the last word of its path. */
+/** The name of a saved file: `…/results/pdf` gives `results.pdf`, any other path its last word. */
 function fileNameOf(path: string): string {
   const words = path.split('/').filter((word) => word !== '' && !word.startsWith('{'));
   const [ending = 'download', name = ending] = words.toReversed();
@@ -159,7 +159,7 @@ function callOf(placed: PlacedOperation, body: unknown, document: ReferenceDocum
   };
 }
 
-/** The path with its values and the query. @param variable how a language names a variable within a text */
+/** The path with its values, and the query. @param variable how a language writes a variable within a string */
 function targetOf({ path, values, query, eventName }: SampleCall, variable: (name: string) => string): string {
   const filled = path.replaceAll(/\{(\w+)\}/g, (whole, name: string) =>
     name === 'idOrCode' && eventName !== undefined ? variable(eventName) : (values[name] ?? whole),
@@ -181,7 +181,7 @@ function writeCurl(call: SampleCall): string {
   return lines.join(' \\\n  ');
 }
 
-/** What is done with the answer, whose name is `answer`. */
+/** Code that prints or saves the answer, which is in the variable `answer`. */
 function printTypeScript(answer: AnswerKind): string[] {
   if (answer === 'nothing') return [];
   if (typeof answer === 'object')
@@ -189,7 +189,7 @@ function printTypeScript(answer: AnswerKind): string[] {
   return [`console.log(await answer.${answer}());`];
 }
 
-/** The SDK wants a key: where none is needed, `fetch` does. */
+/** Writes a call without a key, which the SDK cannot make. */
 function writeFetch(call: SampleCall): string {
   const { method, body, answer } = call;
   const url = `\`\${process.env.API}${targetOf(call, (name) => `\${process.env.${name}}`)}\``;
@@ -225,14 +225,14 @@ function writeTypeScript(call: SampleCall): string {
   ].join('\n');
 }
 
-/** A file comes by its path: a method would read its bytes as text. @param words what stands in the path */
+/** Downloads a file by `voting.fetch`: an SDK method would read its bytes as text. @param words literals of the path's parameters */
 function fetchFile({ method, path, values, query }: SampleCall, words: readonly string[]): string {
   const at = Object.keys(values).map((name, index) => `${name}: ${words[index]}`);
   const asked = Object.keys(query).length === 0 ? '' : `  query: ${writeLiteral(query, TYPESCRIPT, 2)},\n`;
   return `const answer = await voting.fetch('${method.toLowerCase()}', '${path}', {\n  path: { ${at.join(', ')} },\n${asked}});`;
 }
 
-/** The call by noun and verb, and what is done with its answer. @param words what stands in the path */
+/** Calls an SDK method and prints its answer. @param words literals of the path's parameters */
 function callMethod(
   { sdk: { noun, verb }, query, body }: SampleCall,
   words: readonly string[],
@@ -249,7 +249,7 @@ function callMethod(
   ];
 }
 
-/** Several headers stand below each other: a sample has little width. */
+/** Puts several headers on a line each, because samples are narrow. */
 const enclose = (open: string, parts: readonly string[], close: string): string =>
   parts.length < 2
     ? `${open}${parts.join('')}${close}`
@@ -305,7 +305,7 @@ function writePhp(call: SampleCall): string {
   ].join('\n');
 }
 
-/** Samples for every kind of body that an operation takes, in every language. They take API, keys and events from the environment. */
+/** Samples for each body that an operation takes, in every language. They read the API's URL, keys and events from the environment. */
 export function samplesOf(placed: PlacedOperation, document: ReferenceDocument): Sample[] {
   const content = bodyOf(placed.operation);
   const bodies = Object.values(content?.examples ?? {});
@@ -325,6 +325,6 @@ export function samplesOf(placed: PlacedOperation, document: ReferenceDocument):
 export const SAMPLES_WORDS =
   'Samples take these names from the environment. `EVENT` and `POLL` are codes or IDs; TypeScript uses the [SDK](/reference/sdk).';
 
-/** The names that all samples use, with the address of the running service. */
+/** A shell command that sets the environment variables of all samples, with the URL of this service. */
 export const writeNames = ({ servers }: ReferenceDocument): string =>
   `export API=${servers[0]?.url ?? ''}\nexport WRITE_KEY=vsk_YOURS READ_KEY=vsk_YOURS VOTE_KEY=vvk_YOURS EVENT=CODE POLL=CODE`;

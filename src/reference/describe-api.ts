@@ -19,19 +19,19 @@ const isObject = (value: unknown): value is JsonSchema =>
 const propertyOf = (schema: unknown, name: string): unknown =>
   isObject(schema) && isObject(schema['properties']) ? schema['properties'][name] : undefined;
 
-/** Adds the mark of a rehearsal to every object that a schema may stand for (completions 10.5). */
+/** Adds the property `rehearsal` to every object schema that a schema refers to or offers as a choice (completions 10.5). */
 function allow(schema: unknown, components: Readonly<Record<string, JsonSchema>>): void {
   if (!isObject(schema)) return;
   const { $ref, anyOf, oneOf, properties } = schema;
   if (typeof $ref === 'string') allow(components[$ref.slice($ref.lastIndexOf('/') + 1)], components);
   for (const choice of [anyOf, oneOf].flat()) allow(choice, components);
-  // An event says more of its own.
+  // An event keeps its own description of the property.
   if (isObject(properties)) schema['properties'] = { rehearsal: REHEARSAL, ...properties };
 }
 
 /**
- * Says of the answers of public operations, and of messages to webhook endpoints, that their `data` may be marked.
- * @param bodies schemas of whole answers and messages: what is under `data` is changed in place
+ * Declares that `data` may contain `rehearsal: true` in the answers of public operations and in messages to webhook endpoints.
+ * @param bodies schemas of whole answers and messages; the schema of `data` is changed in place
  */
 function allowRehearsal(bodies: readonly unknown[], components: Readonly<Record<string, JsonSchema>>): void {
   for (const body of bodies) allow(propertyOf(body, 'data'), components);
@@ -129,7 +129,7 @@ const messageHeader = (name: string, description: string) => ({
   schema: { type: 'string' },
 });
 
-/** A message as a receiver sees it: Standard Webhooks 1.0. */
+/** Describes a message as its receiver sees it (Standard Webhooks 1.0). */
 function describeMessage({ type, description, data }: WebhookMessage, book: SchemaBook): JsonSchema {
   const envelope = z.object({
     id: z
@@ -175,7 +175,7 @@ interface Content {
 
 const schemaOf = (body: unknown): unknown => (body as Content | undefined)?.content?.['application/json']?.schema;
 
-/** The schemas of what voting pages are answered. */
+/** The schemas of all answers of public operations, which serve voting pages. */
 function publicAnswers(paths: JsonSchema): unknown[] {
   const open = Object.entries(paths).filter(([path]) => path.startsWith('/public/'));
   return open.flatMap(([, methods]) =>
@@ -190,7 +190,7 @@ const messageBodies = (webhooks: JsonSchema): unknown[] =>
     schemaOf((message as { readonly post?: { readonly requestBody?: unknown } }).post?.requestBody),
   );
 
-/** The whole API as OpenAPI 3.1, from the declarations that requests run through. Other requests go on meanwhile. */
+/** The whole API as OpenAPI 3.1, made from the declarations of the operations. It pauses for other requests. */
 export async function describeApi(api: ApiDescription): Promise<JsonSchema> {
   const book = new SchemaBook();
   book.describeOutput(errorSchema);

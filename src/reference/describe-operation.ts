@@ -92,7 +92,7 @@ export const CODE_WORDS: Readonly<Record<ErrorCode, string>> = {
   internal: 'The request could not be completed. Retry with backoff.',
 };
 
-/** Answers that an Idempotency-Key stores and gives again. */
+/** Statuses of answers that may be replayed for an Idempotency-Key. */
 const REPLAYED = new Set([200, 201, 202, 204, 402, 403, 404, 409, 422]);
 
 function headersOf(route: Operation, status: number, own: Readonly<Record<string, string>> = {}): JsonSchema {
@@ -119,7 +119,7 @@ function describeRefusal(
 ): JsonSchema {
   const json = refusalBody(route, status, codes, cases);
   if (cases.some((name) => name !== 'overloaded' && name !== 'too_many_at_once')) return json;
-  // Many operations refuse in the same words: they share one response.
+  // Many operations have only these common refusals: they share one named response.
   const words = [...codes, ...cases].map((code) =>
     capitalise(code.replaceAll(/_([a-z])/g, (_match, letter) => letter.toUpperCase())),
   );
@@ -127,13 +127,13 @@ function describeRefusal(
   return book.nameResponse(`${words.join('Or')}${kind}`, json);
 }
 
-/** The envelope of a refusal. Its `reason` is one of the operation's own; new ones may come with a new version. */
+/** The schema of an error body. `reason` lists the reasons of the operation; a new version may add reasons. */
 function refusalSchema(reasons: readonly string[]): JsonSchema {
   const envelope = { $ref: '#/components/schemas/ErrorEnvelope' };
   if (reasons.length === 0) return envelope;
   const within = (name: string, schema: JsonSchema): JsonSchema => ({
     ...{ type: 'object', properties: { [name]: schema } },
-    // Linters close what names properties; the envelope names the others.
+    // Linters would treat this schema, which lists one property, as closed; the envelope declares the other properties.
     unevaluatedProperties: true,
   });
   const reason = { type: 'string', enum: [...new Set(reasons)] };
@@ -167,7 +167,7 @@ function refusalBody(
         },
       },
     },
-    // For programs: the closed list of what this answer may say.
+    // For programs: every code and reason that this answer may have.
     'x-codes': codes,
     ...(cases.length === 0 ? {} : { 'x-reasons': cases.map(reasonOf) }),
   };
@@ -235,7 +235,7 @@ function describePath(route: Operation): JsonSchema[] {
   }));
 }
 
-/** What `:id` stands for in the examples of a section. */
+/** The example of the parameter `:id`, by section. */
 const EXAMPLE_IDS: Readonly<Record<string, string>> = {
   Positions: EXAMPLE.position,
   Candidates: EXAMPLE.candidate,
@@ -249,7 +249,7 @@ const EXAMPLE_IDS: Readonly<Record<string, string>> = {
   'Webhook endpoints': EXAMPLE.endpoint,
 };
 
-/** Parameters that mean the same wherever they stand. */
+/** Examples of parameters that mean the same in every path. */
 const EXAMPLE_PARAMETERS: Readonly<Record<string, string | number>> = {
   idOrCode: EXAMPLE.eventCode,
   deliveryId: EXAMPLE.delivery,
@@ -305,7 +305,7 @@ function describeBody(route: Operation, book: SchemaBook): JsonSchema | undefine
   return { required: true, content: { 'application/json': { schema: { oneOf }, examples } } };
 }
 
-/** Redirects have no 2XX; generators and linters then ask what else may come. */
+/** An operation that only redirects has no 2XX answer: generators and linters then demand a default. */
 function elsewhere(route: Operation): JsonSchema {
   if (Object.keys(route.answers).some((status) => status.startsWith('2'))) return {};
   return { default: { description: 'Nothing else but the refusals above.' } };
@@ -332,7 +332,7 @@ export function describeOperation(route: Operation, book: SchemaBook): JsonSchem
     summary: route.summary,
     description: [...(route.description === undefined ? [] : [route.description]), keySentence(route)].join('\n\n'),
     tags: [sectionOf(route.path)?.name ?? 'Service'],
-    // The scope is named beside it: only OAuth has a place for scopes that every linter and generator knows.
+    // `x-required-scope` names the scope: linters and generators accept scopes in `security` for OAuth only.
     security: isKeyed(route) ? [{ bearer: [] }, ...(route.keyless === true ? [{}] : [])] : [],
     ...(scopes.length > 0 ? { 'x-required-scope': scopes.length === 1 ? scopes[0] : scopes } : {}),
     ...(parameters.length > 0 ? { parameters } : {}),

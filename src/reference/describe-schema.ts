@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** A JSON Schema (2020-12) as a plain value. */
 export type JsonSchema = { [key: string]: unknown };
 
-/** Fields of schemas may say by this how the document shows them, where what they check cannot be expressed in JSON Schema. */
+/** Replaces the schema of a field by its metadata `shownAs`, for checks that JSON Schema cannot express. */
 function replaceShown(json: JsonSchema): void {
   const { shownAs } = json;
   if (shownAs === undefined) return;
@@ -14,7 +14,7 @@ function replaceShown(json: JsonSchema): void {
 const isObject = (value: unknown): value is JsonSchema =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** `anyOf: [X, null]` reads better as a type of two names, where X is a plain type. */
+/** Turns `anyOf: [X, null]` into `type: [X, 'null']`, which reads better, if X is a plain type. */
 function mergeNull(json: JsonSchema): JsonSchema {
   const { anyOf, ...rest } = json;
   if (!Array.isArray(anyOf) || anyOf.length !== 2) return json;
@@ -30,7 +30,7 @@ function mergeNull(json: JsonSchema): JsonSchema {
   };
 }
 
-/** Takes away what zod adds and readers do not need. */
+/** Removes keywords that zod adds and readers do not need. */
 function tidy(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(tidy);
   if (!isObject(value)) return value;
@@ -76,7 +76,7 @@ export class SchemaBook {
   readonly #components: Named = new Map();
   readonly #responses: Named = new Map();
 
-  /** What a request must send. */
+  /** The schema of values before parsing, as requests send them. */
   describeInput(schema: z.ZodType): JsonSchema {
     return this.#describe(schema, 'input');
   }
@@ -85,7 +85,7 @@ export class SchemaBook {
     return this.#describe(schema, 'output');
   }
 
-  /** Adds a schema under a name and refers to it. @throws Error where the name stands for another schema */
+  /** Adds a schema under a name. @returns a reference to it. @throws Error if the name belongs to another schema */
   name(name: string, json: JsonSchema): JsonSchema {
     addNamed(this.#components, name, json);
     return { $ref: `#/components/schemas/${name}` };
@@ -96,7 +96,7 @@ export class SchemaBook {
     return inOrder(this.#components);
   }
 
-  /** Adds a response under a name and refers to it. @throws Error where the name stands for another response */
+  /** Adds a response under a name. @returns a reference to it. @throws Error if the name belongs to another response */
   nameResponse(name: string, json: JsonSchema): JsonSchema {
     addNamed(this.#responses, name, json);
     return { $ref: `#/components/responses/${name}` };
@@ -108,7 +108,7 @@ export class SchemaBook {
   }
 
   #describe(schema: z.ZodType, io: 'input' | 'output'): JsonSchema {
-    // Inside of an object even the outermost schema is referred to by its name.
+    // Wraps the schema in an object, so that zod refers even to the outermost schema by its name.
     const json = z.toJSONSchema(z.object({ it: schema }), {
       io,
       target: 'draft-2020-12',

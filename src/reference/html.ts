@@ -1,6 +1,6 @@
 import { escapeHtml } from '#src/platform/text.ts';
 
-/** Markup that is safe to write as it stands. */
+/** Markup that must not be escaped. */
 export class Html {
   readonly text: string;
 
@@ -18,12 +18,12 @@ function markupOf(part: Part): string {
   return part.map(markupOf).join('');
 }
 
-/** Markup from a template; whatever is put in and is not markup itself is escaped, so that forgetting it is not possible. */
+/** Makes markup from a template. It escapes every inserted value that is not `Html`, so that no caller can forget this. */
 export function html(strings: TemplateStringsArray, ...parts: readonly Part[]): Html {
   return new Html(strings.map((text, index) => text + markupOf(parts[index])).join(''));
 }
 
-/** Words that can stand in an address: `Voting events` → `voting-events` */
+/** The words of a text as a part of a URL: `Voting events` → `voting-events` */
 export const slugOf = (text: string): string =>
   text
     .toLowerCase()

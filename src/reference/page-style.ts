@@ -1,4 +1,4 @@
-/** Styles of what stands beside the text of a page: the search, the buttons that copy, and the contents on wide pages. */
+/** Styles of the parts beside the text of a page: the search, the copy buttons, and the contents on wide pages. */
 export const TOOLS_STYLE = `
 [hidden]{display:none!important}
 .unseen{position:absolute;width:1px;height:1px;margin:-1px;overflow:hidden;clip-path:inset(50%);white-space:nowrap}
@@ -43,7 +43,7 @@ nav.on-page{display:block;grid-column:3;align-self:start;height:auto;max-height:
 @media(max-width:40rem){.find kbd{display:none}.find{padding:.2rem .75rem}header{gap:.9rem}}
 @media print{.find,.copy{display:none}}`;
 
-/** The one stylesheet of the reference: fonts of the reader's own system, light and dark, paper and telephone. */
+/** The stylesheet of the reference: system fonts, light and dark colours, for print and for phones. */
 export const PAGE_STYLE = `:root{color-scheme:light dark;--ink:#1a2027;--soft:#57606b;--line:#d9dee4;--paper:#fff;--shade:#f5f7f9;--accent:#0b6b5d;--get:#0b5cad;--post:#0b6b3a;--change:#8a4b00;--delete:#b3261e}
 @media(prefers-color-scheme:dark){:root{--ink:#e4e9ee;--soft:#9aa5b1;--line:#2d353e;--paper:#0f1419;--shade:#171d24;--accent:#5fd0bd;--get:#7cb8ff;--post:#6fd39a;--change:#f0b46a;--delete:#ff9a92}}
 *{box-sizing:border-box}

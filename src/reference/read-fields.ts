@@ -3,7 +3,7 @@ import { nameOfReference } from './document-shape.ts';
 
 type Schemas = Readonly<Record<string, JsonSchema>>;
 
-/** Deeper objects are shown by their name alone. */
+/** Most levels of nested objects; deeper objects are shown by their name alone. */
 const DEEPEST = 6;
 
 interface Named {
@@ -16,7 +16,7 @@ const isSchema = (value: unknown): value is JsonSchema =>
 
 const schemasOf = (value: unknown): JsonSchema[] => (Array.isArray(value) ? value.filter(isSchema) : []);
 
-/** Follows references; what stands beside a `$ref` describes the place, and wins over what it refers to. */
+/** Follows a `$ref`. Keywords beside the `$ref` describe this use of the schema, and override those of its target. */
 function resolve(schema: JsonSchema, schemas: Schemas): Named {
   const { $ref, ...beside } = schema;
   if (typeof $ref === 'string') {
@@ -44,7 +44,7 @@ function typeText({ schema, name }: Named, schemas: Schemas): string {
   return (typeof type === 'string' ? type : 'any value') + orNull;
 }
 
-/** The type of the entries of an array: `strings`, `Voter` */
+/** The type of an array's entries: `strings`, `Voter` */
 function manyText(named: Named, schemas: Schemas): string {
   const text = typeText(named, schemas);
   return /^(string|integer|number|object)$/.test(text) ? `${text}s` : text;
@@ -77,7 +77,7 @@ export interface Field {
   /** Such as `at most 60 entries`; empty without one. */
   readonly limits: string;
   readonly description: string | undefined;
-  /** The fields of the object that it holds, if any: more than one list where it is one of several objects. */
+  /** The fields of the object in this field, if there is one; one list per choice if it is one of several objects. */
   readonly within: readonly FieldList[];
 }
 
@@ -106,7 +106,7 @@ function readField(name: string, field: JsonSchema, required: boolean, schemas: 
   };
 }
 
-/** The fields of a body or an answer: more than one list where it is one of several objects. */
+/** The fields of a body or an answer; one list per choice if it is one of several objects. */
 export function readFields(schema: JsonSchema, schemas: Schemas): FieldList[] {
   const within = objectWithin(resolve(schema, schemas), schemas);
   return within === undefined ? [] : listsOf(within, schemas, 0);

@@ -32,7 +32,7 @@ const GUIDES: readonly Place[] = [
 interface Place {
   readonly name: string;
   readonly summary: string;
-  /** Where it stands, seen from the folder of the guides: there, unless said otherwise. */
+  /** Path relative to the folder of the guides; `<name>.md` when left out. */
   readonly file?: string;
 }
 
@@ -42,13 +42,13 @@ export interface Guide {
   readonly name: string;
   readonly title: string;
   readonly summary: string;
-  /** In Markdown, as it is written. */
+  /** In Markdown, with the figures filled in. */
   readonly text: string;
   readonly content: Html;
   readonly headings: readonly Heading[];
 }
 
-/** The pictures of a guide, drawn into its page: they take on the colours of the page around them. */
+/** Reads the SVG pictures of a guide, by name. They become part of its page, so that they take on the page's colours. */
 async function readPictures(text: string): Promise<ReadonlyMap<string, string>> {
   const names = [...text.matchAll(/!\[[^[\]]*\]\((pictures\/[\w-]+\.svg)\)/g)].map((match) => match[1] ?? '');
   return new Map(
@@ -70,10 +70,10 @@ async function readGuide({ name, summary, file = `${name}.md` }: Place, figures:
   return { name, title, summary, text, content: html`<div class="prose">${content}</div>`, headings: headingsOf(text) };
 }
 
-/** What stands in the guides as a word in capitals, and is known to the running service alone. */
+/** Texts of the guides to replace, such as `SDK_SHA256`, with their values, which only the running service knows. */
 type Figures = Readonly<Record<string, string>>;
 
-/** Reads the guides of `docs/guides`, and the pages beside them that readers of guides need, in their order. */
+/** Reads the guides in the order of `GUIDES`: those of `docs/guides`, and some files of `docs`. */
 export async function readGuides(figures: Figures, pauses: Pauses): Promise<Guide[]> {
   const guides: Guide[] = [];
   for (const place of GUIDES) {

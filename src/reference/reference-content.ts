@@ -37,14 +37,14 @@ export function sectionsOf(document: ReferenceDocument): Section[] {
     }));
 }
 
-/** A row below the guide to errors. */
+/** A row of a table below the guide to errors. */
 export interface ErrorRow {
   readonly status: number;
   /** A code or a reason. */
   readonly word: string;
-  /** In Markdown, within a line. */
+  /** Inline Markdown. */
   readonly when: string;
-  /** Where links to it lead; none where another row has it already. */
+  /** The anchor of the row; undefined if an earlier row has it already. */
   readonly anchor: string | undefined;
 }
 
@@ -65,7 +65,7 @@ export function errorReasons(): ErrorRow[] {
     .map(([name, { code, when }]) => {
       const [word, status] = [reasonOf(name as RefusalCase), STATUS_BY_CODE[code]];
       const anchor = reasonAnchor(word, status);
-      // Two cases may give one reason with one status: the first one is where links lead.
+      // Two rules may have one reason and one status: links lead to the first row.
       const isFirst = !named.has(anchor);
       named.add(anchor);
       return { status, word, when, anchor: isFirst ? anchor : undefined };

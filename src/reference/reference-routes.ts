@@ -17,7 +17,7 @@ import { renderReference } from './render-reference.ts';
 import { indexReference, searchEntry } from './search-index.ts';
 import { writeIndex, writeReference } from './write-reference.ts';
 
-/** The address of the service in the guides as they are written. */
+/** The service's URL in the source text of the guides. */
 const WRITTEN_ADDRESS = 'http://127.0.0.1:3000';
 
 const CACHED = { 'Cache-Control': 'public, max-age=300' };
@@ -34,14 +34,14 @@ const jsonAnswer = (data: unknown): Answer => ({
   headers: CACHED,
 });
 
-/** Everything that the reference answers, as it is sent, by its name: the page `polls` beside `polls.md`. */
+/** All answers of the reference, ready to send, by name: the page `polls`, its Markdown `polls.md`. */
 async function makeAnswers(document: ReferenceDocument): Promise<ReadonlyMap<string, Answer>> {
   const pauses = new Pauses();
   const [server] = document.servers;
   const { verifier, sdk } = await readAssets();
   const guides = await readGuides(
     {
-      // Guides are written for a service on this machine; readers of the pages are shown the one that serves them.
+      // Guides name a service on the reader's machine; the pages show the URL of the service that serves them instead.
       ...(server === undefined ? {} : { [WRITTEN_ADDRESS]: server.url }),
       VERIFIER_SHA256: verifier.sha256,
       SDK_SHA256: sdk.sha256,
@@ -65,8 +65,8 @@ async function makeAnswers(document: ReferenceDocument): Promise<ReadonlyMap<str
 }
 
 /**
- * The reference that the server itself serves: pages made from the API document and the guides, when they are first asked
- * for. They ask nothing of any other address.
+ * Serves the reference: pages made from the API document and the guides at the first request. They load nothing from any
+ * other host.
  */
 export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> {
   // What `describeApi` returns is typed as JSON; it has the shape that the pages show.
@@ -122,7 +122,7 @@ export function referenceRouter(describe: () => Promise<JsonSchema>): Hono<Env> 
   return router;
 }
 
-/** `GET /openapi.json`: the API document. It is made when it is first asked for. */
+/** `GET /openapi.json`: the API document, made at the first request. */
 export function documentRouter(describe: () => Promise<JsonSchema>): Hono<Env> {
   const read = makeOnce(async () => JSON.stringify(await describe()));
   const router = new Hono<Env>();

@@ -4,10 +4,10 @@ import { Html, html, slugOf } from './html.ts';
 
 const ESCAPES: Readonly<Record<string, string>> = { '&': '&amp;', '<': '&lt;', '>': '&gt;' };
 
-/** Text between tags: quotes mean nothing there, and code is full of them. */
+/** Escapes text between tags. Quotes need no escape there, and code is full of them. */
 const renderText = (text: string): Html => new Html(text.replaceAll(/[&<>]/g, (character) => ESCAPES[character] ?? ''));
 
-/** `json` with its keys highlighted, so that the eye finds them. */
+/** Renders JSON with highlighted keys. */
 function renderJson(text: string): Html {
   const parts = text.split(/("(?:[^"\\]|\\.)*"(?=\s*:))/g).map(renderText);
   return html`${parts.map((part, index) => (index % 2 === 1 ? html`<b>${part}</b>` : part))}`;
@@ -48,7 +48,7 @@ function createMarked(draw: DrawPicture): Marked {
         const address = href.replace(/^(?:\.\.\/|guides\/)?([a-z-]+)\.md(#.*)?$/, '/reference/$1$2');
         return `<a href="${escapeHtml(address)}">${this.parser.parseInline(tokens)}</a>`;
       },
-      // Markup of its own would need a policy of its own.
+      // Raw HTML is shown as text: with it, a page would need a Content-Security-Policy of its own.
       html({ text }: Tokens.HTML | Tokens.Tag): string {
         return escapeHtml(text);
       },
@@ -58,10 +58,10 @@ function createMarked(draw: DrawPicture): Marked {
 
 const plain = createMarked(noPicture);
 
-/** Text of the API document: CommonMark with tables, no markup of its own. */
+/** Renders text of the API document: CommonMark with tables, without raw HTML. */
 export const renderMarkdown = (text: string): Html => new Html(plain.parse(text, { async: false }));
 
-/** The same within a line. */
+/** The same for inline text. */
 export const renderLine = (text: string): Html => new Html(plain.parseInline(text, { async: false }));
 
 export const renderGuide = (text: string, draw: DrawPicture): Html =>
@@ -69,7 +69,7 @@ export const renderGuide = (text: string, draw: DrawPicture): Html =>
 
 export interface Heading {
   readonly depth: number;
-  /** In Markdown, within a line. */
+  /** Inline Markdown. */
   readonly text: string;
   readonly anchor: string;
 }

@@ -9,10 +9,10 @@ export const PAGE_SCRIPT = readFileSync(new URL('./page-script.js', import.meta.
 
 const integrity = `sha256-${createHash('sha256').update(PAGE_SCRIPT).digest('base64')}`;
 
-/** Loads the script. Where it is not the one that the page was made for, it does not run, and the page is complete without. */
+/** Loads the script. A script of another version fails the integrity check and does not run; the page is complete without it. */
 const SCRIPT_TAG = html`<script src="/reference/page.js" integrity="${integrity}" defer></script>`;
 
-/** Shown by the script, which makes it work. */
+/** Hidden without the script, which makes the search work. */
 const SEARCH_BUTTON = html`<button class="find" type="button" aria-haspopup="dialog" aria-keyshortcuts="Control+K Meta+K" hidden>Search <kbd>Ctrl K</kbd></button>`;
 
 const SEARCH_DIALOG: Html = html`<dialog class="search" aria-label="Search" closedby="any"><div><input type="text" aria-label="Search" placeholder="Operations, guides, reasons of errors" autocomplete="off" autocapitalize="off" spellcheck="false" enterkeyhint="go"><button type="button">Close</button></div><p aria-live="polite"></p><ul aria-label="Hits"></ul></dialog>`;
@@ -20,7 +20,7 @@ const SEARCH_DIALOG: Html = html`<dialog class="search" aria-label="Search" clos
 interface Link {
   readonly name: string;
   readonly title: string;
-  /** Parts of the page itself, listed while it is read. */
+  /** Parts of the page, listed only on the page itself. */
   readonly parts?: readonly { readonly anchor: string; readonly title: string }[];
 }
 
@@ -46,7 +46,7 @@ function renderLinks(links: readonly Link[], current: string): Html {
   })}</ul>`;
 }
 
-/** The way back and on, at the foot of a page. */
+/** Links to the previous and the next page, at the foot of a page. */
 function renderTurn({ guides, sections }: Contents, current: string): Html {
   const all = [...guides, ...sections];
   const index = all.findIndex(({ name }) => name === current);
@@ -66,8 +66,8 @@ const renderHeadings = (headings: readonly Heading[]): Html =>
 const STYLE = PAGE_STYLE + TOOLS_STYLE;
 
 /**
- * A whole page of the reference. It asks for its own script and nothing else: no font, no picture from anywhere.
- * @param headings shown beside the text; operations and messages stand in the contents of the reference already
+ * A whole page of the reference. It loads its own script and nothing else: no font and no picture.
+ * @param headings listed beside the text; none for operations and messages, which the contents of the reference list already
  */
 export function renderPage(
   contents: Contents,
@@ -89,5 +89,5 @@ ${isBeside && renderHeadings(headings)}<nav id="contents" aria-label="Contents">
 
 const styleHash = createHash('sha256').update(STYLE).digest('base64');
 
-/** Nothing may be loaded or run on a page but its own stylesheet and script, which may ask this service alone. */
+/** Content-Security-Policy: a page loads and runs only its own stylesheet and script, and the script calls this service only. */
 export const PAGE_POLICY = `default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;

@@ -49,10 +49,10 @@ function renderBody(operation: OperationShape, document: ReferenceDocument): Htm
   })}`;
 }
 
-/** Fields that a page has shown, by their markup: the same again would be most of its weight. */
+/** Long field lists that a page has shown, by their markup: repeating them would be most of the page's size. */
 type ShownFields = Map<string, { readonly anchor: string; readonly title: string }>;
 
-/** Fields that are this long are shown once a page. */
+/** Characters of markup: a longer field list is shown once a page, and then linked. */
 const SHORT_FIELDS = 1_500;
 
 function renderAnswerFields(placed: PlacedOperation, fields: Html, shown: ShownFields): Html {
@@ -78,7 +78,7 @@ function renderAnswer(
   }${fields.some((list) => list.length > 0) && renderAnswerFields(placed, renderFields(fields, false), shown)}`;
 }
 
-/** Refusals with a reason of their own; the codes that any operation may answer stand in one line below. */
+/** A table of the refusals with a reason, and all codes in one line below it. */
 function renderRefusals(operation: OperationShape, document: ReferenceDocument): Html {
   const { reasons, codes } = refusalsIn(operation, document);
   const rows = reasons.map(
@@ -90,7 +90,7 @@ function renderRefusals(operation: OperationShape, document: ReferenceDocument):
   return html`<details><summary>Refusals</summary>${rows.length > 0 && table}<p>Codes: ${list}. See <a href="/reference/errors">Errors</a>.</p></details>`;
 }
 
-/** A call in every language, one of which is shown: chosen without a script, too. */
+/** A call in every language. Radio buttons choose the language that is shown, without a script too. */
 function renderSamples(placed: PlacedOperation, document: ReferenceDocument): Html {
   const { operationId } = placed.operation;
   const samples = samplesOf(placed, document);
@@ -119,7 +119,7 @@ function renderExamples(placed: PlacedOperation, document: ReferenceDocument): H
 
 /**
  * One operation: what it does and takes on one side, a call and its answers on the other.
- * @param shown what the operations above it on the page have shown
+ * @param shown the field lists of the operations above it on the page
  */
 function renderOperation(placed: PlacedOperation, document: ReferenceDocument, shown: ShownFields): Html {
   const { method, path, operation } = placed;
@@ -176,7 +176,7 @@ const ERROR_HEADINGS: readonly Heading[] = [
   { depth: 2, text: 'Every reason', anchor: 'reasons' },
 ];
 
-/** Every code and every reason, below the guide to errors: made from the tables that the program uses. */
+/** Every code and every reason, from the tables that the code uses; shown below the guide to errors. */
 function renderErrorTables(): Html {
   const table = (head: string, rows: readonly ErrorRow[]): Html =>
     html`<div class="wide" tabindex="0"><table><thead><tr><th>Status</th><th>${head}</th><th>When</th></tr></thead><tbody>${rows.map(
@@ -186,7 +186,7 @@ function renderErrorTables(): Html {
   return html`<h2 id="codes">Every code</h2>${table('Code', errorCodes())}<h2 id="reasons">Every reason</h2>${table('Reason', errorReasons())}`;
 }
 
-/** Every page of the reference with its name, the overview as the empty one, each made when it is taken. */
+/** Yields the name and the HTML of every page of the reference, each made when it is asked for. The overview's name is empty. */
 export function* renderReference(document: ReferenceDocument, guides: readonly Guide[]): Generator<[string, string]> {
   const sections = sectionsOf(document);
   const contents: Contents = {

@@ -5,7 +5,7 @@ export interface SdkMethod {
   readonly verb: string;
 }
 
-/** Segments of paths that name a thing and are no plural. */
+/** Path segments that name a thing although they are no plural, and the words that the SDK uses for them. */
 const SINGULAR: Readonly<Record<string, string>> = { ballot: 'ballots', log: 'log', me: 'me' };
 
 const wordsOf = (name: string): string[] => name.split(/(?=[A-Z])|-/).map((word) => word.toLowerCase());
@@ -19,8 +19,8 @@ const thingsOf = (path: string): string[] =>
   path.split('/').filter((part) => /^[^{].*(?<!s)s$/.test(part) || Object.hasOwn(SINGULAR, part));
 
 /**
- * The method of an operation in the SDK: the noun is the first thing below the event in its path or else in its name, the verb
- * is what its name says besides. `castBallot` is `ballots.cast`, `getResultsPdf` is `results.getPdf`.
+ * The SDK method of an operation. Its noun is the first thing below the event in the path, or else in the operation ID; its verb
+ * is the rest of the operation ID: `castBallot` is `ballots.cast`, `getResultsPdf` is `results.getPdf`.
  */
 export function sdkMethodOf(path: string, operationId: string, paths: NamedPaths): SdkMethod {
   const [verb = '', ...object] = wordsOf(operationId);
@@ -32,11 +32,11 @@ export function sdkMethodOf(path: string, operationId: string, paths: NamedPaths
       .flatMap(thingsOf)
       .filter((name) => name !== 'voting-events' && name !== 'log' && says(name)),
   ];
-  // The account has things of the same name as an event.
+  // An account and an event have things of the same name: those of the account get a prefix.
   const words = object[0] === 'account' ? ['account', ...wordsOf(thing)] : wordsOf(SINGULAR[thing] ?? thing);
   const known = words.map(singular);
   const rest = object.filter((word) => !known.includes(singular(word)));
-  // `createVoters` beside `createVoter`.
+  // `createVoters` is a batch, because `createVoter` exists.
   const isBatch = Object.values(paths).some((methods) =>
     Object.values(methods).some((other) => `${other.operationId}s` === operationId),
   );

@@ -33,7 +33,7 @@ button:disabled{opacity:.6;cursor:default}
 
 const styleHash = createHash('sha256').update(STYLE).digest('base64');
 
-/** The page runs its own script, and asks nothing of any other address. */
+/** Content-Security-Policy: the page runs its own script, and loads nothing from any other host. */
 const VERIFIER_POLICY = `default-src 'none'; script-src 'self'; connect-src 'self'; style-src 'sha256-${styleHash}'; img-src data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`;
 
 const integrityOf = ({ sha256 }: Asset): string => `sha256-${Buffer.from(sha256, 'hex').toString('base64')}`;
