@@ -104,7 +104,7 @@ export async function claimFirst(
 }
 
 /**
- * Lets the statement of the effect claim the Idempotency-Key: one round trip for both. A request that fails before that
+ * Lets the SQL statement of a change claim the Idempotency-Key: one round trip for both. A request that fails before that
  * statement may be the retry of an answered request: it then gets the stored answer instead of the failure.
  */
 export async function claimWithin(

@@ -71,7 +71,7 @@ export interface ObservedRequest {
   readonly reason?: unknown;
 }
 
-/** The same with its sender; undefined if the sender was not known when the request was answered. */
+/** An observed request with its sender; undefined if the sender was not known when the request was answered. */
 export interface TraceableRequest extends ObservedRequest {
   readonly requestId: string;
   readonly accountId: string | undefined;

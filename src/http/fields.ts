@@ -14,7 +14,7 @@ import {
 /** Runs a check of a whole list even if some entries have the wrong form, so that one answer names all faults. */
 export const BESIDE_FAULTY_ENTRIES = { when: ({ value }: z.core.ParsePayload): boolean => Array.isArray(value) };
 
-/** The same for an object and its fields. */
+/** Runs a check of a whole object even if some fields have the wrong form, so that one answer names all faults. */
 export const BESIDE_FAULTY_FIELDS = {
   when: ({ value }: z.core.ParsePayload): boolean =>
     typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -29,7 +29,7 @@ export function refuseRepeated(entries: readonly unknown[], context: z.core.$Ref
   });
 }
 
-/** Adds the issue that `fault` names, or none. */
+/** A check of zod that adds the message of `fault` as an issue, if there is one. */
 function faultless(fault: (text: string) => string | undefined) {
   return (context: z.core.ParsePayload<string>): void => {
     const message = fault(context.value);
@@ -100,7 +100,7 @@ export function addressFault(text: string): string | undefined {
   return hasCredentials ? 'must not hold credentials' : undefined;
 }
 
-/** The same for an address that people are sent to or shown: https only, and no private network (completions 1.4). */
+/** What is wrong with a URL that people are sent to or shown: it must be https, outside of private networks (completions 1.4). */
 function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
   const fault = addressFault(text);
   if (fault !== undefined) return fault;
@@ -129,7 +129,7 @@ export const urlField = (rules: {
 
 export const httpsUrlField = () => urlField({ loopback: false });
 
-/** Where a payer is sent back to: https, or http to the own machine while the service runs with its embedded database. */
+/** The URL to which a payer returns: https, or http to the own machine while the service runs with its embedded database. */
 export const returnUrlField = (embedded: boolean) => urlField({ loopback: embedded });
 
 /** ISO 3166-1 alpha-2 in any case. */

@@ -4,7 +4,7 @@ AS $$
   SELECT NOT is_process_alive(substring(p_claim FROM 1 FOR 16))
 $$;
 
--- Claims Idempotency-Keys for requests: with the answer if it commits with the effect, without an answer while the request runs. A key
+-- Claims Idempotency-Keys for requests: with the answer if it commits with the change, without an answer while the request runs. A key
 -- is free if it has expired, if its claim is abandoned, if the same request was refused under it and no answer is stored, or if the
 -- same run has claimed it, because a statement with an unknown outcome is sent again. Of several requests with one key, the first
 -- gets it. A key that is stored under an earlier secret key (p_earlier: its names there) is not free. Inserts in the order of the

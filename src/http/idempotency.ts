@@ -11,7 +11,7 @@ import { type DeferredClaim, type IdempotentRequest, RequestSeal, type StoredAns
 import { refuse } from './refusals.ts';
 import { idempotencyKeys } from './tables.ts';
 
-/** Random bytes of a claim, after the 16 bytes of the ID of the process that holds it. */
+/** Random bytes of a claim's token; they follow the 16-byte ID of the process that holds the claim. */
 const TOKEN_BYTES = 16;
 /** A claim sent over a broken network reaches the database within this time: TCP gives up after some 15 minutes. */
 const LATEST_CLAIM_MS = 20 * MINUTE_MS;
@@ -45,7 +45,7 @@ type ClaimOutcome =
   | { readonly kind: 'again' };
 
 interface HeldClaim extends DeferredClaim {
-  /** Whether the statement of the effect has claimed the key or found a stored answer. */
+  /** Whether the SQL statement of the request's change has claimed the key or found a stored answer. */
   readonly taken: boolean;
   /** Stores the answer, unless the handler stored it in its own transaction. */
   storeUnlessStored(answer: Answer): Promise<void>;
@@ -151,7 +151,7 @@ export class IdempotencyStore {
     }
   }
 
-  /** Stores the answer of a request whose key is held, in the transaction of its effect. */
+  /** Stores the answer of a request whose key is held, in the transaction of its change. */
   async keep(tx: Transaction, request: IdempotentRequest, answer: Answer): Promise<void> {
     if (!(await this.#insert(tx, request, answer.status, bodyText(answer)))) throw new ClaimRefused(inProgress());
   }
@@ -190,7 +190,7 @@ export class IdempotencyStore {
     return answer === undefined ? { kind: 'again' } : { kind: 'replay', answer };
   }
 
-  /** Prepares a claim that the statement of the effect will insert. */
+  /** Prepares a claim that the SQL statement of the request's change will insert. */
   defer(request: IdempotentRequest): HeldClaim {
     return this.#begin(request).claim;
   }
@@ -210,7 +210,7 @@ export class IdempotencyStore {
     const [fingerprint, token] = [seal.fingerprint(request), this.#newToken()];
     const named = { apiKeyId, key, fingerprint, token, secretEventId: request.secret?.eventId ?? null };
     underWay.add(token.toString('base64'));
-    // A function: a claim that the statement of the effect inserts and answers never needs this condition.
+    // A function: a claim that the SQL statement of the change inserts and answers never needs this condition.
     const held = () =>
       and(eq(idempotencyKeys.apiKeyId, apiKeyId), eq(idempotencyKeys.key, key), eq(idempotencyKeys.claim, token));
     const save = async (executor: Executor, status: number, body: string, keepMs?: number): Promise<boolean> => {
@@ -240,12 +240,12 @@ export class IdempotencyStore {
         taken = true;
         stored = true;
         const answer = this.#judge(request, { ...found, claim: found.token, body: found.sealedAnswer });
-        // An earlier refusal was not stored. The statement takes such a claim over, unless another run did so first.
+        // The earlier request was refused without a stored answer. The statement takes such a claim over, unless another run has.
         if (answer === undefined) throw inProgress();
         return { status: answer.status as Answer['status'], replayed: answer.body };
       },
       async store(tx, answer, keepMs) {
-        // A run that lost its claim must roll back: the run that took the claim over makes the effect.
+        // A run that lost its claim must roll back: the run that took the claim over makes the change.
         if (!(await save(tx, answer.status, bodyText(answer), keepMs))) throw inProgress();
         stored = true;
       },

@@ -30,8 +30,8 @@ export interface IdempotentRequest {
 }
 
 /**
- * How to store a claim about a secret event. No stored length may depend on a vote: a success stores no answer, but is made again
- * for a retry, and refusals are padded to one length. The fingerprint uses the event's key, and the claim is deleted when the result
+ * How to store a claim about a secret event. No stored length may depend on a vote: a success stores no answer, which a retry makes
+ * again, and refusals are padded to one length. The fingerprint uses the event's key, and the claim is deleted when the result
  * is final. The claim's name is made as for every other event, so that one Idempotency-Key never serves two requests.
  */
 export interface SecretKeeping {
@@ -137,7 +137,7 @@ export interface ClaimValues {
   readonly key: string;
   readonly fingerprint: Buffer;
   readonly token: Buffer;
-  /** The encrypted answer, stored with the effect; null if a retry makes it again. */
+  /** The encrypted answer, stored with the request's change; null if a retry makes it again. */
   readonly sealedAnswer: string | null;
   /** The secret event of the request; null for every other request. */
   readonly secretEventId: string | null;
@@ -156,16 +156,16 @@ export interface StoredClaim {
 export interface Claim {
   /** Hashes of the request's key and content, by which a retry finds what the first run began, even after a rotation. */
   readonly requestKeys: readonly Buffer[];
-  /** Stores the answer in the transaction of the effect; throws if another run took the claim over, which rolls the effect back. */
+  /** Stores the answer in the transaction of the change; throws if another run took the claim over, which rolls the change back. */
   store(tx: Transaction, answer: Answer, keepMs?: number): Promise<void>;
 }
 
-/** A claim that does not exist yet: the statement of the effect will insert it. */
+/** A claim that does not exist yet: the SQL statement of the request's change will insert it. */
 export interface DeferredClaim extends Claim {
   /** Random parts of the answer are derived from this seed, which is the same for a retry and differs for every other request. */
   readonly seed: Buffer;
   valuesFor(answer: Answer): ClaimValues;
-  /** Call when the statement has claimed the key. @param stored whether it also made the effect and stored the answer */
+  /** Call when that statement has claimed the key. @param stored whether it also made the change and stored the answer */
   claimed(stored: boolean): void;
   /** The answer that an earlier request got. @throws ApiError `idempotency_mismatch`, or `conflict` while that request runs */
   replay(stored: StoredClaim): Answer;

@@ -12,7 +12,7 @@ import { parseQuery } from './validation.ts';
 interface BodyCase {
   readonly summary: string;
   readonly schema: z.ZodType;
-  /** Passes the schema, and works against the event that the examples are about. */
+  /** Passes the schema, and works with the event of all examples (`EXAMPLE`). */
   readonly example: unknown;
 }
 
@@ -54,7 +54,7 @@ export interface Operation {
   readonly bounds?: BodyBounds;
   /** The only query parameters it takes. None when left out. */
   readonly query?: z.ZodType;
-  /** A body that passes the schema, and works against the event that the examples are about. */
+  /** A body that passes the schema, and works with the event of all examples (`EXAMPLE`). */
   readonly example?: unknown;
   /** With `bodyFor`: every body that it may choose, by the name of its schema in the document. */
   readonly bodies?: Readonly<Record<string, BodyCase>>;

@@ -114,7 +114,7 @@ export async function readJsonBody(c: JsonContext): Promise<JsonBody | undefined
   const known = c.get('json');
   if (known !== undefined) return known;
   const { bodyFor, scope } = c.get('operation');
-  // Only organizers take the place before the body is read: a voter who sends slowly would hold a place of the account.
+  // Organizers take a place for changes before the body is read. Voters do not: a slow sender would hold a place of the account.
   if (scope === 'write') await takeChangePlace(c);
   const isAnnounced = announcesBody(c.env.incoming.rawHeaders);
   if (!isAnnounced && bodyFor === undefined) return undefined;

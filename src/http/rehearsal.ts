@@ -30,6 +30,6 @@ export function markRehearsal(body: unknown): unknown {
   return { ...body, data: { rehearsal: true, ...data } };
 }
 
-/** The same for the text of a body, or for the beginning of one. */
+/** Adds `rehearsal: true` to the JSON text of such a body, or to its beginning. */
 export const markRehearsalText = (text: string): string =>
   text.replace(/^\{"data":\{(?!"rehearsal":)/, '{"data":{"rehearsal":true,');

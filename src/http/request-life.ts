@@ -31,7 +31,7 @@ export const createLeases = () => ({
   longChanges: limited({ perAccount: 1, inAll: 2, maxWaiting: 3, maxWaitMs: LONG_WAIT_MS }),
   /** Bytes of long bodies, from Content-Length to the answer: each account may send the largest body and some smaller ones. */
   bodyBytes: limited({ perAccount: 40 * MIB }),
-  /** The same for requests without a key, by address: their bodies are held in memory. */
+  /** Bytes of long bodies of requests without a key, by address: these bodies are held in memory. */
   strangersBytes: limited({ perAccount: 4 * MIB }),
   /** Ballots of more than 1,000 candidates built for a request, until it is answered: each takes megabytes. Cached ones are free. */
   ballots: limited({ perAccount: 3, inAll: 6, maxWaiting: 200 }),
@@ -120,7 +120,7 @@ export class RequestLife {
     this.#endWhenOver();
   }
 
-  /** After a client has hung up, its request still works: its leases last until the handler has returned. */
+  /** Ends the leases of a finished request. If its client has hung up, they last until the handler has returned. */
   #endWhenOver(): void {
     if (this.#isHandled && this.#gone?.signal.aborted === true) for (const lease of this.#leases.values()) lease.end();
   }

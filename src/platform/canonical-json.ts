@@ -38,7 +38,7 @@ function canonicalList(list: readonly unknown[]): string {
 /** Objects with more names use the engine's sort, whose overhead would be most of the time for a small object. */
 const FEW_NAMES = 12;
 
-/** Sorts in place by UTF-16 code units, as the RFC asks, and as a sort without a comparison does. */
+/** Sorts in place by UTF-16 code units, as RFC 8785 demands; `sort()` without a comparator does the same. */
 function sortNames(names: string[]): string[] {
   if (names.length > FEW_NAMES) return names.sort();
   for (let end = 1; end < names.length; end += 1) {

@@ -75,20 +75,20 @@ export interface Secrets {
   readonly count: number;
   /** HMAC-SHA256 under the key of a purpose. */
   mac(purpose: SecretPurpose, message: string | Uint8Array): Buffer;
-  /** The same under each listed secret key, the current key first, to find what was stored before a rotation. */
+  /** HMACs under each listed secret key, the current key first, to find what was stored before a rotation. */
   macs(purpose: SecretPurpose, message: string | Uint8Array): Buffer[];
   /** 32 bytes derived for a purpose, for a library that wants a key of its own. */
   derive(purpose: SecretPurpose): Buffer;
   /** AES-256-GCM; the text carries the ID of the key it was sealed with. */
   seal(plain: string | Uint8Array, place: SealedPlace): string;
-  /** The same as bytes, for what is stored as bytes: the ID of the key, then nonce, ciphertext and tag. */
+  /** Encrypts like `seal`, but returns bytes: the ID of the key, then nonce, ciphertext and tag. */
   sealBytes(plain: string | Uint8Array, place: SealedPlace): Buffer;
   /**
    * Decrypts a value that the service stored, as text or as bytes. Throws and raises an alarm if the value was changed or moved, or
    * was encrypted under a key that is not listed.
    */
   open(sealed: string | Buffer, place: SealedPlace): Buffer;
-  /** The same for input from outside: undefined, and no alarm, if this service did not encrypt it. */
+  /** Decrypts input from outside: undefined, and no alarm, if this service did not encrypt it. */
   openForeign(sealed: string | Buffer, place: SealedPlace): Buffer | undefined;
   /** Wipes every key from memory; later calls fail. Copies inside of Node's crypto remain until garbage collection. */
   clear(): void;

@@ -4,7 +4,7 @@ import type { Leases } from './leases.ts';
 import type { Posted, Reply } from './pool-thread.ts';
 import { Turns } from './turns.ts';
 
-/** Threads beyond the limit, started once all others are busy for `SPARE_AFTER_MS`: accounts with long orders hold up no other account. */
+/** Threads beyond the limit, for use after all others were busy for `SPARE_AFTER_MS`: long orders then hold up no other account. */
 const SPARES = 2;
 const SPARE_AFTER_MS = 300;
 

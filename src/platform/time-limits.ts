@@ -10,7 +10,7 @@ export const TIME_LIMITS = {
   connectionsCheckIntervalMs: 500,
   /** Longer than the 60 s after which common load balancers drop an idle connection themselves. */
   keepAliveMs: 65_000,
-  /** How long a peer may take none of the answer that waits for it, and how long it may take for all of it. */
+  /** How long a peer may read nothing of its answer, and how long it may take to read all of it. */
   answerStallMs: 20_000,
   answerMs: 900_000,
   /** How long a refused peer may take to read why, before its connection is cut. */
@@ -23,9 +23,9 @@ export const TIME_LIMITS = {
    * turns. A silent database is detected by another limit (`databaseSilenceMs`).
    */
   databaseConnectMs: 1_000,
-  /** The same for jobs, which may wait longer: no request waits for a job. */
+  /** How long a job waits for a connection: longer than a request, because no request waits for a job. */
   databaseJobConnectMs: 2_000,
-  /** How often each process shows that it is alive, and how long the database may leave that unanswered. */
+  /** The interval at which each process shows the database that it is alive, and how long the answer may take. */
   heartbeatMs: 500,
   databaseSilenceMs: 1_000,
   /** Counted by the client: the only limit that ends a query on a silent network. */
@@ -41,7 +41,7 @@ export const TIME_LIMITS = {
   witnessMs: 10_000,
   /** How long one call of a payer waits for a payment provider: its tries, and the wait for a concurrent call, together. */
   payerMs: 9_000,
-  /** Until the mail server is connected, and until it says who it is. */
+  /** Until the connection to the mail server is open, and until its greeting. */
   smtpMs: 10_000,
   /** The wait for a reply after the text of a mail (RFC 5321): a client that gives up earlier sends an accepted mail twice. */
   smtpReplyMs: 600_000,

@@ -28,7 +28,7 @@ export function every(ms: number, signal: AbortSignal, work: () => void): void {
   signal.addEventListener('abort', () => clearInterval(timer));
 }
 
-/** The same for asynchronous work; a run is skipped while the last one goes on. @param failed the log message of a failed run */
+/** Starts asynchronous work every `ms` until the signal aborts, but never twice at a time. @param failed log message of a failed run */
 export function repeat(ms: number, signal: AbortSignal, log: Log, failed: string, work: () => Promise<unknown>): void {
   let running = false;
   every(ms, signal, async () => {

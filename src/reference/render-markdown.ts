@@ -61,7 +61,7 @@ const plain = createMarked(noPicture);
 /** Renders text of the API document: CommonMark with tables, without raw HTML. */
 export const renderMarkdown = (text: string): Html => new Html(plain.parse(text, { async: false }));
 
-/** The same for inline text. */
+/** Renders Markdown within a line, without a paragraph around it. */
 export const renderLine = (text: string): Html => new Html(plain.parseInline(text, { async: false }));
 
 export const renderGuide = (text: string, draw: DrawPicture): Html =>

@@ -9,7 +9,7 @@ const PIECE_BYTES = 2_048;
 /** Most time for parsing in one turn. Only a flood of tiny requests or chunks needs longer for one read. */
 const PARSING_MS = 1;
 
-/** Turns of all connections, by address: however many connections of one address flood, others wait for one turn of it. */
+/** Turns of all connections, by address: however many connections of one address flood, another address waits for one turn only. */
 const turns = new LoopTurns();
 
 /**

@@ -20,7 +20,7 @@ const SINGLE_VALUE: readonly string[] = [
   'user-agent',
   'x-request-id',
 ];
-/** A bit for each of them. */
+/** One bit for each single-value header. */
 const BIT_OF = new Map(SINGLE_VALUE.map((name, index) => [name, 1 << index]));
 const CONTENT_ENCODING = BIT_OF.get('content-encoding') ?? 0;
 // A host whose last label begins with a letter is no IP address, so it has only one spelling.

@@ -41,7 +41,7 @@ export interface Readings {
   readonly oldestJobSeconds: ReadonlyMap<string, number>;
   /** Jobs that are not tried again, by task. */
   readonly failedJobs: ReadonlyMap<string, number>;
-  /** How long the oldest mail that is still to be sent has been asked for, in seconds. */
+  /** How long the oldest unsent mail has been queued, in seconds. */
   readonly oldestMailSeconds: number;
   readonly pendingWebhooks: number;
   /** How long the oldest delivery to an active endpoint has been due, in seconds. */

@@ -26,7 +26,7 @@ function composeRefusal(error: ApiError, rawHeaders: readonly string[], { refere
   return { status: error.status, requestId, headers, body };
 }
 
-/** Answers on a response that Node made. @returns the request ID of the answer */
+/** Sends a refusal as the response of a request that Node has parsed. @returns the request ID of the answer */
 export function refuseOnResponse(
   response: ServerResponse,
   error: ApiError,
@@ -38,7 +38,7 @@ export function refuseOnResponse(
   return requestId;
 }
 
-/** The same as a web `Response`. */
+/** Makes a refusal as a web `Response`. */
 export function refusalResponse(error: ApiError, service: RefusingService): Response {
   const { status, headers, body } = composeRefusal(error, [], service);
   return new Response(body, { status, headers });

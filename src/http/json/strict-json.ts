@@ -174,7 +174,7 @@ export interface Judged {
   readonly value: unknown;
 }
 
-/** @throws ApiError `validation_error` with all faults up to the one that ends parsing; a text parsed to its end is returned */
+/** Parses a faulty text to its end and returns its faults. @throws ApiError `validation_error` with all faults, if one ends parsing */
 function readFaulty(text: string, maxValues: number): JsonBody {
   const { faults, isRead } = findJsonFaults(text, maxValues);
   if (!isRead || faults.length === 0)
