@@ -6,11 +6,11 @@ import { EXAMPLE } from './example-values.ts';
 /** The shape of an answer of one status: the API document shows it, and tests check every answer against it. */
 export interface AnswerShape {
   readonly description: string;
-  /** Schema of a JSON body. Left out where there is none, or where it is text. */
+  /** Schema of a JSON body. Left out if there is no body, or if it is not JSON. */
   readonly schema?: z.ZodType;
-  /** Content type of a body that is not JSON, such as `text/plain`; several where the request decides. */
+  /** Content type of a body that is not JSON, such as `text/plain`; several if the request chooses one. */
   readonly contentType?: string | readonly string[];
-  /** Headers of this answer alone, with what they mean. */
+  /** Headers that only this answer has, by name, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
   /** Made from the examples of the schema when left out. */
   readonly example?: unknown;
@@ -85,7 +85,7 @@ export const answersBytes = (description: string): AnswerShapes => ({
   200: { description, contentType: 'application/octet-stream' },
 });
 
-/** A file of one of these types; `example` is of the JSON among them. */
+/** A file of one of these content types; `example` shows a JSON file. */
 export const answersFile = (contentType: readonly string[], description: string, example: unknown): AnswerShapes => ({
   200: { description, contentType, example, headers: { 'Content-Disposition': 'The name to save it under.' } },
 });
@@ -96,7 +96,7 @@ export function viewer<View extends z.ZodObject>(view: View): (row: z.output<Vie
   return (row) => pick(row, names) as z.output<View>;
 }
 
-/** An instant of an answer: Unix milliseconds. */
+/** A time in an answer: Unix milliseconds. */
 export const timeShape = () => z.int().meta({ description: 'Unix time in milliseconds.' });
 
 /** A list of an answer, read-only: views pass on the array of the row without copying it. */

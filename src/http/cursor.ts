@@ -108,7 +108,7 @@ const truncated = z
   .optional()
   .meta({ description: 'There where older rows are left out: ask for them with `until`.' });
 
-/** 200 `{ data: […], nextCursor: null }`, with `truncated: true` where there are more. */
+/** 200 `{ data: […], nextCursor: null }`, with `truncated: true` if older rows are left out. */
 export const answersNewest = (schema: z.ZodType, description: string): AnswerShapes => ({
   200: { description, schema: z.object({ data: z.array(schema), nextCursor: z.null(), truncated }) },
 });

@@ -47,7 +47,7 @@ export type Env = {
     requestId: string;
     life: RequestLife;
     requestTarget: RequestTarget;
-    /** Headers of the answer, whichever step sends it. */
+    /** Headers of the answer; every step may add some. */
     headers: Record<string, string>;
     known: Known;
     /** Not set if the path is unknown. */

@@ -55,7 +55,7 @@ interface HeldClaim extends DeferredClaim {
   end(): void;
 }
 
-/** Idempotency-Key: one claim, one effect, one answer (the API reference, "Idempotency"). */
+/** Stores claims and answers by Idempotency-Key: requests with one key have one effect and one answer (completions 8). */
 export class IdempotencyStore {
   readonly #db: Database;
   readonly #seal: RequestSeal;

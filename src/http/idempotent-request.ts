@@ -143,7 +143,7 @@ export interface ClaimValues {
   readonly secretEventId: string | null;
 }
 
-/** What an earlier request with the same key left. */
+/** The stored claim of an earlier request with the same key. */
 export interface StoredClaim {
   readonly fingerprint: Buffer;
   readonly token: Buffer;

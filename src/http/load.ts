@@ -76,7 +76,7 @@ export class Load {
   }
 
   /**
-   * Takes a request, or refuses it.
+   * Admits a request, or refuses it.
    * @param accountOf the account, if it is known without the database; called under pressure only
    * @throws ApiError 500 `internal`, reason `overloaded`, with `Retry-After`
    */

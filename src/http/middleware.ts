@@ -143,7 +143,7 @@ export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
 /**
  * Some operations answer without a key, but for some events only. For any other event, existing or not, the error is that of
  * a missing key, so that it does not reveal which events exist. `limitRate` counted the request by its address before.
- * @param admit finds the event that the path names. @throws ApiError 401 `unauthorized` from there
+ * @param admit finds the event that the path names; throws ApiError 401 `unauthorized` if that event demands a key
  */
 export function admitKeyless(admit: (idOrCode: string) => Promise<unknown>): MiddlewareHandler<Env> {
   return async (c, next) => {
@@ -202,7 +202,7 @@ export function findTarget<Target>(
 
 /**
  * Checks that the plan includes the features that the body uses, before the body is validated (completions 1.6).
- * @param check @throws ApiError 403 `plan_feature`
+ * @param check throws ApiError 403 `plan_feature`
  */
 export function requirePlan<Target>(
   check: (target: Target, raw: JsonObject) => void,

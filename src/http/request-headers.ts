@@ -23,7 +23,7 @@ export function ownRequestId(rawHeaders: readonly string[]): string | undefined 
 }
 
 /**
- * The key of an idempotent request, or undefined where none was sent.
+ * The Idempotency-Key of a request, or undefined if none was sent.
  * @throws ApiError `bad_request` when it is not 1 to 255 visible ASCII characters, or was sent twice.
  */
 export function parseIdempotencyKey(rawHeaders: readonly string[]): string | undefined {

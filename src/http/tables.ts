@@ -7,7 +7,7 @@ export const idempotencyKeys = pgTable(
   'idempotency_keys',
   {
     apiKeyId: text('api_key_id').notNull(),
-    /** A keyed hash of the header's value, base64url: values often name the voter, and the order of rows is that of the requests. */
+    /** A keyed hash of the header's value, base64url: in clear it often names the voter, and rows show the order of requests. */
     key: text().notNull(),
     /** Keyed hash of method, path, query and body: distinguishes a retry from another request, and reveals nothing else. */
     fingerprint: bytes('fingerprint').notNull(),

@@ -68,7 +68,7 @@ export interface RequestTrace extends Record<string, unknown> {
   /** Milliseconds since 1970. */
   readonly at: number;
   readonly accountId: string | null;
-  /** The beginning and the end of the key. */
+  /** The first and last characters of the API key. */
   readonly keyHint: string | null;
   readonly method: string;
   /** The pattern of its route. */

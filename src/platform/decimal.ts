@@ -23,7 +23,7 @@ export function shareOf(part: bigint, whole: bigint): number {
   return whole === 0n ? 0 : Number((part * MICRO) / whole) / Number(MICRO);
 }
 
-/** A JSON number with at most six decimals to millionths, or undefined when it has more. */
+/** Converts a JSON number with at most six decimals to millionths; undefined if it has more decimals. */
 export function numberToMicro(value: number): bigint | undefined {
   const text = value.toString();
   const match = /^(-?)(\d+)(?:\.(\d{1,6}))?$/.exec(text);

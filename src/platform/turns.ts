@@ -20,7 +20,7 @@ export class Turns {
     this.#last.set(account, this.#turn);
   }
 
-  /** @param waiting in the order in which they came */
+  /** @param waiting accounts in the order of their arrival */
   next(waiting: Iterable<string>): string | undefined {
     let found: { readonly account: string; readonly turn: number } | undefined;
     for (const account of waiting) {

@@ -96,9 +96,9 @@ interface SampleCall {
   /** Examples of the path's parameters; samples write `idOrCode` as a variable. */
   readonly values: Readonly<Record<string, string>>;
   readonly query: Readonly<Record<string, unknown>>;
-  /** The variable that holds a key; undefined where none is needed. */
+  /** The variable that holds a key; undefined if the call needs none. */
   readonly keyName: string | undefined;
-  /** The variable that holds the event; undefined where the path names none. */
+  /** The variable that holds the event; undefined if the path names no event. */
   readonly eventName: string | undefined;
   readonly body: unknown;
   readonly answer: AnswerKind;
@@ -107,7 +107,7 @@ interface SampleCall {
 }
 
 interface Sample {
-  /** How it differs from the other samples, where there are several. */
+  /** The body that this sample sends, if the operation has several. */
   readonly summary: string | undefined;
   readonly texts: Readonly<Record<Language, string>>;
 }

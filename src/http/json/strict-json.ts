@@ -186,7 +186,7 @@ function readFaulty(text: string, maxValues: number): JsonBody {
 /**
  * Parses a body as strict JSON with an object at the top (completions 1.1). `JSON.parse` does the work, and two cheap passes
  * find what it accepts although this service does not. Only a refused body is parsed again, to explain its faults.
- * @throws ApiError `validation_error` that names the field and says what is wrong and where, for what is no JSON object
+ * @throws ApiError `validation_error` with field, fault and place in the text, if parsing cannot reach the end of the text
  */
 export function parseJsonBody(bytes: Uint8Array, { values } = USUAL_BOUNDS): JsonBody {
   let text: string;
