@@ -52,33 +52,33 @@ const OPEN_DOORS = new Map([
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   platform: 1925,
-  'payment-providers': 2093,
+  'payment-providers': 2092,
   database: 2341,
-  'embedded-postgres': 982,
+  'embedded-postgres': 981,
   http: 4181,
   server: 925,
   reference: 2915,
   jobs: 560,
   mail: 570,
   accounts: 965,
-  webhooks: 2451,
-  'voting-events': 5117,
+  webhooks: 2450,
+  'voting-events': 5115,
   'ballot-definition': 3901,
   voters: 5703,
-  payments: 4400,
+  payments: 4398,
   credits: 722,
-  ballots: 3254,
-  'ballot-log': 4793,
+  ballots: 3250,
+  'ballot-log': 4790,
   'service-log': 690,
   tally: 2698,
   results: 6663,
   letters: 991,
-  console: 1195,
+  console: 1198,
   demo: 479,
   commands: 4424,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_252;
+const LINES_OF_ALL = 67_239;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 29;
 

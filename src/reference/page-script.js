@@ -135,7 +135,7 @@ dialog.querySelector('button').addEventListener('click', () => dialog.close());
 if (/Mac|iPhone|iPad/.test(navigator.platform)) opener.querySelector('kbd').textContent = '⌘ K';
 opener.hidden = false;
 
-// Who reads one sample in a language reads them all in it, on every page.
+// A language chosen for one sample applies to all samples, on every page.
 const LANGUAGE = 'language of samples';
 const choose = (language) => {
   for (const tab of document.querySelectorAll('.tabs input')) tab.checked = tab.value === language;

@@ -89,6 +89,8 @@ describe.each(PROVIDERS)('%s', (provider) => {
     sandbox.setAccountReady(event.secretKey, false);
     await firstCall(event);
     await untilTrue(async () => !(await isReady(event)));
+    // No message says that it takes payments again.
+    sandbox.faults.webhooks = 'lost';
     sandbox.setAccountReady(event.secretKey, true);
     const columns = (await service.query(`SELECT column_name AS name FROM information_schema.columns
       WHERE table_name = 'payment_businesses' AND column_name <> 'id'`)) as { name: string }[];
