@@ -51,7 +51,7 @@ const OPEN_DOORS = new Map([
 
 /** The lines of each room, SQL and scripts included. Raise one on purpose, and say in the commit what was taken away instead. */
 const LINES_OF_ROOM: Readonly<Record<string, number>> = {
-  platform: 1925,
+  platform: 1956,
   'payment-providers': 2092,
   database: 2341,
   'embedded-postgres': 981,
@@ -63,7 +63,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   accounts: 965,
   webhooks: 2450,
   'voting-events': 5115,
-  'ballot-definition': 3901,
+  'ballot-definition': 3916,
   voters: 5703,
   payments: 4398,
   credits: 722,
@@ -71,14 +71,14 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'ballot-log': 4790,
   'service-log': 690,
   tally: 2698,
-  results: 6663,
+  results: 6632,
   letters: 991,
   console: 1198,
   demo: 479,
   commands: 4424,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_239;
+const LINES_OF_ALL = 67_254;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 29;
 

@@ -1,7 +1,10 @@
+import { setTimeout as delay } from 'node:timers/promises';
 import { atOneMoment, type Database, type Executor, type Transaction } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { findTarget } from '#src/http/middleware.ts';
+import { monotonicMs } from '#src/platform/clock.ts';
 import { orNotFound } from '#src/platform/errors.ts';
+import { SharedTurns } from '#src/platform/shared-turns.ts';
 import { requireVoteCaller } from '#src/voting-events/access.ts';
 import { refuseForged } from '#src/voting-events/forged-rows.ts';
 import { endsOf } from '#src/voting-events/lifecycle.ts';
@@ -112,12 +115,18 @@ const isAsNew = (kept: BallotDefinition, event: VotingEvent): boolean =>
   (kept.event.definitionVersion === event.definitionVersion && endsOf(kept.event) === endsOf(event));
 
 const MAX_KEPT = 500;
+/** A load that takes longer is followed by a rest of its account's loads: so many times as long, at most a second. */
+const SMALL_MS = 20;
+const REST = 2;
+const MOST_REST_MS = 1_000;
 
 /** Caches definitions by event. An outdated definition does no harm: each write checks the version that it was validated against. */
 export class BallotDefinitionCache {
   readonly #db: Database;
   readonly #definitions = new Map<string, BallotDefinition>();
   readonly #loading = new Map<string, Promise<BallotDefinition | undefined>>();
+  /** Loads of one account run one after the other. */
+  readonly #turns = new SharedTurns();
   readonly #isForged: IsForged;
 
   /** @param isForged called for each definition that is read; omitted where no ballots are taken */
@@ -130,10 +139,10 @@ export class BallotDefinitionCache {
   async get(event: VotingEvent): Promise<BallotDefinition | undefined> {
     const kept = this.#definitions.get(event.id);
     if (kept !== undefined && isAsNew(kept, event)) return kept;
-    const loading = this.#loading.get(event.id);
-    const loaded = await (loading ?? this.#load(event.id));
-    // A shared load may have begun before the event's version was committed: then load again.
-    return loaded === undefined || isAsNew(loaded, event) ? loaded : this.#load(event.id);
+    const load = () => this.#turns.share(event.accountId, event.id, () => this.#load(event));
+    const loaded = await (this.#loading.get(event.id) ?? load());
+    // A load under way may have begun before the event's version was committed: then all its callers share the next one.
+    return loaded === undefined || isAsNew(loaded, event) ? loaded : load();
   }
 
   /**
@@ -150,8 +159,14 @@ export class BallotDefinitionCache {
       : readBallotDefinition(tx, event);
   }
 
-  async #load(eventId: string): Promise<BallotDefinition | undefined> {
-    const loading = this.#read(eventId).finally(() => this.#loading.delete(eventId));
+  /** An account that changes its largest ballot again and again, and casts meanwhile, would have the event loop read nothing else. */
+  async #load({ id: eventId, accountId }: VotingEvent): Promise<BallotDefinition | undefined> {
+    const began = monotonicMs();
+    const loading = this.#read(eventId).finally(() => {
+      this.#loading.delete(eventId);
+      const ms = monotonicMs() - began;
+      if (ms > SMALL_MS) void this.#turns.take(accountId, () => delay(Math.min(REST * ms, MOST_REST_MS)));
+    });
     this.#loading.set(eventId, loading);
     const definition = await loading;
     // A forged definition is not cached, because it may be repaired without a new version.

@@ -10,6 +10,7 @@ import type { Database } from '#src/database/client.ts';
 import type { Deps } from '#src/deps.ts';
 import { canonicalJson } from '#src/platform/canonical-json.ts';
 import { sha256 } from '#src/platform/secrets.ts';
+import { SharedTurns } from '#src/platform/shared-turns.ts';
 import type { Lot, RoundPage } from '#src/tally/types.ts';
 import { type CheckedRoll, readTurnoutByGroup } from '#src/voters/check-roll.ts';
 import { isFinalAt, keepsBack, statusAt } from '#src/voting-events/lifecycle.ts';
@@ -23,7 +24,6 @@ import { type CountInputs, readCountInputs } from './read-count-inputs.ts';
 import { foldRollFigures } from './read-stats.ts';
 import { BallotDefinitionLacks, RunningCount } from './running-count.ts';
 import { type Counted, describe, shape } from './shape-count.ts';
-import { SharedTurns } from './shared-turns.ts';
 
 /** The audience of a count. An auditor gets every confirmed ballot, even while some are kept back; no API key has this audience. */
 export type ResultsAudience = 'organizer' | 'public' | 'auditor';

@@ -6,6 +6,7 @@ import type { NoteVerifier } from '#src/ballot-log/signed-note.ts';
 import type { Deps } from '#src/deps.ts';
 import { type Answer, ok } from '#src/http/answer.ts';
 import { ApiError } from '#src/platform/errors.ts';
+import { SharedTurns } from '#src/platform/shared-turns.ts';
 import { streamText } from '#src/platform/stream-text.ts';
 import { MAX_PAIRWISE } from '#src/tally/pairwise.ts';
 import type { RoundPage } from '#src/tally/types.ts';
@@ -18,7 +19,6 @@ import { Disclosure } from './disclosure.ts';
 import type { EventResults } from './event-results.ts';
 import { FILES, type FileKind } from './result-files.ts';
 import { type CountSummary, summarise } from './shape-count.ts';
-import { SharedTurns } from './shared-turns.ts';
 
 /** An event with more candidates in all is counted in a thread: its results take a megabyte or so. */
 const MANY_ROWS = 5_000;
