@@ -75,7 +75,7 @@ async function takeOne(executor: Executor, { name, windowMs, max }: Quota): Prom
   return Number(used[0]?.until ?? 0);
 }
 
-/** Counts a mail against each of its limits, or returns the first that is used up. A mail that cannot be sent then still counts. */
+/** Counts a mail against its limits in turn; returns the first exhausted limit, if any. The counts stay if the mail is not sent. */
 export async function takeMail(db: Database, secrets: Secrets, mail: CountedMail): Promise<MailLimit | undefined> {
   const { rows } = await db.execute<{ plan: PlanName }>(sql`SELECT plan FROM accounts WHERE id = ${mail.accountId}`);
   const plan = rows[0]?.plan;

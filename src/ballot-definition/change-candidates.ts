@@ -46,7 +46,7 @@ export async function rejectCandidates(
 
 /**
  * Queues the deletion of candidates, all or none.
- * @throws ApiError 422 naming each unknown ID; 409 `event_has_ballots`, also for a paid registration, `results_final`
+ * @throws ApiError 422 naming each unknown ID; 409 `results_final`, or `event_has_ballots`, also if a registration was paid
  */
 export async function deleteCandidates(
   tx: Transaction,

@@ -292,7 +292,7 @@ interface CandidateCounts {
   readonly organizers: number;
   /** Registrations that were not rejected. */
   readonly registrations: number;
-  /** On the ballot, or withdrawn from it. */
+  /** Approved and withdrawn candidates. */
   readonly standing: number;
 }
 

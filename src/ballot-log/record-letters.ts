@@ -12,7 +12,7 @@ import { appendLeaves } from './tree-store.ts';
 type LetterDeps = RecordDeps & Pick<Deps, 'secrets' | 'logKey' | 'checkpoints'>;
 
 /**
- * Counts printed letters with voter keys, also in the log if it exists (completions 10.9): the person who prints them could use the keys.
+ * Records in the event and its log how many voter keys were printed (completions 10.9): the person who prints could use them.
  * Call `waitForSequencer` first, then lock the event. @throws LogSetBack if the log is disputed
  */
 export async function recordLetters(

@@ -28,7 +28,7 @@ export function normaliseCode(text: string): string | undefined {
   return /^[0-9A-HJKMNP-TV-Z]{26}$/.test(code) ? code : undefined;
 }
 
-/** The hash of a code, which the database stores instead of it, and which the ballot's leaf of the log contains. */
+/** The hash of a code. The database and the ballot's log leaf contain the hash, not the code. */
 export const codeTagOf = (code: string): Buffer => sha256(`code${code}`);
 
 /**

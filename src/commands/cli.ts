@@ -55,7 +55,7 @@ export interface Cli {
    * no database. @throws ConfigError without a key
    */
   withApi(work: (...clients: Clients) => Promise<Answer>): Promise<void>;
-  /** Starts a service for this command only, on the operator's database, and passes clients for the account of an event to `work`. */
+  /** Starts a service for this command only, on the operator's database, and gives `work` API clients of the event's account. */
   withOwnService(
     event: string,
     work: (...own: [...Clients, requireRoom: RequireRoom]) => Promise<Answer>,

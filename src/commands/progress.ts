@@ -2,7 +2,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { Presets, SingleBar } from 'cli-progress';
 
 export interface Progress {
-  /** @param done part of the total @param note further information, such as the number of rejected lines */
+  /** @param done count so far, of the total @param note further information, such as the number of rejected lines */
   update(done: number, note: string): void;
   stop(): void;
 }

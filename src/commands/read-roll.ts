@@ -153,7 +153,7 @@ export interface Roll {
   readonly delimiter: string;
 }
 
-/** A line with a valid voter in `input`, or with the reasons against it in `issues`. */
+/** A line of the roll: `input` holds the valid voter, or `issues` lists the errors. */
 export interface RollLine {
   readonly line: number;
   readonly input: VoterInput | undefined;

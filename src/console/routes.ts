@@ -52,7 +52,7 @@ const advanceBody = z.strictObject({
 const MAX_MESSAGE_BYTES = 256 * 1024;
 
 const HTML = 'text/html; charset=utf-8';
-/** Keeps other pages from learning anything about the console's. */
+/** Headers that isolate the console's pages from other pages. */
 const PRIVATE = {
   'Referrer-Policy': 'no-referrer',
   'Cross-Origin-Opener-Policy': 'same-origin',

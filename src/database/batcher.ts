@@ -133,7 +133,7 @@ export class Batcher<Row, Outcome> {
     } catch (fault) {
       if (isDatabaseUnanswering(fault)) return this.#refuseAll(batch, fault);
       if (this.#options.concernsAll(fault)) return refuseThese(batch, fault);
-      // Runs each row alone, so that only the row that made the batch fail fails.
+      // Runs each row alone, so that only the faulty row fails.
       const alone = await Promise.all(batch.map((one) => this.#runAlone(one)));
       return () => {
         for (const deliver of alone) deliver();

@@ -6,16 +6,16 @@ import { type ConnectOptions, connectDatabase, type Database, databaseErrorCode,
 import { FairPool } from './fair-pool.ts';
 import { StandbyClient } from './writer.ts';
 
-// DATABASE_READ_URL names a copy (streaming standby) of the database for long or frequent reads. Before each read, the pool asks the
-// writer for its WAL position and waits until the copy has replayed it, so that a read sees everything that was committed before.
+// DATABASE_READ_URL names a streaming standby ("copy") of the database for long or frequent reads. Before each read, the pool asks the
+// primary ("writer") for its WAL position and waits until the standby has replayed it: a read sees every earlier commit.
 
-/** Time limit for a connection to the copy; afterwards the writer answers. */
+/** Time limit for a connection to the standby; afterwards the primary answers. */
 const CONNECT_MS = 500;
-/** Number of looks at a copy that is behind, with a pause in between; then the writer answers. */
+/** Number of polls of a standby that lags, with a pause in between; then the primary answers. */
 const LOOKS = 6;
 const PAUSE_MS = 20;
 const LOOK_MS = 500;
-/** After the copy could not answer, only the writer answers for this long. */
+/** After a failure of the standby, only the primary answers reads for this long. */
 const REST_MS = 1_000;
 const SERIALIZATION_FAILURE = '40001';
 
@@ -37,14 +37,14 @@ interface Position {
 }
 type Asked = Pick<pg.Client | pg.Pool, 'query'>;
 
-/** The writer's WAL position. */
+/** The primary's WAL position. */
 export async function askWriter(client: Asked): Promise<Position> {
   const { rows } = await client.query<Position>(WRITER);
   if (rows[0] === undefined) throw new Error('the writer does not say where it is');
   return rows[0];
 }
 
-/** A copy's WAL position, and whether it has replayed the writer's. */
+/** The standby's WAL position, and whether it has replayed the primary's. */
 export async function askCopy(client: Asked, writer: Position): Promise<Position & { readonly isThere: boolean }> {
   const question = { name: 'ask_copy', text: COPY, values: [writer.lsn], query_timeout: LOOK_MS };
   const { rows } = await client.query<Position & { readonly isThere: boolean }>(question);
@@ -57,7 +57,7 @@ class CopyBehind extends Error {
   override readonly name = 'CopyBehind';
 }
 
-/** Gives connections to a copy of the database if it has caught up with the writer, otherwise to the writer. */
+/** Gives connections to the standby if it has caught up with the primary, otherwise to the primary. */
 class ReadPool extends FairPool {
   readonly writer: pg.Pool;
   readonly #log: Log;
@@ -70,7 +70,7 @@ class ReadPool extends FairPool {
     this.#log = log;
     const [query, end] = [this.query.bind(this) as (...words: unknown[]) => Promise<unknown>, this.end.bind(this)];
     const again = writer.query.bind(writer) as typeof query;
-    // A read that the copy cancelled has changed nothing: the writer repeats it.
+    // A read that the standby cancelled has changed nothing: the primary repeats it.
     this.query = ((...words: unknown[]) =>
       query(...words).catch((fault: unknown) => {
         if (!isAway(fault) && databaseErrorCode(fault) !== SERIALIZATION_FAILURE) throw fault;
@@ -84,7 +84,7 @@ class ReadPool extends FairPool {
     if (monotonicMs() < this.#restsUntil) return this.writer.connect();
     const writer = await askWriter(this.writer).catch((fault: unknown) => {
       if (isAway(fault)) throw fault;
-      // For example the role may not call the WAL functions: the writer still answers its reads.
+      // For example, the role may not call the WAL functions. The primary still answers its reads.
       this.#rest(fault);
     });
     if (writer === undefined) return this.writer.connect();

@@ -81,7 +81,7 @@ export async function voteInDemo(
     const group = voters.slice(from, from < SEALED ? Math.min(groupEnd, SEALED) : groupEnd);
     const [first] = await Promise.all(group.map((voter, index) => vote(voter, from + index)));
     from += group.length;
-    // Discloses each five before the next vote: a later step of a job would disclose more voters together.
+    // Discloses after every five voters: the job would run later and disclose more voters together.
     if (from % DISCLOSED_TOGETHER === 0) await deps.counting.disclosure.step(election.id);
     if (from === SEALED && first !== undefined) {
       await sealUntilIn(first);

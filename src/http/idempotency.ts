@@ -13,7 +13,7 @@ import { idempotencyKeys } from './tables.ts';
 
 /** Random bytes of a claim's token; they follow the 16-byte ID of the process that holds the claim. */
 const TOKEN_BYTES = 16;
-/** A claim sent over a broken network reaches the database within this time: TCP gives up after some 15 minutes. */
+/** A claim reaches the database within this time or never: TCP gives up after some 15 minutes. */
 const LATEST_CLAIM_MS = 20 * MINUTE_MS;
 const STORED_ERRORS = new Set([403, 404, 409, 422]);
 /** An error with Retry-After is not stored: the retry runs the request again. */

@@ -66,7 +66,7 @@ function parsedOrNull(text: string): unknown {
   try {
     return parseKeepingIds(text);
   } catch {
-    // Text that is not JSON is another shop's note.
+    // Metadata that is not JSON: another program made this transaction.
     return null;
   }
 }

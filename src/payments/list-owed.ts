@@ -18,7 +18,6 @@ export interface OwedPayment {
   readonly refund: RefundStatus | null;
   /** `amount_mismatch` if the payment differed from the request. */
   readonly endReason: EndReason | null;
-  /** Unix milliseconds. */
   readonly sinceMs: number;
 }
 

@@ -199,7 +199,7 @@ export const listedAttemptView = organizerAttemptView.omit({ confirmationCode: t
 });
 type OrganizerAttemptView = z.output<typeof organizerAttemptView>;
 
-/** An object for each provider; only the object of the attempt's provider is present. */
+/** One optional object per provider; only the attempt's provider has its object. */
 const pageViews = Object.fromEntries(
   PROVIDER_NAMES.map((name) => [name, providerKind(name).pageView.optional()]),
 ) as Record<ProviderName, z.ZodOptional<z.ZodObject>>;

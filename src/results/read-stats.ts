@@ -102,7 +102,7 @@ export async function readStats(
 ): Promise<StatsView> {
   const { event } = definition;
   const { reads } = deps;
-  // Count first: this makes the disclosure step that the figures show, if one is due.
+  // Count first: the count runs a due disclosure step, which the figures must show.
   const count = await counting.summary(definition, audience, nowMs);
   const [figures, payments, changes] = await Promise.all([
     readVoterFigures(reads, event.id),

@@ -11,7 +11,7 @@ import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { readRecordMoment, readRecords, showsWeights } from './repository.ts';
 
 /**
- * The position of a BLT file.
+ * The position to export as a BLT file.
  * @param event the current row: the definition may predate the final result
  * @throws ApiError 404 for an unknown position, 400 for one without rankings, 403 `openings_not_available` before the result is final
  */

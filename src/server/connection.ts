@@ -90,7 +90,7 @@ export class Connection {
     if (this.#ahead.length === 0) this.#goOn();
   }
 
-  /** @returns how many bytes were parsed, or more than there are */
+  /** @returns the number of parsed bytes, rounded up to whole pieces: it may exceed `bytes.length` */
   #parseSome(bytes: Buffer): number {
     if (bytes.length <= PIECE_BYTES) {
       this.#parse(bytes);

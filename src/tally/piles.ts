@@ -149,8 +149,8 @@ export class Piles {
   }
 
   /**
-   * `#moveHeld` if every group is a single ballot of one weight at full value, so that counting the receivers suffices. Reads the
-   * cells of all held groups of a batch before it moves any: the processor then waits for many reads at once.
+   * `#moveHeld` for groups of one ballot, all of one weight at full value: it only counts the receivers. It reads the cells of a
+   * whole batch before it moves any group, so that the memory reads overlap.
    */
   #moveSingles(from: number): void {
     const { cells, size } = this.#rankings;

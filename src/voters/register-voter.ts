@@ -27,7 +27,7 @@ function codeOf(fault: unknown): string {
   return fault instanceof Error ? String(Reflect.get(fault, 'code')) : '';
 }
 
-/** Whether a domain can accept mail: an MX record that is not the null MX (RFC 7505), or an address. Temporary failures accept. */
+/** Whether a domain can accept mail: it has an MX record other than the null MX (RFC 7505), or an address. True if DNS fails. */
 export const canReceiveMail: DomainCheck = async (address) => {
   const domain = address.slice(address.lastIndexOf('@') + 1);
   const resolver = new Resolver({ timeout: TIMEOUT_MS, tries: 1 });

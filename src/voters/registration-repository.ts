@@ -23,7 +23,7 @@ export async function startConfirmation(tx: Transaction, eventId: string, voterI
   );
 }
 
-/** Clears a registration's deadline when its mail was not sent, or when a voter key is mailed. */
+/** Clears a registration's deadline: its mail was not sent, or a voter key is mailed, which is valid until the close. */
 export async function stopConfirmation(tx: Transaction, eventId: string, voterId: string): Promise<void> {
   await tx.execute(sql`UPDATE voters SET confirm_by = NULL WHERE ${waiting(eventId)} AND id = ${voterId}`);
 }

@@ -139,8 +139,8 @@ export async function noteRoll(
 }
 
 /**
- * The voters that the current rehearsal added. Its end removes them, so that they are not in the sum. The event's tag covers
- * whether it is in rehearsal: outside of a rehearsal other SQL cannot take a voter out of the sum by a mark.
+ * Voters that the current rehearsal added. The sum omits them, because the end of the rehearsal removes them. The event's tag
+ * protects the rehearsal state: outside of a rehearsal, a forged `before_rehearsal` cannot take a voter out of the sum.
  * @param ids limits the search to these voters
  */
 export async function listRehearsed(executor: Executor, event: VotingEvent, ids?: string[]): Promise<Set<string>> {

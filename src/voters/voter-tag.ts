@@ -85,8 +85,8 @@ export const mayBeMailed = (secrets: Secrets, event: VotingEvent, row: TaggedVot
   isGenuineEvent(secrets, event) && isGenuine(secrets, row);
 
 /**
- * Checks the tag of a voter that a judging statement returned; undefined if it returned none. `lacksApproval`: the verdict approves the
- * voter, which `approveByKey` has to store.
+ * Checks the tag of the voter that an eligibility statement returned; undefined without a voter. If `lacksApproval`, the caller must
+ * store the approval with `approveByKey`.
  */
 export function judgeTagged(
   secrets: Secrets,

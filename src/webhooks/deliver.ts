@@ -193,7 +193,7 @@ export class WebhookSender {
     const run = this.#deliver(delivery, freePlace)
       .catch(async (fault: unknown) => {
         this.#deps.log.error({ delivery: delivery.id, fault: summariseFault(fault) }, 'a webhook was not noted');
-        // The delivery is still due and is sent again (at least once). The pause prevents a tight loop of repeats.
+        // The outcome was not stored, so the delivery is sent again (at-least-once). The pause prevents a tight loop.
         await pause(UNNOTED_PAUSE_MS, undefined, { ref: false, signal: this.#stopping.signal }).catch(() => undefined);
       })
       .finally(() => {

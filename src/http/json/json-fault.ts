@@ -3,7 +3,7 @@ import { MAX_ISSUES } from '#src/platform/errors.ts';
 /** Bounds on what a body may hold (completions 1.1). */
 export const MAX_DEPTH = 32;
 export const MAX_VALUES = 20_000;
-/** Fields of one object; no schema has so many. In an object of thousands, most of all with numeric names, each takes longer to check. */
+/** Field limit of one object; no schema has so many. Thousands of fields, above all with numeric names, slow down each check. */
 export const MAX_FIELDS = 1_000;
 /** Characters of a number. Every number that can be stored exactly has a shorter form. */
 const MAX_NUMBER_LENGTH = 40;
