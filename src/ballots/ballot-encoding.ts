@@ -113,7 +113,7 @@ export class BallotReader {
     return this.#readShortEntries(indexByNumber) ? -1 : this.#readAnyEntries(indexByNumber);
   }
 
-  /** The fast path for one-byte numbers, as in nearly all ballots. @returns false otherwise; then no entry is consumed */
+  /** The fast path if all numbers take one byte, as in nearly all ballots. @returns false for longer numbers, with no entry consumed */
   #readShortEntries(indexByNumber: Int32Array): boolean {
     const { length, candidates, values } = this;
     const bytes = this.#bytes;

@@ -32,7 +32,7 @@ export type Judgement =
 export const ANY_GROUP = Symbol('any group');
 type VoterGroup = string | null | typeof ANY_GROUP;
 
-/** An entry as sent, without the fields that were left out or malformed; undefined if nothing of it is readable. */
+/** An entry as sent, without its missing or malformed fields; undefined if no field is readable. */
 type SentEntry = SoundParts<BallotEntry> | undefined;
 
 interface Mark {
@@ -82,7 +82,7 @@ export function judgeBallot(
     own.push({ index, entry, candidate });
     marks.set(position, own);
   });
-  // An entry with an unreadable position may belong to a position that seems to have too few choices: then do not report the lack.
+  // An entry with an unreadable position may belong to a position that seems to have too few choices, which is then not reported.
   const areAllRead = entries.every((entry) => entry?.positionId !== undefined);
   for (const [position, own] of marks) {
     issues.push(...judgeSelections(position, own, areAllRead));
@@ -112,7 +112,7 @@ function standsIn(position: BallotPosition, candidate: Candidate): boolean {
   return position.votingMethod !== 'referendum' || candidate.referendumRole !== null;
 }
 
-/** Records a mark. @returns whether the candidate already had a mark in this position */
+/** Records that the ballot names a candidate. @returns whether an earlier entry of this position names the candidate already */
 function isSecondMark(
   marked: Map<BallotPosition, Set<Candidate>>,
   position: BallotPosition,

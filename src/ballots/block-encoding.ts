@@ -4,7 +4,7 @@
  */
 /** A byte from this value on is followed by another byte of the same varint. */
 export const LONG = 0x80;
-/** Limits a length to four bytes: the size limit of a request is far below. */
+/** Limits a length to four bytes, far above the size limit of a request. */
 const MAX_SHIFT = 21;
 
 /** Appends a number as an unsigned LEB128 varint. */

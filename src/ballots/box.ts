@@ -153,7 +153,7 @@ export async function readSealedBallots(
   return ballots.slice(0, limit);
 }
 
-/** The last leaf of the box, -1 if it is empty. If direct SQL made several last blocks begin at one leaf, any of them decides. */
+/** The last leaf of the box, -1 for an empty box. If direct SQL inserted several last blocks with one first leaf, any of them counts. */
 export async function readBoxEnd(executor: Executor, eventId: string): Promise<string> {
   const { rows } = await executor.execute<{ last: string }>(sql`
     SELECT coalesce((SELECT first_leaf + ballots - 1 FROM ballot_blocks WHERE voting_event_id = ${eventId}

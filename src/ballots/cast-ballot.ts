@@ -141,7 +141,7 @@ const OTHER_WEIGHT = 'other_weight';
 /** How often a ballot is judged before giving up, if the definition or the sealed weight is outdated each time. */
 const PAPER_RETRIES = 5;
 
-/** A random code; in an election with an Idempotency-Key, a code that a retry derives again from the claim and the event's key. */
+/** A random code. In an election with an Idempotency-Key, a code derived from the claim and the event's key: a retry gets the same. */
 async function codeFor(
   { ballotKeys }: CastDeps,
   event: VotingEvent,

@@ -90,7 +90,7 @@ interface ConfirmDeps
 const SALT_BYTES = 32;
 const WRONG_CODES_PER_MINUTE = 20;
 const BY_ADDRESS = 'open:wrong-code:';
-/** Counts wrong codes by address, where many people share an API key or send none: one person's guesses must not block the others. */
+/** Counts wrong codes by address if many people share an API key or send none: one person's guesses must not block the others. */
 export const addressGuesser = (address: string | undefined): string => `${BY_ADDRESS}${address}`;
 /** A ballot of an event without an end is sealed within this time of its confirmation. */
 export const SEALED_WITHIN_MS = DAY_MS;
@@ -116,7 +116,7 @@ export async function confirmVotes(
   claim: Claim | undefined,
 ): Promise<Answer> {
   const code = normaliseCode(confirmationCode);
-  // Not found before the start: no code exists yet. After the end: unconfirmed ballots were dropped, so assume a late voter, not a typo.
+  // No code exists before the start, and unconfirmed ballots are dropped after the end: report the closed window, not an unknown code.
   const notFoundHere = (): ApiError => {
     const nowMs = deps.clock.now();
     const status = statusAt(event, nowMs);
@@ -176,7 +176,7 @@ async function confirmByTag(deps: ConfirmDeps, sought: Sought, claim: Claim | un
     const waiting: TaggedVoter[] = [];
     const row = confirmRow(deps, definition.event, sought, waiting);
     const shape = (verdict: ConfirmVerdict): Answer => shapeConfirmation(deps, sought, row, verdict);
-    // A secret event stores no answer, because its length would show the choice: a retry confirms again and gets the same answer.
+    // A secret event stores no answer, because the answer's length would show the choice. A retry confirms again and gets the same.
     const secret = secrecyOf(definition.event) === 'secret';
     const written = await write(deps, row, shape, secret ? undefined : claim);
     if (written.verdict === 'confirmed') deps.receipts.confirmed(definition.event, row);
@@ -266,7 +266,7 @@ function shapeConfirmation(
 ): Answer {
   const { eventId, codeTag, leafTag } = row;
   const { entries, sealed } = openBallot(secrets, definition.event, codeTag, verdict.entries);
-  // Promise the encrypted weight and salt: a row whose columns differ is detected when it is moved into the log.
+  // Promise the weight and salt of the encrypted ballot: a row whose columns differ is detected when it is moved into the log.
   const weightMicro = sealed?.weightMicro ?? verdict.weightMicro;
   const salt = sealed?.salt ?? verdict.salt;
   const { masked: sealedTime } = openWaitingTime(secrets, eventId, codeTag, verdict.sealedTime);
@@ -302,7 +302,7 @@ async function write(
 }
 
 /**
- * Counts unknown codes: 128 bits cannot be guessed, but guesses must not be unlimited.
+ * Counts and limits unknown codes, although 128 random bits cannot be guessed.
  * @param guesser the ID of an API key, or the result of `addressGuesser`
  */
 export function unknownCode(deps: Pick<ConfirmDeps, 'rateLimiter'>, guesser: string): ApiError {

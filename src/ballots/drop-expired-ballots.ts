@@ -4,7 +4,7 @@ import { inChunks } from '#src/database/in-chunks.ts';
 import { type Log, summariseFault } from '#src/platform/log.ts';
 import { lifeOf } from '#src/voting-events/lifecycle.ts';
 
-/** Time limit per event and run: the next run continues, so that a large event does not hold up other events. */
+/** Time limit per event and run, so that a large event does not hold up other events; the next run continues. */
 const DROPPING_MS = 20_000;
 
 /** Events with ballots that can no longer be confirmed: a day old, or past the grace period after the close. */

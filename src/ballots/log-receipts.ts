@@ -18,8 +18,8 @@ export interface LogReceipts {
    */
   promise(definition: BallotDefinition, ballot: ConfirmedBallot, untilMs: number): string;
   /**
-   * Called after each confirm that took effect, so that a full queue is sealed soon, and the removal of the ballot by direct SQL
-   * is noticed. Never throws, never blocks.
+   * Called after each confirm that took effect: it has a full queue sealed soon, and detects a ballot that direct SQL removes.
+   * Never throws, never blocks.
    */
   confirmed(event: VotingEvent, ballot: { readonly ballotId: string; readonly leafTag: Buffer }): void;
 }

@@ -44,7 +44,7 @@ export type PrepareDeps = Pick<Deps, 'db' | 'ballotKeys' | 'secrets' | 'log'> & 
  * Validates a ballot against a definition and packs and encrypts it for the cast statement.
  * @param apiKeyId the API key for which wrong voter keys are counted
  * @param executor reads the visitor's credits
- * @param expectedWeight sealed with the ballot, in millionths; the cast statement refuses it if the voter's weight differs
+ * @param expectedWeight encrypted with the ballot, in millionths; the cast statement refuses a ballot whose voter has another weight
  * @throws ApiError 422 with all faults; 403 and 429 for the voter, if a position asks for the voter's group
  */
 export async function prepareBallot(
@@ -120,7 +120,7 @@ function requireValid(judgement: Judgement, missing: readonly Issue[]): readonly
 
 /**
  * Validates the readable values of a ballot whose shape was refused, so that one answer lists all faults. Leaves out faults that
- * depend on the identity of the voter, which is not proven.
+ * depend on the voter: no voter key was checked.
  */
 export async function judgeCastParts(
   { db, definitions }: Pick<Deps, 'db' | 'definitions'>,
@@ -155,7 +155,7 @@ async function groupFor(
   if (!asksForGroup(definition)) return undefined;
   const { verdict, groupId } = await verifyVoter(deps.db.$client, deps.secrets, definition.event, identity, voterKey);
   if (!isRefusal(verdict)) return groupId;
-  // As in the cast statement, check the event before the voter, so that no wrong key is counted outside of the voting window.
+  // Check the event before the voter, as the cast statement does: no wrong key is counted outside of the voting window.
   const status = statusAt(definition.event, deps.clock.now());
   if (status !== 'open') throw notOpen(status);
   throw await refusedVoter(deps, definition.event, identity, verdict, apiKeyId);

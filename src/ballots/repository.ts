@@ -12,11 +12,11 @@ import type { CreditShortage } from './ballot-rules.ts';
 
 export interface CastRow {
   readonly eventId: string;
-  /** The definition version and the end under which the ballot was judged (`paperOf`). */
+  /** The version of the ballot definition, and the event's end, under which the ballot was validated (`paperOf`). */
   readonly paper: string;
   /** Elections: the identity that the caller claims, and the hash of the voter key that must prove it. */
   readonly voter: { readonly identity: Identity; readonly keyHash: Buffer } | undefined;
-  /** The group under which the ballot was judged, '' for none; undefined where no position asks for a group. */
+  /** The group for which the ballot was validated, '' for none; undefined if no position asks for a group. */
   readonly expectedGroup: string | undefined;
   readonly participants: readonly string[];
   /** The look-up key of the ballot (`waitingTag`). */
@@ -138,7 +138,7 @@ function castVerdict(row: VerdictRow | undefined): CastVerdict {
   return { verdict: row.verdict, shortage, stored, weightMicro, tagged: row.tagged ?? undefined };
 }
 
-/** Stores pending ballots of one event in one statement, or returns why not, for each ballot. The statement commits as a whole. */
+/** Stores pending ballots of one event in one statement, which commits as a whole. @returns a verdict for each ballot */
 export async function castBallots(pool: Pool, requests: readonly CastRequest[]): Promise<CastVerdict[]> {
   const eventId = eventOf(requests.map(({ row }) => row));
   const values = valuesOf(eventId, CAST_COLUMNS, requests);
@@ -336,7 +336,7 @@ const EVENTS_AT_A_TIME = 4;
 /** Thrown when the queue is full. Nothing was written; the client may retry. */
 const overloaded = (): ApiError => refuse('too_many_ballots');
 
-/** Whether the event's row stayed locked: single retries would wait as long again, each on its own connection. */
+/** Whether the event's row stayed locked. Then no row is retried alone: each retry would hold a connection for as long again. */
 const isEventLocked = (fault: unknown): boolean =>
   databaseErrorCode(fault) === '55P03' && /relation "voting_events/.test(String(Reflect.get(Object(fault), 'where')));
 

@@ -10,7 +10,7 @@ export const pendingBallots = pgTable(
   'pending_ballots',
   {
     votingEventId: eventId(),
-    /** The voter's ID, or `v:` and the visitor ID. A paid ballot appends its attempt where votes may be repeated, to allow several rows. */
+    /** The voter's ID, or `v:` and the visitor ID. If votes may be repeated, a paid ballot appends its attempt: it gets its own row. */
     participant: text().notNull(),
     /** All identities of the participant; each may vote once. */
     participants: text().array().notNull(),
@@ -19,7 +19,7 @@ export const pendingBallots = pgTable(
     /** The encrypted ballot; `waiting-ballot.ts` defines its format. */
     entries: bytes('entries').notNull(),
     weightMicro: micro('weight_micro').notNull(),
-    /** Polls only, like the next four columns, which become visible once the ballot is confirmed. */
+    /** Polls only. This column and the next four become visible once the ballot is confirmed. */
     visitorId: text('visitor_id'),
     voterId: text('voter_id'),
     email: text(),

@@ -32,9 +32,9 @@ export function normaliseCode(text: string): string | undefined {
 export const codeTagOf = (code: string): Buffer => sha256(`code${code}`);
 
 /**
- * The look-up key of a pending or queued ballot. In an election it is a MAC of the code under the event's key. The tag of the log
- * would let a copy of these rows, which point to voters, be joined with the ballots that the log later opens. A poll uses the tag
- * of the log, because its ballots name their voters anyway.
+ * The look-up key of a pending or queued ballot. In an election it is a MAC of the code under the event's key, not the hash in the
+ * log: these rows point to voters, and that hash would join a leaked dump of them with the ballots that the log later opens. A poll
+ * uses the hash, because its ballots name their voters anyway.
  * @param secrets the keys that encrypt the event's ballots until they are in the box
  */
 export const waitingTag = (secrets: Secrets, event: Pick<VotingEvent, 'id' | 'type'>, code: string): Buffer =>
@@ -50,8 +50,8 @@ export const waitingTag = (secrets: Secrets, event: Pick<VotingEvent, 'id' | 'ty
  * Then follow the key's ID (4 bytes), nonce, ciphertext and authentication tag. The plaintext of an election's ballot: the tag of
  * its code (32 bytes), the salt (32), a MAC of the voter's identity (16, `voter-tag.ts`), the weight (8, millionths, big-endian), the
  * length of the packed entries (4, big-endian), the packed entries, and zeros up to the length of the definition's largest ballot
- * (`roomOf`), so that the length does not reveal the choice. The log publishes tag and salt: if the queue held them in clear, a copy
- * of it could later be joined with the log.
+ * (`roomOf`), so that the length does not reveal the choice. The log publishes tag and salt: if the queue held them in clear, a
+ * leaked dump of the queue could later be joined with the log.
  */
 const POLL_FORM = 2;
 const SECRET_FORM = 3;
@@ -64,7 +64,7 @@ const ENTRIES_AT = LENGTH_AT + 4;
 
 type Column = 'entries' | 'sealed_time';
 
-/** Binds the ciphertext to its column and row: copied to another ballot, it fails to decrypt. */
+/** Associated data that binds the ciphertext to its column and row: in another row it fails to decrypt. */
 const placeOf = (column: Column, eventId: string, tag: Uint8Array) => ({
   table: 'ballot_queue',
   column,
@@ -184,8 +184,8 @@ interface ConfirmTimes {
 }
 
 /**
- * Encrypts both times of a ballot, six bytes each, with a pad derived from its code, which is not stored: a confirm that is
- * repeated can return the same times, but a reader of the database learns neither.
+ * Encrypts both times of a ballot, six bytes each, with a pad derived from its code. The code is not stored: a repeated confirm
+ * can return the same times, but a reader of the database learns neither.
  */
 export function sealTimes(code: string, { confirmedMs, promisedMs }: ConfirmTimes): Buffer {
   const bytes = Buffer.alloc(MASKED_TIMES_BYTES);
@@ -205,8 +205,8 @@ function mask(code: string, bytes: Uint8Array): Buffer {
 }
 
 /**
- * Encrypts the masked times of a queued secret ballot: the box will contain them unchanged, so a copy of the queue with them could
- * be joined with the box.
+ * Encrypts the masked times of a queued secret ballot: the box will contain them unchanged, so a leaked dump of the queue with
+ * masked times could be joined with the box.
  * @param dueMs when the ballot must be in the log, however few ballots are queued
  */
 export function sealWaitingTime(
