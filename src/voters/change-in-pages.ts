@@ -53,7 +53,7 @@ async function changePage(
 
 /**
  * Makes one change to all matching voters, page by page in one transaction. Call with the event locked.
- * @param which a condition on `v` @param isMeant a further condition that SQL cannot check
+ * @param which an SQL condition on `v` @param isMeant a further condition that SQL cannot check
  */
 export async function changeInPages(
   tx: Transaction,

@@ -25,7 +25,7 @@ async function listTagged(executor: Executor, eventId: string, which: SQL, limit
   return (await valuesOf<TaggedArray>(executor, statement)).map((tagged) => taggedVoter(eventId, tagged));
 }
 
-/** Whether an election has at least `least` approved voters. Rows that other SQL inserted can only make the answer false, never true. */
+/** Whether an election has at least `least` approved voters. Rows that other SQL inserted can make the answer false, but not true. */
 export async function hasApproved(
   executor: Executor,
   secrets: Secrets,
@@ -36,7 +36,7 @@ export async function hasApproved(
   return voters.filter((voter) => isGenuine(secrets, voter)).length === least;
 }
 
-/** Participants whose row is not the service's. @param own the election's secrets; undefined if it never had a key, and so no ballot */
+/** Participations that the service did not write. @param own the election's secrets; undefined if it never had a key, so no ballot */
 async function* forgedParticipations(
   executor: Executor,
   own: Secrets | undefined,

@@ -18,7 +18,7 @@ import { noteBeforeRehearsal } from './voter-key.ts';
 const LINK: SealedPlace = { table: 'voters', column: 'confirm_by', row: 'link' };
 const linkShape = z.tuple([z.string(), z.string(), z.string()]);
 
-/** The last segment of a confirmation link: sealed, so that others can neither forge nor read it. */
+/** The last segment of a confirmation link, encrypted and authenticated: others can neither forge nor read it. */
 export function sealConfirmation(secrets: Secrets, eventId: string, voterId: string, email: string): string {
   return secrets.seal(JSON.stringify([eventId, voterId, emailKey(email)]), LINK);
 }
@@ -29,9 +29,9 @@ function openConfirmation(secrets: Secrets, token: string): z.output<typeof link
 }
 
 /**
- * Confirms the address that a link was mailed to; may be repeated until the close. This casts no ballot and approves no voter; it
- * only keeps the registration from expiring.
- * @returns false if the link was not made here, if its registration or address is gone, or if the event has closed
+ * Confirms the address that a link was mailed to; may be repeated until the close. The confirmation only keeps the registration from
+ * expiring: it casts no ballot and approves no voter.
+ * @returns false if this service did not make the link, if its registration or address is gone, or if the event has closed
  */
 async function confirmAddress(tx: Transaction, secrets: Secrets, token: string): Promise<boolean> {
   const link = openConfirmation(secrets, token);

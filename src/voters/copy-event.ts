@@ -100,7 +100,7 @@ async function copyEvent(
     if (total > limit) throw planLimit('voters_per_event', limit);
     const copyUntil = total > 0 ? deps.ids.sortable('vtr') : null;
     await updateTaggedEvent(tx, deps.secrets, made, {
-      // Not checked again: `pageIssues` accepted it for the source.
+      // `pageIssues` accepted this URL for the source event: no second check.
       votingPageUrl: source.votingPageUrl,
       ...(withPrices ? pricesOf(source) : {}),
       ...(withVoters ? { copyTotal: total, copyDone: 0, copyUntil } : {}),
@@ -194,7 +194,7 @@ async function countCopied(executor: Executor, sourceId: string): Promise<number
 type Order = Omit<typeof rollCopies.$inferSelect, 'tag'>;
 type Until = Pick<VotingEvent, 'copyUntil'>;
 
-/** What the tag of a copy order covers. The end of the copy clears the event's `copyUntil`, so that the order cannot be replayed. */
+/** The MAC input of a copy order. The end of the copy clears the event's `copyUntil`, so that the order cannot be replayed. */
 const rowOfCopy = (order: Order, { copyUntil }: Until): DecidingRow => [
   'roll_copies',
   ...[order.votingEventId, order.sourceId, JSON.stringify(order.groups), order.copiedTo, copyUntil, order.keyId],
@@ -213,7 +213,7 @@ export function copyRollJob(deps: CopyDeps): Job<z.output<typeof payload>> {
       try {
         while (await inTransaction(deps.db, (tx) => copyChunk(tx, deps, eventId))) await setImmediate();
       } catch (fault) {
-        // The organizer added voters during the copy, and the plan has no room for the rest: the copy ends here.
+        // The organizer added voters while the job ran, and the plan has no room for the rest: end the copying.
         if (!(fault instanceof ApiError) || fault.code !== 'plan_limit') throw fault;
         await inTransaction(deps.db, (tx) => endCopy(tx, deps.secrets, eventId));
       }

@@ -19,7 +19,7 @@ import type { Voter } from './voter.ts';
 
 const ERASED = { name: '', email: null, emailKey: null, voterId: null, voterIdKey: null } as const;
 
-/** Time limit of one run: the rest queues again behind other deletions. */
+/** Time limit of one run. The job then queues itself again behind other deletions. */
 const REMOVING_MS = 1_000;
 
 const payload = z.strictObject({ eventId: z.string() });
@@ -42,8 +42,8 @@ export function removeDeletedVotersJob(db: Database): Job<z.output<typeof payloa
 }
 
 /**
- * Queues the deletion of a voter (202), who is hidden from every reader at once. After the final result only the personal data
- * is erased: weight, group and participation stay, so that no figure changes.
+ * Queues the deletion of a voter (202), and hides the voter from all readers at once. After the final result, erases only the
+ * personal data: weight, group and participation stay, so that no figure changes.
  * @throws ApiError 404; 409 `event_has_ballots` for a voter who voted, `event_closed` between the close and the final result
  */
 export async function deleteVoter(tx: Transaction, deps: VoterDeps, organizer: Organizer, id: string): Promise<void> {
@@ -87,7 +87,7 @@ async function takeOffRoll(
     await noteChanges(tx, deps.secrets, event, changes);
     await updateVoters(tx, event.id, ids, { deletedAt: event.lockedAt, emailKey: null, voterIdKey: null });
     await enqueue(tx, REMOVE_DELETED_VOTERS, { eventId: event.id });
-    // Not counted when erasing, which changes no figure of the roll.
+    // An erasure changes no figure of the roll and is not counted.
     if (statusAt(event, event.lockedAt) === 'open')
       await countRollChanges(tx, deps.secrets, event, { roll: rows.length });
   }

@@ -29,7 +29,7 @@ export function publishApprovedJob(deps: Pick<Deps, 'db' | 'ids' | 'clock'>): Jo
   });
 }
 
-/** The rows from which a disclosure step makes the public snapshot, read at one moment. */
+/** The rows from which a disclosure makes the public snapshot of results, read in one database snapshot. */
 export interface StepMoment {
   /** The last leaf of the box, -1 while it is empty. */
   readonly lastLeaf: bigint;
@@ -37,7 +37,7 @@ export interface StepMoment {
   readonly note: string | undefined;
   /** Confirmed ballots that are not in the box yet. */
   readonly queue: readonly { readonly codeTag: Buffer; readonly entries: Buffer; readonly weightMicro: bigint }[];
-  /** The sealed snapshot of the previous step. */
+  /** The encrypted public snapshot of the previous disclosure. */
   readonly before: Buffer | undefined;
 }
 
@@ -52,8 +52,8 @@ type StepRow = {
 /**
  * Discloses who has voted in an election (completions 5.6): all undisclosed voters together, once there are five or the result is
  * final. Fewer voters at a time could be linked with a change of the live count.
- * @param most no step is made while more ballots are queued
- * @returns the content of the next public snapshot; undefined if no step was due, or if the result is final
+ * @param most nothing is disclosed while more ballots are queued
+ * @returns the content of the next public snapshot; undefined if no disclosure was due, or if the result is final
  */
 export async function discloseVoters(tx: Transaction, eventId: string, most: number): Promise<StepMoment | undefined> {
   const { rows } = await tx.execute<StepRow>(sql`SELECT * FROM disclose_voters(${eventId}, ${most})`);

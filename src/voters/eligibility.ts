@@ -12,7 +12,7 @@ import type { Identity } from './voter-identity.ts';
 import { hashSentKey } from './voter-key.ts';
 import type { TaggedArray } from './voter-tag.ts';
 
-/** Verdicts against a cast, as the functions in `src/ballots/*.sql` and `src/voters/*.sql` return them. */
+/** Verdicts that refuse a cast, as the functions in `src/ballots/*.sql` and `src/voters/*.sql` return them. */
 export type Refusal =
   | 'draft'
   | 'scheduled'
@@ -73,7 +73,7 @@ export type Participant =
 /**
  * Whether a participant could cast a ballot now: `cast`, or the reason against it, by the same database rule as a cast
  * (`judge_cast`). Records the first use of a voter key.
- * @param participant undefined if the request names none; the state of the event is checked all the same
+ * @param participant undefined if the request names no participant; the state of the event is still checked
  */
 export async function checkCast(
   pool: Pool,

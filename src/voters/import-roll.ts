@@ -133,14 +133,14 @@ export async function importPart(
     const begun = await holdImport(tx, eventId, requestKeys);
     if (begun !== undefined) return begun;
     if ((await findEventById(tx, eventId)) === undefined) throw notFound();
-    // Throws before the first row is stored if the plan has no room for all valid rows.
+    // Throws if the plan has no room for all valid rows, before the first row is stored.
     await takeRead(tx, deps, organizer, rows, true);
     if (claim !== undefined) await beginImport(tx, eventId, requestKeys, NOTHING_DONE, deps.clock.now());
     return NOTHING_DONE;
   });
   for (;;) {
     const { next, answer } = await inTransaction(deps.db, async (tx) => {
-      // Another process may have taken this import over: both resume from the stored progress.
+      // A retry in another process may run the same import: both resume from the stored progress.
       const done = claim === undefined ? progress : await holdImport(tx, eventId, requestKeys);
       if (done === undefined && (await findEventById(tx, eventId)) === undefined) throw notFound();
       if (done === undefined) throw refuse('idempotency_in_progress');
@@ -151,7 +151,7 @@ export async function importPart(
       }
       const { accepted, rejected, rejectedCount } = after;
       const result = ok({ accepted, rejected, rejectedCount } satisfies ImportedRoll);
-      // Stored in the transaction of the last rows; a retry then gets this answer.
+      // The transaction of the last rows stores the answer: a retry gets the same answer.
       await claim?.store(tx, result);
       await forgetImport(tx, eventId, requestKeys);
       return { next: after, answer: result };

@@ -37,10 +37,10 @@ export const mailRegistrationJob = (deps: MailRegistrationDeps): Job<z.output<ty
       if (statusAt(event, await readNow(deps.db)) === 'closed') return;
       if (!mayBeMailed(deps.secrets, event, voter)) return reportForged(deps, event.id, voterId);
       const { email } = voter;
-      // The mail limit is used up: without a mail there is no deadline, and the registration never expires.
+      // The mail limit is exhausted. Without a mail there is no link to use in time, so the registration never expires.
       if (!(await takeMailOnce(deps, run, event, email))) return;
       const link = `${deps.config.baseUrl}/confirm-address/${sealConfirmation(deps.secrets, event.id, voterId, email)}`;
-      // The deadline is set before the mail leaves, because the link may be used at once.
+      // Set the deadline before the mail is sent: the voter may use the link at once.
       const expires = event.voterApproval === 'automatic';
       if (expires) await change(deps, eventId, startConfirmation, voterId);
       try {

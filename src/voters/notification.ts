@@ -97,7 +97,7 @@ export const notificationView = z
     ],
   });
 
-/** @param keepsBack whether the event hides who voted: no figure may then show how many of the audience have */
+/** @param keepsBack whether the event hides who voted: no figure may then show how many of the audience have voted */
 export function viewNotification(
   row: Notification,
   keepsBack: boolean,
@@ -126,7 +126,7 @@ const FAILING_TRIES = 20;
 export const PAUSE_HOURS: Readonly<Record<NotificationKind, number>> = { key: 24, reminder: 6 };
 const pauseMs = (kind: NotificationKind): number => PAUSE_HOURS[kind] * HOUR_MS;
 
-/** Larger rolls are counted while a job lists the voters; until then `total` is an estimate. */
+/** A job counts larger rolls while it lists the voters; until then `total` is an estimate. */
 const COUNTED_EXACTLY = 200_000;
 
 /** The voters `v` who may get keys. A voter approved by a first key counts only once that is disclosed. */
@@ -149,7 +149,7 @@ const isPausing = (kind: NotificationKind) => sql`EXISTS (SELECT 1 FROM notified
   WHERE n.voting_event_id = v.voting_event_id AND n.voter_id = v.id AND n.kind = ${kind}
     AND n.notified_at > now_ms() - ${pauseMs(kind)}::bigint)`;
 
-/** How many voters an audience has now. @returns `due`: without the voters who recently got a mail of this kind */
+/** Counts the voters of an audience. @returns `due` leaves out the voters who recently got a mail of this kind */
 export async function countAudience(
   tx: Transaction,
   eventId: string,
@@ -216,8 +216,8 @@ export async function countWaitingMails(tx: Transaction, { votingEventId, id }: 
 }
 
 /**
- * Claims the next voters of the audience. The claim is the voter's row of this kind in `notified_voters`, so that of concurrent
- * notifications only one mails the voter. Call with the notification locked.
+ * Claims the next voters of the audience. The claim is the voter's row of this kind in `notified_voters`: only one of several
+ * concurrent notifications mails the voter. Call with the notification locked.
  * @returns the voters to mail, and whether all are listed
  */
 export async function listNextVoters(
@@ -319,9 +319,9 @@ export async function note(executor: Executor, { votingEventId, id }: Notificati
 }
 
 /**
- * Finishes a notification once all voters are listed and all mails have ended. It is a separate statement after the count, so
- * that of two mails that end at the same time, the later sees the end of the other. Voters removed from the roll before they
- * were listed count as skipped.
+ * Finishes a notification once all voters are listed and all mails have ended. A separate statement after the count: if two mails
+ * end at the same time, the statement of the later mail sees both ends. Voters removed from the roll before they were listed count
+ * as skipped.
  */
 export async function finishIfDone(tx: Transaction, eventId: string, id: string): Promise<void> {
   await tx.execute(sql`

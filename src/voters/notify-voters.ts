@@ -119,7 +119,7 @@ interface Addressed {
   readonly email: string;
 }
 
-/** Postpones a mail until its limit is over. It is sent then if the event still takes votes. */
+/** Postpones a mail until the mail limit begins again. The mail is then sent if the event still takes votes. */
 async function putOff(
   deps: SendVoterKeyDeps,
   notification: Notification,
@@ -146,14 +146,14 @@ async function deliver(
 ): Promise<MailEnd> {
   const key = makeVoterKey(deps.secrets, voter, notification.id);
   const keyHash = hashStoredKey(deps.secrets, voter, key);
-  // The key is stored before the mail leaves, because it must work on arrival. Not stored if the address has changed meanwhile.
+  // Store the key before the mail is sent: it must work on arrival. The key is not stored if the address has changed meanwhile.
   const isStored = await inTransaction(deps.db, async (tx) => {
     if (!(await insertVoterKey(tx, event, voter, email, keyHash))) return false;
     if (!isTold(notification)) await showKeyMail(tx, event.id, voter.id, 'sent');
     return true;
   });
   if (!isStored) return 'skipped';
-  // A voter who has voted gets no mail, but leaves the same traces: a stored key, and a mail counted against the limits.
+  // A voter who has voted gets no mail. The key stored and the mail counted, as for every other voter, hide this from readers of the rows.
   if (!isTold(notification) && voter.hasVoted) return 'voted';
   const mail = keyMail(event, voter, { kind: notification.kind, to: email, key, nowMs });
   const outcome = await deliverMail(deps, run, mail).catch(async (fault: unknown) => {

@@ -10,7 +10,7 @@ import {
 } from './voter-tag.ts';
 
 const PAGE = 500;
-/** Voters whose tag is still checked: not deleted, in events without a final result. $1: the ID of the present secret key. */
+/** Voters whose tag (MAC) is still checked: not deleted, in events without a final result. $1: the ID of the present secret key. */
 const TAGGED = `FROM voters v JOIN voting_events e ON e.id = v.voting_event_id
   WHERE e.final_at IS NULL AND v.deleted_at IS NULL AND substring(v.tag FROM 1 FOR 4)`;
 
@@ -44,7 +44,7 @@ export async function retagVoters(
         foreign += 1;
         continue;
       }
-      // Unless the tag was replaced meanwhile.
+      // Skips a row whose tag was replaced meanwhile.
       const { rowCount } = await pool.query(
         'UPDATE voters SET tag = $1 WHERE voting_event_id = $2 AND id = $3 AND tag = $4',
         [tagOfVoter(secrets, row, isApprovedInRehearsal(secrets, row)), event, row.id, row.tag],

@@ -32,7 +32,7 @@ interface RollKey {
   readonly version: number;
 }
 
-/** Cache by event. With a stale version or key, the INSERT of a difference inserts nothing, and both are read again. */
+/** Cache of key and version by event. If either is stale, the INSERT of a difference inserts nothing, and both are read again. */
 const kept = new RecentMap<RollKey>(MOST_KEPT);
 
 function partOf(key: HmacKey, row: DecidingColumns): bigint {
@@ -83,7 +83,7 @@ async function takeKey(tx: Transaction, secrets: Secrets, eventId: string): Prom
     const mac = macOf(key, eventId, STATE, 1, sum);
     const sealed = secrets.seal(bytes, rollKeyPlace(eventId));
     await tx.insert(rollSums).values({ votingEventId: eventId, id: STATE, version: 1, key: sealed, sum, mac });
-    // Not cached before the commit.
+    // Do not cache the new key before the commit.
     return { sealed, key, version: 1 };
   }
   const { rows } = await tx.execute<{ sealed: string | null; version: number }>(sql`
@@ -150,7 +150,7 @@ export async function listRehearsed(executor: Executor, event: VotingEvent, ids?
   return new Set(await valuesOf<string>(executor, rehearsed));
 }
 
-/** Records changed or removed voters in the sum. Skips rows without a valid tag, participants of polls included: they are not in it. */
+/** Records changed or removed voters in the sum. Skips rows that the sum does not contain: no valid tag, or participants of polls. */
 export async function noteChanges(
   tx: Transaction,
   secrets: Secrets,
@@ -259,7 +259,7 @@ export async function foldRolls(deps: Pick<Deps, 'db' | 'secrets' | 'log'>): Pro
       );
       if (!isRight) await reportForged(deps, id);
     } catch (fault) {
-      // The event is busy: the next turn comes within a minute.
+      // For example, the event is locked. The next run, within a minute, folds its changes.
       deps.log.warn({ event: id, fault: summariseFault(fault) }, 'the sum of a roll could not be folded');
     }
   }

@@ -73,9 +73,9 @@ function waitingMail(event: VotingEvent, to: string, status: 'pending' | 'reject
 
 const payload = z.strictObject({
   eventId: z.string(),
-  /** Null for an unknown voter, for whom a job is queued all the same and sends nothing. */
+  /** Null for an unknown voter: the job is queued all the same, but sends nothing. */
   voterId: z.string().nullable(),
-  /** The key is derived from it, so that every attempt of the job mails the same key. */
+  /** Seed of the key: every attempt of the job derives and mails the same key. */
   seed: z.string(),
   /** Start of the rehearsal in which the key was requested; null outside. No mail is sent if a rehearsal began or ended since. */
   rehearsalSince: z.int().nullable(),
@@ -124,7 +124,7 @@ async function mailKey(
   run: JobRun,
 ): Promise<void> {
   const keyHash = hashStoredKey(deps.secrets, voter, mail.key);
-  // The key is stored before the mail leaves, because it must work on arrival. Not stored if the address has changed meanwhile.
+  // Store the key before the mail is sent: it must work on arrival. The key is not stored if the address has changed meanwhile.
   if (!(await inTransaction(deps.db, (tx) => insertVoterKey(tx, event, voter, mail.to, keyHash)))) return;
   const outcome = await deliverVoterMail(deps, run, event, voter, { ...keyMail(event, voter, mail), holdsKey: true });
   if (outcome === 'sent') return;
@@ -140,7 +140,7 @@ type VoterMail = Omit<Mail, 'id'> & { readonly holdsKey: boolean };
 
 /**
  * Sends a mail to a voter, and publishes `voter.mail_failed` when it is refused permanently or given up.
- * @param event when the mail was written. If a rehearsal began or ended since, the voter is not changed.
+ * @param event the event when the mail was written. If a rehearsal began or ended since, the voter is not changed.
  * @throws as `deliverMail` does
  */
 export async function deliverVoterMail(

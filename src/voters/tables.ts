@@ -34,7 +34,7 @@ export const voters = pgTable(
     letters: text(),
     /** MAC of the row under the service's secret key (`voter-tag.ts`); null for participants of polls, who follow from ballots. */
     tag: bytes(),
-    /** Approved by the first use of a key: shown as pending until the vote is disclosed. */
+    /** Whether the first use of a key approved the voter, who is shown as pending until the vote is disclosed. */
     approvedByKey: boolean('approved_by_key').notNull().default(false),
     /**
      * What the end of a rehearsal restores: the voter's state before a public route or a mail first changed it;
@@ -57,7 +57,7 @@ export const voters = pgTable(
       .where(sql`voter_id_key IS NOT NULL AND email IS NOT NULL AND deleted_at IS NULL`),
     index('voters_to_confirm').on(table.confirmBy, table.votingEventId).where(sql`confirm_by IS NOT NULL`),
     index('voters_rehearsed').on(table.votingEventId, table.id).where(sql`before_rehearsal IS NOT NULL`),
-    // For `has_rare_weight`, which would read all voters without it.
+    // For `has_rare_weight`: without this index it would read all voters.
     index('voters_weight').on(table.votingEventId, table.weightMicro),
     index('voters_approved_by_key').on(table.votingEventId, table.id).where(sql`approved_by_key`),
     index('voters_fractional_weight')
@@ -80,7 +80,7 @@ export const voterKeys = pgTable(
     keyHash: bytes('key_hash').notNull(),
     /** Counts a voter's keys. A time would show the order of the votes, because most voters vote right after they ask for a key. */
     number: integer().notNull().default(0),
-    /** Mailed or printed in a rehearsal, and wiped with it. */
+    /** Whether the key was mailed or printed in a rehearsal, whose end deletes it. */
     rehearsal: boolean().notNull().default(false),
     printed: boolean().notNull().default(false),
   },
@@ -148,13 +148,13 @@ export const notifications = pgTable(
     /** Upper bound of the audience's voter IDs: voters added later have greater IDs. */
     listUntil: text('list_until').notNull(),
     listedAt: timeMs('listed_at'),
-    /** When the voters may be mailed who were skipped because they had recently got a mail of this kind. */
+    /** When the voters who were skipped because of a recent mail of this kind may get the next mail. */
     pausedUntil: timeMs('paused_until'),
     /** When the plan's daily limit of mails, now used up, begins again. */
     limitedUntil: timeMs('limited_until'),
     /** Failed tries since the mail server last accepted a mail. */
     refusedTries: integer('refused_tries').notNull().default(0),
-    /** Begun in a rehearsal, and wiped with it. */
+    /** Whether the notification began in a rehearsal, whose end deletes it. */
     rehearsal: boolean().notNull().default(false),
     createdAt: timeMs('created_at').notNull(),
     finishedAt: timeMs('finished_at'),

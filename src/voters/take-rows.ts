@@ -237,7 +237,7 @@ export async function addVoters(
     if (first === undefined) throw refuse('voter_just_added', { issues });
     throw refuse('voter_exists', { field: first.field, issues: issues.slice(0, 50) });
   }
-  // The voter with the same identity was deleted between the two statements.
+  // Between the two statements, another request deleted the voter with the same identity.
   for (const row of missed.filter(isRight))
     row.issues.push({ field: row.emailKey === null ? 'voterId' : 'email', message: TAKEN });
   await publishVoters(tx, deps, event, votersOf(sound));

@@ -160,7 +160,7 @@ export async function updateVoter(
   return after;
 }
 
-/** Contains the old address, encrypted, because the roll no longer holds it. */
+/** Payload of the job. It holds the old address, encrypted, because the roll no longer contains that address. */
 const payload = z.strictObject({ eventId: z.string(), voterId: z.string(), sealedAddress: z.string() });
 const MAIL_OLD_ADDRESS = { name: 'mail_old_address', maxAttempts: MAIL_ATTEMPTS, group: 'mails', payload } as const;
 

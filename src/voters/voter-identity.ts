@@ -12,7 +12,7 @@ import { hashSentKey } from './voter-key.ts';
 
 export interface Identity {
   readonly kind: 'email' | 'voter_id';
-  /** Normalised, so that equal identities have equal keys. */
+  /** The normalised identity, so that equal identities have equal keys. */
   readonly key: string;
 }
 

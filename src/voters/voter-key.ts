@@ -55,7 +55,7 @@ export function hashSentKey(secrets: Secrets, event: KeyWorld, key: string): Buf
 
 /**
  * The stored hash of a mailed key, over event, voter, generation and key: a row copied to another voter is invalid, and so is a row
- * restored after the voter's keys ended.
+ * that other SQL restores after the voter's keys ended.
  */
 export function hashStoredKey(secrets: Secrets, { votingEventId, id, keyGeneration }: KeyHolder, key: string): Buffer {
   const mac = secrets.mac('voter-key', `${votingEventId}\n${readTyped(key)}`);
@@ -128,7 +128,7 @@ export async function noteBeforeRehearsal(tx: Transaction, eventId: string, vote
 
 /**
  * Approves a voter by a first key, unless a rehearsal began or ended since. Not done by a database function, because the row needs a tag.
- * @param read the event when the key was judged @param before the voter when the key was judged
+ * @param read the event when the key was checked @param before the voter when the key was checked
  */
 export async function approveByKey(
   { db, secrets }: Pick<Deps, 'db' | 'secrets'>,
@@ -139,7 +139,7 @@ export async function approveByKey(
   await inTransaction(db, async (tx) => {
     const event = await holdEvent(tx, read.id);
     if (event === undefined || event.rehearsalSince !== read.rehearsalSince) return;
-    // The statement that judged the key read the event without checking its tag: other SQL could have changed it for that moment.
+    // The statement that checked the key read the event without checking its tag: other SQL could have changed the event for a moment.
     if (!isGenuineEvent(secrets, event) || event.voterApproval !== 'automatic') return;
     if (event.rehearsalSince !== null) await noteBeforeRehearsal(tx, event.id, before.id);
     const { rowCount } = await tx.execute(sql`

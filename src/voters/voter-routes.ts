@@ -272,8 +272,8 @@ interface Asked {
 }
 
 /**
- * Runs a change of voters. A refusal because of a ballot reveals to the organizer who voted before that is disclosed, so that the
- * audit trail records each such refusal (completions 5.6).
+ * Runs a change of voters. A refusal because of a ballot reveals to the organizer, before the disclosure, that a voter voted. The
+ * audit trail therefore records each such refusal (completions 5.6).
  */
 async function tracingRefusals<T>(
   deps: VoterDeps & Pick<Deps, 'db'>,
@@ -290,7 +290,7 @@ async function tracingRefusals<T>(
       const action = one === undefined ? 'voters.change_refused' : 'voter.change_refused';
       const after = { asked: what, reason: 'event_has_ballots', ...(one === undefined ? { voterIds } : {}) };
       const refused = changeBy(organizer, action, one ?? organizer.event.id, { after });
-      // A new transaction, because that of the change was rolled back.
+      // A new transaction, because the transaction of the change was rolled back.
       await inTransaction(deps.db, (tx) => recordChange(tx, deps, refused));
     }
     throw fault;

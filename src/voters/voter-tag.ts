@@ -8,7 +8,7 @@ import type { Identity } from './voter-identity.ts';
 
 const MAC_BYTES = 16;
 
-/** The columns that a voter's tag covers: who votes, on which positions, with what weight, and how the row came about. */
+/** The columns that a voter's tag (a MAC) covers: who votes, on which positions, with what weight, and how the row came about. */
 export type DecidingColumns = Readonly<
   Pick<
     typeof voters.$inferSelect,
@@ -63,7 +63,7 @@ export const rowOfVoter = (row: DecidingColumns): DecidingRow => [
   ...[row.groupId, row.weightMicro.toString(), row.status, row.source, row.keyGeneration, row.letters],
 ];
 
-/** Tag input for a voter whom a key approved in a rehearsal: its end finds such voters by tag, because other SQL could change a column. */
+/** Tag input for a voter whom a key approved in a rehearsal. Its end finds such voters by tag: other SQL could forge a column. */
 const rowInRehearsal = (row: DecidingColumns): DecidingRow => [...rowOfVoter(row), 'approved in a rehearsal'];
 
 /** @param inRehearsal whether a key approved the voter in the rehearsal that is under way */
@@ -99,7 +99,7 @@ export function judgeTagged(
   return { voter, isForged, lacksApproval: !isForged && verdict === 'cast' && voter.status === 'pending' };
 }
 
-/** Whether a row lists a participant of a poll: it follows from a ballot, and has no tag. */
+/** Whether a row lists a participant of a poll. Such a row follows from a ballot, and has no tag. */
 const isParticipant = ({ source, tag }: TaggedVoter): boolean => source === 'poll' && tag === null;
 
 /** Whether an organizer may change the row, which gives it a new tag: its tag is valid, or it lists a participant of this poll. */
