@@ -17,7 +17,7 @@ import { answer, send } from './send.ts';
 
 type SettleError = (error: ApiError, body: string) => Promise<void>;
 
-/** Stores an error under the Idempotency-Key, or frees the key. If that fails, it is logged only: the caller gets the first error. */
+/** Stores an error under the Idempotency-Key, or frees the key. A failure of this is only logged: the caller gets the first error. */
 async function settle(c: RequestContext, fault: unknown, settleError: SettleError): Promise<void> {
   const error = toApiError(fault, c.get('operation'));
   await settleError(error, envelope(error, c.get('requestId'), c.get('service').referenceUrl)).catch(
@@ -105,7 +105,7 @@ export async function claimFirst(
 
 /**
  * Lets the SQL statement of a change claim the Idempotency-Key: one round trip for both. A request that fails before that
- * statement may be the retry of an answered request: it then gets the stored answer instead of the failure.
+ * statement may be the retry of an answered request, which gets the stored answer instead of the failure.
  */
 export async function claimWithin(
   c: RequestContext,
@@ -144,7 +144,7 @@ export function eventIdOf(target: unknown): string | undefined {
   return typeof event === 'object' && event !== null && 'id' in event ? String(event.id) : undefined;
 }
 
-/** The path of a request with its event's ID, even if the caller sent the event's code: both name the same resource. */
+/** The path of a request with its event's ID in place of the event's code: both paths name the same resource. */
 function resourceOf(c: RequestContext): string {
   const { segments } = c.get('requestTarget');
   const place = c.get('operation').path.slice(1).split('/').indexOf(':idOrCode');

@@ -12,7 +12,7 @@ export interface AnswerShape {
   readonly contentType?: string | readonly string[];
   /** Headers that only this answer has, by name, with their descriptions. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** Made from the examples of the schema when left out. */
+  /** Example of the answer; made from the examples of the schema when left out. */
   readonly example?: unknown;
 }
 

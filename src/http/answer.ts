@@ -13,7 +13,7 @@ export interface Answer {
   readonly bytes?: { readonly content: Uint8Array<ArrayBuffer>; readonly type: string };
   /** Cached JSON, sent plain or compressed, or as 304 if the caller has it already. */
   readonly kept?: CachedJson;
-  /** Bytes that are made while they are sent, for reads. `open` is not called for HEAD. */
+  /** Bytes that are streamed, for reads. `open` is not called for HEAD. */
   readonly stream?: { readonly open: () => AsyncIterable<Uint8Array>; readonly type: string };
 }
 
@@ -21,7 +21,7 @@ export const ok = (data: unknown): Answer => ({ status: 200, body: { data } });
 export const kept = (text: CachedJson): Answer => ({ status: 200, kept: text });
 export const created = (data: unknown): Answer => ({ status: 201, body: { data } });
 export const queued = (id: string): Answer => ({ status: 202, body: { data: { id, status: 'queued' } } });
-/** 200 with a resource that may have megabytes, written while it is sent. */
+/** 200 with a resource that may have megabytes, streamed. */
 export const inPieces = (data: unknown): Answer => ({
   status: 200,
   stream: { open: () => streamText(jsonPieces({ data })), type: 'application/json' },
@@ -35,7 +35,7 @@ export const list = (data: readonly unknown[], nextCursor: string | null = null)
   body: { data, nextCursor },
 });
 
-/** 200 with a table that is made while it is sent. */
+/** 200 with a table that is streamed. */
 export const csv = (open: () => AsyncIterable<string>): Answer => ({
   status: 200,
   stream: { open: () => streamText(open()), type: 'text/csv; charset=utf-8; header=present' },

@@ -17,7 +17,7 @@ function hopAddress(hop: string): string | undefined {
 /**
  * The address by which a request is counted: the hop of X-Forwarded-For that the configured number of proxies vouches for.
  * All spellings of one address give the same text.
- * @throws ApiError `bad_request` for a hop that is no address: the proxy is not the one that was configured
+ * @throws ApiError `bad_request` for a hop that is no address: the proxies are not as configured
  */
 export function addressOf(direct: string, forwarded: string | undefined, trustProxy: number): string {
   const own = countedAddress(direct) ?? direct;
@@ -46,16 +46,16 @@ export const STRANGER = '';
 
 const FAILED_AUTHENTICATIONS_PER_MINUTE = 30;
 /**
- * Key look-ups in the database that an address still gets after too many failures: a valid key that is not cached can pass, and
- * a flood of invented keys costs no more than this.
+ * Key look-ups in the database that an address still gets after too many failures. They let a valid key that is not cached pass, and
+ * bound the cost of a flood of invented keys.
  */
 const ASKED_ALL_THE_SAME_PER_MINUTE = 30;
 
-/** Limits wrong keys per address. A valid key in the cache passes however many wrong keys come from its address. */
+/** Limits wrong keys per address. A valid key in the cache always passes, even if many wrong keys come from its address. */
 export class WrongKeys {
   readonly #authenticator: Authentication;
   readonly #rateLimiter: RateLimiter;
-  /** How many look-ups of keys run, by address; an address without any has no entry. */
+  /** How many look-ups of keys run, by address; an address without a look-up has no entry. */
   readonly #lookUps = new Map<string, number>();
 
   constructor(authenticator: Authentication, rateLimiter: RateLimiter) {

@@ -14,8 +14,8 @@ import { faultyFields, type Judge, judgeShape, type SoundParts, soundParts } fro
 export type BodyStep<Target, Body> = MiddlewareHandler<Env & { Variables: { target: Target; body: Body } }>;
 
 /**
- * Validates the body. A refused body may be the retry of a request that succeeded: the answer stored under its Idempotency-Key
- * then replaces the error. A refused body never uses a key up (completions 1.6).
+ * Validates the body. A refused body may be the retry of a request that succeeded; the answer stored under its Idempotency-Key then
+ * replaces the error. A refused body never claims a key (completions 1.6).
  */
 function checkBody<Target, Body>(
   check: (target: Target, sent: JsonBody, caller: Caller) => Promise<Body>,

@@ -23,7 +23,7 @@ export interface Caller {
 /** The key ID of callers that are the operator's own commands: the audit trail then names no key. */
 export const OPERATOR = 'operator';
 
-/** Whether a request came without a key, to an operation that takes none or may take none. */
+/** Whether a request came without an API key, to an operation that requires none. */
 export const isKeyless = ({ keyId }: Caller): boolean => keyId === '';
 
 /** The roles in an event; each role includes the rights of the roles before it. */

@@ -44,7 +44,7 @@ export function encodeCursor(secrets: Secrets, list: string, after: string): str
   return Buffer.concat([secrets.mac('cursor', `${list}\n${after}`).subarray(0, MAC_BYTES), body]).toString('base64url');
 }
 
-/** The key of the last row seen, or undefined on the first page. @throws ApiError `bad_request` for a cursor this list did not give */
+/** The key of the last row seen, or undefined on the first page. @throws ApiError `bad_request` for a forged or foreign cursor */
 export function decodeCursor(secrets: Secrets, list: string, cursor: string | undefined): string | undefined {
   if (cursor === undefined) return undefined;
   const bytes = Buffer.from(cursor, 'base64url');

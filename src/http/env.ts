@@ -29,7 +29,7 @@ export interface Service {
   readonly leases: LeasesByKind;
   readonly load: Pick<Load, 'pressure'>;
   readonly threads: ThreadPool;
-  /** The folder of long bodies, which are stored while they arrive and wait. */
+  /** The folder in which long bodies are stored while they arrive and wait for their turn. */
   readonly bodyFolder: string;
   /** Called with the event's ID after a change, whether it was committed or rolled back. */
   readonly changed: (eventId: string) => void;

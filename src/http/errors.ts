@@ -81,7 +81,7 @@ export interface TraceableRequest extends ObservedRequest {
 
 /**
  * Counts a request and writes its one log line, refused or not. The line has these fields only: no target, body, header or
- * value. It has what was known when the request was answered: for a refused key there is no account.
+ * value. A field is missing if it was unknown when the request was answered: a refused key has no account.
  */
 export function logRequest(log: Log, observe: (request: TraceableRequest) => void): MiddlewareHandler<Env> {
   return async (c, next) => {

@@ -56,7 +56,7 @@ export const nameField = (max = 200) =>
     .check(faultless((text) => lengthFault(1, max)(text) ?? nameFault(text)))
     .meta({ minLength: 1, maxLength: max });
 
-/** An amount in the currency's smallest unit; the maximum is the most that a provider takes in one payment. */
+/** An amount in the currency's smallest unit, up to the largest single payment that a provider takes. */
 export const amountMinorField = () => z.int().min(1).max(99_999_999);
 
 /** ISO 4217, lower case. */
@@ -81,7 +81,7 @@ export const descriptionField = (max = 5_000) =>
 export const emailField = () =>
   normalisedText(MAX_EMAIL_LENGTH).check(faultless(emailFault)).meta({ format: 'email', maxLength: MAX_EMAIL_LENGTH });
 
-/** An identifier that people chose: a voter ID, a tier. Trimmed, NFC, case kept. */
+/** An identifier that people chose, such as a voter ID or a tier: trimmed, NFC, with its case unchanged. */
 export const voterIdField = () => nameField(200);
 
 /** The ID of a row. This schema does not check that the row exists. */
@@ -90,7 +90,7 @@ export const idField = () => z.string().min(1, 'must not be empty').max(200, 'is
 export const MAX_URL_LENGTH = 2_048;
 const LOOPBACK = new Set(['localhost', '127.0.0.1', '[::1]']);
 
-/** What is wrong with an absolute web address of any host, or undefined. */
+/** The fault of an absolute web address of any host, or undefined. */
 export function addressFault(text: string): string | undefined {
   if (text.length > MAX_URL_LENGTH) return `must have at most ${MAX_URL_LENGTH} characters`;
   if (/[\p{Cc}\s\\]/u.test(text)) return 'must not hold spaces, backslashes or control characters';
@@ -100,7 +100,7 @@ export function addressFault(text: string): string | undefined {
   return hasCredentials ? 'must not hold credentials' : undefined;
 }
 
-/** What is wrong with a URL that people are sent to or shown: it must be https, outside of private networks (completions 1.4). */
+/** The fault of a URL that people are sent to or shown, which must be https and outside of private networks (completions 1.4). */
 function webUrlFault(text: string, allowLoopbackHttp: boolean): string | undefined {
   const fault = addressFault(text);
   if (fault !== undefined) return fault;

@@ -62,7 +62,7 @@ export class IdempotencyStore {
   readonly #processId: Buffer;
   /** Tokens (base64) of the claims whose requests run in this process. */
   readonly #underWay = new Set<string>();
-  /** When the last token was made, and whether the database can hold no unanswered claim of this process any more. */
+  /** When the last token was made, and whether the database certainly holds no unanswered claim of this process. */
   #claimedAt = 0;
   #isFree = true;
 
@@ -80,8 +80,8 @@ export class IdempotencyStore {
   }
 
   /**
-   * Frees claims of this process whose requests are over: the database was unreachable when they should have been freed, or inserted
-   * them after a request had given up. `#underWay` holds each token before its claim is sent, so a claim without an entry is over.
+   * Frees claims of this process whose requests are over. Such a claim remains if the database was unreachable when the request ended,
+   * or inserted the claim afterwards. `#underWay` holds each token before its claim is sent, so a claim without an entry is over.
    */
   async freeOver(): Promise<void> {
     if (this.#isFree) return;
@@ -96,7 +96,7 @@ export class IdempotencyStore {
   }
 
   /**
-   * Looks a key up without claiming it: a request whose body will be refused must not use the key up.
+   * Looks a key up without claiming it: a request whose body will be refused must not claim a key.
    * @returns the answer of the same request; undefined if there is none, or if the handler has to run again to give it
    * @throws ApiError `idempotency_mismatch`, or `conflict` while the first still runs
    */
@@ -128,7 +128,7 @@ export class IdempotencyStore {
    */
   async hold(tx: Transaction, request: IdempotentRequest): Promise<StoredAnswer | undefined> {
     const { same, all } = this.#seal.locksOf(request);
-    // Takes the locks one by one and stops at the first that is taken: a request that will be refused must hold no lock that
+    // Takes the locks one by one and stops at the first lock that is taken: a request that will be refused must hold no lock that
     // the running request still needs.
     const { rows } = await tx.execute<{ missed: number | null }>(sql`
       WITH RECURSIVE taken (place, got) AS (
@@ -240,7 +240,7 @@ export class IdempotencyStore {
         taken = true;
         stored = true;
         const answer = this.#judge(request, { ...found, claim: found.token, body: found.sealedAnswer });
-        // The earlier request was refused without a stored answer. The statement takes such a claim over, unless another run has.
+        // The earlier request was refused without a stored answer. The statement takes such a claim over, unless another retry has.
         if (answer === undefined) throw inProgress();
         return { status: answer.status as Answer['status'], replayed: answer.body };
       },
@@ -264,7 +264,7 @@ export class IdempotencyStore {
   }
 }
 
-/** Seed of an answer's random parts. It includes the fingerprint: a token that SQL copies into another claim gives another answer. */
+/** Seed of an answer's random parts. With the fingerprint in it, a token that SQL copies into another claim gives another seed. */
 const seedOf = (fingerprint: Buffer, token: Buffer): Buffer => Buffer.concat([fingerprint, token]);
 
 function bodyText(answer: Answer): string {

@@ -6,7 +6,7 @@ import type { JsonObject } from './json/strict-json.ts';
 import { rehearsalPrefix } from './rehearsal.ts';
 
 const NO_LOCK = Buffer.alloc(8);
-/** A stored refusal of a secret event is padded to this length before encryption and gets one status, which hides its reason. */
+/** Stored refusals of a secret event are padded to this length before encryption and get one status: both hide the reason. */
 const SECRET_REFUSAL_BYTES = 2_048;
 const SECRET_REFUSAL_STATUS = 409;
 
@@ -30,8 +30,8 @@ export interface IdempotentRequest {
 }
 
 /**
- * How to store a claim about a secret event. No stored length may depend on a vote: a success stores no answer, which a retry makes
- * again, and refusals are padded to one length. The fingerprint uses the event's key, and the claim is deleted when the result
+ * How to store a claim about a secret event. No stored length may depend on a vote: a success stores no answer (a retry makes it
+ * again), and refusals are padded to one length. The fingerprint uses the event's key, and the claim is deleted when the result
  * is final. The claim's name is made as for every other event, so that one Idempotency-Key never serves two requests.
  */
 export interface SecretKeeping {

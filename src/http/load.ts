@@ -2,7 +2,7 @@ import { monotonicMs } from '#src/platform/clock.ts';
 import { every } from '#src/platform/within.ts';
 import { refuse } from './refusals.ts';
 
-/** The order in which requests are shed under load, reads first. A confirm is last, because its voter has done every other step. */
+/** The order in which requests are shed under load, reads first. Confirms are last: their voters have already cast a ballot. */
 export type Urgency = 'read' | 'change' | 'cast' | 'confirm';
 
 interface Pressure {
@@ -33,7 +33,7 @@ const LOOKS = 4;
 
 /** An admitted request, until it is answered. */
 export interface Stay {
-  /** Call while the request waits for its sender or its turn: it then does not count as load. */
+  /** Call while the request waits for its sender or its turn: a waiting request does not count as load. */
   rest(): void;
   goOn(): void;
   leave(): void;
@@ -41,7 +41,7 @@ export interface Stay {
   isOf(account: string): void;
 }
 
-/** At so many times `MOST_PRESSURE`, requests of every account are refused. */
+/** At this multiple of `MOST_PRESSURE`, requests of every account are refused. */
 const AT_ALL = 2;
 
 /**

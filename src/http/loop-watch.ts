@@ -5,10 +5,10 @@ import { MINUTE_MS, monotonicMs } from '#src/platform/clock.ts';
 import { every } from '#src/platform/within.ts';
 import type { Env } from './env.ts';
 
-/** Code that runs for so long without a pause is reported: it holds up all other requests of the process. */
+/** Code that blocks the event loop for this long is reported: it delays all other requests of the process. */
 const HELD_MS = 200;
 const BEAT_MS = 50;
-/** So many computing holds within this time count as repeated. */
+/** This number of computing holds within `REPEATED_WITHIN_MS` counts as repeated. */
 const [REPEATED, REPEATED_WITHIN_MS] = [3, 10 * MINUTE_MS];
 
 /** A time in which one stretch of code held the event loop. */
@@ -48,7 +48,7 @@ export class LoopWatch {
 
   readonly middleware: MiddlewareHandler<Env> = (c, next) => {
     const turn: Turn = { request: c };
-    // A database connection that this request opens keeps the turn in its async context for life: it must not keep the body too.
+    // A database connection that this request opens keeps its async context for life. The context must not hold the body.
     c.env.outgoing.once('close', () => {
       turn.request = undefined;
     });

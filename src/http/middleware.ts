@@ -112,7 +112,7 @@ const takeFromAddress = (rateLimiter: RateLimiter, address: string | undefined):
 
 /**
  * Limits requests by key, and requests without a key by address. Many voters share a log key, so its requests are limited by
- * address too: one voter cannot use up the key for all. @throws ApiError 429 `rate_limited`
+ * address too: one voter cannot exhaust the quota of all. @throws ApiError 429 `rate_limited`
  */
 export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
   return (c, next) => {

@@ -72,7 +72,7 @@ type Declaration<Query extends z.ZodType> = Omit<
   Operation,
   'operationId' | 'method' | 'path' | 'role' | 'body' | 'bodyFor' | 'idempotent'
 > & {
-  /** Follows from the scope when left out (`roleFor`). */
+  /** The role that the caller needs; follows from the scope when left out (`roleFor`). */
   readonly role?: Role;
   readonly query?: Query;
 };

@@ -28,7 +28,7 @@ const ADDRESS_KINDS = /^(?:open|failed|asked):/;
  */
 export class RateLimiter {
   readonly #ofKeys = new RecentMap<number>(MAX_TRACKED);
-  /** Apart from the keys: a flood from many addresses evicts other addresses, but no key. */
+  /** Separate from the keys, so that a flood from many addresses evicts other addresses, but no key. */
   readonly #ofAddresses = new RecentMap<number>(MAX_TRACKED);
   readonly #usedMs = new Map<string, number>();
 
@@ -47,12 +47,12 @@ export class RateLimiter {
     const intervalMs = 60_000 / perMinute;
     const quotas = this.#quotasOf(key);
     quotas.set(key, Math.max(quotas.get(key) ?? nowMs, nowMs) + intervalMs);
-    // Usage that is not noted here only lets other processes admit a little more.
+    // Usage that is not recorded for the exchange only lets other processes admit a little more.
     if (this.#usedMs.size < 2 * MAX_TRACKED) this.#usedMs.set(key, (this.#usedMs.get(key) ?? 0) + intervalMs);
     return state;
   }
 
-  /** What `take` would answer, without taking. */
+  /** What `take` would return, without taking from the quota. */
   look(key: string, perMinute: number, nowMs: number, burst = burstOf(perMinute)): RateState {
     const intervalMs = 60_000 / perMinute;
     const burstMs = intervalMs * burst;

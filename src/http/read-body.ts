@@ -18,7 +18,7 @@ function brokenOff(): ApiError {
   return badRequest('The body ended before its announced length.');
 }
 
-/** Bytes read from a body at once: with more, Node would buffer more of it ahead. */
+/** Bytes read from a body at once. A larger value would let Node buffer more of the body ahead. */
 const PIECE_BYTES = 64 * 1024;
 
 /**
@@ -55,7 +55,7 @@ export function readRequestBody(
         if (length > kept.length) kept = Buffer.concat([kept], Math.max(length, Math.min(2 * kept.length, maxBytes)));
         piece.copy(kept, length - piece.length);
       } else {
-        // Nothing is read until the disk has the piece: the sender waits.
+        // Reads nothing until the disk has the piece: backpressure on the sender.
         isStoring = true;
         store(piece).then(() => {
           isStoring = false;

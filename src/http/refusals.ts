@@ -8,13 +8,13 @@ interface Rule {
   readonly says?: Sentence;
   /** When the error occurs: text for the API reference. */
   readonly when: string;
-  /** The `details.reason`, if it is not the rule's name: one reason may come with two codes, from two rules. */
+  /** The `details.reason`, if it is not the rule's name. Two rules may share a reason with different codes. */
   readonly reason?: string;
   /** Sent as `Retry-After`, whole seconds. */
   readonly retryAfterSeconds?: number;
 }
 
-/** When `when` is left out, the message serves for both. */
+/** If `when` is left out, the message also serves as the text of the API reference. */
 const refusal =
   <Code extends ErrorCode>(code: Code) =>
   (...[says, when = String(says)]: [says: string, when?: string] | [says: Sentence, when: string]) => ({

@@ -25,7 +25,7 @@ export const createLeases = () => ({
    * each on a connection that the casts of other accounts need.
    */
   changes: limited({ perAccount: 4, maxWaiting: 200 }),
-  /** Changes in the database. Changes of one event wait for its lock: more per account would only take the places of others. */
+  /** Changes in the database. Changes of one event wait for its lock: more per account would only block other accounts. */
   changeTurns: limited({ perAccount: 2, inAll: 6, maxWaiting: 200 }),
   /** Changes with bodies of megabytes, from validation in a thread to the commit: each holds memory and a connection for seconds. */
   longChanges: limited({ perAccount: 1, inAll: 2, maxWaiting: 3, maxWaitMs: LONG_WAIT_MS }),
@@ -120,7 +120,7 @@ export class RequestLife {
     this.#endWhenOver();
   }
 
-  /** Ends the leases of a finished request. If its client has hung up, they last until the handler has returned. */
+  /** Ends the leases of a finished request. If its client has disconnected, the leases last until the handler has returned. */
   #endWhenOver(): void {
     if (this.#isHandled && this.#gone?.signal.aborted === true) for (const lease of this.#leases.values()) lease.end();
   }

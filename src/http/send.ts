@@ -34,7 +34,7 @@ async function answerStream(
   if (c.req.method === 'HEAD') return send(c, status, type, null);
   const pieces = open()[Symbol.asyncIterator]();
   const { gone } = c.get('life');
-  // A generator that is never asked for its next piece does not end by itself: without this, its `finally` would not run.
+  // If the consumer stops early, the generator does not end by itself: without this, its `finally` would not run.
   gone.addEventListener('abort', () => void pieces.return?.().catch((fault: unknown) => logBroken(c, fault)));
   const first = await pieces.next();
   async function* all(): AsyncGenerator<Uint8Array> {
@@ -50,9 +50,9 @@ async function answerStream(
   return send(c, status, type, ReadableStream.from(all()) as ReadableStream);
 }
 
-/** If the event loop runs its timers so late (ms), long reads run one at a time. */
+/** If the event loop runs its timers this late (ms), long reads run one at a time. */
 const LATE_MS = 20;
-/** After each of these reads, the next one waits for twice as long as it took, and at most for `MOST_REST_MS`. */
+/** After such a read, the next read waits for twice its duration, at most `MOST_REST_MS`. */
 const RESTS = 2;
 const MOST_REST_MS = 1_500;
 

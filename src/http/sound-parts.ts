@@ -18,7 +18,7 @@ export const NOTHING_FAULTY: IsFaulty = () => false;
 
 /**
  * Finds faults of the values in a body whose shape was refused, so that one answer names all faults (completions 1.3). It gets
- * the parts with a valid shape. It is not called if the whole shape is valid: the operation itself checks then, under its locks.
+ * the parts with a valid shape. It is not called for a body of valid shape: the operation itself checks that body, under its locks.
  */
 export type Judge<Target, Body> = (
   target: Target,

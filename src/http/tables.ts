@@ -11,7 +11,7 @@ export const idempotencyKeys = pgTable(
     key: text().notNull(),
     /** Keyed hash of method, path, query and body: distinguishes a retry from another request, and reveals nothing else. */
     fingerprint: bytes('fingerprint').notNull(),
-    /** Names the run that holds the claim; a run whose claim was taken over cannot store its answer. */
+    /** Token of the execution that holds the claim: an execution whose claim was taken over cannot store its answer. */
     claim: bytes('claim').notNull(),
     /** Null while the request runs. */
     status: smallint(),

@@ -4,7 +4,7 @@ import type { Database } from '#src/database/client.ts';
 import { monotonicMs } from '#src/platform/clock.ts';
 import type { TraceableRequest } from './errors.ts';
 
-/** A request that took longer is recorded even if it was not refused. */
+/** A request that took longer than this is recorded even if it was not refused. */
 const SLOW_MS = 1_000;
 /** Most requests that are recorded; the oldest are deleted first. */
 export const KEPT_REQUESTS = 10_000;
@@ -12,8 +12,8 @@ export const KEPT_REQUESTS = 10_000;
 const MOST_A_FLUSH = 200;
 
 /**
- * Records the last refused and slow requests of all processes, so that an operator can explain a refusal from its request ID. It
- * holds fields of the log line and no value that was sent. Checks, casts and confirms are left out: their times show who voted when.
+ * Records the last refused and slow requests of all processes, so that an operator can explain a refusal from its request ID. The
+ * record holds fields of the log line and no value that was sent. Checks, casts and confirms are left out: their times show who voted when.
  */
 export class RequestTraces {
   readonly #pool: Pool;
@@ -29,7 +29,7 @@ export class RequestTraces {
     this.#noted.push({ ...request, endedAt: monotonicMs() });
   }
 
-  /** Inserts what was noted since the last flush. If the insert fails, these rows are lost here, but the log has them. */
+  /** Inserts the requests recorded since the last flush. If the insert fails, only the log has these requests. */
   async flush(): Promise<void> {
     if (this.#noted.length === 0) return;
     const noted = this.#noted;
@@ -65,7 +65,7 @@ export class RequestTraces {
 /** A recorded request. */
 export interface RequestTrace extends Record<string, unknown> {
   readonly requestId: string;
-  /** Milliseconds since 1970. */
+  /** Unix milliseconds. */
   readonly at: number;
   readonly accountId: string | null;
   /** The first and last characters of the API key. */

@@ -44,7 +44,7 @@ interface JsonFault {
 
 interface JsonFaults {
   readonly faults: readonly JsonFault[];
-  /** Whether the text was read to its end: it is valid JSON, and its values can be validated further. */
+  /** Whether parsing reached the end of the text. If so, its values can be validated further. */
   readonly isRead: boolean;
 }
 

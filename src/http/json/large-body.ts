@@ -96,7 +96,7 @@ function takeApart(head: Head): Uint8Array {
   for (const [name] of lists) rest[name] = [];
   const lines = [JSON.stringify({ ...head, judged: { ...head.judged, value: rest } })];
   for (const [name, entries] of lists) for (const entry of entries) lines.push(JSON.stringify([name, entry]));
-  // Not a `Buffer`: a short one lies in Node's pool and cannot be transferred to another thread.
+  // Not a `Buffer`: a short `Buffer` lies in Node's pool and cannot be transferred to another thread.
   return new TextEncoder().encode(lines.join('\n'));
 }
 

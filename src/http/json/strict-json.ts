@@ -109,8 +109,8 @@ function isKeepableNumber(value: number): boolean {
 }
 
 /**
- * Checks a parsed value, and stops at the first part that the service could not store. It counts the field names: fewer than
- * in the text mean that the text held a duplicate. The recursion is bounded, because `outlineOf` bounds the text's depth.
+ * Checks a parsed value, and stops at the first part that the service could not store. It counts the field names: if the
+ * text has more, it holds a duplicate. The recursion is bounded, because `outlineOf` bounds the text's depth.
  */
 class JsonChecker {
   names = 0;
@@ -185,7 +185,7 @@ function readFaulty(text: string, maxValues: number): JsonBody {
 
 /**
  * Parses a body as strict JSON with an object at the top (completions 1.1). `JSON.parse` does the work, and two cheap passes
- * find what it accepts although this service does not. Only a refused body is parsed again, to explain its faults.
+ * find the texts that `JSON.parse` accepts and this service refuses. Only a refused body is parsed again, to explain its faults.
  * @throws ApiError `validation_error` with field, fault and place in the text, if parsing cannot reach the end of the text
  */
 export function parseJsonBody(bytes: Uint8Array, { values } = USUAL_BOUNDS): JsonBody {
