@@ -135,10 +135,10 @@ interface CastAnswer {
   readonly votesCount: number;
 }
 
-/** Verdict of `cast_ballots_together` if the sealed weight or identity generation is not the voter's. Nothing was stored. */
+/** Verdict of `cast_ballots_together` if the encrypted weight or identity generation is not the voter's. Nothing was stored. */
 const OTHER_WEIGHT = 'other_weight';
 
-/** How often a ballot is judged before giving up, if the definition or the sealed weight is outdated each time. */
+/** How often a ballot is prepared and sent before giving up, if its definition or encrypted weight is outdated each time. */
 const PAPER_RETRIES = 5;
 
 /** A random code. In an election with an Idempotency-Key, a code derived from the claim and the event's key: a retry gets the same. */
@@ -154,7 +154,7 @@ async function codeFor(
 }
 
 /**
- * Casts a ballot: it is stored as pending, and counts once it is confirmed (contract, "Cast body").
+ * Casts a ballot: stores it as pending, to be counted once it is confirmed (contract, "Cast body").
  * @throws ApiError 422 for all invalid entries at once; 403 and 409 if the voter may not cast; 429 after wrong keys
  */
 export async function castBallot(

@@ -94,7 +94,7 @@ const BY_ADDRESS = 'open:wrong-code:';
 export const addressGuesser = (address: string | undefined): string => `${BY_ADDRESS}${address}`;
 /** A ballot of an event without an end is sealed within this time of its confirmation. */
 export const SEALED_WITHIN_MS = DAY_MS;
-/** Added to the time at which a ballot is due in the log to get the promised date, so that an outage does not break the promise. */
+/** The promised date is the time at which a ballot is due in the log plus this margin, so that an outage does not break the promise. */
 const PROMISE_SLACK_MS = DAY_MS;
 /** Verdict of the confirm statement if the event's end or rehearsal is not as the caller read it. Nothing was written. */
 const END_MOVED = 'end_moved';
@@ -147,7 +147,7 @@ interface Written {
   readonly answer: Answer | undefined;
 }
 
-/** Once the event's ballot key is gone, no ballot is pending or queued: the code is then looked up only in the box. */
+/** If the event has no ballot key, no ballot is pending or queued: only the box is searched for the code. */
 async function confirmUnderKey(
   deps: ConfirmDeps,
   definition: BallotDefinition,

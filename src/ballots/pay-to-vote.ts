@@ -103,7 +103,7 @@ export async function checkPaidVote(tx: Transaction, deps: PaidVoteDeps, attempt
 
 /**
  * Casts a paid ballot. The payment attempt keeps its confirmation code, so that a lost response does not lose the vote.
- * @throws ApiError if it can no longer be cast: the caller then refunds the payment
+ * @throws ApiError if the ballot can no longer be cast: the caller must refund the payment
  */
 export async function fulfilPaidVote(
   tx: Transaction,
@@ -135,7 +135,7 @@ export async function reversePaidVote(
   await voidBallot(attempt.votingEventId, codeTag, storedBallot.parse(attempt.request).visitorId);
 }
 
-/** The payment attempt of a visitor's ballot, unless refunded; undefined for a ballot that was not paid for. */
+/** The payment attempt of a visitor's ballot; undefined for a ballot that was not paid for, or whose payment was refunded. */
 export async function findPaidVote(
   tx: Transaction,
   secrets: Secrets,

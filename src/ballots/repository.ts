@@ -46,7 +46,7 @@ export interface CastVerdict {
   readonly shortage: CreditShortage | undefined;
   /** The claim of an earlier request with the same Idempotency-Key. */
   readonly stored: StoredClaim | undefined;
-  /** The voter's true weight in millionths, if the ballot was sealed with another weight. */
+  /** The voter's true weight in millionths, if another weight was encrypted with the ballot. */
   readonly weightMicro: bigint | undefined;
   /** Elections: the voter's row, if the voter key was right. */
   readonly tagged: TaggedArray | undefined;
@@ -159,7 +159,7 @@ export async function castPaidBallot(
   return castVerdict(rows[0]);
 }
 
-/** Reserves the credits of a paid ballot under its payment attempt. @returns the shortage if there are too few; then none are reserved */
+/** Reserves the credits of a paid ballot under its payment attempt. @returns the shortage if too few are left; none are reserved in that case */
 export async function holdForAttempt(
   tx: Transaction,
   { eventId, visitorId, credits }: CastRow,
@@ -205,7 +205,7 @@ export interface ConfirmRow {
 
 /** The voter for whom a ballot is confirmed, and the tag of the participation. */
 export interface Admitted {
-  /** Null if the voter is not approved: the statement then refuses the ballot, even if direct SQL changes the voter's status meanwhile. */
+  /** Null for a voter who is not approved: the statement refuses the ballot, even if direct SQL changes the status meanwhile. */
   readonly participant: string | null;
   readonly tag: Buffer;
 }

@@ -20,7 +20,7 @@ export interface Caller {
   readonly requestsPerMinute: number;
 }
 
-/** The key ID of callers that are the operator's own commands: the audit trail then names no key. */
+/** The key ID of the operator's own commands. The audit trail names no key for this ID. */
 export const OPERATOR = 'operator';
 
 /** Whether a request came without an API key, to an operation that requires none. */

@@ -59,8 +59,8 @@ export class RequestSeal {
   }
 
   /**
-   * The stored names of an Idempotency-Key: keyed hashes, because keys often name the voter. The present secret key's comes
-   * first, then those of earlier secret keys, by which a retry after a rotation is recognised.
+   * The stored names of an Idempotency-Key: keyed hashes, because keys often name the voter. First the hash under the present secret
+   * key, then the hashes under earlier secret keys, which recognise a retry after a rotation.
    */
   names(request: IdempotentRequest): string[] {
     const hashes = this.#secrets.macs('idempotency-key', `${request.apiKeyId}\n${request.key}`);
@@ -77,7 +77,7 @@ export class RequestSeal {
     return this.#secretsOf(request).macs('fingerprint', contentOf(request));
   }
 
-  /** Hashes of the request's key and content, one per secret key, each as it was made while that secret key was the present one. */
+  /** Hashes of the request's key and content: one under each listed secret key, so that a retry after a rotation finds its request. */
   requestKeys(request: IdempotentRequest): Buffer[] {
     return this.fingerprints(request).map((own, index) => {
       const name = canonicalJson([request.apiKeyId, request.key, own.toString('hex')]);

@@ -141,8 +141,8 @@ export function limitRate(rateLimiter: RateLimiter): MiddlewareHandler<Env> {
 }
 
 /**
- * Some operations answer without a key, but for some events only. For any other event, existing or not, the error is that of
- * a missing key, so that it does not reveal which events exist. `limitRate` counted the request by its address before.
+ * Some operations answer without a key, but for some events only. For any other event, existing or not, the error is the error
+ * for a missing key, so that it does not reveal which events exist. `limitRate` counted the request by its address before.
  * @param admit finds the event that the path names; throws ApiError 401 `unauthorized` if that event demands a key
  */
 export function admitKeyless(admit: (idOrCode: string) => Promise<unknown>): MiddlewareHandler<Env> {

@@ -74,7 +74,7 @@ async function copyEvent(
     ? { ...organizer.caller, accountId: organizer.event.accountId, plan: organizer.ownerPlan }
     : organizer.caller;
   const source = await lockForChange(tx, organizer.event.id);
-  // Voters are still being copied into the source: a copy of it would lack the rest.
+  // A job is still copying voters into the source event: a copy made now would lack the rest.
   if (withVoters && (source.copyDone ?? 0) < (source.copyTotal ?? 0))
     throw refuse('not_ready', { missing: [COPY_RUNNING] });
   const { voter: shownVoter, results, ...shown } = viewEvent(source, source.lockedAt);

@@ -55,7 +55,7 @@ export function refusalError(refusal: Refusal, retryAfterMs = 0): ApiError {
 /**
  * Whether a participant of a poll, by any of its identities, has a confirmed ballot, or a paid ballot that awaits its
  * confirmation. The one rule for casts, paid casts, credits and the eligibility check, implemented in SQL (`has_voted`).
- * @param repeatVotes whether a participant may vote any number of times; the answer is then always false
+ * @param repeatVotes whether a participant may vote any number of times; if so, the answer is always false
  */
 export const hasVoted = (
   executor: Executor,

@@ -97,7 +97,7 @@ export const notificationView = z
     ],
   });
 
-/** @param keepsBack whether the event hides who voted: no figure may then show how many of the audience have voted */
+/** @param keepsBack whether the event hides who voted. If so, no figure may show how many of the audience have voted. */
 export function viewNotification(
   row: Notification,
   keepsBack: boolean,

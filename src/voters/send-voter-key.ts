@@ -77,7 +77,7 @@ const payload = z.strictObject({
   voterId: z.string().nullable(),
   /** Seed of the key: every attempt of the job derives and mails the same key. */
   seed: z.string(),
-  /** Start of the rehearsal in which the key was requested; null outside. No mail is sent if a rehearsal began or ended since. */
+  /** Start of the rehearsal in which the key was requested; null without one. If a rehearsal began or ended since, no mail is sent. */
   rehearsalSince: z.int().nullable(),
 });
 type SendVoterKey = z.output<typeof payload>;

@@ -119,7 +119,7 @@ export const participation = pgTable(
       .notNull()
       .references(() => votingEvents.id, { onDelete: 'cascade' }),
     participant: text().notNull(),
-    /** False if repeat votes are allowed: the row then does not prevent another vote. */
+    /** Whether the row prevents another vote; false if repeat votes are allowed. */
     exclusive: boolean().notNull().default(true),
     /** MAC of the row under the election's own key (`voter-tag.ts`); null in polls. */
     tag: bytes(),

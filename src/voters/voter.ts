@@ -37,7 +37,7 @@ export type Voter = Readonly<
   }
 >;
 
-/** What the end of a rehearsal restores: it removes a `new` voter, and resets these columns of any other voter. */
+/** State before a rehearsal. The end of the rehearsal removes a `new` voter, and resets these columns of any other voter. */
 export type BeforeRehearsal =
   | { readonly new: true }
   | {
