@@ -106,7 +106,7 @@ export class BallotReader {
   /**
    * Reads the entries of the position and sets `isAscending`, `lowest` and `highest`, in one pass.
    * @param indexByNumber maps the number of each candidate to its index, -1 for an unknown number
-   * @returns -1, or the first unknown number; then the contents of the arrays are undefined
+   * @returns -1, or the first unknown number, in which case the contents of the arrays are undefined
    */
   readEntries(indexByNumber: Int32Array): number {
     this.#makeRoom();
@@ -167,7 +167,7 @@ export class BallotReader {
    * Reads the entries of the position directly in rank order. Requires that every number takes a byte, the candidates ascend,
    * and each rank from 1 to n occurs once, as in nearly all ballots; one bit per rank checks this in the same pass.
    * @param cells receives the candidates' indexes, first choice first, from `start` on
-   * @returns false otherwise; then no entry is consumed, and the contents of `cells` are undefined
+   * @returns false for other ballots: no entry is consumed, and the contents of `cells` are undefined
    */
   readRanking(indexByNumber: Int32Array, cells: Uint8Array | Uint16Array, start: number): boolean {
     const { length } = this;

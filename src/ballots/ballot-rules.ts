@@ -38,7 +38,7 @@ type SentEntry = SoundParts<BallotEntry> | undefined;
 interface Mark {
   readonly index: number;
   readonly entry: SoundParts<BallotEntry>;
-  /** Undefined if the entry names no candidate of the position; rank and value are still judged. */
+  /** Undefined if the entry names no candidate of the position; rank and value are still validated. */
   readonly candidate: Candidate | undefined;
 }
 

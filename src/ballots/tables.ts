@@ -25,9 +25,9 @@ export const pendingBallots = pgTable(
     email: text(),
     name: text(),
     countryCode: text('country_code'),
-    /** Polls with quadratic positions: the credits that this ballot holds. */
+    /** Polls with quadratic positions: the credits reserved for this ballot. */
     credits: jsonb().$type<{ position: string; credits: number }[]>(),
-    /** Set for a paid ballot, which no other ballot may replace. */
+    /** The payment attempt of a paid ballot. No other ballot may replace a paid ballot. */
     paymentAttemptId: text('payment_attempt_id'),
     castAt: timeMs('cast_at').notNull(),
   },

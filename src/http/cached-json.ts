@@ -38,7 +38,7 @@ export class CachedJson {
     return new CachedJson(Buffer.concat(chunks), hash.digest());
   }
 
-  /** Bytes that it holds in memory now. */
+  /** Bytes that this answer takes in memory now. */
   get heldBytes(): number {
     return (this.#plain?.length ?? 0) + (this.#gzipped?.length ?? 0);
   }

@@ -51,7 +51,7 @@ interface HeldClaim extends DeferredClaim {
   storeUnlessStored(answer: Answer): Promise<void>;
   /** Stores an error that the handler decided, or frees the key for every other failure. */
   settleError(error: ApiError, body: string): Promise<void>;
-  /** Call when the request is over: `freeOver` may then delete a claim that is left in the database. */
+  /** Call when the request is over. Afterwards `freeOver` may delete a claim that is left in the database. */
   end(): void;
 }
 

@@ -25,7 +25,7 @@ export interface IdempotentRequest {
   readonly body: JsonObject | undefined;
   /** Present if the request is about a secret event. */
   readonly secret?: SecretKeeping | undefined;
-  /** The event in rehearsal: the end of the rehearsal deletes the stored answer, and the same request then counts as new. */
+  /** The event in rehearsal. The end of the rehearsal deletes the stored answer, so that the same request counts as new. */
   readonly rehearsal?: string | undefined;
 }
 

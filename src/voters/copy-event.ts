@@ -166,8 +166,8 @@ const COPY_ROLL = { name: 'copy_roll', maxAttempts: 25, payload } as const;
 const CHUNK_ROWS = 500;
 
 /**
- * Selects the voters to copy: all that the organizer added, and approved registrants. Registrants stay behind while pending, while their
- * approval by a first key is not disclosed, and if a rehearsal added them. The rehearsal mark counts for registrants only: other SQL that
+ * Selects the voters to copy: all that the organizer added, and approved registrants. Leaves out registrants who are pending, whose
+ * approval by a first key is not disclosed, or whom a rehearsal added. The rehearsal mark counts for registrants only: other SQL that
  * sets it cannot exclude an organizer's voter. Erased voters have neither address nor voter ID.
  */
 const copied = (sourceId: string) =>

@@ -85,7 +85,7 @@ interface VoterPage {
   readonly after: string | null;
 }
 
-/** A page of voters, oldest first. With a filter it may hold fewer than `limit`, and still have a next page. */
+/** A page of voters, oldest first. A filtered page may have fewer than `limit` voters and still a next page. */
 export async function listVoters(
   executor: Executor,
   eventId: string,

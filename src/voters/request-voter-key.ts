@@ -92,7 +92,7 @@ function requireIdentity(event: VotingEvent, body: z.output<typeof requestVoterK
   throw validationError(identityIssues(event, body, NOTHING_FAULTY));
 }
 
-/** Queues a mail with a voter key; the answer is the same for all (completions 4.3). @throws ApiError 422 without identity, 409 in polls */
+/** Queues a mail with a voter key. Answers do not show whether the voter exists (completions 4.3). @throws ApiError 422, 409 in polls */
 export async function requestVoterKey(
   tx: Transaction,
   secrets: Secrets,
@@ -104,13 +104,13 @@ export async function requestVoterKey(
   await holdWorld(tx, event);
   const hash = identityHash(secrets, event.id, identity);
   const voter = await findVoterByIdentity(tx, event.id, identity);
-  // Counted per voter if one exists, so that requests by e-mail and by voter ID share one limit.
+  // Requests for a known voter are counted by voter, so that requests by e-mail and by voter ID share one limit.
   const counted =
     voter === undefined ? hash : identityHash(secrets, event.id, { kind: 'voter_id', key: `\n${voter.id}` });
   const requests = await countKeyRequest(tx, event.id, counted);
   if (requests <= MAILS_AN_HOUR) await enqueue(tx, SEND_VOTER_KEY, voterKeyMail(event, voter?.id ?? null));
   if (identity.kind === 'email') return { sent: true, maskedEmail: maskEmail(body.email ?? identity.key) };
-  // Computed for every voter ID, so that the time of the answer does not show which voter IDs exist.
+  // Compute the mask for every voter ID: the time of the answer must not show which voter IDs exist.
   const invented = await inventMask(tx, secrets, event.id, identity.key);
   return { sent: true, maskedEmail: voter?.email == null ? invented : maskEmail(voter.email) };
 }

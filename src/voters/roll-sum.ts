@@ -15,12 +15,12 @@ import { type DecidingColumns, isGenuine, rowOfVoter, type TaggedVoter } from '.
 
 // The sum of an event's roll: a keyed sum over all voters in any order. A voter's tag proves that the service wrote the row; the sum
 // proves that the row was not deleted or replaced by an older version (completions 6.7). Each change of the roll stores its difference;
-// a job folds the differences into the event's state. State and differences bear a MAC, under a key of the event that is sealed under
-// the secret key, and the version of the state, so that a folded difference cannot be replayed.
+// a job folds the differences into the event's state. State and differences have a MAC under a key of the event, which is encrypted with
+// the secret key. The MAC covers the version of the state, so that a folded difference cannot be replayed.
 
 const BYTES = 16;
 const MODULUS = 1n << 128n;
-/** The ID of the state's row, which holds the key. */
+/** The ID of the row of `roll_sums` that contains the state and the key. */
 const STATE = '';
 const MOST_KEPT = 1_000;
 
@@ -97,7 +97,7 @@ async function takeKey(tx: Transaction, secrets: Secrets, eventId: string): Prom
   return found;
 }
 
-/** Attempts to store a difference: each failure means that a fold has raised the version meanwhile. */
+/** Attempts to store a difference. An attempt fails if a fold has raised the version meanwhile. */
 const TRIES = 5;
 
 /**
@@ -122,7 +122,7 @@ export async function noteRoll(
     const id = randomBytes(BYTES).toString('hex');
     const sum = bytesOf(key, id, version, difference);
     const mac = macOf(key, eventId, id, version, sum);
-    // FOR KEY SHARE keeps a fold, which locks the event, out until the commit.
+    // FOR KEY SHARE blocks a fold, which locks the event, until the commit.
     const { rowCount } = await tx.execute(sql`
       INSERT INTO roll_sums (voting_event_id, id, version, sum, mac)
       SELECT e.id, ${id}, ${version}, ${sum}, ${mac} FROM (

@@ -97,7 +97,7 @@ export const rollSums = pgTable(
     id: text().notNull(),
     /** Version of the state to which a change applies; equals the event's `roll_version`. */
     version: integer().notNull(),
-    /** Sealed under the secret key; null in rows of changes. */
+    /** The event's MAC key, encrypted under the secret key; null in rows of changes. */
     key: text(),
     sum: bytes().notNull(),
     mac: bytes().notNull(),

@@ -12,7 +12,7 @@ import { type BodyBounds, type JsonBody, type JsonObject, type Judged, parseJson
 /** Time limit of a body, including the modules that a new thread loads for it on a busy machine. */
 const MAX_MS = 30 * SECOND_MS;
 
-/** A body in an open file: it takes no memory until it is read. */
+/** A body in an open file, which takes no memory until the body is read. */
 export interface StoredBody {
   readonly file: number;
   readonly length: number;
