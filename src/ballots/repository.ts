@@ -159,7 +159,7 @@ export async function castPaidBallot(
   return castVerdict(rows[0]);
 }
 
-/** Reserves the credits of a paid ballot under its payment attempt. @returns the shortage if too few are left; none are reserved in that case */
+/** Reserves the credits of a paid ballot under its payment attempt. @returns the shortage, and reserves none, if too few are left */
 export async function holdForAttempt(
   tx: Transaction,
   { eventId, visitorId, credits }: CastRow,

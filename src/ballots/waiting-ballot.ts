@@ -64,7 +64,7 @@ const ENTRIES_AT = LENGTH_AT + 4;
 
 type Column = 'entries' | 'sealed_time';
 
-/** Associated data that binds the ciphertext to its column and row: in another row it fails to decrypt. */
+/** Associated data: a ciphertext copied to another column or row fails to decrypt. */
 const placeOf = (column: Column, eventId: string, tag: Uint8Array) => ({
   table: 'ballot_queue',
   column,

@@ -11,7 +11,7 @@ const BEAT_MS = 50;
 /** This number of computing holds within `REPEATED_WITHIN_MS` counts as repeated. */
 const [REPEATED, REPEATED_WITHIN_MS] = [3, 10 * MINUTE_MS];
 
-/** A time in which one stretch of code held the event loop. */
+/** A time in which code blocked the event loop without a pause. */
 export interface Hold {
   readonly ms: number;
   /** CPU time of this thread meanwhile. If it is far less than `ms`, the thread waited for a disk or for a busy CPU. */
@@ -34,7 +34,7 @@ function cpuMs(): number {
 }
 
 /**
- * Detects code that holds the event loop, and the request that it runs for. The code of a request runs in promise reactions: a hook
+ * Detects code that blocks the event loop, and the request that the code runs for. The code of a request runs in promise reactions: a hook
  * before each reaction reads the request from the async context. A turn ends when another begins or no reaction is left to run.
  */
 export class LoopWatch {
@@ -79,7 +79,7 @@ export class LoopWatch {
     this.#since = now;
   }
 
-  /** Detects holds by code that runs for no request. */
+  /** Detects blocking code that runs for no request. */
   #look(): void {
     const now = monotonicMs();
     const ms = now - this.#beat.at - BEAT_MS;

@@ -42,7 +42,7 @@ export interface Operation {
   readonly requestsPerMinute?: number;
   /** How late the operation is shed under load; follows from the method when left out. */
   readonly urgency?: Urgency;
-  /** Not recorded, even if refused or slow: the time of the request could show who voted when. */
+  /** Excluded from `RequestTraces`, even if refused or slow: the time of the request could show who voted when. */
   readonly untraced?: true;
   /** For an organizer's operation that mails: the end of a rehearsal deletes its effects and stored answers (completions 10.5). */
   readonly goesWithRehearsal?: true;

@@ -37,7 +37,7 @@ export function readRequestBody(
   if (incoming.readableEnded) return Promise.resolve(new Uint8Array());
   if (incoming.destroyed) return Promise.reject(brokenOff());
   return new Promise((resolve, reject) => {
-    // Pieces are copied into one buffer: a sender may send pieces of one byte, and an object for each takes a hundred bytes.
+    // Pieces are copied into one buffer: a sender may send pieces of one byte, and an object per piece takes a hundred bytes.
     let kept = Buffer.alloc(0);
     let length = 0;
     let isStoring = false;
@@ -149,7 +149,7 @@ async function readAnnounced(c: RequestContext): Promise<JsonBody | undefined> {
   return readLargeBody(threads, accountId, stored, { ...bounds, schema });
 }
 
-/** Parses a body on the event loop, which a long body may hold for some 60 ms. */
+/** Parses a body on the event loop, which a long body may block for some 60 ms. */
 async function parseShort(
   life: RequestLife,
   accountId: string,

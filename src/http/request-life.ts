@@ -35,7 +35,7 @@ export const createLeases = () => ({
   strangersBytes: limited({ perAccount: 4 * MIB }),
   /** Ballots of more than 1,000 candidates built for a request, until it is answered: each takes megabytes. Cached ones are free. */
   ballots: limited({ perAccount: 3, inAll: 6, maxWaiting: 200 }),
-  /** Reports that are being counted and drawn: each holds megabytes. */
+  /** Reports that are being counted and drawn: each takes megabytes. */
   prints: limited({ perAccount: 1, inAll: 3, maxWaiting: 2, maxWaitMs: LONG_WAIT_MS }),
   /** Orders of the thread pool, waiting or running. A waiting order takes little memory. */
   threads: limited({ perAccount: 32 }),
@@ -130,7 +130,7 @@ export class RequestLife {
 export const takeChangePlace = (c: RequestContext): Promise<Lease> =>
   c.get('life').rest(c.get('life').take(c.get('service').leases.changes, c.get('caller').accountId));
 
-/** Runs work that holds a database connection when the account has its turn. @throws ApiError 429, 500 after some time without one */
+/** Runs work that holds a database connection at the account's turn. @throws ApiError 429, 500 after some time without a turn */
 export async function inTurn<Value>(c: RequestContext, work: () => Promise<Value>): Promise<Value> {
   const life = c.get('life');
   const { longChanges, changeTurns } = c.get('service').leases;

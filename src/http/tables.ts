@@ -7,9 +7,9 @@ export const idempotencyKeys = pgTable(
   'idempotency_keys',
   {
     apiKeyId: text('api_key_id').notNull(),
-    /** A keyed hash of the header's value, base64url: in clear it often names the voter, and rows show the order of requests. */
+    /** A keyed hash of the header's value, base64url. The value often names the voter, and rows show the order of requests. */
     key: text().notNull(),
-    /** Keyed hash of method, path, query and body: distinguishes a retry from another request, and reveals nothing else. */
+    /** Keyed hash of method, path, query and body. It distinguishes a retry from another request, and reveals nothing else. */
     fingerprint: bytes('fingerprint').notNull(),
     /** Token of the execution that holds the claim: an execution whose claim was taken over cannot store its answer. */
     claim: bytes('claim').notNull(),

@@ -92,7 +92,7 @@ export function voterKeyMail(
   return { eventId, voterId, seed: generateKeySeed(), rehearsalSince };
 }
 
-/** Derives the key only when the mail is written: no job contains it, and the database holds only its hash. */
+/** Derives the key only when the mail is written: jobs contain no key, and the database contains only its hash. */
 export const sendVoterKeyJob = (deps: SendVoterKeyDeps): Job<SendVoterKey> =>
   defineJob({
     ...SEND_VOTER_KEY,
