@@ -65,7 +65,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   'voting-events': 5115,
   'ballot-definition': 3916,
   voters: 5703,
-  payments: 4398,
+  payments: 4397,
   credits: 722,
   ballots: 3250,
   'ballot-log': 4790,
@@ -78,7 +78,7 @@ const LINES_OF_ROOM: Readonly<Record<string, number>> = {
   commands: 4424,
 };
 /** All of src; what stands in no room included. */
-const LINES_OF_ALL = 67_254;
+const LINES_OF_ALL = 67_253;
 /** Files of src with fewer than 25 lines: each is a place to look into for little. */
 const SMALL_FILES = 29;
 
