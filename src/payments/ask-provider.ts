@@ -53,12 +53,12 @@ export function countCall({ rateLimiter }: BudgetDeps, businessId: string): void
   rateLimiter?.take(keyOf(businessId), CALLS_PER_MINUTE, monotonicMs(), BURST);
 }
 
-/** How old an answer of a provider may be before it is asked again (completions 7.2). */
+/** Age of a provider's answer from which the provider is asked again (completions 7.2). */
 const ASK_AGAIN_MS = 2 * SECOND_MS;
 /** The lease to ask ends this long after its last renewal, in case its holder died or could not end it. */
 const LEASE_MS = 3 * SECOND_MS;
 const RENEWED_EVERY_MS = SECOND_MS;
-/** Until when a caller waits for a provider unless it sets a time, by the monotonic clock. */
+/** Default deadline of a caller that waits for a provider, by the monotonic clock. */
 export const payerPatience = (): number => monotonicMs() + TIME_LIMITS.payerMs;
 const LOOK_AGAIN_MS = 40;
 
@@ -75,8 +75,8 @@ function refusedError({ field }: PaymentProviderRefused): ApiError {
 /**
  * Runs a call to a provider, and maps its failures to API errors. An answer after `until` is discarded: the next caller asks
  * again.
- * @param until when the caller waits no longer, by the monotonic clock
- * @param isFirst the first call of a checkout: it is answered with the provider's refusal, later calls may be retried
+ * @param until deadline of the caller, by the monotonic clock
+ * @param isFirst whether this is the first call of a checkout: its answer states the provider's refusal
  * @throws ApiError 500 `payment_provider_unavailable` if the provider does not answer, or refuses a later call; for a refused first
  *   call 422 on a field, or 403 `payment_unavailable`
  */
@@ -118,7 +118,7 @@ interface AskOptions {
 /**
  * Asks the provider for the state of an attempt and applies it. One caller of all processes asks at a time: concurrent callers
  * wait for its answer, which is reused for two seconds.
- * @param options.until when the caller waits no longer, by the monotonic clock
+ * @param options.until deadline of the caller, by the monotonic clock
  * @param options.isRead a mere read, which may not use the calls that are reserved for requests that begin or finish a payment
  * @param options.always asks whatever the attempt's status and the age of the last answer, such as after a webhook
  * @throws ApiError as `callProvider` does
@@ -128,7 +128,7 @@ export async function askProvider(
   attempt: PaymentAttempt,
   { always = false, isRead = false, until = payerPatience() }: AskOptions = {},
 ): Promise<PaymentAttempt> {
-  // No provider knows a payment of a rehearsal.
+  // Payments of a rehearsal are unknown to every provider.
   if (attempt.rehearsal) return attempt;
   let current = attempt;
   while (always || isOpen(current.status)) {
@@ -142,7 +142,7 @@ export async function askProvider(
       return askAndSettle(deps, attempt, until);
     }
     current = await requireAttempt(deps, attempt);
-    // No other caller is asking: use a young answer; without it, the other caller failed, and this caller tries to ask.
+    // If no other caller is asking, use a recent answer. Without a recent answer, the other caller has failed: try to ask.
     if (current.askingUntil === null && !always && (await isAnswerYoung(deps.db, attempt, ASK_AGAIN_MS)))
       return current;
     if (monotonicMs() > until) throw providerUnavailable();

@@ -12,7 +12,7 @@ import { paymentAttempts } from './tables.ts';
  */
 const ALLOWED_FROM: Readonly<Record<AttemptStatus, readonly AttemptStatus[]>> = {
   created: [],
-  /** The provider made a page. From `pending` too: if the provider forgets the page, the attempt gets a second page. */
+  /** The provider made a page. From `pending` too: concurrent calls may each have requested a page. */
   pending: ['created', 'pending'],
   /** The money arrived. From `created` too: a page may be paid before the commit that stores it. */
   succeeded: ['created', 'pending'],
@@ -121,7 +121,7 @@ export async function listHolding(
 export const lockAttempt = (tx: Transaction, ref: AttemptRef): Promise<PaymentAttempt | undefined> =>
   firstOf(tx.select().from(paymentAttempts).where(at(ref)).for('update'));
 
-/** Inserts an attempt; undefined if the same request, by its Idempotency-Key, has made an attempt already. */
+/** Inserts an attempt; undefined if a request with the same Idempotency-Key has inserted one already. */
 export const insertAttempt = (executor: Executor, row: NewAttempt): Promise<PaymentAttempt | undefined> =>
   firstOf(executor.insert(paymentAttempts).values(row).onConflictDoNothing().returning());
 
@@ -225,7 +225,7 @@ export async function endAsking(executor: Executor, ref: AttemptRef, answered: b
     .where(at(ref));
 }
 
-/** Payments of an event; or of an account, over all its events, deleted events too, without the play money of rehearsals. */
+/** Payments of an event; or of all events of an account, including deleted events but not rehearsals. */
 export type AttemptScope = { readonly votingEventId: string } | { readonly accountId: string };
 
 const within = (scope: AttemptScope) =>
@@ -312,7 +312,7 @@ export async function listDueAttempts(executor: Executor): Promise<PaymentAttemp
     .limit(DUE_AT_ONCE);
 }
 
-/** Counts and revenue of an event: fulfilled payments that did not go back, minus partial refunds. */
+/** Counts of an event's attempts, and its revenue: fulfilled payments not refunded or reversed, minus partial refunds. */
 export async function readPaymentFigures(executor: Executor, votingEventId: string) {
   const { rows } = await executor.execute<Record<'attempts' | 'succeeded' | 'fulfilled' | 'refunded', string>>(sql`
     SELECT count(*) AS attempts, count(*) FILTER (WHERE status = 'succeeded') AS succeeded,

@@ -88,7 +88,7 @@ export async function setReady(executor: Executor, id: string, ready: boolean, a
 
 /**
  * Takes the right to ask the provider about a business's account, at most once in `everyMs` over all processes.
- * @returns null if it was taken, otherwise when the provider was last asked
+ * @returns null if the caller may ask, otherwise when the provider was last asked
  */
 export async function takeCheck(executor: Executor, id: string, everyMs: number): Promise<number | null> {
   const isDue = or(
@@ -103,7 +103,7 @@ export async function takeCheck(executor: Executor, id: string, everyMs: number)
   return taken.length === 1 ? null : ((await findBusinessEver(executor, id))?.checkedAt ?? null);
 }
 
-/** @returns the consecutive failures to compare a business's payments with its provider's lists; 0 after a success */
+/** Counts consecutive failures to compare a business's payments with its provider's lists. @returns the count; 0 after a success */
 export async function noteComparison(executor: Executor, id: string, failed: boolean): Promise<number> {
   const [row] = await executor
     .update(paymentBusinesses)
@@ -124,7 +124,7 @@ export async function listBusinessesSince(executor: Executor, sinceMs: number): 
 
 const CHECKED_AT_ONCE = 100;
 
-/** Connected businesses that take no payments, those first whose last check is longest ago: each gets its turn, however many there are. */
+/** Connected businesses that take no payments, the longest unchecked first, so that each is checked in turn despite the limit. */
 export async function listUnreadyBusinesses(executor: Executor): Promise<PaymentBusiness[]> {
   return executor
     .select()
@@ -134,7 +134,7 @@ export async function listUnreadyBusinesses(executor: Executor): Promise<Payment
     .limit(CHECKED_AT_ONCE);
 }
 
-/** Unopened events of a business: if they ask for money, they can open only while the business is ready. */
+/** Unopened events of a business: an event with a price can open only while its business is ready. */
 export async function listUnopenedEvents(executor: Executor, { id, accountId }: PaymentBusiness): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT id FROM voting_events

@@ -115,7 +115,7 @@ async function checkBusiness(deps: CheckDeps, business: PaymentBusiness): Promis
   return ready;
 }
 
-/** Null if the provider refuses the account itself, which then takes no payments. */
+/** The provider's description of an account; null if the provider refuses the account, which then takes no payments. */
 async function describe(deps: CheckDeps, business: PaymentBusiness): Promise<AccountDescription | null> {
   try {
     return await deps.payments.of(business).describeAccount(openCredentials(deps.secrets, business));
@@ -125,7 +125,7 @@ async function describe(deps: CheckDeps, business: PaymentBusiness): Promise<Acc
   }
 }
 
-/** Asks again about every business that is not ready, since a restriction may be lifted without a message. */
+/** Asks again about businesses that are not ready, because a provider may lift a restriction without a message. */
 export async function checkUnreadyBusinesses(deps: CheckDeps): Promise<void> {
   for (const business of await listUnreadyBusinesses(deps.db)) {
     try {

@@ -27,14 +27,14 @@ interface BackPayment {
   readonly reference: string;
   readonly sinceMs: number;
   readonly row: Refund | undefined;
-  /** Whether the whole payment went back, or is to go back, by what is stored. */
+  /** Whether the stored rows say that the whole payment was reversed, or was or will be refunded. */
   readonly isBack: boolean;
 }
 
 /**
  * Compares the stored refunds of an attempt with the provider's own list: a refund that succeeded may fail days later, and a
  * refund that was given up may succeed (completions 7.4). A voided ballot stays void in any case.
- * @param withParts also looks for refunds by the merchant, which may be partial and are not stored
+ * @param withParts also looks for refunds by the merchant, which may be partial and may not be stored yet
  * @throws Error if a refund changed meanwhile; the caller retries
  */
 export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts = true): Promise<void> {
@@ -57,8 +57,8 @@ export async function checkRefunds(deps: PaymentDeps, ref: AttemptRef, withParts
 }
 
 /**
- * The state of a payment whose whole price went back, but not the fees that its payer bore: the provider still reports it as
- * successful.
+ * The state of a payment whose price was refunded without the fees that the payer bore: the provider still reports such a payment
+ * as successful.
  */
 const priceIsBack = (
   { id, amountMinor, currency, paidAt, feeMinor }: PaymentAttempt,

@@ -19,7 +19,7 @@ const TIMER_MS = 50;
  * The second call of a checkout: verifies the payment and gives what was paid for (contract, "Checkout flow" 5 and 6).
  * The first such request fulfils the attempt and gets 201 (credits: 200); later requests get the same body with 200.
  * @throws ApiError 404 for an attempt of another event or purpose; 409 `payment_failed`, `payment_cancelled`,
- *   `payment_expired`; 403 `payment_unavailable`; 429 where many ask for the same payment; 500 `payment_provider_unavailable`
+ *   `payment_expired`; 403 `payment_unavailable`; 429 if too many callers wait for the same payment; 500 `payment_provider_unavailable`
  */
 export async function finishCheckout(
   deps: PaymentDeps,
@@ -31,7 +31,7 @@ export async function finishCheckout(
   // One deadline for all: waiting for the turn, asking the provider, and perhaps requesting a page.
   const until = payerPatience();
   const turn = await deps.leases.payments.take(found.id).catch((fault: unknown) => {
-    // The call that had the turn has waited for an unresponsive provider all that time.
+    // The call before this one waited for an unresponsive provider until this call's deadline.
     throw monotonicMs() >= until - TIMER_MS ? providerUnavailable() : fault;
   });
   try {
@@ -48,7 +48,7 @@ export async function finishCheckout(
   }
 }
 
-/** If the service fulfilled the attempt before any second call, the first such call is answered as if it had done so. */
+/** If the service fulfilled the attempt before any second call, the first second call is still answered as the fulfilling call. */
 async function answerSettled(deps: PaymentDeps, attempt: PaymentAttempt, claim: Claim | undefined): Promise<Answer> {
   if (attempt.answeredAt !== null) return storedAnswer(deps, attempt, 200);
   const outcome = isPaid(attempt) ? await answerFirst(deps, attempt, claim) : attempt;

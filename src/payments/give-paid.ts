@@ -9,7 +9,7 @@ import { giveBack } from './refund-payment.ts';
 
 /**
  * Fulfils a paid attempt, once: effect, new status and answer are one transaction, in which the caller has locked the attempt.
- * If that is refused, the payment is refunded (completions 7.3 and 7.4).
+ * If a rule refuses the fulfilment, the payment is refunded (completions 7.3 and 7.4).
  * @param mayPass whether a refusal may be temporary, and so leaves the attempt unchanged
  */
 export async function givePaid(
@@ -27,7 +27,7 @@ export async function givePaid(
     answer: deps.secrets.seal(JSON.stringify({ data: fulfilled.data }), answerPlace(attempt.id)),
     confirmationCode: code === undefined ? null : deps.secrets.seal(code, confirmationCodePlace(attempt.id)),
     checkAt: null,
-    // The long wait has ended, and needs no attention any more; a partial refund still does.
+    // Attention for a long wait ends with the wait; attention for a partial refund stays.
     attentionAt: attempt.partRefundedMinor > 0 ? attempt.attentionAt : null,
   });
   if (moved === undefined) throw new Error('a locked attempt could not be fulfilled');

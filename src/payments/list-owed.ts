@@ -37,7 +37,7 @@ const IS_STALE = and(
 /**
  * Payments of a business that a person has to look at, oldest first: refunds that failed, that the provider refuses, that wait for
  * the merchant or that take more than a day; payments that differ from the request; and stale attempts (completions 7.2 and 7.4).
- * Leaves out what a person has settled.
+ * Leaves out cases that a person has settled.
  */
 export async function listOwed(executor: Executor, businessId: string): Promise<OwedPayment[]> {
   const ofAttempt = and(

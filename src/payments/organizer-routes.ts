@@ -48,7 +48,7 @@ const COLUMNS = [
   ...(['paidMinor', 'providerPaymentId', 'providerReference'] as const),
   ...(['createdAt', 'paidAt', 'refundedAt', 'reversedAt'] as const),
 ] satisfies readonly (keyof PaymentAttempt)[];
-/** CSV columns after those of the attempt's row: derived, or from other tables. */
+/** CSV columns after `COLUMNS`: mostly derived, or from other tables. */
 const BACKGROUND_COLUMNS = [
   ...['backMinor', 'netMinor', 'attention'],
   ...['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor'],

@@ -21,16 +21,16 @@ export interface Fulfilled {
  * `fulfilments.ts` collects them.
  */
 interface Fulfilment {
-  /** Status of the first answer; every later one is 200. */
+  /** Status of the first answer; every later answer has status 200. */
   readonly firstStatus: 200 | 201;
   /**
    * Gives what was paid for, in the transaction that marks the attempt fulfilled.
-   * @throws ApiError when it cannot be given any more (closed, already voted, refused by a rule): the money then goes back
+   * @throws ApiError if a rule refuses it now, such as for a closed event or a second vote: the payment is then refunded
    */
   fulfil(tx: Transaction, attempt: PaymentAttempt, paidAtMs: number): Promise<Fulfilled>;
   /** Checks the rules of `fulfil` without giving anything. @throws ApiError as `fulfil` does */
   check(tx: Transaction, attempt: PaymentAttempt): Promise<void>;
-  /** Takes back what was given, as far as possible, after the money went back: by the organizer's refund or at the provider. */
+  /** Takes back what was given, as far as possible, after a refund by the organizer or a reversal at the provider. */
   reverse(
     tx: Transaction,
     attempt: PaymentAttempt,
@@ -53,7 +53,7 @@ export interface PaymentDeps {
   readonly fulfilments: Fulfilments;
   readonly leases: Pick<LeasesByKind, 'payments'>;
   readonly config: { readonly baseUrl: string };
-  /** Shared by all processes. Jobs have none, because the number of payments bounds their calls. */
+  /** Limits calls to providers, over all processes. Jobs pass none, because the number of payments bounds their calls. */
   readonly rateLimiter?: RateLimiter;
 }
 

@@ -20,7 +20,7 @@ const ATTEMPT_STATUSES = ['created', 'pending', 'succeeded', 'fulfilled', 'faile
 /** A merchant's account at a provider, as an operator connected it. Its credentials are encrypted. */
 export type PaymentBusiness = Readonly<typeof paymentBusinesses.$inferSelect>;
 
-/** The content of a checkout page, stored before the provider is asked, because a retry must send the same. */
+/** The content of a checkout page, stored before the provider is asked, because a retry must send the same content. */
 export interface CheckoutTerms {
   readonly title: string;
   readonly description: string | null;
@@ -33,7 +33,7 @@ export interface CheckoutTerms {
 }
 
 /**
- * The state of a refund. `refused`: the provider refused, and is asked again. `attention`: the refund waits for the merchant to act
+ * The state of a refund. `refused`: the provider refused, and the job asks again. `attention`: the refund waits for the merchant to act
  * at the provider. `failed`: the service does not ask any more, or refunded money returned to the merchant.
  */
 export type RefundStatus = 'due' | 'pending' | 'attention' | 'refunded' | 'refused' | 'failed';
@@ -45,7 +45,7 @@ const END_REASONS = [
 ] as const;
 export type EndReason = (typeof END_REASONS)[number];
 
-/** One attempt to pay for one thing, without the key of the request that made it, which only statements use. */
+/** One attempt to pay for one thing, without `requestKey`, which only SQL statements use. */
 export type PaymentAttempt = Readonly<Omit<typeof paymentAttempts.$inferSelect, 'requestKey'>>;
 
 export const listBusinessesQuery = z.strictObject({ search: searchField().optional() });
@@ -191,7 +191,7 @@ export const organizerAttemptView = attemptView.extend(organizerPart).meta({
   examples: [ORGANIZER_EXAMPLE],
 });
 const { confirmationCode: _code, ...LISTED_EXAMPLE } = ORGANIZER_EXAMPLE;
-/** The same in a list, without the ballot's code, which readers of all payments do not need (completions 7.4). */
+/** As `organizerAttemptView`, for lists: without the confirmation code, which readers of lists do not need (completions 7.4). */
 export const listedAttemptView = organizerAttemptView.omit({ confirmationCode: true }).meta({
   id: 'ListedPaymentAttempt',
   description: ORGANIZER_DESCRIPTION,
@@ -234,7 +234,7 @@ const paymentRequiredView = z
     ],
   });
 
-/** 402 `{ data }`: the one refusal without an envelope (contract, "Errors", rule 1). */
+/** 402 `{ data }`: the only error response without the error envelope (contract, "Errors", rule 1). */
 export const PAYMENT_REQUIRED = {
   402: {
     description: 'Payment is needed first, or has not succeeded yet.',
@@ -288,7 +288,7 @@ function statusOfOwed(status: RefundStatus | undefined) {
   return status === 'attention' ? 'needs_attention' : 'pending';
 }
 
-/** A partial refund by the merchant; null once everything went back. `finishedAt` is null, because `refundedAt` stays null. */
+/** A partial refund by the merchant; null without one, or once all money is back. `finishedAt` is null, as `refundedAt` is. */
 function partOf({ partRefundedMinor, partRefundedAt, reversedAt }: PaymentAttempt): OrganizerAttemptView['refund'] {
   if (partRefundedAt === null || reversedAt !== null) return null;
   return {
@@ -351,7 +351,7 @@ function providerPart(page: CheckoutPage) {
   return { [page.provider]: providerKind(page.provider).pageView.parse(page) };
 }
 
-/** The payment-required body (contract, section of that name). @param status only in answers to repeated calls */
+/** The body of a 402 (contract, "Payment-required body"). @param status only in answers to repeated calls */
 export function viewPaymentRequired(
   attempt: PaymentAttempt,
   page: CheckoutPage,

@@ -23,7 +23,7 @@ export async function readOrganizerPayment(deps: PaymentDeps, votingEventId: str
   return ok(viewOrganizerAttempt(deps.secrets, attempt, background));
 }
 
-/** Stands in for the background of an attempt if none was read. */
+/** Default background of an attempt, used if none was read. */
 export const NO_BACKGROUND: AttemptBackground = { livemode: true, refunds: [] };
 
 /** The live mode and the refunds of each attempt, in the order of the attempts. */

@@ -21,7 +21,7 @@ import { providerEvents } from './tables.ts';
 
 type ProviderEvent = typeof providerEvents.$inferSelect;
 
-/** Stores a message; false when it came before. */
+/** Stores a message. @returns false if the message was stored before */
 async function insertProviderEvent(executor: Executor, row: typeof providerEvents.$inferInsert): Promise<boolean> {
   const rows = await executor
     .insert(providerEvents)
@@ -90,7 +90,7 @@ const payload = z.strictObject({
 type ProcessProviderEvent = z.output<typeof payload>;
 const PROCESS_PROVIDER_EVENT = { name: 'process_provider_event', maxAttempts: 12, group: 'payments', payload } as const;
 
-/** A message may come before our own commit: for this long an unknown attempt is looked for again. */
+/** A message may arrive before the service commits its attempt: for this long, an unknown attempt is searched again. */
 const PATIENCE_MS = 60 * SECOND_MS;
 const KEPT_MS = 30 * DAY_MS;
 
@@ -111,7 +111,7 @@ export async function receiveProviderEvent(
   if (verdict.kind !== 'genuine') {
     deps.log.warn({ business: business.id, verdict: verdict.kind }, 'a provider message was not taken');
     if (verdict.kind === 'forged') throw badRequest('The signature of this message is not right.');
-    // Signed but unreadable: after an error the provider would send the same again, and delay its other messages.
+    // Signed but unreadable: after an error response, the provider would repeat the message and delay its other messages.
     return ok({ received: true });
   }
   await store(deps, business, verdict.notice, rawBody);
@@ -151,7 +151,7 @@ async function processProviderEvent(deps: PaymentDeps, job: ProcessProviderEvent
   if (event === undefined || event.processedAt !== null) return;
   const attempt = await attemptOf(deps, event);
   if (attempt === undefined) {
-    // The merchant may use the account for other shops too: a message that names no attempt of this service is theirs.
+    // The merchant may use the account for other shops too: a message that names no attempt ID of this service is ignored.
     const named = await namedAttempt(deps, event);
     if (named !== null && (await readNow(deps.db)) < event.receivedAt + PATIENCE_MS)
       throw new Error('no attempt for this message yet');
@@ -178,7 +178,7 @@ async function namedAttempt(deps: PaymentDeps, event: ProviderEvent): Promise<st
   return attemptId !== null && isAttemptId(attemptId) ? attemptId : attemptOfReference(deps, event);
 }
 
-/** Finds the attempt by every reference of a message: the message of a refund may hold only the reference of its payment. */
+/** Finds the attempt by any ID in a message: a message about a refund may contain only the ID of the payment. */
 async function attemptOf(deps: PaymentDeps, event: ProviderEvent): Promise<PaymentAttempt | undefined> {
   const { attemptId, providerPaymentId, paymentBusinessId } = event;
   const byId = async (id: string | null) => (id === null ? undefined : findAttemptById(deps.db, id));

@@ -11,13 +11,13 @@ import { cancelAndGiveBack, endReason, fulfilmentRefusal, givePaid } from './giv
 import type { EndReason, PaymentAttempt, PaymentPurpose } from './payment.ts';
 import type { PaymentDeps } from './payment-deps.ts';
 
-/** Errors that are already logged where the provider is asked. */
+/** Reasons of errors that the call to the provider has already logged. */
 const EXPECTED: ReadonlySet<unknown> = new Set(['payment_provider_unavailable', 'payment_unavailable']);
 const LONGEST_PAUSE_MS = HOUR_MS;
 /** Longest pause for a paid attempt that is not fulfilled: checked more often, because it holds a payer's money. */
 const LONGEST_PAUSE_PAID_MS = 15 * MINUTE_MS;
 
-/** Attempts that are checked concurrently: an unresponsive provider blocks one of them for ten seconds. */
+/** Attempts that are checked concurrently: an unresponsive provider blocks each for up to nine seconds. */
 const AT_ONCE = 4;
 /** Time limit of one run; runs begin every minute. */
 const RUN_MS = 40 * SECOND_MS;
@@ -71,8 +71,8 @@ const PASSING: ReadonlySet<unknown> = new Set(['event_not_open', 'event_closed',
 const mayPass = (refusal: ApiError): boolean => PASSING.has(refusal.details?.['reason']);
 
 /**
- * Ends a paid attempt without a second call. Locks the attempt before its event, in the same order as a second call: the first of
- * the two decides.
+ * Ends a paid attempt without a second call. Locks the attempt before its event, as a second call does, so that the two cannot
+ * deadlock, and the first to lock decides.
  */
 async function endPaid(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void> {
   const waits = await inTransaction(deps.db, async (tx) => {
@@ -86,7 +86,7 @@ async function endPaid(deps: PaymentDeps, attempt: PaymentAttempt): Promise<void
   if (waits) await inTransaction(deps.db, (tx) => endAwaited(tx, deps, attempt));
 }
 
-/** Why a paid attempt can no longer be fulfilled, if so. Holds the event, so that it is not reopened before the refund commits. */
+/** Why a paid attempt can no longer be fulfilled, if so. Locks the event, so that no reopening commits before the refund. */
 async function whyOver(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt): Promise<EndReason | undefined> {
   const event = await holdEvent(tx, attempt.votingEventId);
   // The end of a round of a rehearsal does not end a real payment.

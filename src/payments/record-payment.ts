@@ -16,7 +16,7 @@ export type PaymentFact =
   | 'reversed'
   | 'needs_attention';
 
-/** Publishes a change of a payment in the transaction of the change: to webhooks and the audit trail, without ballot and code. */
+/** Publishes a change of a payment in the transaction of the change: to webhooks and the audit trail, without the ballot and its code. */
 export async function recordPayment(
   tx: Transaction,
   deps: Pick<PaymentDeps, 'ids' | 'clock' | 'secrets'>,

@@ -120,13 +120,13 @@ export const REFUND_TRIES = 20;
 const REFUND_PAYMENT = { name: 'refund_payment', maxAttempts: REFUND_TRIES, group: 'payments', payload } as const;
 /** Shortest pause before the provider is asked again about a pending or refused refund. */
 const ASK_AGAIN_MS = 10 * MINUTE_MS;
-/** How long a refused or unanswered refund is requested again, ever less often: the cause may pass, such as a merchant's low balance. */
+/** How long a refused or unanswered refund is requested again, at growing intervals: the cause, such as a low balance, may pass. */
 const GIVE_UP_MS = 30 * DAY_MS;
 const LONGEST_PAUSE_MS = DAY_MS;
 /** A pending or unanswered refund raises no alarm before this age, because it may still finish by itself. */
 const ALARM_AFTER_MS = DAY_MS;
 
-/** The provider's refunds are searched from this long before the row, because the merchant may have refunded earlier there. */
+/** Refunds are searched at the provider from this long before the refund's row, because the merchant may have refunded earlier. */
 export const REFUND_EARLIER_MS = 30 * DAY_MS;
 
 /** A provider's answer to a refund request, or the lack of an answer. */
@@ -148,8 +148,8 @@ export async function giveBack(
 }
 
 /**
- * Stores that the payer has the money back; later reports of it change nothing. A fulfilled attempt stays fulfilled, and what it
- * bought is taken back if it still exists.
+ * Stores that the payer has the money back; repeated reports change nothing. A fulfilled attempt stays fulfilled, but its ballot,
+ * candidate or credits are taken back, as far as possible.
  */
 export async function markRefunded(
   tx: Transaction,

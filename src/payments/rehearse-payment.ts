@@ -30,7 +30,7 @@ export function rehearsalPage(
 
 export interface RehearsedPayment {
   readonly title: string;
-  /** With its currency: `5 USD`. */
+  /** Amount and currency, such as `5 USD`. */
   readonly price: string;
   readonly isOpen: boolean;
   readonly returnUrl: string | null;

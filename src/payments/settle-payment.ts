@@ -26,14 +26,14 @@ import { findRefund, giveBack, insertRefund, markRefunded, moveRefund, takeBack 
 const PROCESSING_MS = 30 * DAY_MS;
 
 /**
- * Applies a state that a provider reports to an attempt. @returns the attempt afterwards. Webhooks, reads, second calls and
- * reconciliation all go through here (completions 7.2). A state that is reported twice, late or out of order changes nothing
- * twice and nothing backwards.
+ * Applies a state that a provider reports to an attempt. Webhooks, reads, second calls and reconciliation all call this function
+ * (completions 7.2). A repeated, late or out-of-order report has no second effect and moves no attempt backwards.
+ * @returns the attempt afterwards
  */
 export async function settlePayment(deps: PaymentDeps, ref: AttemptRef, state: ProviderState): Promise<PaymentAttempt> {
   return inTransaction(deps.db, async (tx) => {
     const attempt = await lockAttempt(tx, ref);
-    // The end of its rehearsal has deleted it.
+    // The end of a rehearsal has deleted the attempt.
     if (attempt === undefined) throw notFound();
     await apply(tx, deps, attempt, state);
     const after = await lockAttempt(tx, ref);
@@ -57,7 +57,7 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
     case 'expired':
       return endUnpaid(tx, deps, attempt, state.refused);
     case 'unpaid':
-      // The page has expired, so that this answer is final.
+      // Once the page has expired, no payment can follow.
       if ((await readNow(tx)) >= attempt.expiresAt) await endUnpaid(tx, deps, attempt, state.refused);
       return;
     case 'missing':
@@ -166,7 +166,7 @@ const paidBy = (payment: ProviderPayment, nowMs: number) => ({
   paidMinor: payment.amountMinor,
 });
 
-/** Stores the refund of a duplicate payment that the service did not know, so that a late report of the payment refunds nothing. */
+/** Stores the refund of a duplicate payment that the service did not know, so that a late report of the payment causes no second refund. */
 async function noteForeign(tx: Transaction, attempt: PaymentAttempt, payment: ProviderPayment): Promise<void> {
   const { providerPaymentId, reference } = payment;
   const { votingEventId, id: attemptId, amountMinor, currency } = attempt;
@@ -209,7 +209,7 @@ async function applyReversed(
   // Does not move a failed refund, because the payment's state may be older than the failure: `checkRefunds` handles it.
   const ours = await moveRefund(tx, refund, 'refunded', {});
   if (ours !== undefined) return markRefunded(tx, deps, attempt, providerPaymentId, nowMs);
-  // The service's own refund is stored already: the report of it is no reversal.
+  // The service's own refund is stored already: a report of it is not a reversal.
   if ((await findRefund(tx, refund)) !== undefined) return;
   if (attempt.endReason === 'amount_mismatch' && attempt.providerPaymentId === providerPaymentId) {
     // A person has refunded the mismatched payment at the provider.
@@ -225,7 +225,7 @@ async function applyReversed(
     return;
   }
   if (attempt.status === 'failed' || attempt.status === 'cancelled') {
-    // The service learns of the payment and its refund together: stores the refund, so that a late report refunds nothing.
+    // The service learns of the payment and its refund together: stores the refund, so that a late report causes no second one.
     const row = {
       ...refund,
       reference: payment.reference ?? '',

@@ -36,7 +36,7 @@ import { recordPayment } from './record-payment.ts';
 import { rehearsalPage } from './rehearse-payment.ts';
 import { settlePayment } from './settle-payment.ts';
 
-/** What is to be paid for. The caller has validated it, so that no payer pays for something that would be refused. */
+/** What a payer pays for. The caller has validated the order, so that no payer pays for something that would be refused. */
 interface CheckoutOrder {
   readonly event: Pick<VotingEvent, 'id' | 'accountId' | 'paymentBusinessId' | 'rehearsalSince'>;
   readonly purpose: PaymentPurpose;
@@ -47,7 +47,7 @@ interface CheckoutOrder {
   readonly terms: CheckoutTerms;
   /** The visitor of a poll, whose checkouts are limited; otherwise null. */
   readonly visitorId: string | null;
-  /** Reserves the credits that the attempt's ballot costs, until its page ends. @throws ApiError 422 if there are too few */
+  /** Reserves the credits that the attempt's ballot costs until it is cast or the attempt ends. @throws ApiError 422 if too few */
   readonly hold?: (tx: Transaction, attemptId: string) => Promise<void>;
 }
 
@@ -55,7 +55,7 @@ const CHECKOUTS_PER_HOUR = 10;
 
 /**
  * The first call of a checkout: stores the order, requests a page from the provider, and answers 402 with its URL (contract,
- * "Checkout flow"). A retry with the same Idempotency-Key continues where the call before stopped.
+ * "Checkout flow"). A retry with the same Idempotency-Key continues the same attempt.
  * @throws ApiError 429 after many checkouts of one visitor; 403 `payment_unavailable`; 422 on what the provider refuses;
  *   500 `payment_provider_unavailable`
  */
@@ -155,14 +155,14 @@ async function createAttempt(
     if (inserted !== undefined) await order.hold?.(tx, inserted.id);
     return inserted;
   });
-  // Another process has taken over the claim of this request and made the attempt: it answers.
+  // Another process has taken over the claim of this request and made the attempt: that process answers.
   if (attempt === undefined) throw providerUnavailable();
   return attempt;
 }
 
 /**
- * Ends a visitor's earlier attempts, so that a new attempt can reserve their credits (completions 4.10). Closes their pages at the
- * provider first, so that no payer pays them. An attempt that is paid or cannot be closed keeps its credits.
+ * Ends a visitor's earlier attempts, so that a new attempt can reserve the same credits (completions 4.10). First closes the pages
+ * at the provider, so that no payer pays there. An attempt that is paid or cannot be closed keeps its credits.
  */
 async function endHolding(deps: CheckoutDeps, votingEventId: string, visitorId: string): Promise<void> {
   for (const attempt of await listHolding(deps.db, votingEventId, visitorId)) {
@@ -195,7 +195,7 @@ function limitVisitor(deps: CheckoutDeps, { event, visitorId }: CheckoutOrder): 
 /**
  * Requests a page for an attempt that has none, or needs another. The request runs outside of any transaction; its content was
  * stored before, so that a retry can continue after a crash.
- * @param options.until when the caller waits no longer, by the monotonic clock
+ * @param options.until deadline of the caller, by the monotonic clock
  * @param options.isFirst whether this is the first call of the checkout
  */
 export async function openPage(
@@ -212,7 +212,7 @@ export async function openPage(
   return inTransaction(deps.db, async (tx) => {
     const expiresAt = page.expiresAtMs ?? attempt.createdAt + providerKind(attempt.provider).pageLifeMs;
     const moved = await moveAttempt(tx, attempt, 'pending', { page, expiresAt });
-    // The payment may have been reported already: then only the page is stored, not the status.
+    // If a report of the payment has changed the status meanwhile, store only the page.
     if (moved === undefined) await noteOnAttempt(tx, attempt, { page });
     const current = moved ?? (await findAttempt(tx, attempt)) ?? attempt;
     const answer = paymentRequired(current, page, moved === undefined);

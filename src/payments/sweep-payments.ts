@@ -140,7 +140,7 @@ async function attemptOf(
   return found?.paymentBusinessId === business.id ? found : undefined;
 }
 
-/** Sums the listed reversals of one payment: what went back, and what is on its way. */
+/** Sums the listed reversals of one payment: finished reversals, and all that have not failed. */
 function sumReversals(whole: number, listed: readonly ListedReversal[]) {
   const sum = (some: readonly ListedReversal[]): number =>
     some.reduce((total, { amountMinor }) => total + (amountMinor ?? whole), 0);
@@ -154,7 +154,7 @@ function sumReversals(whole: number, listed: readonly ListedReversal[]) {
   };
 }
 
-/** Whether the provider's list differs from what is stored of any payment of an attempt. */
+/** Whether the provider's list differs from the stored state of any payment of an attempt. */
 async function differs(
   deps: PaymentDeps,
   attempt: PaymentAttempt,
@@ -183,7 +183,7 @@ async function differs(
       if (isBack) return row.status !== 'refunded';
       return row.status === 'refunded' && hasRefund && !isUnderWay;
     }) ||
-    // A payment that is not stored went back.
+    // The list contains the refund of a payment that is not stored.
     (rest.length > 0 && sumReversals(whole, rest).isBack && attempt.refundedAt === null)
   );
 }
@@ -199,7 +199,7 @@ function ownDiffers(
   return wentBack ? hasRefund && !isUnderWay : partMinor !== attempt.partRefundedMinor;
 }
 
-/** Finds payments for ended attempts that no message reported, so that they are refunded. Also stores fees that are known by now. */
+/** Finds and settles payments that no webhook reported, such as payments for ended attempts. Also stores fees reported late. */
 async function sweepLatePayments(deps: PaymentDeps, business: PaymentBusiness, sinceMs: number): Promise<void> {
   const found: PaymentAttempt[] = [];
   await askBusiness(deps, business, async (provider, credentials) => {

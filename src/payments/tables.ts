@@ -25,7 +25,7 @@ export const paymentBusinesses = pgTable(
     credentials: text().notNull(),
     /** When the provider was last asked about its account. */
     checkedAt: timeMs('checked_at'),
-    /** Number of consecutive failures to compare its payments with the provider's lists. */
+    /** Number of consecutive failures to compare the stored payments with the provider's lists. */
     failedComparisons: integer('failed_comparisons').notNull().default(0),
     /** A disconnected business takes no new payments; earlier payments are still settled and refunded. */
     disconnectedAt: timeMs('disconnected_at'),
@@ -49,7 +49,7 @@ export const paymentAttempts = pgTable(
     purpose: text().$type<PaymentPurpose>().notNull(),
     status: text().$type<AttemptStatus>().notNull(),
     provider: text().$type<ProviderName>().notNull(),
-    /** Whether its money is real, by the mode of its business when the attempt began. */
+    /** Whether the money is real: the mode of the business when the attempt began; false in a rehearsal. */
     livemode: boolean().notNull().default(true),
     /** Made in a rehearsal: no provider is asked, no money moves, and the end of the rehearsal deletes it. */
     rehearsal: boolean().notNull().default(false),
@@ -62,9 +62,9 @@ export const paymentAttempts = pgTable(
     page: jsonb().$type<CheckoutPage>(),
     /** How many pages were requested; with some providers, each page has its own reference. */
     pages: integer().notNull().default(0),
-    /** When the newest page stops taking money, where that is known. */
+    /** When the newest page expires; once money is on its way, 30 days after the attempt began. */
     expiresAt: timeMs('expires_at').notNull(),
-    /** MAC of the idempotent first call that made it, so that a retry continues this attempt instead of a second payment. */
+    /** MAC of the idempotent first call, so that its retry continues this attempt instead of starting a second payment. */
     requestKey: bytes('request_key'),
     providerPaymentId: text('provider_payment_id'),
     /** The provider's fee, if the provider reports it. */
@@ -81,9 +81,9 @@ export const paymentAttempts = pgTable(
     /** Credits that are reserved for the attempt's ballot until it is cast or the attempt ends. */
     heldCredits: jsonb('held_credits').$type<unknown[]>(),
     askedAt: timeMs('asked_at'),
-    /** End of the lease of the caller that is asking the provider, which renews it; other callers wait for the answer. */
+    /** End of the lease of the caller that asks the provider. The caller renews the lease; other callers wait for the answer. */
     askingUntil: timeMs('asking_until'),
-    /** When reconciliation looks again; null once nothing can change any more. */
+    /** When reconciliation checks the attempt next; null in a rehearsal, and once nothing can change any more. */
     checkAt: timeMs('check_at'),
     checks: integer().notNull().default(0),
     /** When the payer paid, by the provider's report, or else when the service learnt of it. */
@@ -92,7 +92,7 @@ export const paymentAttempts = pgTable(
     succeededAt: timeMs('succeeded_at'),
     /** What was really paid, in the currency's smallest unit, if known. */
     paidMinor: bigint('paid_minor', { mode: 'number' }),
-    /** Since when a person has to look at its money; otherwise null. */
+    /** Since when a person has to look at the payment; otherwise null. */
     attentionAt: timeMs('attention_at'),
     /** When a person said that the case is settled. */
     settledAt: timeMs('settled_at'),
@@ -109,7 +109,7 @@ export const paymentAttempts = pgTable(
     primaryKey({ columns: [table.votingEventId, table.id] }),
     index('payment_attempts_id').on(table.id),
     uniqueIndex('payment_attempts_request').on(table.votingEventId, table.requestKey),
-    // One payment at a provider pays for one attempt.
+    // One payment at a provider pays for at most one attempt.
     uniqueIndex('payment_attempts_payment').on(table.votingEventId, table.paymentBusinessId, table.providerPaymentId),
     // Without the event, because providers' messages name only the payment.
     index('payment_attempts_provider_payment').on(table.providerPaymentId).where(sql`provider_payment_id IS NOT NULL`),
