@@ -36,7 +36,7 @@ interface AuthenticatorDeps {
   readonly log: Log;
 }
 
-/** Turns an API key into a caller: shape, checksum, a short-lived cache, the database (API reference, "Authentication"). */
+/** Turns an API key into a caller: checks shape and checksum, then asks a cache, then the database (API reference, "Authentication"). */
 export class Authenticator {
   readonly #db: Database;
   readonly #clock: Clock;
@@ -44,11 +44,11 @@ export class Authenticator {
   readonly #secrets: Secrets;
   readonly #log: Log;
   readonly #valid = new RecentMap<CacheEntry>(MAX_CACHED);
-  /** Unknown keys by hash, with the end of the entry. Separate from valid keys, so that invented keys evict none of them. */
+  /** Unknown keys by hash, with the time at which the entry expires. Separate from valid keys, so that invented keys evict none of them. */
   readonly #unknown = new RecentMap<number>(MAX_CACHED);
   /** Running look-ups, by hash. */
   readonly #asking = new Map<string, Promise<KeyWithAccount | undefined>>();
-  /** Counts invalidations: a key whose look-up began before one may be stale, and is not cached. */
+  /** Counts invalidations: a key whose look-up began before an invalidation may be stale, and is not cached. */
   #changes = 0;
   readonly #lastUsed = new Map<string, number>();
 

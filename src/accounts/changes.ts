@@ -36,7 +36,7 @@ export const changeBy = (
   sides: Pick<Change, 'before' | 'after'> = {},
 ): Change => ({ accountId: event.accountId, votingEventId: event.id, keyId: caller.keyId, action, resource, ...sides });
 
-/** Longer values are stored as length and hash, which suffice to detect a change and to compare a copy of the text. */
+/** A longer value is stored as length and hash: enough to detect a change, and to verify a copy of the text. */
 const MAX_VALUE_LENGTH = 320;
 
 function shortenedValue(value: unknown): unknown {
@@ -154,7 +154,7 @@ export async function listChangesAfter(
     .limit(limit);
 }
 
-/** What was changed in an event, newest first. */
+/** Changes of an event, newest first. */
 export async function listChanges(
   executor: Executor,
   eventId: string,

@@ -71,7 +71,7 @@ export async function updateLastUsed(db: Database, used: ReadonlyMap<string, num
     WHERE api_keys.id = used.id`);
 }
 
-/** Whether the account's plan has room for another event now. Takes no lock: a concurrent creation may use it up. */
+/** Whether the account's plan has room for another event now. Takes no lock: a concurrent creation may use up the room. */
 export async function hasRoomForEvent(tx: Transaction, accountId: string, max: number): Promise<boolean> {
   const rows = await tx
     .select({ id: accounts.id })

@@ -59,7 +59,7 @@ function quotasOf(
   ];
 }
 
-/** Counts a mail against a limit. @returns if the limit is used up, when its window ends (Unix ms); otherwise undefined */
+/** Counts a mail against a limit. @returns the end of the window (Unix ms) if the limit is used up; otherwise undefined */
 async function takeOne(executor: Executor, { name, windowMs, max }: Quota): Promise<number | undefined> {
   const { rows } = await executor.execute(sql`
     INSERT INTO mail_quotas AS q (name, window_ms, began_at, mails) VALUES (${name}, ${windowMs}, now_ms(), 1)
@@ -100,7 +100,7 @@ interface TakeDeps {
   readonly secrets: Secrets;
 }
 
-/** The same for a mail about an event that a job sends: only its first attempt is counted. */
+/** Whether limits allow a job to send a mail about an event. Counts only the job's first attempt; later attempts are allowed. */
 export const takeMailOnce = async (
   deps: TakeDeps,
   run: Pick<JobRun, 'attempt'>,

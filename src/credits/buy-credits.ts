@@ -62,7 +62,7 @@ export async function startCreditPurchase(
   );
 }
 
-/** The buyer's identities, as far as they were sent, to check whether the buyer has voted and cannot use credits any more. */
+/** The buyer's identities that the request contains, to check whether the buyer has voted and so cannot use credits any more. */
 function participantOf(
   event: VotingEvent,
   { visitorId, email, voterId }: { visitorId: string; email?: string | undefined; voterId?: string | undefined },
@@ -91,7 +91,7 @@ export async function requirePurchase(tx: Transaction, deps: PurchaseDeps, attem
   const found = definition === undefined ? undefined : findQuadraticPosition(definition, positionId);
   if (definition === undefined || found === undefined) throw notFound();
   const { event } = definition;
-  // After the close credits cannot be spent, so that the purchase is refused.
+  // Credits cannot be spent after the close, so a purchase is refused then.
   const status = statusAt(event, deps.clock.now());
   if (status === 'closed') throw notOpen(status);
   if (await hasVoted(tx, event.id, participantOf(event, purchase), event.repeatVotes))

@@ -10,7 +10,7 @@ export interface CreditBalance {
   readonly spent: number;
 }
 
-/** A visitor's balances by position; a position without any change of credits has none. */
+/** A visitor's balances by position; a position without any change of credits has no entry. */
 export async function listBalances(
   executor: Executor,
   votingEventId: string,

@@ -15,11 +15,11 @@ import { pick } from '#src/platform/pick.ts';
 import { visitorIdField } from '#src/voters/voter-identity.ts';
 import type { CreditBalance } from './list-balances.ts';
 
-/** Both are required (contract, "Public voting endpoints"). */
+/** Both parameters are required (contract, "Public voting endpoints"). */
 export const creditsQuery = z.strictObject({ positionId: idField(), visitorId: visitorIdField() });
 
 interface CheckoutRules {
-  /** Whether return URLs may use plain http to this machine: only with the embedded database. */
+  /** Whether return URLs may use plain http to this machine: with the embedded database or play money. */
   readonly embedded: boolean;
   /** Fields of the payer that the event's payment provider requires. */
   readonly needs: readonly PayerNeed[];

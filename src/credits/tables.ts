@@ -17,7 +17,7 @@ export const creditBalances = pgTable(
   },
   (table) => [
     primaryKey({ columns: [table.votingEventId, table.positionId, table.visitorId] }),
-    // No race can spend more credits than the visitor has.
+    // Concurrent requests cannot spend more credits than the visitor has.
     check(
       'credit_balances_never_below_zero',
       sql`base + purchased - held - spent >= 0 AND purchased >= 0 AND held >= 0 AND spent >= 0`,

@@ -9,7 +9,7 @@ import { TIME_LIMITS } from '#src/platform/time-limits.ts';
 
 /** Why a mail failed, and whether a retry may help. */
 type MailFaultKind =
-  /** The outcome is unknown and the mail may have left: retry with the same Message-ID. */
+  /** A temporary refusal or unknown outcome. The mail may have left, so a retry uses the same Message-ID. */
   | 'temporary'
   /** The receiving side refused the recipient permanently. */
   | 'recipient_refused'
@@ -22,7 +22,7 @@ export class MailFault extends Error {
   readonly kind: MailFaultKind;
   /** nodemailer's error code, such as `ECONNECTION`. */
   readonly code: string;
-  /** The answer's codes and the command it answers, such as `550 5.1.1 to RCPT TO`; undefined without an answer. */
+  /** The codes of the answer, and the SMTP command, such as `550 5.1.1 to RCPT TO`; undefined without an answer. */
   readonly reply: string | undefined;
 
   constructor(kind: MailFaultKind, code: string, reply: string | undefined) {
@@ -140,7 +140,7 @@ export function createSmtpMailer({ url, from, bounces, connections, log }: SmtpO
     disableFileAccess: true,
     disableUrlAccess: true,
   });
-  // An idle connection was lost: the next mail opens a new one.
+  // An idle connection was lost: only log, because the next mail opens a new connection.
   transport.on('error', (fault) => log.warn({ fault: summariseFault(toMailFault(fault)) }, 'a mail server went away'));
   return {
     async send(mail) {

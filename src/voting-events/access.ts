@@ -71,7 +71,7 @@ type VoteAccessDeps = Pick<Deps, 'events' | 'clock'>;
 
 /**
  * The event in the path, up to a second old (`EventCache`), for a vote, observe or log key. A draft counts as not found. An
- * observe or log key sees its own event only; a request without a key sees events with an open log.
+ * observe or log key may read its own event only; a request without a key, only events with an open log.
  */
 export async function requireVoteCaller(deps: VoteAccessDeps, c: RequestContext): Promise<VoteCaller> {
   const caller = c.get('caller');
@@ -85,7 +85,7 @@ export async function requireVoteCaller(deps: VoteAccessDeps, c: RequestContext)
 
 /**
  * An event whose log is readable without a key (completions 6.4). A draft counts as not found.
- * @throws ApiError 401 `unauthorized` for any other event and for an unknown one alike
+ * @throws ApiError 401 `unauthorized` for any other event, and for an unknown event too, so that it reveals nothing
  */
 export async function requireOpenLog(deps: VoteAccessDeps, idOrCode: string): Promise<EventAccess> {
   const nowMs = deps.clock.now();
@@ -146,7 +146,7 @@ export const loadRow = <Row>(
 
 interface EventAccess {
   readonly event: VotingEvent;
-  /** `owner` for keys of the event's account, otherwise what an accepted invite says. */
+  /** `owner` for keys of the event's account, otherwise the role of the accepted invite. */
   readonly role: Role;
   /** The plan of the event's account, which decides the event's features for every caller. */
   readonly ownerPlan: PlanName;
@@ -162,7 +162,7 @@ const ownerPlan = sql<PlanName>`(SELECT a.plan FROM accounts a WHERE a.id = ${vo
 
 /** Every request about an event begins here: one round trip, unique indexes only, and named statements that keep their plans. */
 function prepareStatements(db: Database) {
-  // The event's tag covers `code` but not `code_key`, so that SQL could redirect a code: compare both.
+  // The event's tag covers `code` but not `code_key`, so other SQL could give a code to another event: compare both columns.
   const isNamed = (column: typeof votingEvents.id | typeof votingEvents.codeKey) =>
     column === votingEvents.id
       ? eq(column, reference)
@@ -286,8 +286,8 @@ interface Kept {
 }
 
 /**
- * Caches the events that voters' servers name in every request. A cached event can be a second old, so that it decides
- * nothing alone: statements that write check the event's state and the version of its definition themselves. Drafts and
+ * Caches the events that voters' servers name in every request. A cached event can be a second old, so no write relies on
+ * it alone: each writing statement checks the stored state of the event and the version of its definition. Drafts and
  * unknown events are not cached, so that a published event is found at once.
  */
 export class EventCache {
@@ -295,7 +295,7 @@ export class EventCache {
   readonly #kept = new Map<string, Kept>();
   readonly #namesOf = new Map<string, Set<string>>();
   readonly #reading = new Map<string, Promise<EventAccess | undefined>>();
-  /** Counts invalidations: an event that was being read during one may be stale, and is not cached. */
+  /** Counts invalidations: an event that is being read during an invalidation may be stale, and is not cached. */
   #changes = 0;
 
   constructor(deps: ReadDeps) {

@@ -57,7 +57,7 @@ export async function listRetiredKeys(
   return rows.filter((row) => isTagged(secrets, row.tag, retiredRow(row)));
 }
 
-/** Notes that if a folder lacks the file of a key from now on, the absence is final. */
+/** Records that a missing file of a key in a folder is final from now on, and not due to an unmounted disk. */
 export async function noteSeen(
   client: Pick<pg.Client | pg.Pool, 'query'>,
   { eventId, id }: KeyName,
@@ -73,7 +73,7 @@ export async function deleteKeyRow(executor: Executor, name: KeyName): Promise<v
   await executor.delete(ballotKeys).where(named(name));
 }
 
-/** The IDs among `ids` whose keys are not destroyed, that is, have a row. */
+/** The IDs among `ids` that have a row: their keys are not destroyed. */
 export async function listKeyNames(executor: Executor, ids: readonly string[]): Promise<ReadonlySet<string>> {
   const rows = await executor
     .select({ id: ballotKeys.id })

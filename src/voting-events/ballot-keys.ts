@@ -43,9 +43,9 @@ import type { VotingEvent } from './voting-event.ts';
 const MOST_CACHED = 1_000;
 /** After a key was not found, requests of its event are refused this long without another look-up. */
 const LOOK_AGAIN_MS = 1_000;
-/** A dropped key is wiped from memory after this time; requests under way have ended then, as in a shutdown. */
+/** A dropped key is wiped from memory after this time, when requests that use it have ended. */
 const CLEARED_AFTER_MS = 10_000;
-/** The transaction that made a key has committed or rolled back by then. */
+/** After this time, the transaction that made a key has committed or rolled back. */
 const IN_DOUBT_MS = 10 * MINUTE_MS;
 
 export const wrappedKeyPlace = (eventId: string, id: string): SealedPlace => ({
@@ -71,11 +71,11 @@ export class BallotKeys {
   readonly #deps: KeyDeps;
   readonly #folders: KeyFolders | undefined;
   #clusterId: string | undefined;
-  /** By the IDs of keys, which are hashes of them: entries never go stale. `destroyed` is final. */
+  /** Keys by ID. The ID is a hash of the key, so entries never go stale. `destroyed` is final. */
   readonly #known = new RecentMap<Secrets | 'destroyed'>(MOST_CACHED);
   readonly #finding = new Map<string, Promise<Secrets | undefined>>();
   readonly #missing = new Map<string, number>();
-  /** Keys in files whose transaction, in this process, may have rolled back. */
+  /** Key files that this process wrote in a transaction that may have rolled back. */
   readonly #inDoubt = new Map<string, KeyName & { readonly madeAt: number }>();
 
   constructor(deps: KeyDeps) {
@@ -127,7 +127,7 @@ export class BallotKeys {
     }
     const key = row.wrapped === null ? undefined : this.#unwrap(name, row.wrapped);
     if (key !== undefined) return this.#remember(name, key);
-    // Its destruction has begun.
+    // The destruction of the key has begun.
     if (row.retiredAt !== null) return undefined;
     this.#miss(name);
     throw refuse('ballot_key_unavailable');
@@ -257,7 +257,7 @@ export class BallotKeys {
       this.#forget(name.id);
       try {
         if (inFiles) await this.#destroy(name, seenIn);
-        // The row holds the key, from before folders were set, or because SQL forged it: remove a file that may exist too.
+        // The row contains the key: folders were not set then, or other SQL forged the row. A file may exist too: remove it.
         else await this.#folders?.destroy(keyFileOf(name));
         await deleteKeyRow(db, name);
       } catch (fault) {
@@ -276,8 +276,8 @@ export class BallotKeys {
   }
 
   /**
-   * Destroys key files that `destroyRetired` misses because SQL deleted their rows or marked them as needed. The signed log decides:
-   * the key goes if the log of its event is closed, and stays otherwise, whatever the database says.
+   * Destroys key files that `destroyRetired` misses because other SQL deleted their rows or marked them as needed. Destroys a key
+   * only if the signed log of its event is closed, whatever the database says.
    */
   async destroyLeft(): Promise<void> {
     const folders = this.#folders;
@@ -312,9 +312,9 @@ export class BallotKeys {
   }
 
   /**
-   * Destroys a key in each folder that bears the marker. Notes first that the folder had the file: a folder that lacks it without
-   * such a note may have another disk mounted, and the file may come back.
-   * @throws FolderUnusable if a folder does not bear the marker, or lacks the file without such a note
+   * Destroys a key in each folder that has the marker. First stores in `seen_in` that the folder had the file: without this record,
+   * a missing file may be on a disk that is not mounted, and come back.
+   * @throws FolderUnusable if a folder lacks the marker, or lacks the file without such a record
    */
   async #destroy(name: KeyName, seenIn: readonly string[]): Promise<void> {
     const folders = this.#folders;
@@ -342,7 +342,7 @@ export class BallotKeys {
     const ids = [...new Set([...cached, ...doubtful.map(({ id }) => id)])];
     if (ids.length === 0) return;
     const standing = await listKeyNames(this.#deps.db, ids);
-    // Dropped, not marked as destroyed: SQL may have deleted the row, so that the next request looks into the folders.
+    // Only drops the key from the cache: if other SQL deleted the row, the next request must still find the key file.
     for (const id of cached) if (!standing.has(id)) this.#letGo(id);
     for (const name of doubtful) {
       if (!standing.has(name.id) && (await findEventById(this.#deps.db, name.eventId))?.ballotKey !== name.id)
@@ -352,7 +352,7 @@ export class BallotKeys {
   }
 }
 
-/** How idempotency claims about an event are kept: for an election under its key, and `never` once it is final or has no key. */
+/** How claims of idempotent requests are stored: an election's under its key, `never` once it is final or has no key. */
 export const keepingOf =
   ({ ballotKeys, clock }: Pick<Deps, 'ballotKeys' | 'clock'>) =>
   async ({ event }: { readonly event: VotingEvent }): Promise<SecretKeeping | undefined | 'never'> => {

@@ -40,7 +40,7 @@ import type { VotingEvent } from './voting-event.ts';
 
 type InviteDeps = Pick<Deps, 'ids' | 'clock' | 'secrets' | 'db' | 'log'>;
 
-/** Invites of one event, accepted ones included. */
+/** Maximum number of invites of one event, including accepted invites. */
 const INVITES_PER_EVENT = 100;
 const VALID_MS = 7 * DAY_MS;
 const TOKEN_BYTES = 20;
@@ -85,8 +85,8 @@ export async function createInvite(
 }
 
 /**
- * Raises the generation of an event's invites and renews the tags of its present invites. If SQL restores a withdrawn or older row,
- * its tag is of an earlier generation and invalid.
+ * Raises the generation of an event's invites and renews the tags of present invites. If other SQL restores a withdrawn or older row
+ * of an invite, the tag of this row is of an earlier generation, and so invalid.
  * @throws ApiError 500 `rows_disagree` if the event is forged
  */
 async function renewInvites(tx: Transaction, { secrets }: InviteDeps, event: LockedEvent): Promise<LockedEvent> {
@@ -213,7 +213,7 @@ function inviteMail(event: VotingEvent, invite: Invite, token: string, baseUrl: 
   }));
 }
 
-/** Shares a copy of an event with an account that accepted an invite to the event; both belong to the same owner. */
+/** Shares a copy of an event with an account that accepted an invite to the source. Both events have the same owner. */
 export async function carryInvite(
   tx: Transaction,
   deps: Pick<InviteDeps, 'ids' | 'secrets'>,

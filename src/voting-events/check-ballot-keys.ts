@@ -56,7 +56,7 @@ export async function checkKeyFolders(settings: KeySettings): Promise<Finding[]>
 }
 
 /**
- * Checks that each folder bears the cluster's marker (`key-places.ts`); finds nothing before the first start, which makes the
+ * Checks that each folder has the cluster's marker (`key-places.ts`). Reports nothing before the first start, which makes the
  * markers. A missing marker prevents the start if keys in folders are still needed; otherwise it is a warning.
  */
 export async function checkPlaces(settings: KeySettings, client: pg.Client): Promise<Finding[]> {
@@ -72,7 +72,7 @@ export async function checkPlaces(settings: KeySettings, client: pg.Client): Pro
     : [warned(PLACES, `${unmarked}: no event opens, no voter of an election is added, no key is destroyed`, cure)];
 }
 
-/** The key of an event that takes ballots, or will. */
+/** The key of an event that accepts ballots, or will accept them. */
 export interface LivingKey extends KeyName {
   readonly code: string;
   /** The key, encrypted with the secret key, if it is in the database; null for a key in files. */

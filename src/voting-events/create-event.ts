@@ -32,7 +32,7 @@ const CODE_CHARACTERS = 8;
 export interface LogRecorder {
   /** Locks the log against other writers until the transaction ends. Call before the event is locked. @throws ApiError 409 `busy` */
   hold(tx: Transaction, eventId: string): Promise<void>;
-  /** Appends the present configuration and end of an event to its log. @returns false if the log is disputed, and nothing is written */
+  /** Appends the present configuration and end of an event to its log. @returns false, without writing, if the log is disputed */
   record(tx: Transaction, event: VotingEvent): Promise<boolean>;
 }
 
@@ -44,7 +44,7 @@ export const isEmbedded = ({ config }: Pick<EventDeps, 'config'>): boolean => co
 
 type Body = z.output<typeof createEventBody>;
 
-/** Contradictions between the fields of a new event. @param isFaulty fields of a wrong shape, which are not compared */
+/** Contradictions between fields of a new event. @param isFaulty whether a field has a wrong shape, and so is not compared */
 async function creationIssues(
   executor: Executor,
   deps: Pick<EventDeps, 'pricing' | 'config'>,

@@ -127,7 +127,7 @@ export const updateEventBody = z
   })
   .refine(hasField, 'must change at least one field');
 
-/** `{ "voter": {} }` changes as little as `{}`. */
+/** Whether a body sets a field: an empty group such as `{ "voter": {} }` sets none. */
 function hasField(body: object): boolean {
   return Object.values(body).some((value) =>
     typeof value === 'object' && value !== null ? Object.keys(value).length > 0 : value !== undefined,

@@ -77,7 +77,7 @@ export const takesLoopback = (
   { paymentLivemode }: { readonly paymentLivemode: boolean | null },
 ): boolean => embedded || paymentLivemode === false;
 
-/** Refuses a voting page without https unless `takesLoopback` allows it, for trying things out. */
+/** Refuses a voting page without https unless `takesLoopback` allows it, for tests. */
 export function pageIssues(
   embedded: boolean,
   event: { readonly votingPageUrl: string | null; readonly paymentLivemode: boolean | null },

@@ -4,8 +4,8 @@ import type { Secrets } from '#src/platform/secrets.ts';
 import type { eventInvites, votingEvents } from './tables.ts';
 
 /**
- * The columns that an event's tag covers: they decide its name, owner and sharing, who becomes a voter, what is shown to whom, who is
- * paid, where mails lead, changes of the roll, its end and its key. The log commits to what a ballot shows.
+ * The columns that an event's tag covers: they decide its code, owner and sharing, who becomes a voter, what is shown to whom, who is
+ * paid, where mails lead, changes of the roll, its end and its key. The log protects other columns that a ballot shows.
  */
 export const DECIDING_COLUMNS = [
   ...(['id', 'code', 'accountId', 'inviteGeneration', 'copyUntil', 'type'] as const),
@@ -72,7 +72,7 @@ export const rowOfEvent = (event: Deciding): DecidingRow => [
   'voting_events',
   ...DECIDING_COLUMNS.map((column) => {
     const value = event[column];
-    // A price: jsonb may reorder its members.
+    // The only objects are prices. Their JSON is made canonical, because jsonb may reorder members.
     return typeof value === 'object' && value !== null ? canonicalJson(value) : value;
   }),
 ];
@@ -96,7 +96,7 @@ export const rowOfInvite = (invite: Invite, { inviteGeneration }: Generation): D
   return ['event_invites', ...who, inviteGeneration];
 };
 
-/** Covers the event's `inviteGeneration` too, so that a withdrawn or older row of an invite stays invalid if SQL restores it. */
+/** Covers the event's `inviteGeneration` too, so that a withdrawn or older row of an invite is invalid if SQL restores the row. */
 export const tagOfInvite = (secrets: Secrets, invite: Invite, event: Generation): Buffer =>
   tagOfRow(secrets, rowOfInvite(invite, event));
 

@@ -17,7 +17,7 @@ export async function guardChange(tx: Transaction, event: LockedEvent, action: L
   await requirePhase(action, event, event.lockedAt, () => hasBallots(tx, event.id));
 }
 
-/** An issue for each ID in a bulk change that is not of the event. */
+/** An issue for each ID in a bulk change that names no row of the event. */
 export function strangerIssues(
   kind: 'voter' | 'candidate',
   ids: readonly (string | undefined)[],
@@ -31,7 +31,7 @@ export function strangerIssues(
   );
 }
 
-/** The fields of an update that differ from what is stored: a value that is sent back as it was is no change. */
+/** The fields of an update that differ from the stored values: clients may send back unchanged fields. */
 export function changedFields<Sent extends object>(sent: Sent, stored: { readonly [Key in keyof Sent]?: unknown }) {
   const names = Object.keys(sent) as (keyof Sent)[];
   return Object.fromEntries(
@@ -50,7 +50,7 @@ export async function renewBallotDefinition(tx: Transaction, eventId: string, no
   return storeMissing(tx, eventId, nowMs, missingForOpening(await readOpening(tx, eventId)));
 }
 
-/** Call after a change outside of the event's own row: stores what prevents the opening, if that changed. */
+/** Call after a change outside of the event's row: stores what prevents the opening, if the change affects it. */
 export async function renewMissing(tx: Transaction, eventId: string, found: Partial<OpeningFacts> = {}): Promise<void> {
   const event = await lockEvent(tx, eventId);
   if (event === undefined || event.closedAt !== null || wasOpened(event, event.lockedAt)) return;
@@ -74,7 +74,7 @@ async function storeMissing(
 export const touchBallotDefinition = (tx: Transaction, eventId: string, nowMs: number): Promise<VotingEvent> =>
   updateEvent(tx, eventId, { updatedAt: nowMs });
 
-/** The next small number of a position or candidate in its event. Stored ballots refer to these numbers: none is reused. */
+/** The next small number of a position or candidate in its event. Not reused while stored ballots may refer to it. */
 export async function takeNumber(tx: Transaction, eventId: string, kind: 'position' | 'candidate'): Promise<number> {
   const column = kind === 'position' ? votingEvents.lastPositionNumber : votingEvents.lastCandidateNumber;
   const [row] = await tx

@@ -47,7 +47,7 @@ type InviteRow = typeof eventInvites.$inferSelect;
 
 /** An invite without its secrets. */
 export type Invite = Omit<InviteRow, 'emailKey' | 'tokenHash' | 'sealedToken' | 'tag'> & {
-  /** The account that accepted; null before. */
+  /** Name of the account that accepted the invite; null before. */
   readonly accountName: string | null;
 };
 
@@ -135,7 +135,7 @@ export async function insertInvite(tx: Transaction, row: typeof eventInvites.$in
   return inserted.length === 1;
 }
 
-/** Deletes invites that were not accepted in time, so that their addresses can be invited again. @returns whether there was one */
+/** Deletes invites that were not accepted in time, so that their addresses can be invited again. @returns whether any was deleted */
 export async function deleteExpiredInvites(tx: Transaction, eventId: string, nowMs: number): Promise<boolean> {
   const { rowCount } = await tx
     .delete(eventInvites)
@@ -168,7 +168,7 @@ export async function hasAccepted(tx: Transaction, eventId: string, accountId: s
   return rows.length > 0;
 }
 
-/** The encrypted token, while its mail is still to be sent. */
+/** The encrypted token of an invite; undefined once its mail was sent or the invite was accepted. */
 export async function findSealedToken(executor: Executor, eventId: string, id: string): Promise<string | undefined> {
   const [row] = await executor
     .select({ sealedToken: eventInvites.sealedToken })

@@ -8,9 +8,9 @@ import { FolderUnusable, KeyFolders } from '#src/platform/key-folders.ts';
 import { SECRET_KEY_BYTES } from '#src/platform/secrets.ts';
 import { noteSeen } from './ballot-key-repository.ts';
 
-// A folder that is not mounted looks empty. Each folder of keys and checkpoints therefore bears a marker: a file with the identity of
-// the cluster, which is in the database too (completions 9.8). Without the marker nothing is written to a folder, and no key counts
-// as destroyed there.
+// A folder whose disk is not mounted looks empty. Each folder of keys and checkpoints therefore contains a marker: a file with the
+// identity of the cluster, which the database stores too (completions 9.8). In a folder without the marker, the service writes no
+// file, and regards no key as destroyed.
 
 export type KeySettings = Pick<Config, 'ballotKeysDir' | 'ballotKeysCopies' | 'dataDir'>;
 
@@ -39,7 +39,7 @@ export function readKeyFileName(name: string): KeyName | undefined {
 export const idOf = (key: Uint8Array): string =>
   createHash('sha256').update('ballot key').update(key).digest('hex').slice(0, ID_CHARACTERS);
 
-/** Whether the content of a file is the key whose ID, a hash of it, is in the file's name. */
+/** Whether a file contains the right key: the hash of the content is the ID in the file's name. */
 export const isKeyOf = ({ id }: KeyName, content: Uint8Array): boolean =>
   content.length === SECRET_KEY_BYTES && idOf(content) === id;
 
@@ -75,7 +75,7 @@ export async function readClusterId(client: Client): Promise<string | undefined>
 
 const codeOf = (fault: unknown): string => String(Reflect.get(Object(fault), 'code'));
 
-/** A folder that does not bear the marker of the cluster. */
+/** A folder without the marker of the cluster. */
 export interface Unmarked {
   readonly folder: string;
   readonly says: string;
@@ -99,7 +99,7 @@ export async function listUnmarked(settings: KeySettings, clusterId: string | un
 }
 
 async function mark(settings: KeySettings, folder: string, clusterId: string): Promise<void> {
-  // A missing folder of copies is a disk that is not mounted, and is not created; any other folder is.
+  // Does not create a missing folder of copies, because its disk may not be mounted. Creates any other missing folder.
   const folders = settings.ballotKeysCopies.includes(folder) ? keyFoldersOf(settings) : new KeyFolders(folder);
   await folders?.writeTo(folder, MARKER, `${clusterId}\n`);
 }
@@ -136,7 +136,7 @@ async function noteMarked(client: Client, clusterId: string): Promise<void> {
 
 /**
  * Makes missing markers.
- * @param acceptLoss accepts that keys which a folder lacks are lost there for good
+ * @param acceptLoss records keys that a folder lacks as lost there for good, instead of throwing
  * @returns the folders that were marked now
  * @throws ApiError 409 if a folder lacks a key that is still needed, or belongs to another service; FolderUnusable
  */
@@ -145,7 +145,7 @@ export async function initPlaces(settings: KeySettings, client: Client, acceptLo
   if (folders === undefined) throw conflict('keys_in_database', 'BALLOT_KEYS_DIR is not set: no folder has a marker.');
   await makeIdentity(client);
   const clusterId = (await readClusterId(client)) ?? '';
-  // `living`: the event is not final.
+  // `living`: the key is still needed for ballots.
   const { rows: keys } = await client.query<KeyName & { code: string; living: boolean }>(`
     SELECT k.voting_event_id AS "eventId", k.id, coalesce(e.code, k.voting_event_id) AS code,
       coalesce(k.retired_at IS NULL AND e.ballot_key = k.id AND e.deleted_at IS NULL, false) AS living

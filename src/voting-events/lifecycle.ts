@@ -3,7 +3,7 @@ import { MINUTE_MS } from '#src/platform/clock.ts';
 import type { ApiError } from '#src/platform/errors.ts';
 import type { EventStatus, PollIdentity, Secrecy, ShownStatus, VotingEvent } from './voting-event.ts';
 
-/** A ballot cast before the close may be confirmed this long after it; only then are results final. */
+/** A ballot cast before the close may be confirmed until this long after the close; then the results are final. */
 export const CONFIRM_GRACE_MS = 15 * MINUTE_MS;
 
 export type Lifecycle = Pick<VotingEvent, 'startsAt' | 'endsAt' | 'openedAt' | 'closedAt' | 'ready' | 'rehearsalSince'>;
@@ -21,8 +21,8 @@ export function closeTime(event: Lifecycle): number | null {
 }
 
 /**
- * The end of an event, or the number of its rehearsal, and the rules that a cast reads from its row, as text. The statement that writes
- * a ballot compares it with `event_ends` of the row, so that SQL from outside cannot change these columns for one statement only.
+ * Text with the end of an event, or the number of its rehearsal, and the rules that a cast reads from the event. The statement that
+ * writes a ballot compares this text with `event_ends` of the row, so that other SQL cannot change the columns for one statement.
  */
 export function endsOf(
   event: Pick<VotingEvent, 'rehearsalSince' | 'rehearsalNumber' | 'endsAt' | 'closedAt'> &
@@ -35,7 +35,7 @@ export function endsOf(
   return `${end} ${rules.join('')}`;
 }
 
-/** Version of the definition, end and rules, as text: a ballot is validated under it, and stored only if it is unchanged. */
+/** Text with the definition's version, end and rules. A ballot is stored only if the text is unchanged since its validation. */
 export const paperOf = (event: Pick<VotingEvent, 'definitionVersion'> & Parameters<typeof endsOf>[0]): string =>
   `${event.definitionVersion} ${endsOf(event)}`;
 
@@ -92,7 +92,7 @@ export function pollIdentityOf(
   return event.requireVoterId ? 'voter_id' : 'visitor_id';
 }
 
-/** A poll with paid votes stays `identified` without a price: payment attempts keep the confirmation codes of their ballots. */
+/** A poll with paid votes stays `identified` after its price is removed: payment attempts keep the codes of their ballots. */
 export function secrecyOf(event: Pick<VotingEvent, 'type' | 'payToVote' | 'paidVotes'>): Secrecy {
   if (event.type === 'election') return 'secret';
   return event.payToVote === null && !event.paidVotes ? 'pseudonymous' : 'identified';
@@ -105,7 +105,7 @@ export function notOpen(status: EventStatus): ApiError {
 
 /**
  * Since when the results are public; null if they are not. Visibility `published` makes them public when late confirmations end,
- * because a mistaken close can be undone until then. If the organizer sets it later, they are public from that moment.
+ * because a mistaken close can be undone until then. If the organizer sets `published` later, results become public at once.
  */
 export function publishedTime(
   event: Lifecycle & Pick<VotingEvent, 'resultsVisibility' | 'resultsPublishedAt'>,
@@ -124,7 +124,7 @@ export function finalTime(event: Lifecycle): number | null {
 
 /**
  * The phases of an event. `confirming` and `final` are both shown as `closed`: `confirming` is the 15 minutes after the close, in
- * which ballots cast before it may still be confirmed. `rehearsed` is a rehearsal whose round is closed, and so final.
+ * which ballots cast before the close may still be confirmed. `rehearsed` is a rehearsal whose round is closed, and so final.
  */
 export const PHASES = ['draft', 'scheduled', 'rehearsal', 'rehearsed', 'open', 'confirming', 'final'] as const;
 type Phase = (typeof PHASES)[number];
@@ -181,7 +181,7 @@ export const LIFE = {
   change_standing: row(UNLESS, UNLESS, UNLESS, 'event_closed', UNLESS, 'event_closed', 'event_closed'),
   /** A voter's e-mail address or voter ID. */
   change_identity: row('yes', 'yes', 'yes', 'results_final', 'yes', 'yes', 'results_final'),
-  /** Before the end it takes the voter off the roll; afterwards it erases the person and keeps every figure. */
+  /** Before the end, takes the voter off the roll; afterwards, erases the personal data and keeps every figure. */
   delete_voter: row(UNLESS, UNLESS, UNLESS, 'event_closed', UNLESS, 'event_closed', 'yes'),
 } as const satisfies Record<string, Readonly<Record<Phase, LifeAnswer>>>;
 
@@ -215,7 +215,7 @@ export function phaseAt(event: Lifecycle, nowMs: number): Phase {
   return isFinal ? 'final' : 'confirming';
 }
 
-/** The refusal of each reason. */
+/** The name of the refusal for each reason in `LIFE`. */
 const WORDED = {
   event_not_open: 'event_not_open',
   mails_early: 'mails_early',

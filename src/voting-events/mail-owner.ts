@@ -18,7 +18,7 @@ const mails = { maxAttempts: MAIL_ATTEMPTS, group: 'mails' } as const;
 export const MAIL_CLOSING = { ...mails, name: 'mail_event_closing', payload: closing } as const;
 export const MAIL_NOT_OPENED = { ...mails, name: 'mail_event_not_opened', payload: notOpened } as const;
 
-/** The status without regard to a rehearsal, which does not change when the event itself closes. */
+/** The status of an event as if no rehearsal ran, because a rehearsal does not change when the event closes. */
 export const realStatusAt = (event: Omit<Lifecycle, 'rehearsalSince'>, nowMs: number) =>
   statusAt({ ...event, rehearsalSince: null }, nowMs);
 

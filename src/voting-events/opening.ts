@@ -8,11 +8,11 @@ export interface OpeningFacts {
   readonly hasVoters: boolean;
   /** Whether voters of another event are still being copied into this one. */
   readonly isCopying: boolean;
-  /** Whether its payment business takes no payments, which prevents the opening only if the event asks for money. */
+  /** Whether the event's payment business takes no payments. Prevents the opening only if the event asks for money. */
   readonly isUnready: boolean;
   readonly hasTopUps: boolean;
   readonly isPriced: boolean;
-  /** Whether its key cannot be read, so that no voter could vote: by a check now, otherwise by the last check. */
+  /** Whether the event's key is unreadable, so that no voter could vote: by a check now, or else by the last check. */
   readonly isKeyless: boolean;
   /** Whether it has a `startsAt`, at which the clock opens it. */
   readonly hasStart: boolean;

@@ -9,10 +9,10 @@ export interface PriceFault {
 }
 
 /**
- * Decides whether a price can be asked for. `createPricing` in src/payments, which this folder may not import, implements it.
+ * Validates prices. `createPricing` in src/payments, which this folder may not import, implements it.
  */
 export interface Pricing {
-  /** What is wrong with a price of an event, or undefined (completions 3, rule 5). */
+  /** Why the event's business cannot take a price; undefined if it can (completions 3, rule 5). */
   fault(
     executor: Executor,
     event: { readonly accountId: string; readonly paymentBusinessId: string | null },
@@ -24,7 +24,7 @@ const PRICES = ['payToVote', 'payToRegisterCandidate'] as const;
 
 type Prices = { readonly [Name in (typeof PRICES)[number]]?: Price | null | undefined };
 
-/** @throws ApiError 403 `plan_feature` when prices would be set, and the plan has no paid features */
+/** @throws ApiError 403 `plan_feature` if a price is set and the plan has no paid features */
 export function requirePricing(plan: Plan, prices: Prices): void {
   if (PRICES.some((name) => prices[name] != null)) requireFeature(plan, 'paid_features');
 }

@@ -24,7 +24,7 @@ import { type VotingEvent, viewEvent } from './voting-event.ts';
 const payload = z.strictObject({ eventId: z.string() });
 const PUBLISH_STATUS = { name: 'announce_event_status', maxAttempts: 10, payload } as const;
 
-/** Queues jobs that publish the start, the end and the final result of an event: the clock brings these changes without a write. */
+/** Queues jobs that publish the start, the end and the final result of an event: these changes come with time, without a request. */
 export async function schedulePublishing(tx: Transaction, event: VotingEvent): Promise<void> {
   for (const [name, runAtMs] of [
     ['start', event.startsAt],
@@ -46,7 +46,7 @@ async function publishOne(deps: PublishDeps, eventId: string): Promise<void> {
   await endOverdueRehearsal(deps, eventId);
   await noteMissedStart(deps, eventId);
   await inTransaction(deps.db, async (tx) => {
-    // Waits for a change of the event that is under way; it publishes the new status itself.
+    // Waits for a concurrent change of the event, which publishes its new status itself.
     const event = await holdEvent(tx, eventId);
     if (event === undefined) return;
     const nowMs = await readNow(tx);
@@ -98,7 +98,7 @@ async function noteMissedStart(deps: PublishDeps, eventId: string): Promise<void
   });
 }
 
-/** Publishes changes by the clock that no job has published. Runs every minute. */
+/** Publishes changes that came with time and that no other job has published. Runs every minute. */
 export async function publishTimedEvents(deps: PublishDeps): Promise<void> {
   const failed: unknown[] = [];
   await lookForKeys(deps).catch((fault: unknown) => failed.push(fault));
@@ -108,7 +108,7 @@ export async function publishTimedEvents(deps: PublishDeps): Promise<void> {
   if (failed.length > 0) throw new AggregateError(failed, `${failed.length} events could not be announced`);
 }
 
-/** Publishes once that an event opened or closed. @returns the event with its mark; undefined if nothing was published */
+/** Publishes once that an event opened or closed. @returns the event, marked as announced; undefined if nothing was published */
 export async function publishStatus(
   tx: Transaction,
   deps: RecordDeps,
@@ -125,7 +125,7 @@ export async function publishStatus(
   return marked;
 }
 
-/** Publishes once that the results are public. @returns the event with its mark; undefined if nothing was published */
+/** Publishes once that the results are public. @returns the event, marked as announced; undefined if nothing was published */
 export async function publishResults(
   tx: Transaction,
   deps: RecordDeps,

@@ -39,8 +39,8 @@ export const worldChanged = (): ApiError =>
   new ApiError('internal', 'The voting event was changed meanwhile. Retry.', undefined, 1);
 
 /**
- * Holds an event until the transaction ends, if it is still in the world in which the request read it.
- * @throws ApiError 404 if it is gone, 500 `internal` with `Retry-After` if a rehearsal began or ended meanwhile
+ * Locks an event (shared) until the transaction ends, if no rehearsal began or ended since the request read the event.
+ * @throws ApiError 404 if the event is gone, 500 `internal` with `Retry-After` if a rehearsal began or ended
  */
 export async function holdWorld(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<VotingEvent> {
   const event = orNotFound(await holdEvent(tx, read.id));
@@ -73,7 +73,7 @@ export async function beginRehearsal(
 }
 
 /**
- * Locks an event for a change that may end its rehearsal, after the rehearsal's payments.
+ * Locks an event for a change that may end its rehearsal. First locks the rehearsal's payments, if one runs.
  * @param read the event as the request read it @throws ApiError `not_found` if it was deleted meanwhile
  */
 export async function lockForEnd(tx: Transaction, read: World & Pick<VotingEvent, 'id'>): Promise<LockedEvent> {
@@ -116,7 +116,7 @@ export async function endOverdueRehearsal(deps: RehearsalDeps & Pick<Deps, 'db'>
     const event = await lockForEnd(tx, read);
     if (!isRehearsalOver(event, event.lockedAt)) return;
     const ended = await endRehearsal(tx, deps, event);
-    // The event needs a key of its own: its start has come, so that it may accept ballots as soon as this commits.
+    // The event needs a new key now: its start has come, so it may accept ballots as soon as this transaction commits.
     const key = await ballotKeys.prepare(tx, { ...event, ballotKey: null }, ended);
     if (key.ballotKey !== undefined) await updateTaggedEvent(tx, deps.secrets, ended, key);
   });

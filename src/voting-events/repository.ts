@@ -26,7 +26,7 @@ export type NewEventRow = Omit<typeof votingEvents.$inferInsert, 'tag'>;
 /** Columns that the tag of an event does not cover (`event-tag.ts`). */
 type OtherColumns = Partial<Omit<NewEventRow, (typeof DECIDING_COLUMNS)[number]>>;
 
-/** A code has letters and digits only; an ID has an underscore too, so that no reference is both. */
+/** A code has letters and digits only; an ID also has an underscore, so that no text can be both. */
 const CODE = /^[A-Za-z0-9]{6,12}$/;
 
 export const isCode = (reference: string): boolean => CODE.test(reference);
@@ -98,10 +98,10 @@ const saveEvent = (tx: Transaction, which: SQL | undefined, changes: object): Pr
       .execute(),
   );
 
-/** Matches an event only if its tag is still the one that was read: a tag made of old columns would mark a newer row as forged. */
+/** Matches an event only if its tag has not changed since it was read: a tag over old columns would make a newer row look forged. */
 const asRead = ({ id, tag }: VotingEvent): SQL | undefined => and(eq(votingEvents.id, id), eq(votingEvents.tag, tag));
 
-/** Changes untagged columns and raises the version of the definition, so that no ballot is validated against the old version. */
+/** Changes untagged columns and raises the version of the definition, so that no ballot validated against the old version is stored. */
 export const updateEvent = (tx: Transaction, id: string, changes: OtherColumns): Promise<VotingEvent> =>
   saveEvent(tx, eq(votingEvents.id, id), changes);
 
@@ -119,7 +119,7 @@ function changedTag(secrets: Secrets, before: VotingEvent, changes: Partial<NewE
   return tagOfEvent(secrets, { ...before, ...givenOf(changes) });
 }
 
-/** Changes tagged columns that no ballot depends on; the definition keeps its version. @param before @throws as `updateTaggedEvent` */
+/** Changes tagged columns that no ballot depends on; the definition keeps its version. `before` and errors as in `updateTaggedEvent`. */
 export async function noteInEvent(
   tx: Transaction,
   secrets: Secrets,
@@ -161,21 +161,21 @@ export const markDisputed = (executor: Executor, id: string, alarm: string) =>
 export const clearDispute = (executor: Executor, id: string) =>
   noteUnless(executor, id, { alarm: null }, isNotNull(votingEvents.alarm));
 
-/** Stores that a status was published; undefined when it was already. */
+/** Stores that a status was announced; undefined if it was stored before. */
 export const markAnnounced = (tx: Transaction, id: string, status: NonNullable<VotingEvent['announcedStatus']>) =>
   noteUnless(tx, id, { announcedStatus: status }, sql`${votingEvents.announcedStatus} IS DISTINCT FROM ${status}`);
 
-/** Stores that public results were published; undefined when they were before. */
+/** Stores that the publication of results was announced; undefined if it was stored before. */
 export const markResultsAnnounced = (tx: Transaction, id: string) =>
   noteUnless(tx, id, { resultsAnnounced: true }, eq(votingEvents.resultsAnnounced, false));
 
-/** Notes when the log was closed, which made the result final. @throws ApiError 500 `rows_disagree` if the event is forged */
+/** Stores when the log was closed, which made the result final. @throws ApiError 500 `rows_disagree` if the event is forged */
 export const markFinal = (tx: Transaction, secrets: Secrets, event: VotingEvent, finalAt: number): Promise<void> =>
   noteInEvent(tx, secrets, event, { finalAt });
 
 const LIFE = sql.raw(lifeOf('voting_events'));
 
-/** At most 1,000 events whose times brought a change that was not published: opening, missed start, close, results, rehearsal's end. */
+/** At most 1,000 events with an unannounced change by the clock: opening, missed start, close, results, rehearsal's end. */
 export const listTimedEvents = (executor: Executor): Promise<string[]> =>
   valuesOf(
     executor,
@@ -242,7 +242,7 @@ export const isRollBeingCopied = (executor: Executor, id: string): Promise<boole
 export const removeEventRows = async (executor: Executor, id: string, maxRows: number): Promise<number> =>
   (await valuesOf<number>(executor, sql`SELECT delete_event_rows(${id}, ${maxRows})`))[0] ?? 0;
 
-/** Whether a ballot was cast (pending, queued or in the box), credits were given, or a payment for either was begun or made. */
+/** Whether a ballot was cast (pending, queued or in the box), a visitor has credits, or a payment for either was begun or made. */
 export const hasBallots = (executor: Executor, eventId: string): Promise<boolean> =>
   isTrue(
     executor,
@@ -255,14 +255,14 @@ export const hasBallots = (executor: Executor, eventId: string): Promise<boolean
              AND purpose IN ('vote', 'quadratic_credits') AND status IN ('created', 'pending', 'succeeded', 'fulfilled')) AS found`,
   );
 
-/** Stores the opening of an event whose start has come while it was ready: it then stays open even if it stops being ready. */
+/** Stores the opening of an event whose start has come while it was ready: the event then stays open even if it stops being ready. */
 export async function keepOpening(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`
     UPDATE voting_events SET opened_at = starts_at
     WHERE id = ${eventId} AND opened_at IS NULL AND was_opened(${LIFE}, now_ms())`);
 }
 
-/** Refunds the paid ballots that are not confirmed yet: the event is being deleted, so that they will never count. */
+/** Refunds the payments for unconfirmed ballots of an event that is being deleted: these ballots will never count. */
 export async function payWaitingBallotsBack(tx: Transaction, eventId: string): Promise<void> {
   await tx.execute(sql`
     SELECT give_back_ballot(b.voting_event_id, b.payment_attempt_id) FROM pending_ballots b
@@ -371,8 +371,8 @@ export async function listEvents(executor: Executor, filter: EventFilter, limit:
 }
 
 /**
- * Reads what decides whether the event can open. Subqueries compare with the event's ID as a parameter: for `e.id` the planner
- * would expect every event to have as many voters as the largest one, and scan them all. Names are sorted for referendums
+ * Reads what decides whether the event can open. Subqueries take the event's ID as a parameter: with `e.id`, the planner would
+ * expect every event to have as many voters as the largest event, and scan all voters. Names are sorted for referendums
  * only, because 1,000 candidates may stand in 100 positions each.
  */
 export async function readOpening(executor: Executor, eventId: string): Promise<OpeningFacts> {

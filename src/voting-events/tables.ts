@@ -69,7 +69,7 @@ export const votingEvents = pgTable(
     paymentProvider: text('payment_provider').$type<ProviderName>(),
     /** Whether the linked business takes real money; null without one. */
     paymentLivemode: boolean('payment_livemode'),
-    /** Where voters vote: mails link there, with the key in the fragment. */
+    /** The page where voters vote: mails link to it, with the voter key in the URL's fragment. */
     votingPageUrl: text('voting_page_url'),
     contactEmail: text('contact_email'),
     language: text().$type<Language>().notNull().default('en'),
@@ -93,26 +93,26 @@ export const votingEvents = pgTable(
     inviteGeneration: integer('invite_generation').notNull().default(0),
     /** Set in a copy of an event: voters of the source up to this ID are copied. */
     copyUntil: text('copy_until'),
-    /** The version of the sum of its roll (`voters/roll-sum.ts`); 0 before the first voter. */
+    /** The version of the sum over the event's roll (`voters/roll-sum.ts`); 0 before the first voter. */
     rollVersion: integer('roll_version').notNull().default(0),
     /** Set in a copy with voters: how many there are to copy, and how many are copied. */
     copyTotal: integer('copy_total'),
     copyDone: integer('copy_done'),
-    /** Since when it is rehearsed; null outside of a rehearsal (completions 10.5). */
+    /** When the present rehearsal began; null outside of a rehearsal (completions 10.5). */
     rehearsalSince: timeMs('rehearsal_since'),
     /** `resultsVisibility` before the rehearsal; its end restores it. */
     rehearsalVisibility: text('rehearsal_visibility').$type<ResultsVisibility>(),
-    /** Number of rehearsal rounds so far, including a running round, which it names. */
+    /** Number of rehearsal rounds so far; during a rehearsal, the number of the present round. */
     rehearsalNumber: integer('rehearsal_number').notNull().default(0),
     /** Ballots that were confirmed in rehearsals and wiped. */
     rehearsalBallots: bigint('rehearsal_ballots', { mode: 'number' }).notNull().default(0),
-    /** ID of the key that encrypts its ballots until they are in the log (`ballot-keys.ts`); null in polls, and before it is made. */
+    /** ID of the key that encrypts ballots until they are in the log (`ballot-keys.ts`); null in polls, and before the key is made. */
     ballotKey: text('ballot_key'),
     /** MAC over the deciding columns under the service's secret key; detects changes by SQL from outside (`event-tag.ts`). */
     tag: bytes().notNull(),
     /** Name of the alarm while the log or the rows of the event are not as the service wrote them; otherwise null. */
     alarm: text(),
-    /** When it was deleted. It is invisible from then on, and a job removes its rows. */
+    /** When the event was deleted. No reader sees it from then on, and a job removes its rows. */
     deletedAt: timeMs('deleted_at'),
     createdAt: timeMs('created_at').notNull(),
     updatedAt: timeMs('updated_at').notNull(),
@@ -141,22 +141,22 @@ export const eventId = () =>
 
 /**
  * The keys of elections (docs/security.md, "Keys"). A row exists from before the event opens until every copy of its key is
- * destroyed, so that it outlives a deleted event.
+ * destroyed, so a row may outlive its event.
  */
 export const ballotKeys = pgTable(
   'ballot_keys',
   {
     votingEventId: text('voting_event_id').notNull(),
-    /** A hash of the key: names it and reveals nothing of it. */
+    /** A hash of the key, which identifies the key without revealing it. */
     id: text().notNull(),
     /** The key, encrypted with the service's secret key, if `BALLOT_KEYS_DIR` is not set; null for a key in files. */
     wrapped: text(),
     createdAt: timeMs('created_at').notNull(),
-    /** Since when the key is not needed: its files are to be destroyed. */
+    /** When the key was retired: it is not needed any more, and a job destroys its files. */
     retiredAt: timeMs('retired_at'),
     /** MAC of the service over the retirement, so that SQL from outside cannot have a key destroyed. */
     retiredTag: bytes('retired_tag'),
-    /** Folders whose lack of the file is final: it was seen there before its destruction, or the operator accepted its loss. */
+    /** Folders where a missing key file is final: it was there before its destruction, or the operator accepted its loss. */
     seenIn: text('seen_in').array().notNull().default([]),
   },
   (table) => [

@@ -83,11 +83,11 @@ export async function updateVotingEvent(
   requirePricing(plan, changed);
   const issues = await changeIssues(tx, deps, before, nowMs, body, NOTHING_FAULTY);
   if (issues.length > 0) throw validationError(issues);
-  // Printed invitations name the event by its code, so that only its owner may change it, not an invited account.
+  // Printed invitations contain the event's code: only the owner may change the code, not an invited account.
   if (changed.code !== undefined && organizer.role !== 'owner')
     throw refuse('owner_changes_code', { required: 'owner', granted: organizer.role });
   const ends = endsRehearsal(before, nowMs, changed, body.status);
-  // The checks below read the event as the wipe leaves it. A refusal rolls the wipe back too.
+  // The checks below need the event after the wipe of its rehearsal. A refusal rolls the wipe back too.
   const from = ends ? await endRehearsal(tx, deps, before) : before;
   await guardColumns(tx, from, changed);
   const phase = phaseAt(from, nowMs);
@@ -122,7 +122,7 @@ export async function updateVotingEvent(
   return (await publishResults(tx, deps, told, nowMs)) ?? told;
 }
 
-/** Contradictions between the fields after a change. @param isFaulty fields of a wrong shape, which are not compared */
+/** Contradictions between fields after a change. @param isFaulty whether a field has a wrong shape, and so is not compared */
 async function changeIssues(
   executor: Executor,
   deps: Pick<EventDeps, 'pricing' | 'config'>,
@@ -135,7 +135,7 @@ async function changeIssues(
   const changed = changedFields(columns, before);
   const after = { ...before, ...definedOnly(columns) };
   const openedAt = before.openedAt ?? (body.status === 'open' ? nowMs : null);
-  // An event that was opened before its start may also end before it.
+  // An event that was opened before its start may also end before its start.
   if (openedAt !== null && after.startsAt !== null) after.startsAt = Math.min(after.startsAt, openedAt);
   const page = changed.votingPageUrl === undefined ? undefined : { ...before, votingPageUrl: changed.votingPageUrl };
   const issues = [
@@ -148,7 +148,7 @@ async function changeIssues(
   ];
   const opens = body.status === 'open' && shownStatusAt(before, nowMs) !== 'open' && !isFinalAt(before, nowMs);
   const late = opens && !isFaulty('endsAt') ? reopeningIssue(after.endsAt, nowMs) : undefined;
-  // A passed end as the only issue is left to `statusChange`, which checks the phase first.
+  // If a passed end is the only issue, `statusChange` reports it, after the check of the phase.
   return late === undefined || issues.length === 0 ? issues : [...issues, late];
 }
 
@@ -249,7 +249,7 @@ async function prepareChange(
     const hasStart = startsAt !== null;
     changes.missing = missingForOpening({ ...facts, ...found, type, selfRegistration, hasStart, isPriced });
     changes.ready = changes.missing.length === 0;
-    // As after a change of positions: an event that its start has opened stays open.
+    // As in `storeMissing`: an event that its start has opened stays open.
     if (!changes.ready && changes.openedAt === undefined && wasOpened(before, before.lockedAt))
       changes.openedAt = before.openedAt ?? before.startsAt;
   }

@@ -18,7 +18,7 @@ export const EVENT_TYPES = ['election', 'poll'] as const;
 export type EventType = (typeof EVENT_TYPES)[number];
 const EVENT_STATUSES = ['draft', 'scheduled', 'open', 'closed'] as const;
 export type EventStatus = (typeof EVENT_STATUSES)[number];
-/** With the status that only organizers see. */
+/** All statuses that organizers see; vote keys see `rehearsal` as `open`. */
 export const SHOWN_STATUSES = [...EVENT_STATUSES, 'rehearsal'] as const;
 export type ShownStatus = (typeof SHOWN_STATUSES)[number];
 export const RESULTS_VISIBILITIES = ['hidden', 'live', 'published'] as const;
@@ -60,7 +60,7 @@ export const disclosureShape = z.object({ everyBallots: z.int(), waiting: z.bool
 /** Count of printed letters with voter keys, shown because their printer could vote in the voters' place (completions 10.9). */
 export const lettersPrintedShape = z.int().meta({ description: 'Letters with voter keys that were printed.' });
 
-/** The count of an event; a rehearsal has a count of its own. */
+/** Number of printed letters: of the event, or during a rehearsal of the rehearsal alone. */
 export const lettersOf = ({
   rehearsalSince,
   lettersPrinted,
