@@ -42,7 +42,7 @@ function at({ votingEventId, id }: AttemptRef) {
 export const findAttempt = (executor: Executor, ref: AttemptRef): Promise<PaymentAttempt | undefined> =>
   firstOf(executor.select().from(paymentAttempts).where(at(ref)));
 
-/** An attempt by its ID alone: messages of providers do not name the event. */
+/** Finds an attempt by its ID alone, because messages of providers do not name the event. */
 export const findAttemptById = (executor: Executor, id: string): Promise<PaymentAttempt | undefined> =>
   firstOf(executor.select().from(paymentAttempts).where(eq(paymentAttempts.id, id)));
 
@@ -178,7 +178,7 @@ export async function takePageNumber(executor: Executor, ref: AttemptRef): Promi
 }
 
 interface Asking {
-  /** Minimum age of the last answer; 0 for any age. */
+  /** Minimum age of the last answer, below which the provider is not asked; 0 to ask at any age. */
   readonly againAfterMs: number;
   readonly leaseMs: number;
 }

@@ -41,7 +41,7 @@ export async function planBusinessCheck(
   await enqueue(executor, CHECK_BUSINESS, { businessId, refusal }, { key: `check-business:${businessId}`, ...when });
 }
 
-/** After a refusal that may concern the account, the account is checked, at most once in this time. */
+/** Shortest time between two checks of an account that follow refusals by the provider. */
 const CHECKED_EVERY_MS = MINUTE_MS;
 
 /**

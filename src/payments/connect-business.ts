@@ -33,7 +33,7 @@ interface NewConnection {
   /** ISO 3166-1 alpha-2, upper case; used only if the provider names no country. */
   readonly country: string;
   readonly sandbox: boolean;
-  /** Whether an account in test mode is intended. */
+  /** Whether the operator means to connect an account in test mode. */
   readonly test?: boolean;
   readonly credentials: ProviderCredentials;
 }
@@ -79,7 +79,7 @@ function refuseWrongKey(provider: PaymentProvider, keys: Partial<ProviderCredent
 }
 
 /**
- * Asks the provider again what a business may do.
+ * Asks the provider again what a business may do, and stores the answer and replaced keys.
  * @param replacement keys that were changed at the provider; the others stay
  * @throws ApiError `not_found`; 409 `wrong_key` for a key of another kind, `other_mode` or `other_account` for a key of another
  *   account, which could not read the payments of the connected account

@@ -48,7 +48,7 @@ export async function finishCheckout(
   }
 }
 
-/** If the service fulfilled the attempt before any second call, the first second call is still answered as the fulfilling call. */
+/** Gives the first caller the status of a first answer, even if the service itself has fulfilled the attempt before. */
 async function answerSettled(deps: PaymentDeps, attempt: PaymentAttempt, claim: Claim | undefined): Promise<Answer> {
   if (attempt.answeredAt !== null) return storedAnswer(deps, attempt, 200);
   const outcome = isPaid(attempt) ? await answerFirst(deps, attempt, claim) : attempt;

@@ -8,7 +8,7 @@ import { recordPayment } from './record-payment.ts';
 import { giveBack } from './refund-payment.ts';
 
 /**
- * Fulfils a paid attempt, once: effect, new status and answer are one transaction, in which the caller has locked the attempt.
+ * Fulfils a paid attempt, once: stores effect, status and answer in the caller's transaction, which has locked the attempt.
  * If a rule refuses the fulfilment, the payment is refunded (completions 7.3 and 7.4).
  * @param mayPass whether a refusal may be temporary, and so leaves the attempt unchanged
  */

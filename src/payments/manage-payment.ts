@@ -43,8 +43,8 @@ async function record(
 }
 
 /**
- * Refunds a whole payment at its organizer's request. What it bought is dropped at once if it was not given or not used yet;
- * otherwise it is taken back when the payer has the money (completions 7.4). Repeated requests make one refund.
+ * Refunds a whole payment at its organizer's request. If the purchase was not given or not used yet, drops it at once; otherwise
+ * it is taken back when the payer has the money (completions 7.4). Repeated requests make one refund.
  * @throws ApiError 409 `nothing_to_refund` if nothing was paid, or the payment went back at the provider
  */
 export async function refundPaymentByHand(

@@ -48,7 +48,7 @@ const COLUMNS = [
   ...(['paidMinor', 'providerPaymentId', 'providerReference'] as const),
   ...(['createdAt', 'paidAt', 'refundedAt', 'reversedAt'] as const),
 ] satisfies readonly (keyof PaymentAttempt)[];
-/** CSV columns after `COLUMNS`: mostly derived, or from other tables. */
+/** CSV columns that follow `COLUMNS`: derived values, values of other tables, and the provider's fee. */
 const BACKGROUND_COLUMNS = [
   ...['backMinor', 'netMinor', 'attention'],
   ...['livemode', 'refundStatus', 'refundAmountMinor', 'refundRequestedAt', 'feeMinor'],

@@ -62,7 +62,7 @@ export interface CheckoutDeps extends PaymentDeps {
   readonly rateLimiter: RateLimiter;
 }
 
-/** Base URLs of providers, if not those of the real providers. */
+/** Base URLs that replace those of the real providers. */
 type ProviderAddresses = Readonly<Partial<Record<ProviderName, string | undefined>>>;
 
 /** The adapters of the real providers, and of the sandbox if one runs. */
@@ -80,7 +80,7 @@ function connectAll(now: () => number, addressOf: (name: ProviderName) => string
   return new Map(PROVIDER_NAMES.map((name) => [name, providerKind(name).connect({ now, baseUrl: addressOf(name) })]));
 }
 
-/** @param sandboxUrl where the sandbox imitates every provider; undefined without a sandbox */
+/** @param sandboxUrl base URL of the sandbox, which imitates every provider; undefined without a sandbox */
 export function createPaymentProviders(
   now: () => number,
   addresses: ProviderAddresses,

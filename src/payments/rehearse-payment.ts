@@ -37,14 +37,14 @@ export interface RehearsedPayment {
   readonly cancelUrl: string | null;
 }
 
-/** @throws ApiError 404 unless the ID is of an attempt of a present rehearsal */
+/** @throws ApiError 404 unless the ID is of an attempt of a running rehearsal */
 async function requireAttempt(deps: Pick<PaymentDeps, 'db'>, id: string): Promise<PaymentAttempt> {
   const attempt = await findAttemptById(deps.db, id);
   if (attempt?.rehearsal !== true) throw notFound();
   return attempt;
 }
 
-/** @throws ApiError 404 unless the ID is of an attempt of a present rehearsal */
+/** @throws ApiError 404 unless the ID is of an attempt of a running rehearsal */
 export async function readRehearsedPayment(deps: Pick<PaymentDeps, 'db'>, id: string): Promise<RehearsedPayment> {
   const { terms, amountMinor, currency, status } = await requireAttempt(deps, id);
   const back = terms.returnUrl === null ? null : appendAttempt(terms.returnUrl, id);
@@ -59,7 +59,7 @@ export async function readRehearsedPayment(deps: Pick<PaymentDeps, 'db'>, id: st
 
 /**
  * Settles an attempt of a rehearsal in place of its provider. An attempt that has ended stays unchanged.
- * @throws ApiError 404 unless the ID is of an attempt of a present rehearsal
+ * @throws ApiError 404 unless the ID is of an attempt of a running rehearsal
  */
 export async function rehearsePayment(deps: PaymentDeps, id: string, outcome: Outcome): Promise<void> {
   const attempt = await requireAttempt(deps, id);

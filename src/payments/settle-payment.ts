@@ -57,7 +57,7 @@ async function apply(tx: Transaction, deps: PaymentDeps, attempt: PaymentAttempt
     case 'expired':
       return endUnpaid(tx, deps, attempt, state.refused);
     case 'unpaid':
-      // Once the page has expired, no payment can follow.
+      // Until the page expires, the payer may still pay.
       if ((await readNow(tx)) >= attempt.expiresAt) await endUnpaid(tx, deps, attempt, state.refused);
       return;
     case 'missing':

@@ -20,7 +20,7 @@ import type { PaymentDeps } from './payment-deps.ts';
 import { listUnmatchedEvents, matchAgain } from './receive-provider-event.ts';
 import { listRefunds } from './refund-payment.ts';
 
-/** Payers may dispute a payment for about this long, and a refund may fail weeks after it had succeeded. */
+/** Payers may dispute a payment for about this long, and a refund may fail weeks after the provider reported its success. */
 const LOOK_BACK_MS = 120 * DAY_MS;
 /** Payments for ended attempts are searched this far back, so that the next sweeps make up for a missed sweep. */
 const LATE_PAYMENTS_MS = 3 * DAY_MS;

@@ -36,8 +36,8 @@ import { findEventById } from './repository.ts';
 import type { VotingEvent } from './voting-event.ts';
 
 // Each election has a random key, made before it opens. The key encrypts ballots until they are in the log, and everything else that
-// links voters to ballots. It is destroyed once no ballot can follow: if it was kept outside of the database (`BALLOT_KEYS_DIR`), copies
-// of the database, its write-ahead log and its backups then reveal no link, even with every other secret (docs/security.md).
+// links voters to ballots. The key is destroyed once no ballot can follow. If it was kept outside of the database (`BALLOT_KEYS_DIR`),
+// then no copy, backup or write-ahead log of the database reveals a link, even with every other secret (docs/security.md).
 
 /** Keys cached at once; older entries are evicted, and read again when needed. */
 const MOST_CACHED = 1_000;
@@ -352,7 +352,7 @@ export class BallotKeys {
   }
 }
 
-/** How claims of idempotent requests are stored: an election's under its key, `never` once it is final or has no key. */
+/** How claims of idempotent requests are stored: for an election under its key; `never` once it is final or has no key. */
 export const keepingOf =
   ({ ballotKeys, clock }: Pick<Deps, 'ballotKeys' | 'clock'>) =>
   async ({ event }: { readonly event: VotingEvent }): Promise<SecretKeeping | undefined | 'never'> => {

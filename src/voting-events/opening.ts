@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { EventType } from './voting-event.ts';
 
-/** What decides whether an event can open: whether a voter could cast a valid ballot. */
+/** The facts that decide whether an event can open: it can if a voter could cast a valid ballot. */
 export interface OpeningFacts {
   readonly type: EventType;
   readonly selfRegistration: boolean;
@@ -14,7 +14,7 @@ export interface OpeningFacts {
   readonly isPriced: boolean;
   /** Whether the event's key is unreadable, so that no voter could vote: by a check now, or else by the last check. */
   readonly isKeyless: boolean;
-  /** Whether it has a `startsAt`, at which the clock opens it. */
+  /** Whether the event has a `startsAt`, at which it opens by itself. */
   readonly hasStart: boolean;
   readonly positions: readonly {
     readonly id: string;

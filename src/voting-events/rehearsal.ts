@@ -24,7 +24,7 @@ import type { VotingEvent } from './voting-event.ts';
 // A rehearsal (completions 10.5): a draft or scheduled event accepts ballots as if it were open, and the end of the rehearsal wipes
 // them. `rehearsalSince` is set during a rehearsal, and rows that are made in it are marked.
 
-/** Identifies the world of an event: the real vote (null), or one rehearsal (its beginning). */
+/** The world of an event: the real vote (`rehearsalSince` is null), or one rehearsal (identified by its beginning). */
 type World = Pick<VotingEvent, 'rehearsalSince'>;
 
 /** Whether a rehearsal began or ended between two reads of an event. */
@@ -85,7 +85,7 @@ export type RehearsalDeps = Pick<Deps, 'secrets' | 'ballotKeys' | 'takeApprovals
 
 /**
  * Ends the rehearsal of an event (completions 10.5) and retires its key. Call with the event locked by `lockForEnd`. If the
- * clock may open the event afterwards, make it a new key in the same transaction.
+ * start may open the event afterwards, the caller must make a new key in the same transaction.
  */
 export async function endRehearsal(
   tx: Transaction,

@@ -142,7 +142,7 @@ export async function noteInEvent(
   );
 }
 
-/** Sets an untagged note if the condition `unless` holds. @returns the event afterwards; undefined if nothing changed */
+/** Sets untagged columns if the condition `unless` holds. @returns the event afterwards; undefined if nothing changed */
 async function noteUnless(
   executor: Executor,
   id: string,

@@ -33,13 +33,13 @@ export const votingEvents = pgTable(
     type: text().$type<'election' | 'poll'>().notNull(),
     startsAt: timeMs('starts_at'),
     endsAt: timeMs('ends_at'),
-    /** When the organizer opened it. The opening by the clock is stored only when a change could undo it. */
+    /** When the organizer opened the event. An opening by `startsAt` is stored only before a change that could undo it. */
     openedAt: timeMs('opened_at'),
-    /** When the organizer closed it. The close by the clock at `endsAt` is not stored. */
+    /** When the organizer closed the event. A close by `endsAt` is not stored. */
     closedAt: timeMs('closed_at'),
     /** When the log's first leaf about the close made the result final. */
     finalAt: timeMs('final_at'),
-    /** Whether `missing` is empty: otherwise the clock does not open the event. */
+    /** Whether `missing` is empty: otherwise `startsAt` does not open the event. */
     ready: boolean().notNull().default(false),
     /** What prevents the opening, as of the last change that could affect it. */
     missing: jsonb().$type<readonly MissingPart[]>().notNull().default([]),
@@ -77,7 +77,7 @@ export const votingEvents = pgTable(
     logoUrl: text('logo_url'),
     /** Rises with every change that a ballot could depend on; a ballot is validated and stored under one version only. */
     definitionVersion: bigint('paper_version', { mode: 'number' }).notNull().default(1),
-    /** The status that was published last; needed because the clock changes the status without a write. */
+    /** The status that was published last; stored because the status changes with time, without a write. */
     announcedStatus: text('announced_status').$type<'open' | 'closed' | 'not_opened'>(),
     /** Last small number given to a position or candidate; only numbers of a wiped rehearsal are reused. */
     lastPositionNumber: integer('last_position_number').notNull().default(0),
@@ -110,7 +110,7 @@ export const votingEvents = pgTable(
     ballotKey: text('ballot_key'),
     /** MAC over the deciding columns under the service's secret key; detects changes by SQL from outside (`event-tag.ts`). */
     tag: bytes().notNull(),
-    /** Name of the alarm while the log or the rows of the event are not as the service wrote them; otherwise null. */
+    /** Name of the alarm while the event is disputed: its log or rows are not as the service wrote them. Otherwise null. */
     alarm: text(),
     /** When the event was deleted. No reader sees it from then on, and a job removes its rows. */
     deletedAt: timeMs('deleted_at'),
@@ -179,7 +179,7 @@ export const eventInvites = pgTable(
     role: text().$type<InviteRole>().notNull(),
     /** SHA-256 of the token: 160 random bits need no slow hash. */
     tokenHash: bytes('token_hash').notNull(),
-    /** The token itself, encrypted, until its mail is sent. */
+    /** The token itself, encrypted, until its mail is sent or the invite is accepted. */
     sealedToken: text('sealed_token'),
     accountId: text('account_id'),
     acceptedAt: timeMs('accepted_at'),
