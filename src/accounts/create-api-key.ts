@@ -24,7 +24,7 @@ export interface CreatedApiKey {
   readonly key: string;
 }
 
-/** Scopes of keys that are passed on to others. Each must be its key's only scope, so that a leaked key grants nothing else. */
+/** Scopes of keys that organizers pass on to others. Each must be its key's only scope, so that a leaked key grants nothing else. */
 const STAND_ALONE: readonly Scope[] = ['vote', 'observe', 'log'];
 const OF_ONE_EVENT: readonly Scope[] = ['observe', 'log'];
 

@@ -15,7 +15,7 @@ const PER_DAY = 20;
 /** Mails to one address from one account, over all its events: a meeting may vote in several events on one day. */
 const PER_HOUR_FROM_ACCOUNT = 30;
 const PER_DAY_FROM_ACCOUNT = 100;
-/** Mails per hour to one address from all accounts together; twice the limit of one account, which alone cannot use it up. */
+/** Mails per hour to one address from all accounts together; twice the limit of one account, so that no account alone can exhaust it. */
 const PER_HOUR_FROM_ALL = 60;
 
 interface CountedMail {
@@ -23,14 +23,14 @@ interface CountedMail {
   /** The owner of the event that the mail is about. */
   readonly accountId: string;
   readonly votingEventId: string;
-  /** Number of the rehearsal, whose mails are counted separately (completions 10.5); null outside. */
+  /** Number of the rehearsal, whose mails are counted separately (completions 10.5); null outside of a rehearsal. */
   readonly rehearsal?: number | null;
 }
 
 export interface MailLimit {
   /** When this limit allows the mail, Unix ms; another limit may still refuse it. */
   readonly until: number;
-  /** Whether it is the plan's daily limit, which stops all mails of the account until then. */
+  /** Whether this is the plan's daily limit, which stops all mails of the account until `until`. */
   readonly isOfPlan: boolean;
 }
 

@@ -44,7 +44,7 @@ function commandOf(command: unknown): string | undefined {
 function kindOf(permanent: boolean, command: string | undefined): MailFaultKind {
   if (!permanent) return 'temporary';
   if (command === 'RCPT TO') return 'recipient_refused';
-  // The operator can fix a refused connection or log-in, and the mail is retried meanwhile.
+  // A refused connection or log-in is temporary: the operator can fix it, and the mail is retried meanwhile.
   return command === 'MAIL FROM' || command === 'DATA' ? 'mail_refused' : 'temporary';
 }
 

@@ -229,7 +229,7 @@ export async function markDeleted(tx: Transaction, id: string): Promise<void> {
 /** For at most this long after its deletion, an event keeps its voters for a copy under way. */
 const COPYING_HOURS = 24;
 
-/** Whether another event still copies the voters of a deleted event: they are removed only afterwards. */
+/** Whether another event still copies the voters of a deleted event, which must not be removed before. */
 export const isRollBeingCopied = (executor: Executor, id: string): Promise<boolean> =>
   isTrue(
     executor,

@@ -101,7 +101,7 @@ export async function updateVotingEvent(
   const changes: Columns = { ...changed, ...(await statusChange(tx, from, changed, body.status, found)) };
   if (Object.keys(changes).length === 0 && !ends) return before;
   await prepareChange(tx, from, changes, found);
-  // Last, so that a refusal leaves no key file behind.
+  // Makes the key last, so that a refusal leaves no key file behind.
   const key = await deps.ballotKeys.prepare(
     tx,
     { ...before, ballotKey: from.ballotKey },
@@ -113,7 +113,7 @@ export async function updateVotingEvent(
     data: viewEvent(after, nowMs),
     change: changeBy(organizer, 'voting_event.updated', before.id, differenceOf(before, after)),
   });
-  // A new end counts only if the log contains it.
+  // A new end is valid only if the log contains it: refuse the change if the log is disputed.
   if (closeTime(after) !== closeTime(before) && !(await deps.logRecorder.record(tx, after)))
     throw refuse('log_disputed');
   await schedulePublishing(tx, after);

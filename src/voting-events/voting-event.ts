@@ -274,7 +274,7 @@ export function disclosureOf(event: VotingEvent, waiting: boolean): VotingEventV
 }
 
 interface Counted {
-  /** Whether somebody voted who is not disclosed yet. */
+  /** Whether a voter who voted is not disclosed yet. */
   readonly waiting?: boolean;
   /** Confirmed ballots of the present round of the rehearsal. */
   readonly ballots?: number;
