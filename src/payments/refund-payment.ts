@@ -115,7 +115,7 @@ export async function moveRefund(
 
 const payload = z.strictObject({ votingEventId: z.string(), attemptId: z.string(), providerPaymentId: z.string() });
 type RefundPayment = z.output<typeof payload>;
-/** Tries of one job; with the queue's growing pauses, they take several days. */
+/** Tries of one job; with the queue's growing pauses, they take almost three days. */
 export const REFUND_TRIES = 20;
 const REFUND_PAYMENT = { name: 'refund_payment', maxAttempts: REFUND_TRIES, group: 'payments', payload } as const;
 /** Shortest pause before the provider is asked again about a pending or refused refund. */
