@@ -6,7 +6,7 @@ import { findEventById } from '#src/voting-events/repository.ts';
 import type { VotingEvent } from '#src/voting-events/voting-event.ts';
 import { raiseAlarm } from './check-repository.ts';
 
-/** At about 150 bytes each. Beyond this, new ballots are not remembered until others are sealed. */
+/** Maximum number of ballots, of about 150 bytes each. At this number, further confirmed ballots are not remembered. */
 const MOST_REMEMBERED = 200_000;
 /** Ballots per look-up statement. */
 const TOGETHER = 1_000;
@@ -75,7 +75,7 @@ export class Acknowledged {
         const isOver = event === undefined ? !(await isThere(tx, eventId)) : isGenuineEvent(deps.secrets, event);
         return isOver ? undefined : [];
       });
-      // A rehearsal began or ended meanwhile, and `note` replaced the remembered ballots: this result is about the earlier ballots.
+      // A rehearsal began or ended meanwhile, and `note` dropped the ballots that this result is about.
       if (this.#events.get(eventId) !== remembered) return 0;
       if (left === undefined) {
         this.#forgetAll(eventId);
@@ -91,7 +91,7 @@ export class Acknowledged {
   }
 }
 
-/** Whether the event's row is there, deleted or not. */
+/** Whether the event's row exists, even if it is marked as deleted. */
 const isThere = async (tx: Transaction, eventId: string): Promise<boolean> =>
   (await tx.execute(sql`SELECT 1 FROM voting_events WHERE id = ${eventId}`)).rowCount === 1;
 

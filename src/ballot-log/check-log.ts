@@ -41,8 +41,8 @@ export const END_MOVED = 'the event ends at another time than its log says';
 const CHUNK = 2 * TILE_WIDTH;
 
 /**
- * Recomputes logs from their leaves and compares every checkpoint, every tile and every ballot of the box with them. A
- * difference raises an alarm, which stays until a later check finds none; nothing is repaired.
+ * Recomputes logs from their leaves and compares every checkpoint, every tile and every ballot of the box with the leaves. A
+ * difference raises an alarm, which stays until a check finds no difference; nothing is repaired.
  * @param sinceMs checks logs that grew since then; 0 for all logs
  */
 export async function checkLogs(deps: CheckDeps, sinceMs: number): Promise<void> {
@@ -186,7 +186,7 @@ function unlessSpoilt<T>(read: () => T): T | undefined {
   }
 }
 
-/** Finds ballots sealed twice by the first eight bytes of leaf hashes: a false match is 1 in 300,000 in a log of ten million ballots. */
+/** Detects a ballot sealed twice: compares eight bytes of leaf hashes. Odds of a false alarm in ten million ballots: 1 in 300,000. */
 class SeenBallots {
   #heads = new BigUint64Array(1_024);
   #count = 0;

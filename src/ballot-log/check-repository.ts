@@ -121,7 +121,7 @@ async function readAccount(tx: Transaction, eventId: string): Promise<(Account &
   };
 }
 
-/** Whether the ballots' weight differs from their voters' weight, 1 each in a poll. It may be less if an operator dropped ballots. */
+/** Whether the ballots weigh more than their voters (1 each in a poll), or less although no operator dropped ballots. */
 function weighsOtherwise({ box, turnout, dropped }: Account): boolean {
   // The weight of a participant who is not on the roll is unknown.
   if (turnout?.isOdd === true) return false;

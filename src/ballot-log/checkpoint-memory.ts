@@ -16,8 +16,8 @@ const isLater = (one: Remembered, other: Remembered | undefined): boolean =>
   one.size > (other?.size ?? -1) || (one.size === other?.size && (one.confirmed ?? 0) > (other.confirmed ?? 0));
 
 /**
- * Stores the last checkpoint of each log in a folder outside of the database. After the restore of an older backup, the service
- * detects by it that the log is behind, and does not sign a second, different history.
+ * Stores the last checkpoint of each log in a folder outside of the database. If an older backup is restored, the log is shorter
+ * than this checkpoint: the service then raises an alarm instead of signing a second, different history.
  */
 export class CheckpointMemory {
   readonly #folder: string;

@@ -30,8 +30,8 @@ import { appendLeaves } from './tree-store.ts';
 import { listVoidsToLog } from './void-ballot.ts';
 
 /**
- * Writes the `close` leaf, once, when no ballot can come any more: a salted commitment to the result and everything that it
- * depends on. The `void` leaf of a ballot that becomes void later follows it, and the ballot stays in the final result
+ * Writes the `close` leaf, once, when no ballot can come any more: a salted commitment to the result and to all inputs of the
+ * count. A ballot that becomes void later gets its `void` leaf after the `close` leaf, and stays in the final result
  * (completions 6.3 and 7.4).
  */
 export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void> {
@@ -59,7 +59,7 @@ export async function closeLog(deps: SealDeps, event: VotingEvent): Promise<void
       return undefined;
     if (!(await isReadyToClose({ ...deps, db: tx }, current.event, head))) return undefined;
     await requireUndisputed(deps, tx, current.event, head);
-    // A leaf was appended during the count, but the lots must use the root right before the `close` leaf: count again in a later run.
+    // A leaf was appended during the count. The lots must use the root right before the `close` leaf, so a later run counts again.
     if (!equalHashes(lotRoot, head.frontier.root())) return undefined;
     const content = await describeClose(tx, current.event, head, count, roll);
     // The log's last `roll` leaf is not the present roll: the next run records it first.
@@ -109,7 +109,7 @@ async function describeClose(
   const { ballots, weightMicro } = await sumCountingBallots(tx, event.id);
   if (event.type === 'election' && electorate === undefined) throw logChanged(head, 'the roll was not checked');
   const participants = event.type === 'poll' ? null : await countParticipants(tx, event.id);
-  // False only after direct SQL.
+  // Only direct SQL can make these numbers disagree.
   const isPlausible =
     (await agreeInWeight(tx, event.id)) &&
     (electorate === undefined ||

@@ -12,12 +12,13 @@ const LIFE = sql.raw(lifeOf('e'));
 export const FINAL = sql`is_final(${LIFE}, now_ms())`;
 
 /**
- * SQL condition on a log `l` (or none): it is not closed, or only a column says so. Approximate: `findClose` verifies the close.
+ * SQL condition on a log `l`: `closed_size` is null (or there is no log), or the leaf before this size is no `close` leaf.
+ * Approximate, because only `findClose` verifies the close.
  */
 const NOT_CLOSED = sql`(l.closed_size IS NULL OR NOT EXISTS (SELECT 1 FROM log_leaves x
   WHERE x.voting_event_id = l.voting_event_id AND x.leaf_index = l.closed_size - 1 AND position('"t":"close"'::bytea IN x.data) > 0))`;
 
-/** With fewer approved voters, an election that has an end is sealed only at its close: batches would narrow down who voted when. */
+/** An election with an end and fewer approved voters is sealed only at its close: earlier batches would narrow down who voted when. */
 const SMALLEST_ROLL_SEALED_EARLY = 30;
 
 /** SQL condition on an event `e`: its ballots are sealed only at its close (completions 6.2). */
@@ -47,7 +48,7 @@ export const isSealedOnce = async (executor: Executor, secrets: Secrets, event: 
   event.endsAt !== null &&
   !(await hasApproved(executor, secrets, event.id, SMALLEST_ROLL_SEALED_EARLY));
 
-/** Events with pending work: a log to open, change, fill or close, or a roll to rewrite after the close. */
+/** Events with pending work: a log to open, append to, sign or close, or a roll to rewrite after the close. */
 export async function listEventsToTend(executor: Executor, leastWhileOpen: number): Promise<string[]> {
   const { rows } = await executor.execute<{ id: string }>(sql`
     SELECT e.id FROM voting_events e LEFT JOIN ballot_logs l ON l.voting_event_id = e.id

@@ -87,7 +87,7 @@ interface CloseLeaf extends LeafOf<'close'> {
 /** The content to which a `close` leaf commits. Published with its salt only once the result may be read. */
 export type CloseContent = Omit<CloseOpening, 'salt'>;
 
-/** Voids the ballot at `index`, which has the same `h`, because its payment was reversed. The ballot's leaf stays. */
+/** Voids a ballot whose payment was reversed. `index` and `h` are those of the ballot's leaf, which stays. */
 interface VoidLeaf extends LeafOf<'void'> {
   readonly h: string;
   readonly index: number;

@@ -93,7 +93,7 @@ const MAX_PAGE_BYTES = 131_072;
 /** The start of a page, by leaf or by cursor, and its size. */
 type OpeningsQuestion = z.output<typeof openingsQuery>;
 
-/** @throws ApiError 400 for a page with both `fromIndex` and `cursor`, or too large without `fromIndex` */
+/** @throws ApiError 400 for `fromIndex` together with `cursor`, or without `fromIndex` for a `limit` above `MAX_PAGE_SIZE` */
 function readQuestion(deps: Deps, list: string, { fromIndex, limit, cursor }: OpeningsQuestion) {
   if (fromIndex !== undefined) {
     if (cursor !== undefined) throw badRequest('`fromIndex` and `cursor` exclude each other.', { field: 'cursor' });
@@ -123,7 +123,7 @@ export async function listOpenings(deps: Deps, event: VotingEvent, question: Ope
   const { after, most } = readQuestion(deps, name, question);
   const definition = orNotFound(await deps.definitions.get(event));
   const head = await findHead(deps.db, event.id);
-  // Refuse before the result is final: a reader who knows the seed of the lots could choose later ballots by it.
+  // Refuse before the result is final: a reader who knows the seed of the lots could cast later ballots that steer the lots.
   const close = (await findOpenedClose(deps, event, head))?.opening;
   if (head === undefined || close === undefined) throw refuse('openings_before_final');
   const rows = await readSealedBallots(deps.copy, event.id, { after, limit: most + 1 });

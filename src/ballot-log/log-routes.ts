@@ -115,7 +115,7 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
       example: { confirmationCode: EXAMPLE.confirmationCode },
     }),
     event,
-    // The length of a proof depends on the ballot's leaf and would narrow it down: a secret event stores no answer.
+    // Elections store no successful answer (`keepingOf`): the length of a stored proof would narrow down the ballot's leaf.
     takeIdempotencyKey(keepingOf(deps)),
     body(proofBody),
     (c) =>
@@ -178,14 +178,14 @@ export function ballotLogRouter(deps: Deps, rateLimiter: RateLimiter): Hono<Env>
   return router;
 }
 
-/** Whom wrong codes are counted for: the API key of a voting page's server, or the address of a voter with a `log` key or none. */
+/** Wrong codes are counted per API key, but per IP address for a `log` key (which voters share) and for requests without a key. */
 function guesserOf(c: RequestContext): string {
   const caller = c.get('caller');
   const isShared = isKeyless(caller) || caller.scopes.includes('log');
   return isShared ? addressGuesser(c.get('known').address) : caller.keyId;
 }
 
-/** @throws ApiError 403 `openings_not_available` before the close, and for callers to whom `ballot.opening` denies them */
+/** @throws ApiError 403 `openings_not_available` before the close, or if `ballot.opening` excludes the caller */
 function requireOpening({ caller, event }: VoteCaller, nowMs: number): void {
   const observing = caller.scopes.includes('observe');
   const allowed = event.ballotOpening === 'public' || (event.ballotOpening === 'observer' && observing);

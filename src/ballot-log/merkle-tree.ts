@@ -81,7 +81,7 @@ const foldFromRight = (hashes: readonly Uint8Array[]): Uint8Array =>
 const hashRange = (range: Range, read: ReadHash): Uint8Array =>
   foldFromRight(nodesOfRange(range).map(({ level, index }) => read(level, index)));
 
-/** Descends from the root towards a leaf until `isLast`. @returns that range, and the siblings of the path, nearest first */
+/** Descends from the root towards a leaf until `isLast` accepts the range. @returns this range, and the path's siblings, nearest first */
 function rangesBeside(size: number, isLast: (range: Range) => boolean, leaf: number): { beside: Range[]; last: Range } {
   const fromRoot: Range[] = [];
   let last: Range = { begin: 0, end: size };

@@ -35,7 +35,7 @@ export function signLogPromise(origin: string, leafHash: Uint8Array, signer: Not
  * with the disclosure before it, costs about as much for three hundred ballots as for thirty.
  */
 export const SEAL_PAUSE_MS = 200;
-/** Maximum events whose confirms are counted; past it all counts restart, and the recurring job seals the ballots. */
+/** Maximum number of events with a counter. Above it, all counters are dropped; the recurring job seals the ballots counted so far. */
 const MAX_COUNTED = 10_000;
 
 /**
@@ -50,7 +50,7 @@ export function createLogReceipts(
   const confirmed = new Map<string, number>();
   /** Events whose sealing was enqueued within the last pause, and whether their queue filled again since. */
   const announced = new Map<string, boolean>();
-  // Each of several processes sees only its part of the confirms. A job that comes too early does nothing.
+  // Each of several processes sees only its share of the confirms. A job that finds too few ballots in the queue seals none.
   const enough = Math.ceil(FULL_QUEUE / deps.config.webConcurrency);
   const announce = (eventId: string): void => {
     announced.set(eventId, false);

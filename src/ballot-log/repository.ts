@@ -181,7 +181,7 @@ export async function readQueue(
 }
 
 /**
- * The leaf of a confirmed ballot, null while it is queued; undefined for a code that confirmed no ballot.
+ * The leaf index of a confirmed ballot, null while the ballot is queued; undefined for a code that confirmed no ballot.
  * @param waitingTag look-up key in the queue, undefined if no ballot can be queued any more; @param codeTag look-up key in the box
  */
 export async function findBallotLeaf(

@@ -31,7 +31,7 @@ const SCATTER = [sql`scatter_participation`, sql`scatter_voters`, sql`scatter_vo
 
 /** Rows per transaction after the close: well within the statement timeout. */
 const CHUNK = 2_000;
-/** Rows per transaction while the event is open: each chunk locks the event, and ballots wait for some milliseconds. */
+/** Rows per transaction while the event is open: chunks of voters and keys lock the event, so that ballots wait some milliseconds. */
 const CHUNK_WHILE_OPEN = 250;
 /** Larger rolls are rewritten only after the close, because the cost grows with the number of voters. */
 const MOST_MIXED = 20_000;
@@ -51,9 +51,9 @@ async function writeAnew({ db }: RewriteDeps, eventId: string, chunk: number): P
 }
 
 /**
- * Rewrites the rolls of open elections in the order of the voters' IDs, if their log has grown since the last time. Otherwise rows
- * would be in the order of the votes, and the log shows the batch of each ballot: together they narrow a ballot down to the voters
- * of its batch. After this, only the order of voters who voted since is visible.
+ * Rewrites the rolls of open elections in the order of the voters' IDs, if their log has grown since the last time. Without this,
+ * the order of rows would show the order of votes, and with the batches in the log narrow a ballot down to the voters of its batch.
+ * Only the order of voters who voted since the last rewrite stays visible.
  */
 export async function mixRolls(deps: RewriteDeps): Promise<void> {
   for (const eventId of await listRollsToMix(deps.db, MOST_MIXED)) {
@@ -72,7 +72,7 @@ export async function rewriteRoll(deps: RewriteDeps, event: VotingEvent): Promis
   const head = await findHead(deps.db, event.id);
   const closedAt = closeTime(event) ?? 0;
   const at = head?.rollScatteredAt ?? null;
-  // Direct SQL wrote a time in the future: ignore it.
+  // Ignore a time in the future: direct SQL wrote it.
   if (head === undefined || (at !== null && at >= closedAt && at <= (await readNow(deps.db)))) return;
   await writeAnew(deps, event.id, CHUNK);
   await forgetClaims(deps.db, event.id);

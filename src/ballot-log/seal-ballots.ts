@@ -49,9 +49,9 @@ export const LEAST_WHILE_OPEN = 5;
 /** Maximum ballots per transaction: enough to shuffle, and few enough that hashing them does not hold up requests. */
 const MOST_TOGETHER = 512;
 
-/** Maximum rows to read of the queue of an event that is sealed only at its close: it has fewer voters, so direct SQL wrote any more. */
+/** Maximum queue rows to read of an event that is sealed only at its close: it has fewer voters, so further rows come from direct SQL. */
 const MOST_SEALED_ONCE = 1_000;
-/** A longer run counts the queue again, so that the signed head states the number of confirmed ballots within a minute. */
+/** Interval at which a long run counts the queue again, so that the signed number of confirmed ballots is at most a minute old. */
 const COUNTED_EVERY_MS = 30_000;
 
 /** Logs processed concurrently: the count at the close of the largest event takes a minute and must not block other logs. */
@@ -188,7 +188,7 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
   return inTransaction(deps.db, async (tx) => {
     if (!(await takeSequencer(tx, eventId))) return undefined;
     const definition = await deps.definitions.getForUpdate(tx, eventId);
-    // The event's lock keeps its times from changing while this is decided, and confirms wait for it.
+    // `getForUpdate` locked the event: its times cannot change until the commit.
     const nowMs = await readNow(tx);
     if (definition === undefined || !hasBegun(definition.event, nowMs)) return NOTHING;
     const rehearsal = definition.event.rehearsalSince !== null;
@@ -249,13 +249,13 @@ async function appendOnce(deps: SealDeps, eventId: string, order: StepOrder): Pr
   });
 }
 
-/** The queue ID to continue after. New rows have random IDs, so a run ends only after a step from the start that was not full. */
+/** The queue ID to continue after. A run ends with a short step from the start, because new rows may have IDs below `after`. */
 function nextOf(rows: readonly { readonly id: string }[], after: string, voided: number): string | undefined {
   if (rows.length === MOST_TOGETHER) return rows.at(-1)?.id;
   return after !== '' || voided === MOST_TOGETHER ? '' : undefined;
 }
 
-/** The smallest batch after a queue ID to seal before the close; undefined if none may be sealed now (completions 6.2). */
+/** The smallest batch to seal before the close; undefined if the queue after `after` is too small (completions 6.2). */
 async function readLeastToSeal(
   deps: SealDeps,
   tx: Transaction,
