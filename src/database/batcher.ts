@@ -13,7 +13,7 @@ function isDatabaseUnanswering(fault: unknown): boolean {
   return false;
 }
 
-/** How a batcher turns rows into one statement, and what it falls back to. */
+/** How a batcher groups rows into statements, and which statements it runs. */
 interface BatchOptions<Row, Outcome> {
   /** Runs many rows as one statement, committed as a whole; the outcomes are in the order of the rows. */
   readonly runTogether: (rows: readonly Row[]) => Promise<readonly Outcome[]>;
@@ -30,7 +30,7 @@ interface BatchOptions<Row, Outcome> {
   readonly maxWaiting: number;
   /** Whether an error of a batch would also fail each row alone; no row is then retried alone. */
   readonly concernsAll: (fault: unknown) => boolean;
-  /** What the caller of a refused row gets. */
+  /** Makes the error with which a refused row is rejected. */
   readonly refusal: () => Error;
 }
 

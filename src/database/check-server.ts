@@ -155,7 +155,7 @@ const checkPooler = (first: pg.Client, url: string): Promise<Finding> =>
 
 const NO_READS = 'The service starts without it: the writer answers reads until it can be used.';
 
-/** Checks DATABASE_READ_URL. A copy that is unreachable or not streaming is only a warning; a different database fails. */
+/** Checks DATABASE_READ_URL. Warns if the standby is unreachable or not streaming; fails for a standby of another database. */
 export async function checkCopy(url: string, readUrl: string): Promise<Finding> {
   try {
     const writer = await lookAt(url, askWriter);
@@ -180,7 +180,7 @@ export async function checkCopy(url: string, readUrl: string): Promise<Finding> 
   }
 }
 
-/** Fails if a pooler drops the settings that every connection asks for. */
+/** Fails if a pooler drops the settings in a connection's startup message. */
 async function checkSettingsKept(client: pg.Client): Promise<Finding> {
   const { rows } = await client.query<{ ms: string }>(
     "SELECT setting AS ms FROM pg_settings WHERE name = 'statement_timeout'",

@@ -193,7 +193,7 @@ export async function onOwnConnection<T>(
   }
 }
 
-/** How long a patient transaction is retried; then the job's next attempt has to do it. */
+/** How long a patient transaction is retried. Then the transaction fails, and the job's next attempt repeats the work. */
 const PATIENCE_MS = 30_000;
 const PATIENT_PAUSE_MS = 50;
 /** SQLSTATEs that a retry cannot change: invalid data, violated constraints, wrong statements. */

@@ -91,7 +91,7 @@ export async function copyPieces(pool: Pool, query: string): Promise<Buffer[]> {
 
 async function copyOnce(pool: Pool, query: string): Promise<Buffer[]> {
   const client = await pool.connect();
-  // The driver's time limit ends with a callback that this stream never calls: it is called below, or the limit would fire later.
+  // The driver wraps `callback` to clear its time limit, but this stream never calls it. The call below prevents a late timeout.
   const stream = Object.assign(copyTo(`COPY (${query}) TO STDOUT (FORMAT binary)`), {
     callback: (): void => undefined,
   });
@@ -104,7 +104,7 @@ async function copyOnce(pool: Pool, query: string): Promise<Buffer[]> {
     return pieces;
   } finally {
     stream.callback();
-    // A connection may still be sending an interrupted copy, and is closed.
+    // After an interrupted copy, the server may still be sending rows: close the connection.
     client.release(!complete);
   }
 }

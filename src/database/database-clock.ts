@@ -2,7 +2,7 @@ import { sql } from 'drizzle-orm';
 import { type Clock, monotonicMs, systemClock } from '#src/platform/clock.ts';
 import { type Executor, valuesOf } from './client.ts';
 
-/** Maximum drift between two working clocks: 100 parts per million, so that a minute adds 6 ms of doubt to an old look. */
+/** Maximum drift between two working clocks: 100 parts per million, so the possible error of a measurement grows by 6 ms a minute. */
 const DRIFT = 1e-4;
 
 /** A measurement of the database's clock: how far it is ahead of `monotonicMs`, with the possible error `doubt`, measured at `at`. */

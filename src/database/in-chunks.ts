@@ -7,8 +7,8 @@ import type { Database } from './client.ts';
 export const CHUNK_ROWS = 1_000;
 
 /**
- * Runs a clean-up chunk by chunk until nothing is left or its time is over. The next run does the rest, so that a clean-up
- * does not occupy a job's place for long.
+ * Runs a clean-up chunk by chunk until nothing is left or the time limit is reached, so that the clean-up does not block other jobs
+ * for long. The next run continues.
  * @param clean removes up to `maxRows` rows, and returns how many it removed
  * @returns whether rows may be left
  */

@@ -70,7 +70,7 @@ class ReadPool extends FairPool {
     this.#log = log;
     const [query, end] = [this.query.bind(this) as (...words: unknown[]) => Promise<unknown>, this.end.bind(this)];
     const again = writer.query.bind(writer) as typeof query;
-    // A read that the standby cancelled has changed nothing: the primary repeats it.
+    // A failed read has changed nothing: if the standby cancelled the read or is away, the primary repeats the read.
     this.query = ((...words: unknown[]) =>
       query(...words).catch((fault: unknown) => {
         if (!isAway(fault) && databaseErrorCode(fault) !== SERIALIZATION_FAILURE) throw fault;
@@ -109,7 +109,7 @@ class ReadPool extends FairPool {
   }
 }
 
-/** Waits until the copy has caught up with the writer. @throws CopyBehind */
+/** Waits until the standby has caught up with the primary. @throws CopyBehind */
 async function waitFor(client: pg.PoolClient, writer: Position): Promise<void> {
   for (let look = 1; !(await askCopy(client, writer)).isThere; look += 1) {
     if (look === LOOKS) throw new CopyBehind('the copy is behind the writer');
@@ -117,7 +117,7 @@ async function waitFor(client: pg.PoolClient, writer: Position): Promise<void> {
   }
 }
 
-/** A pool for reads, to the copy of the database if one is configured, else to the database itself. Never use it for writes. */
+/** A pool for reads: of the standby if `readUrl` is set, otherwise of the primary. Never use it for writes. */
 export function connectReads(given: ConnectOptions, readUrl: string | undefined): Database {
   const options = { ...given, connections: new Set<pg.PoolClient>() };
   const writer = connectDatabase(options);
@@ -128,7 +128,7 @@ export function connectReads(given: ConnectOptions, readUrl: string | undefined)
   );
 }
 
-/** Number of callers that wait for a connection, of a read pool or of the writer that stands in for it. */
+/** Number of callers that wait for a connection of a pool; for a read pool, including its pool of the primary. */
 export const waitingFor = ({ $client }: Database): number =>
   waitingIn($client) + ($client instanceof ReadPool ? waitingIn($client.writer) : 0);
 

@@ -12,7 +12,7 @@ export interface SchemaNumber {
   readonly digest: string;
   /** `when` of the newest applied migration. */
   readonly newest: number;
-  /** Target number of a running migration, at the sight of which processes of other builds end; null without a migration. */
+  /** Target number of a running migration; processes of other builds end when they read it. Null without a migration. */
   readonly next: number | null;
   /** While it is true, no process of the service runs a statement. */
   readonly migrating: boolean;
@@ -74,7 +74,7 @@ const NAME_SESSION = `
 /**
  * The first statements of each connection. The session is named before it reads the number: `migrate` first writes the number and then
  * looks for names, so that a session that it does not find reads the new number.
- * @throws SchemaRefused if the schema is not this build's; not if only `next` asks the process to end, which still finishes its requests
+ * @throws SchemaRefused if the schema is not this build's. A `next` number alone is accepted: the process still finishes its requests
  */
 export async function requireSchemaNumber(client: Client): Promise<void> {
   await client.query(NAME_SESSION);

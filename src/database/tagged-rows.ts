@@ -10,7 +10,7 @@ interface TaggedRow {
   readonly row: DecidingRow;
 }
 
-/** A table whose rows bear a MAC under a secret key (`tag`). */
+/** A table whose rows have a column `tag`: a MAC of the row under a secret key. */
 export interface TaggedRows {
   readonly name: string;
   readonly table: string;
@@ -48,7 +48,7 @@ export async function retagRows(
     const { id, tag, row } = found;
     if (isOfPresentKey(secrets, found)) continue;
     if (isTagged(secrets, tag, row)) {
-      // Unless the row got a new tag meanwhile.
+      // The condition on `tag` skips a row that was changed meanwhile.
       await db.execute(sql`
         UPDATE ${sql.identifier(table.table)} SET tag = ${tagOfRow(secrets, row)} WHERE id = ${id} AND tag = ${tag}`);
       onProgress(1);

@@ -53,7 +53,7 @@ export async function retryJob(db: Database, id: string): Promise<WaitingJob | u
   return rows.map(view)[0];
 }
 
-/** Makes every job due now that has used up its attempts. Returns how many. */
+/** Makes every job due now that has used up its attempts. @returns the number of these jobs */
 export async function retryFailedJobs(db: Database): Promise<number> {
   const { rows } = await db.execute<{ count: string }>(sql`
     SELECT count(*)::text FROM run_jobs_again(ARRAY(SELECT id FROM jobs WHERE attempts >= max_attempts AND held_by IS NULL))`);

@@ -5,7 +5,7 @@ import type { Executor } from '#src/database/client.ts';
 /** Each group has its own limit of parallel jobs (`JOB_PLACES`), so that jobs that hang do not block other groups. */
 export type JobGroup = 'mails' | 'deletions' | 'payments' | 'other';
 
-/** The run of a job, as its `work` sees it. */
+/** An attempt at a job, as passed to its `work`. */
 export interface JobRun {
   /** Identifies the job among all jobs ever, the same for each attempt. */
   readonly id: string;

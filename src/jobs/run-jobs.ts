@@ -238,7 +238,7 @@ class Runner implements JobRunner {
     if (task === undefined) throw new Error(`a job ${job.name} was taken that was not asked for`);
     const { id, attempts: attempt, max_attempts: most } = job;
     const run = { id: `${id}/${job.created_at}`, attempt, last: attempt >= most };
-    // If another runner released this job while it still runs here, the new claim waits for the running work.
+    // If another runner took this runner for dead and released the job, the new claim waits for the work that still runs here.
     const before = [...this.#underWay].find((one) => one.id === id)?.work;
     const work = before ?? orLate(task.work(job.payload, run), TIME_LIMITS.jobMs, () => new JobTooLong());
     const ended = work
