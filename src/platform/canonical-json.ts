@@ -1,7 +1,7 @@
 /**
- * JSON in the one form of RFC 8785 (JCS): names sorted by UTF-16 code units, no white space, numbers as ECMAScript writes
- * them. Two programs that hold the same value hash the same bytes.
- * @throws TypeError for what JSON cannot say: undefined, holes, functions, bigints, NaN, infinities, half surrogate pairs,
+ * Canonical JSON (RFC 8785, JCS): names sorted by UTF-16 code units, no white space, numbers as ECMAScript writes
+ * them. Two programs with the same value hash the same bytes.
+ * @throws TypeError for values that JSON cannot represent: undefined, holes, functions, bigints, NaN, infinities, lone surrogates,
  * and objects of a class (a Date, Map or Buffer would silently become other data).
  */
 export function canonicalJson(value: unknown): string {
@@ -30,7 +30,7 @@ function canonicalText(text: string): string {
 
 function canonicalList(list: readonly unknown[]): string {
   let items = '';
-  // A loop visits holes, which map() would pass over and leave two commas in a row.
+  // This loop reads a hole as undefined, which is rejected. `map` would skip the hole and leave two commas in a row.
   for (const item of list) items += items === '' ? canonicalJson(item) : `,${canonicalJson(item)}`;
   return `[${items}]`;
 }

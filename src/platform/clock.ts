@@ -5,7 +5,7 @@ export interface Clock {
 
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** Milliseconds since this process started, which no change of the wall clock moves: for waits and rates, never for a date. */
+/** Milliseconds since this process started, independent of changes of the wall clock: for waits and rates, not for dates. */
 export const monotonicMs = (): number => performance.now();
 
 export const SECOND_MS = 1_000;
@@ -15,7 +15,7 @@ export const DAY_MS = 24 * HOUR_MS;
 
 /** Processes whose clocks differ by more would disagree on which events are open. */
 export const MOST_CLOCK_DIFFERENCE_MS = 5 * SECOND_MS;
-/** A single measurement may have been delayed; so many in a row were not. */
+/** Consecutive measurements that change the verdict: a single one may be wrong because of a delay. */
 const LOOKS = 3;
 
 /** Decides whether this machine's clock is right, from measurements of its difference to the database's clock. */

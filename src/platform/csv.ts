@@ -6,21 +6,21 @@ const SIGNS = '=+\\-@＝＋－＠﹦﹢﹣﹫⁼⁺⁻₌₊₋−';
 /** Characters that a spreadsheet may drop in front of a formula: white space, quotes and invisible characters. */
 const SKIPPED = '[\\s\\p{Cf}\\p{Default_Ignorable_Code_Point}"]*';
 const FORMULA_START = new RegExp(`^[\\t\\r\\n]|^${SKIPPED}[${SIGNS}]`, 'u');
-/** Where a cell would begin in a program that is set to another separator and therefore ignores our quotes. */
+/** A formula after a separator within a cell: a program that is set to another separator ignores our quotes and splits the cell. */
 const FORMULA_WITHIN = new RegExp(
   `(\\r\\n|[,;|\\t\\r\\n])(?=[\\p{Zs}\\p{Cf}\\p{Default_Ignorable_Code_Point}"]*[${SIGNS}])`,
   'gu',
 );
 
-/** Puts an apostrophe before each formula, so that no spreadsheet runs the text, whichever separator it is set to. */
+/** Puts an apostrophe before each formula, so that no spreadsheet runs the formula, whatever its separator setting is. */
 export function guardFormulas(text: string): string {
   const within = text.replace(FORMULA_WITHIN, "$1'");
   return FORMULA_START.test(text) ? `'${within}` : within;
 }
 
 /**
- * One cell of RFC 4180. Text is always in quotes, and guarded if a spreadsheet would run it. Numbers of the service itself
- * (`figure`) keep their sign.
+ * A cell of RFC 4180. Text is always quoted, with formulas guarded. With `figure`, a text that is a number is neither quoted nor
+ * guarded, so that it keeps its minus sign.
  */
 export function csvCell(value: string | number | boolean | null | undefined, figure = false): string {
   if (value === undefined || value === null || value === '') return '';
@@ -34,8 +34,8 @@ export const csvLine = (cells: readonly string[]): string => `${cells.join(',')}
 const ROWS_AT_ONCE = 500;
 
 /**
- * A table with its head, in the order of the rows' IDs. It begins with a byte order mark, without which spreadsheets read names
- * as Latin-1.
+ * A CSV file with a header line, in the order of the rows' IDs. It begins with a byte order mark, because spreadsheets would
+ * otherwise read names as Latin-1.
  * @param readAfter returns up to `limit` rows with IDs greater than `after`, which is empty at first
  */
 export async function* csvById<Row extends { readonly id: string }>(

@@ -2,10 +2,10 @@ export const MAX_EMAIL_LENGTH = 320;
 
 const LOCAL_PART = /^[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+(\.[A-Za-z0-9!#$%&'*+/=?^_`{|}~-]+)*$/;
 const DOMAIN_LABEL = /^[A-Za-z0-9]([A-Za-z0-9-]{0,61}[A-Za-z0-9])?$/;
-/** Names that RFC 6761 reserves for never existing: mail to them is always a mistake. */
+/** Top-level domains that never exist (RFC 6761): an address in them is always a mistake. */
 const REFUSED_TOP_LEVEL = new Set(['invalid', 'localhost']);
 
-/** What is wrong with an e-mail address (completions 1.4), or undefined when nothing is. */
+/** The fault of an e-mail address in words (completions 1.4); undefined for a valid address. */
 export function emailFault(address: string): string | undefined {
   if (address.length > MAX_EMAIL_LENGTH) return `must have at most ${MAX_EMAIL_LENGTH} characters`;
   const at = address.indexOf('@');

@@ -23,10 +23,10 @@ export interface Issue {
   readonly message: string;
 }
 
-/** More issues than this are of no help; the rest is left out (completions 1.3). */
+/** Maximum number of issues in an answer; further issues are left out (completions 1.3). */
 export const MAX_ISSUES = 50;
 
-/** The only error that reaches a caller unchanged: every other error becomes an `internal` without its message. */
+/** The only error whose code and message reach a client: every other error becomes `internal`, without its message. */
 export class ApiError extends Error {
   readonly code: ErrorCode;
   readonly details: ErrorDetails | undefined;
@@ -50,7 +50,7 @@ export function badRequest(message: string, details?: ErrorDetails): ApiError {
   return new ApiError('bad_request', message, details);
 }
 
-/** The same message for everything, so that the ID of another account's row gets exactly the answer of an unknown ID. */
+/** The same error for an unknown ID and for the ID of another account's row, so that the answer does not reveal the row. */
 export function notFound(): ApiError {
   return new ApiError('not_found', 'Nothing was found at this address.');
 }
@@ -61,7 +61,7 @@ export function orNotFound<Found>(found: Found | undefined): Found {
   return found;
 }
 
-/** A conflict of one of the operator's commands. The conflicts of the API are in the table of `refuse`. */
+/** A conflict in an operator's command. The conflicts of the API are in the table of `refuse`. */
 export function conflict(reason: string, message: string, details: ErrorDetails = {}): ApiError {
   return new ApiError('conflict', message, { reason, ...details });
 }

@@ -1,6 +1,6 @@
 import { open, stat } from 'node:fs/promises';
 
-/** Whether a fault of the system carries one of these codes, such as `ENOENT`. */
+/** Whether an error has one of these codes, such as `ENOENT`. */
 export function hasCode(fault: unknown, ...codes: readonly string[]): boolean {
   return fault instanceof Error && 'code' in fault && codes.some((code) => code === fault.code);
 }
@@ -17,7 +17,7 @@ export async function unless<Given>(work: Promise<Given>, ...codes: readonly str
 export const exists = async (file: string): Promise<boolean> =>
   (await unless(stat(file), 'ENOENT', 'ENOTDIR')) !== undefined;
 
-/** Makes the names in a folder (new, renamed) survive a power cut. */
+/** Syncs a folder to the disk, so that files created or renamed in it survive a power cut. */
 export async function syncFolder(folder: string): Promise<void> {
   const handle = await open(folder, 'r');
   try {

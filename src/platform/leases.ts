@@ -9,7 +9,7 @@ interface LeaseLimits {
   readonly perAccount: number;
   /** How much all accounts may hold together; the waiting account whose last turn is longest ago is next. */
   readonly inAll?: number;
-  /** Requests of one account that may wait for a place: more would only hold memory until they are refused. */
+  /** Maximum number of waiting requests of one account; further requests are refused at once, to save memory. */
   readonly maxWaiting?: number;
   readonly maxWaitMs?: number;
   /** Makes the error: `account` if the account's own limit is reached, otherwise `process`. */
@@ -49,9 +49,9 @@ export class Leases {
   }
 
   /**
-   * Takes an amount as soon as there is room for it. Only limits on single places let requests wait.
+   * Takes an amount, or waits until there is room for it. Only limits on single places may set `maxWaiting`: who waits gets 1.
    * @param gone aborted when the client has gone: its request then waits no longer
-   * @throws the refusal, after some time without a place (2 s unless the limits say otherwise) or at once if too many wait
+   * @throws the refusal: at once if too many requests wait, otherwise after `maxWaitMs` (2 s by default)
    */
   async take(account: string, amount = 1, gone?: AbortSignal): Promise<Lease> {
     const { maxWaiting = 0, maxWaitMs = USUAL_WAIT_MS, refuse } = this.#limits;
@@ -107,12 +107,12 @@ export class Leases {
     this.#next();
   }
 
-  /** Refuses all waiting requests, because no place will become free for them. */
+  /** Refuses all waiting requests. Call when no place will become free soon, for example while the database does not answer. */
   refuseWaiting(): void {
     for (const refuse of [...this.#refusals]) refuse();
   }
 
-  /** @returns `late` if no place came in time, `refused` if none will come */
+  /** @returns `late` if no place became free in time or the client has gone, `refused` after `refuseWaiting` */
   #wait({ waiting }: Account, maxWaitMs: number, gone: AbortSignal | undefined): Promise<'came' | 'late' | 'refused'> {
     return new Promise((resolve) => {
       const end = (how: 'came' | 'late' | 'refused'): void => {

@@ -27,7 +27,7 @@ function framesOf(error: Error): string | undefined {
     .join('\n');
 }
 
-/** Summarises a fault for the log: class, database code, constraint and frames, never a message (trust: no secret in a log). */
+/** Summarises a fault for the log: class, database code, constraint and frames, but not the message, which may contain secrets. */
 export function summariseFault(fault: unknown): FaultSummary {
   if (!(fault instanceof Error)) return { name: typeof fault };
   const inner = fault.cause instanceof Error ? fault.cause : fault;

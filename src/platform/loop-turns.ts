@@ -13,7 +13,7 @@ export class LoopTurns {
   readonly #waiting = new Map<string, (() => void)[]>();
   #isRunning = false;
 
-  /** @param name the account or the address that asks */
+  /** @param name the account or the address for which the work is done */
   take<Value>(name: string, work: () => Value): Promise<Value> {
     const { promise, resolve } = Promise.withResolvers<Value>();
     const waiting = this.#waiting.get(name) ?? [];

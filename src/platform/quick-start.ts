@@ -2,8 +2,8 @@ import { enableCompileCache, registerHooks } from 'node:module';
 import path from 'node:path';
 
 /**
- * Imported first by every program, because all that is imported after it loads in half the time: a command answers and a
- * process serves a second sooner.
+ * Every program imports this file first: later imports then load in half the time, which makes the start of each command and
+ * process a second faster.
  */
 
 // Caches stripped and compiled code for each checkout. The folder belongs to the installation: other users can write to the
@@ -16,8 +16,8 @@ const SOURCES = new URL('../', import.meta.url);
 const LARGE = /\/node_modules\/(?:drizzle-orm|stripe\/esm|zod)\//;
 
 /**
- * Resolves our own imports and those within large libraries without a package.json. Node would read it for each file, to learn
- * that the file is a module: Drizzle's has 180 kB and would be parsed 300 times.
+ * Resolves our own imports, and imports within large libraries, without reading a package.json. Node would read the package.json
+ * for each file, to learn that the file is a module: Drizzle's package.json has 180 kB and would be parsed 300 times.
  */
 registerHooks({
   resolve(specifier, context, nextResolve) {

@@ -9,8 +9,8 @@ let used = STOCK_BYTES;
 export const makeClearable = (bytes: number): Buffer<ArrayBuffer> => Buffer.from(new ArrayBuffer(bytes));
 
 /**
- * Random bytes of the system, fetched 4 KiB at a time: a few bytes cost as much as a page, and a cast asks four times. Returned
- * bytes are wiped from the stock, so that no later fault can expose them.
+ * Random bytes of the system, fetched 4 KiB at a time: a fetch of a few bytes costs as much, and a cast takes random bytes four
+ * times. Returned bytes are wiped from the stock, so that no later fault can expose them.
  */
 export function takeRandomBytes(count: number): Buffer<ArrayBuffer> {
   if (count > STOCK_BYTES) return randomFillSync(Buffer.alloc(count));

@@ -27,12 +27,12 @@ export async function* streamText(pieces: Iterable<string> | AsyncIterable<strin
   if (characters > 0) yield Buffer.from(waiting.join(''));
 }
 
-/** Levels that are written element by element: a body, its list, a list within an object of it. */
+/** Levels of nesting that `jsonPieces` splits: for example the body, an object in the body, and a list in that object. */
 const LEVELS = 3;
 
 /**
- * The text that `JSON.stringify` gives for a plain value, in pieces of one element each: a list of a thousand rows can go
- * out row by row. Values below the third level are one piece with what holds them.
+ * The text that `JSON.stringify` gives for a plain value, in pieces, so that a list of a thousand rows can be sent row by row.
+ * Values that are nested `levels` deep are not split.
  */
 export function* jsonPieces(value: unknown, levels = LEVELS): Generator<string> {
   if (levels === 0 || typeof value !== 'object' || value === null || 'toJSON' in value) {

@@ -1,4 +1,4 @@
-/** Characters of a raw text for each character that it may have when normalised: some characters are composed of four. */
+/** Maximum UTF-16 units of raw text for each allowed code point: NFC may compose four code points, of up to two units, into one. */
 const RAW_FOR_EACH = 8;
 /** Combining marks on one letter. No script needs so many, and normalising a run of marks takes quadratic time. */
 const MAX_MARKS = 30;
@@ -11,7 +11,7 @@ export function rawTextFault(text: string, maxLength: number): string | undefine
   return undefined;
 }
 
-/** The one normalisation of every string that comes in (completions 1.4), once `rawTextFault` has found nothing. */
+/** The normalisation of every incoming string (completions 1.4). Call after `rawTextFault` found no fault. */
 export function normaliseText(text: string): string {
   return text.trim().normalize('NFC');
 }
@@ -22,14 +22,14 @@ export function codePointLength(text: string): number {
   return length;
 }
 
-// Line breaks and tabs belong in descriptions; a name that holds one could forge a line in a mail or a report.
+// Line breaks and tabs are allowed in descriptions. In a name, a line break could forge a line in a mail or a report.
 const CONTROL = /\p{Cc}/u;
 const CONTROL_BUT_LINE_BREAKS = /[^\P{Cc}\n\r\t]/u;
 const BIDI_OVERRIDE = /[\u202A-\u202E\u2066-\u2069]/u;
 // The Braille blank counts as a symbol by its category, but is invisible. Marks without a letter do not count as visible.
 const VISIBLE = /[^\p{C}\p{Z}\p{M}\p{Default_Ignorable_Code_Point}\u2800]/u;
 
-/** What is wrong with a name or title, or undefined when nothing is. */
+/** The fault of a name or title in words; undefined for a valid text. */
 export function nameFault(text: string): string | undefined {
   if (CONTROL.test(text)) return 'must not hold control characters';
   if (BIDI_OVERRIDE.test(text)) return 'must not hold characters that reorder text';
@@ -37,7 +37,7 @@ export function nameFault(text: string): string | undefined {
   return undefined;
 }
 
-/** What is wrong with a longer text, which may have line breaks, or undefined when nothing is. */
+/** The fault of a longer text, which may have line breaks, in words; undefined for a valid text. */
 export function paragraphFault(text: string): string | undefined {
   if (CONTROL_BUT_LINE_BREAKS.test(text)) return 'must not hold control characters';
   if (BIDI_OVERRIDE.test(text)) return 'must not hold characters that reorder text';
@@ -56,13 +56,13 @@ export function escapeHtml(text: string): string {
   return text.replace(/[&<>"']/g, (character) => ESCAPES[character] ?? '');
 }
 
-/** Shorter searches match only the beginning of words: they occur inside of too many words. */
+/** Minimum length of a search to match inside of words. A shorter search would match too many words: it matches only their beginning. */
 const SHORTEST_INSIDE = 3;
 
 /** The form in which texts are searched; the database has the same as `fold_text`. */
 export const foldText = (text: string): string => text.toLowerCase().replaceAll('ς', 'σ').replaceAll('ß', 'ss');
 
-/** Whether a search is for the beginning of a word alone (completions 3). */
+/** Whether a search is so short that it matches only the beginning of words (completions 3). */
 export function isShortSearch(search: string): boolean {
   return codePointLength(search) < SHORTEST_INSIDE;
 }
@@ -75,7 +75,7 @@ export function textHolds(text: string, search: string): boolean {
   return new RegExp(`(^|[^\\p{L}\\p{N}])${literal}`, 'u').test(foldText(text));
 }
 
-/** A code in the spelling in which it was issued: only the dashes have to go. */
+/** A code exactly as issued: `readTyped` only removes the dashes. */
 const AS_GIVEN = /^[0-9A-HJKMNP-TV-Z-]*$/;
 
 /** Reads base32 as people type it, by Crockford's rules: any case, no dashes or spaces, O is 0, I and L are 1. */

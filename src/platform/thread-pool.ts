@@ -4,7 +4,7 @@ import type { Leases } from './leases.ts';
 import type { Posted, Reply } from './pool-thread.ts';
 import { Turns } from './turns.ts';
 
-/** Threads beyond the limit, for use after all others were busy for `SPARE_AFTER_MS`: long orders then hold up no other account. */
+/** Threads beyond the limit, used after all others were busy for `SPARE_AFTER_MS`: long orders must not block other accounts. */
 const SPARES = 2;
 const SPARE_AFTER_MS = 300;
 
@@ -122,7 +122,7 @@ export class ThreadPool {
     this.#next();
   }
 
-  /** Whether an order may begin on a spare thread now; if only later, a timer calls `#next` then. */
+  /** Whether an order may begin on a spare thread now. If it may only begin later, a timer calls `#next` at that time. */
   #maySpare(busy: readonly Thread[]): boolean {
     if (this.#waiting.size === 0 || busy.length >= this.#limits.threads + SPARES) return false;
     const wait = Math.max(...busy.map(({ begunAt }) => begunAt)) + SPARE_AFTER_MS - monotonicMs();

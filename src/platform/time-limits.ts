@@ -19,11 +19,11 @@ export const TIME_LIMITS = {
   drainMs: 1_500,
   shutdownGraceMs: 10_000,
   /**
-   * How long a request waits for a connection. Half of it would refuse requests in a burst of 32 changes of one event, which take
-   * turns. A silent database is detected by another limit (`databaseSilenceMs`).
+   * How long a request waits for a connection. Half of this limit would refuse requests in a burst of 32 changes of one event,
+   * because these run one after the other. Another limit detects a silent database (`databaseSilenceMs`).
    */
   databaseConnectMs: 1_000,
-  /** How long a job waits for a connection: longer than a request, because no request waits for a job. */
+  /** How long a job waits for a connection: longer than a request, because no client waits for a job's answer. */
   databaseJobConnectMs: 2_000,
   /** The interval at which each process shows the database that it is alive, and how long the answer may take. */
   heartbeatMs: 500,
@@ -45,7 +45,7 @@ export const TIME_LIMITS = {
   smtpMs: 10_000,
   /** The wait for a reply after the text of a mail (RFC 5321): a client that gives up earlier sends an accepted mail twice. */
   smtpReplyMs: 600_000,
-  /** Longer than the longest thing that a job waits for. */
+  /** Maximum duration of a job: longer than any single wait within a job. */
   jobMs: 900_000,
   /** How long running jobs may take to finish when the process stops. */
   jobGraceMs: 8_000,

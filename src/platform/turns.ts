@@ -8,8 +8,8 @@ export const whose = new AsyncLocalStorage<string>();
 const REMEMBERED = 4_000;
 
 /**
- * Gives the next turn to the account whose last turn is longest ago: an account that asks now and then is next when a place is
- * free, however many others ask all the time.
+ * Gives the next turn to the account whose last turn is longest ago: an account with few requests gets the next free place, however
+ * many requests other accounts send.
  */
 export class Turns {
   readonly #last = new RecentMap<number>(REMEMBERED);
