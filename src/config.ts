@@ -118,7 +118,7 @@ const environmentSchema = z.object({
   WEB_CONCURRENCY: count(64)
     .refine((value) => value >= 1, 'must be at least 1')
     .default(1),
-  /** The port of the metrics; not served if undefined. */
+  /** The port of the metrics; undefined if no metrics are served. */
   METRICS_PORT: port.optional(),
   LOG_LEVEL: z.enum(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent']).default('info'),
   EMAIL_DOMAIN_CHECK: onOff.optional(),

@@ -26,7 +26,7 @@ import { startCheckout } from '#src/payments/start-checkout.ts';
 import type { Deps } from './deps.ts';
 import type { Fulfilments } from './payments/payment-deps.ts';
 
-/** How each kind of payment is fulfilled, checked and reversed, with the functions of the folders that deliver it. */
+/** How each kind of payment is fulfilled, checked and reversed: maps the kind to functions of the folder that delivers its goods. */
 function fulfilments(deps: Deps): Fulfilments {
   return {
     vote: {

@@ -21,7 +21,7 @@ interface Prepared {
 }
 
 interface Order extends Prepared {
-  /** Whether this process may run jobs: only one of them does. */
+  /** Whether this process may run jobs: true for one process only. */
   readonly worker: boolean;
   /** The initial state of the console; undefined without a console. */
   readonly console: Start | undefined;

@@ -40,7 +40,7 @@ export function openClients({
   let lastName: string | null = null;
   const noting: typeof fetch = async (url, init) => {
     const name = new Headers(init?.headers).get('Idempotency-Key');
-    // After a retry within this run, a replayed response belongs to this run.
+    // A replayed response to a retry of this run is no replay of an earlier run's request.
     const isRetry = name !== null && name === lastName;
     lastName = name;
     const response = await fetch(url, init);

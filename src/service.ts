@@ -66,7 +66,7 @@ import { allJobs, recurringJobs } from './work.ts';
 
 const POOL_SIZE = 12;
 const READS_POOL_SIZE = 4;
-/** Connections for polling and maintaining the job queue, besides one for each running deletion job. */
+/** Connections of the deletion jobs' pool that poll and maintain the job queue; each running deletion job has another one. */
 const QUEUE_CONNECTIONS = 2;
 /** A pool of its own, so that writes about webhook deliveries never take connections from requests. */
 const WEBHOOK_POOL_SIZE = 4;

@@ -4,18 +4,18 @@ import { monotonicMs } from '#src/platform/clock.ts';
 import { LoopTurns } from '#src/platform/loop-turns.ts';
 import { countedAddress } from '#src/platform/network-address.ts';
 
-/** Bytes that are parsed before the next check whether to stop: some dozens of requests, or some hundred chunks of a body. */
+/** Bytes to parse between two checks whether to stop: some dozens of requests, or some hundred chunks of a body. */
 const PIECE_BYTES = 2_048;
-/** Most time for parsing in one turn. Only a flood of tiny requests or chunks needs longer for one read. */
+/** Maximum time to parse in one turn. Parsing one read takes longer only in a flood of tiny requests or chunks. */
 const PARSING_MS = 1;
 
-/** Turns of all connections, by address: however many connections of one address flood, another address waits for one turn only. */
+/** Turns of all connections, by address: even if many connections of one address flood, another address waits only for one turn. */
 const turns = new LoopTurns();
 
 /**
- * Answers the requests of a connection one after the other, and parses no further while a request waits. Node itself would parse
- * a whole read, thousands of pipelined requests or one-byte chunks, and begin every request at once. Here the rest of a read, and
- * each pipelined request, waits for its turn.
+ * Answers the requests of a connection one after the other, and stops parsing while a request waits. Node itself would parse all
+ * bytes of a read (thousands of pipelined requests or one-byte chunks) and begin every request at once. Here the rest of a read,
+ * and each pipelined request, waits for its turn.
  */
 export class Connection {
   readonly #socket: Socket;
@@ -73,7 +73,7 @@ export class Connection {
 
   #read(bytes: Buffer): void {
     if (this.#isOver) {
-      // Reads and drops what a refused peer still sends, for a moment and in turns too.
+      // Drops these bytes of a refused peer (`closeAfter`), and reads more in this address's next turn.
       this.#socket.pause();
       void turns.take(this.#peer, () => this.#socket.resume());
       return;

@@ -66,7 +66,7 @@ export interface ListenOptions extends SocketOptions {
   readonly log?: Log | undefined;
   /** Counts the requests that are refused before the app sees them. */
   readonly observe?: ((request: ObservedRequest) => void) | undefined;
-  /** Other limits than the service's own, for tests of what happens when they pass. */
+  /** Replaces limits of the service, so that tests can exceed them quickly. */
   readonly serverOptions?: ServerOptions;
   readonly answerLimits?: AnswerLimits;
 }
@@ -75,7 +75,7 @@ export interface Listener {
   readonly port: number;
   /** Goes on accepting requests for `ms`, but closes each connection after its next answer. */
   drain(ms: number): Promise<void>;
-  /** Stops accepting, lets requests in flight finish within the grace, then cuts what is left. */
+  /** Stops accepting, lets requests in flight finish within `graceMs`, then cuts the remaining connections. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -88,7 +88,7 @@ function framingRefusal(code: string | undefined): ApiError {
   return badRequest('The request is not valid HTTP.');
 }
 
-/** How much a peer has taken of an answer that waits for it, and when. */
+/** Progress of an answer whose bytes wait for the peer. */
 interface Writing {
   /** By the clock of `performance.now()`. */
   readonly since: number;
@@ -125,7 +125,7 @@ class HttpServer {
     this.#observe = options.observe;
     this.#service = { referenceUrl: options.referenceUrl, secure: options.secure === true };
     this.#limits = options.answerLimits ?? ANSWER_LIMITS;
-    // For faults outside of the app, which should never occur: node-server would answer them without the error body.
+    // For faults outside of the app, which should never occur: node-server itself would answer without the usual error body.
     const errorHandler = (fault: unknown): Response => refusalResponse(this.#errorOf(fault), this.#service);
     // node-server needs a host name, and an HTTP/1.0 request may have none; nothing depends on it.
     const hostname = 'localhost';
@@ -179,7 +179,7 @@ class HttpServer {
     return toApiError(fault);
   }
 
-  /** Closes connections whose peers exceed the limits for taking an answer, because the answer is held in memory for them. */
+  /** Closes connections whose peers read an answer too slowly, because the unread bytes occupy memory. */
   #cutStalled(): void {
     const now = performance.now();
     for (const response of this.#unanswered) {
@@ -205,7 +205,7 @@ class HttpServer {
     this.#connections.get(socket)?.inOrder(response, begin);
   }
 
-  /** Checks a request before node-server does, which would refuse a bad Host or target without the error body, or repair it. */
+  /** Checks a request before node-server, which would refuse a bad Host or target without the usual error body, or repair it. */
   #take(request: IncomingMessage, response: ServerResponse): void {
     if (this.#draining) response.setHeader('Connection', 'close');
     let framed = false;

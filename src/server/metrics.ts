@@ -65,14 +65,14 @@ interface Metrics {
 }
 
 const BUCKETS_SECONDS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
-/** Every name begins with it, so that a query finds this service's figures and no other's. */
+/** Prefix of every metric's name, so that a query finds only this service's metrics. */
 const PREFIX = 'voting_';
 
 type Names<Figure> = { [Name in keyof Readings]: Readings[Name] extends Figure ? Name : never }[keyof Readings];
 
 /**
- * Name, help text, how the figures of several processes combine, and the reading. Figures of the database are the same in every
- * process of a machine, so the largest counts; figures of a process itself are added.
+ * Name, help text, aggregation over several processes, and the reading. Figures of the database are the same in every process of a
+ * machine, so the aggregate is their maximum; figures of a process itself are added.
  */
 const GAUGES: readonly (readonly [name: string, help: string, together: 'max' | 'sum', figure: Names<number>])[] = [
   ['database_pool_waiting', 'Requests that wait for a connection', 'sum', 'poolWaiting'],
@@ -98,8 +98,8 @@ const LABELLED: readonly (readonly [name: string, help: string, label: string, N
   ];
 
 /**
- * The figures of this process (completions 9.5).
- * @param read what is asked for at each scrape
+ * The metrics of this process (completions 9.5).
+ * @param read reads the figures for a scrape
  * @param version of the service
  */
 export function createMetrics(read: () => Promise<Readings>, version: string): Metrics {

@@ -84,7 +84,7 @@ export async function askWitness(
     if (answer.statusCode !== 409) throw new WitnessRefused(`the witness answers ${answer.statusCode}`);
     const held = readSize(answer.headers['content-type'], text);
     if (held > size) throw new WitnessAhead(held);
-    // A conflict although the size is right: the witness has another root at this size.
+    // The witness reports a conflict although the sent size is right, so it has another root at this size.
     if (held === old) throw new WitnessRefused('the witness holds another root for this size');
     old = held;
   }

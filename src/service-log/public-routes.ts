@@ -54,7 +54,7 @@ const checkpointProofView = z
   });
 type CheckpointProof = z.output<typeof checkpointProofView>;
 
-/** How many of the newest heads to search for the head with the most cosignatures: no witness may have signed the newest yet. */
+/** How many of the newest heads to search for the head with the most cosignatures: the newest head may have none yet. */
 const LOOKED_AT = 50;
 
 const withLines = ({ note }: ServiceCheckpoint, lines: readonly string[] = []): string =>
