@@ -147,7 +147,7 @@ function isOwnSeed(
   return seed !== undefined && open?.includes(`"seed":"${sha256(seed).toString('hex')}"`) === true;
 }
 
-/** Checks the event's row and, until the log is closed, its queued ballots, invites and roll: later nothing depends on these. */
+/** Checks the event's row and, until the log is closed, its queued ballots, invites and roll. After the close nothing depends on them. */
 async function checkRows(
   deps: CheckDeps,
   event: VotingEvent,

@@ -15,7 +15,7 @@ interface LeafOf<Kind extends string> {
  *
  * A ballot's leaf reveals nothing of its content until it is opened: `c` is
  * SHA-256("ballot" ‖ salt ‖ canonical JSON of { votes, weight }), and `h` is SHA-256("code" ‖ confirmation code), the code
- * as 26 upper-case ASCII characters. It has no time, so that it cannot be joined with the moment of a vote.
+ * as 26 upper-case ASCII characters. The leaf has no time, so that it cannot be joined with the moment of a vote.
  */
 interface BallotLeaf extends LeafOf<'ballot'> {
   readonly c: string;

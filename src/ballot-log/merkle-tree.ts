@@ -51,7 +51,7 @@ function requireSize(size: number): void {
   if (!Number.isSafeInteger(size) || size < 0) throw new RangeError(`a tree cannot have ${size} leaves`);
 }
 
-/** The largest power of two below `width`, which is at least 2: where RFC 6962 splits a range of leaves. */
+/** The largest power of two below `width` (at least 2). RFC 6962 splits a range of leaves after so many leaves. */
 function splitOf(width: number): number {
   let split = 1;
   while (split * 2 < width) split *= 2;

@@ -56,7 +56,7 @@ export async function recordConfiguration(
   const at = await readNow(tx);
   const { definitionVersion } = event;
   const changed = { ...head, configHash: config, definitionVersion, confirmedAtChange: null, end };
-  // Count the ballots at the time of the change, not of its leaf: a change made before the first ballot is allowed.
+  // Count the ballots confirmed when the change was made, not those confirmed by now: before the first ballot, every change is allowed.
   const present = head.confirmedAtChange ?? head.ballots + (await countQueue(tx, event.id));
   const confirmed = Math.max(head.confirmed, present);
   const logged = isFirst ? '' : await readLoggedHash(tx, event.id);

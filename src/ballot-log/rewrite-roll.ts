@@ -90,7 +90,7 @@ const payload = z.strictObject({});
 /** Enqueued when the roll of a finished election was rewritten. */
 const REMOVE_DEAD_ROWS = { name: 'remove_dead_rows', maxAttempts: 10, group: 'deletions', payload } as const;
 
-/** Delay, so that several elections that end together share one vacuum. */
+/** Delay of the vacuum, so that several elections that end together share one run. */
 const REMOVED_AFTER_MS = 5_000;
 
 /** Tables whose dead rows join voters with ballots, or show the order in which people voted. */

@@ -15,8 +15,8 @@ export const NOT_COUNTED = `EXISTS (SELECT 1 FROM voided_ballots v
   WHERE v.voting_event_id = b.voting_event_id AND v.code_tag = b.code_tag AND NOT ${VOID_AFTER_CLOSE})`;
 
 /**
- * Voids a confirmed ballot whose payment was reversed: it no longer counts, unless the log is closed, and gets a `void` leaf
- * after its own leaf (completions 6.3). Idempotent; does nothing for a code that confirmed no ballot.
+ * Voids a confirmed ballot whose payment was reversed. The ballot gets a `void` leaf after its own leaf (completions 6.3), and no
+ * longer counts, unless the log is already closed. Idempotent; does nothing for a code that confirmed no ballot.
  * @param codeTag SHA-256("code" ‖ confirmation code), 32 bytes
  */
 export async function voidBallot(tx: Transaction, eventId: string, codeTag: Buffer): Promise<void> {

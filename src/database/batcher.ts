@@ -1,8 +1,8 @@
 import { databaseErrorCode } from './client.ts';
 
 /**
- * Whether an error means that the database is down, so that the next try would fail too: nothing listens, or nothing answers.
- * The loss of a single connection does not count.
+ * Whether an error means that the database is down, because no server listens or answers: the next try would fail too. The loss of
+ * a single connection is not such an error.
  */
 function isDatabaseUnanswering(fault: unknown): boolean {
   if (databaseErrorCode(fault) === '57P03') return true;

@@ -77,7 +77,7 @@ const STATEMENT_TIMEOUT = '57014';
  * Reads a whole binary COPY, the fastest way to export rows, into pieces. Rows are parsed later, because the time in which this process
  * does not read counts against the statement timeout. If the timeout ends the copy all the same, because this process was too busy to
  * read, the copy is started again.
- * @param query SQL text without parameters, which COPY does not take, with a bounded number of rows: all are held in memory
+ * @param query SQL text without parameters, because COPY takes none; all its rows must fit in memory
  */
 export async function copyPieces(pool: Pool, query: string): Promise<Buffer[]> {
   for (let attempt = 1; ; attempt += 1) {

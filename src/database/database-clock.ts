@@ -25,8 +25,9 @@ export class DatabaseClock implements Clock {
   }
 
   /**
-   * Adds a measurement. The clock was read at an unknown moment of the round trip, so a slow answer has a larger error. It replaces
-   * the previous one, whose error grows with age, unless its error is larger and the two agree (they disagree if the clock was set).
+   * Adds a measurement. The database read its clock at an unknown moment of the round trip, so a slow answer has a larger error. The
+   * new measurement is ignored if the previous one, whose error grows with age, is still more exact and both agree within their
+   * errors. They disagree if the database's clock was set.
    * @param databaseMs the database's time, Unix ms
    * @param askedAt when the query was sent, by `monotonicMs`
    * @param answeredAt when the answer came, by `monotonicMs`

@@ -30,7 +30,7 @@ const BEAT = `
   INSERT INTO service_processes (id, seen_at) VALUES ($1, now_ms())
   ON CONFLICT (id) DO UPDATE SET seen_at = excluded.seen_at
   RETURNING seen_at, (SELECT to_jsonb(s) FROM schema_number s) AS schema`;
-/** Deletes rows of killed processes, which count as dead after two seconds already. */
+/** Deletes rows of killed processes after an hour. A process counts as dead after two seconds without a beat. */
 const FORGET = 'DELETE FROM service_processes WHERE seen_at < now_ms() - 3600000';
 
 class Silence extends Error {

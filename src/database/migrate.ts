@@ -107,7 +107,7 @@ async function whileLocked(client: pg.Client, work: () => Promise<void>, say: (l
     try {
       return await work();
     } catch (fault) {
-      // Fails on a lost connection, where nothing is left to roll back; `fault` is thrown below.
+      // On a lost connection the ROLLBACK fails too, but the server has rolled back already; `fault` is thrown below.
       await client.query('ROLLBACK').catch(() => undefined);
       if (!LOCKED.includes(databaseErrorCode(fault) ?? '') || monotonicMs() - since > LOCKED_MS) throw fault;
       if (attempt === 0) say('Another program holds a lock on a table; trying again until it is free …');
@@ -204,7 +204,7 @@ export async function listPending(databaseUrl: string) {
   };
 }
 
-/** For read-only commands, which never migrate. @throws SchemaRefused if the database does not fit this build */
+/** For commands and further processes, which never migrate. @throws SchemaRefused if the database does not fit this build */
 export async function requireMigrated(databaseUrl: string): Promise<void> {
   const lacking = whatIsLacking(await readStateOf(databaseUrl));
   if (lacking !== undefined) throw new SchemaRefused(lacking);

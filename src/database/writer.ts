@@ -2,7 +2,7 @@ import pg from 'pg';
 import { monotonicMs } from '#src/platform/clock.ts';
 
 // DATABASE_URL may name several servers, a primary and its standbys: postgres://user:password@one:5432,two:5432/name. Every
-// connection goes to the server that takes writes, which is remembered until a connection to it fails. DATABASE_READ_URL may name the
+// connection goes to the server that takes writes; its URL is cached until a connection to it fails. DATABASE_READ_URL may name the
 // same servers: its connections go to a standby.
 
 /** Time limit for a host to report whether it takes writes. */

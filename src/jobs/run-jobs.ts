@@ -57,7 +57,7 @@ type Taken = { readonly freed: string } & (
   | { readonly id: null; readonly wait_ms: string | null }
 );
 
-// `take_jobs` depends on `freed` by its first argument, so that it runs second and can claim the released jobs.
+// The first argument of `take_jobs` depends on `freed`: so PostgreSQL runs it after `free_dead_jobs`, and it claims the freed jobs.
 const TAKE = `
   SELECT f.freed, t.*, CASE WHEN t.id IS NULL THEN until_next_job($2, $5) END AS wait_ms
   FROM (SELECT CASE WHEN $6 THEN free_dead_jobs($1, $7::bigint[], $8) ELSE 0 END AS freed) AS f
@@ -71,7 +71,7 @@ interface Run {
   readonly ended: Promise<void>;
 }
 
-/** A job ran longer than `TIME_LIMITS.jobMs`, and counts as failed, which frees its place. */
+/** The failure of a job that runs longer than `TIME_LIMITS.jobMs`: its place becomes free, although its work may go on. */
 class JobTooLong extends Error {
   override readonly name = 'JobTooLong';
 }
@@ -295,7 +295,7 @@ class Runner implements JobRunner {
 
 /**
  * Runs jobs until stopped; a failing job is retried with growing pauses.
- * @param db a pool for the queue alone, so that no other work can use up its connections
+ * @param db a pool with connections to spare for the queue, so that running jobs cannot use up all of them
  */
 export async function runJobs(
   db: Database,

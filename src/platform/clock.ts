@@ -15,7 +15,7 @@ export const DAY_MS = 24 * HOUR_MS;
 
 /** Processes whose clocks differ by more would disagree on which events are open. */
 export const MOST_CLOCK_DIFFERENCE_MS = 5 * SECOND_MS;
-/** Consecutive measurements that change the verdict: a single one may be wrong because of a delay. */
+/** Number of consecutive measurements that change the verdict: a delay may distort a single measurement. */
 const LOOKS = 3;
 
 /** Decides whether this machine's clock is right, from measurements of its difference to the database's clock. */

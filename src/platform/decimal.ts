@@ -28,7 +28,7 @@ export function numberToMicro(value: number): bigint | undefined {
   const text = value.toString();
   const match = /^(-?)(\d+)(?:\.(\d{1,6}))?$/.exec(text);
   if (match === null) {
-    // Numbers below 1e-6 are written with an exponent; 0.000001 is the only one of six decimals.
+    // JavaScript writes numbers below 1e-6 with an exponent. The smallest weight, 0.000001, is accepted in either notation.
     return text === '0.000001' || text === '1e-6' ? 1n : undefined;
   }
   const [, sign = '', whole = '0', fraction = ''] = match;

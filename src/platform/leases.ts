@@ -24,7 +24,7 @@ interface Account {
 
 const USUAL_WAIT_MS = 2_000;
 
-/** Limits what is under way, in places or in bytes: per account, and for all accounts together, which take turns. */
+/** Limits work in progress, counted in places or in bytes, per account and for all accounts. Waiting accounts take turns. */
 export class Leases {
   readonly #limits: LeaseLimits;
   readonly #inAll: number;

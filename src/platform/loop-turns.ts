@@ -3,8 +3,8 @@ import { monotonicMs } from './clock.ts';
 import { Turns } from './turns.ts';
 
 /**
- * Runs work that may hold the event loop, one piece at a time. The next piece belongs to the name whose last turn is longest ago,
- * so that thousands of pieces of one name hold up no other name. After each piece, the loop is free for as long as the piece took,
+ * Runs work that may block the event loop, one piece at a time. The next piece is of the name whose last turn is longest ago, so
+ * that thousands of pieces of one name do not delay another name. After each piece, the loop is free for as long as the piece took,
  * for new connections too: Node accepts one per iteration.
  */
 export class LoopTurns {
@@ -48,7 +48,7 @@ export class LoopTurns {
 /** Milliseconds of work after which the event loop gets its turn. */
 const TURN_MS = 10;
 
-/** Interrupts long work for the event loop, so that timers, sockets and other requests do not wait for all of it. */
+/** Interrupts long work so that the event loop handles timers, sockets and other requests in between. */
 export class Pauses {
   #began = performance.now();
 

@@ -196,7 +196,7 @@ export function createSecrets(
       try {
         return openSealed(sealed, place);
       } catch {
-        // Input from outside may be anything: a failure only means that it was not made here.
+        // Input from outside may be anything: a failure only means that this service did not encrypt the input.
         return undefined;
       }
     },
@@ -204,7 +204,7 @@ export function createSecrets(
   };
 }
 
-/** Asks for the hash as a latin1 string: to return a buffer, Node takes longer than for the hash itself. */
+/** Requests the hash as a latin1 string and converts it: Node takes longer to return a buffer than to hash. */
 export function sha256(message: string | Uint8Array): Buffer {
   return Buffer.from(hash('sha256', message, 'latin1'), 'latin1');
 }

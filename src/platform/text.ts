@@ -90,7 +90,7 @@ const COUNTRY_CODES = new Set(
   ),
 );
 
-/** Why a text is no ISO 3166-1 alpha-2 code in any case. Matched as ASCII before folding, so that a dotless ı is not an I. */
+/** The fault of an ISO 3166-1 alpha-2 code in words. Upper and lower case are valid, but only in ASCII: a dotless ı is not an I. */
 export const countryCodeFault = (text: string): string | undefined =>
   /^[A-Za-z]{2}$/.test(text) && COUNTRY_CODES.has(text.toUpperCase())
     ? undefined

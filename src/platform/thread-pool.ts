@@ -46,8 +46,8 @@ interface Thread {
 }
 
 /**
- * Threads for work that would hold up every request. Each runs one order at a time, so that a crash fails no other order. The
- * accounts take turns, and one account leaves a thread to the others. If long orders hold all threads, an account without a running
+ * Threads for work that would block the event loop. Each runs one order at a time, so that a crash fails no other order. The
+ * accounts take turns, and one account never occupies all threads. If long orders occupy all threads, an account without a running
  * order gets a spare thread.
  */
 export class ThreadPool {
@@ -151,7 +151,7 @@ export class ThreadPool {
       workerData: this.#data,
       resourceLimits: { maxOldGenerationSizeMb: this.#limits.maxHeapMb },
     });
-    // Threads must not keep a process alive that has nothing else to do.
+    // Idle threads must not keep the process alive.
     worker.unref();
     const end = (fault: Error): void => {
       clearTimeout(thread.timer);

@@ -42,7 +42,7 @@ function isHost(value: string): boolean {
 /**
  * Refuses what Node's parser accepts although a proxy could see the end of the request elsewhere (request smuggling). The
  * connection cannot be used any further.
- * @throws ApiError `bad_request` for any transfer coding but chunked, and for chunked in HTTP/1.0, which does not know it.
+ * @throws ApiError `bad_request` for any transfer coding except chunked, and for chunked in HTTP/1.0, which lacks this coding
  */
 export function checkFraming(rawHeaders: readonly string[], httpVersion: string): void {
   const codings = valuesOf(rawHeaders, 'transfer-encoding');
