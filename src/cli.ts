@@ -108,7 +108,7 @@ async function report(fault: unknown): Promise<number> {
   return REFUSED;
 }
 
-// A reader such as `head` may close the pipe early.
+// A reader such as `head` may close the pipe early, which is no failure of the command.
 process.stdout.on('error', (fault: NodeJS.ErrnoException) => {
   if (fault.code !== 'EPIPE') throw fault;
   process.exit();

@@ -82,7 +82,7 @@ const environmentSchema = z.object({
   DATABASE_READ_URL: databaseUrl.optional(),
   DATABASE_REQUIRE_STANDBY: onOff.default(false),
   DATA_DIR: z.string().min(1).optional(),
-  /** The folder for the keys of secret events; undefined if the database stores them, encrypted under the secret key. */
+  /** The folder for the keys of secret events. If undefined, `readKeyFolders` chooses; the database stores keys encrypted. */
   BALLOT_KEYS_DIR: z.string().min(1).optional(),
   /** Folders with copies of `BALLOT_KEYS_DIR`. */
   BALLOT_KEYS_COPIES: z
@@ -177,8 +177,8 @@ export function loadEnvironmentFile(): void {
 const resolveFolder = (folder: string): string => path.resolve(folder.replace(/^~(?=\/)/, homedir()));
 
 /**
- * Where the keys of secret events are stored: with the embedded database below DATA_DIR, since there is only one machine;
- * otherwise in the database, unless BALLOT_KEYS_DIR is a folder that all processes share.
+ * Where the keys of secret events are stored: in BALLOT_KEYS_DIR if set, which all processes must share. Otherwise with the embedded
+ * database, which only one machine uses, below DATA_DIR; else in the database.
  */
 function readKeyFolders(
   settings: Read<typeof environmentSchema>,
@@ -239,7 +239,7 @@ export function readConfig(environment: Environment = process.env): Config {
     websiteUrl: settings.websiteUrl ?? baseUrl,
     apiDocUrl: settings.apiDocUrl ?? `${baseUrl}/reference`,
     statusPageUrl: settings.statusPageUrl ?? `${baseUrl}/health`,
-    // The demo's addresses end in .example, which has no mail server anywhere.
+    // The demo uses the embedded database, and its addresses end in .example, which has no mail servers.
     emailDomainCheck: settings.emailDomainCheck ?? !embedded,
     plansFile: settings.plansFile === undefined ? undefined : path.resolve(settings.plansFile),
     production: nodeEnv === 'production',

@@ -56,7 +56,7 @@ async function start(given: Config): Promise<Running> {
   try {
     const url = given.databaseUrl ?? database?.url ?? '';
     const { config, warnings } = await prepareStart(withSecretKey(given), url, () => systemClock.now(), say);
-    // With the embedded database, the user cannot fix any of these.
+    // With the embedded database, omit the warnings, because the user cannot fix their causes.
     if (!embedded) for (const { detail, cure } of warnings) say(`Note: ${detail}. ${cure}`.trim());
     let address: string | undefined;
     if (embedded && !config.production) {

@@ -302,7 +302,7 @@ export async function startService(
   });
   deps.consoleFeed?.recall(await readTraces(deps.db, { limit: KEPT.requests }));
   const giveUp = async (fault: unknown) => {
-    // Close all sessions first: the caller stops the embedded database, and would log an error for each session cut by that.
+    // Close all sessions first: the caller then stops the embedded database, which would cut open sessions and log an error for each.
     await Promise.all([heartbeat.stop(), closeDeps(deps)]);
     throw fault;
   };
@@ -315,7 +315,7 @@ export async function startService(
           type: metrics.registry.contentType,
         })).catch(giveUp);
   const reusePort = sharesPortInKernel(deps.config.port);
-  // With several processes, the first checks this before it forks the others.
+  // With several processes, the first process checks the port before it forks the others.
   if (reusePort && !cluster.isWorker) await requireFreePort(deps.config).catch(giveUp);
   const listener: Listener = await listen({
     referenceUrl: deps.config.apiDocUrl,
@@ -338,7 +338,7 @@ export async function startService(
     deps.log,
     {
       api_key_changed: (hash) => deps.authenticator.forget(hash),
-      // Cached events contain their owner's plan.
+      // Cached events contain their owner's plan, which may have changed.
       account_changed: (id) => {
         deps.authenticator.forgetAccount(id);
         deps.events.forgetAll();

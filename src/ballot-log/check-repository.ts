@@ -71,7 +71,7 @@ const sumBlocks = (tx: Transaction, eventId: string, size: string): Promise<Sum>
         ORDER BY first_leaf LIMIT ${BLOCKS_TOGETHER}) AS b`,
   );
 
-/** Number and weight of an event's queued ballots; `isOdd` if a ballot is marked `set_back`. */
+/** Number and weight of an event's queued ballots; `isOdd` if a row is marked `set_back`, that is, not written by the service. */
 const sumQueue = (tx: Transaction, eventId: string): Promise<Sum> =>
   sumInSteps(
     tx,

@@ -20,7 +20,7 @@ import { lockHead, type QueuedBallot, readQueue, updateHead, waitForSequencer } 
 // A queue row that the service did not write is marked `set_back`: it stays in the queue and does not count, and the log continues with
 // the other rows. The event is disputed and does not become final until an operator drops the row (completions 6.7).
 
-/** Decrypts a queued ballot into the form of the box; undefined if the service did not write the row, or if its weight was changed. */
+/** Decrypts a queued ballot, ready for the box; undefined if the service did not write the row, or if its weight was changed. */
 function openQueued(secrets: Secrets, event: VotingEvent, row: QueuedBallot): BallotToSeal | undefined {
   // Only a confirm encrypts the times: without this check direct SQL could move a cast but unconfirmed ballot into the queue.
   if (event.type === 'election' && isMaskedTime(row.sealedTime)) return undefined;
@@ -53,7 +53,7 @@ export function dueOf(secrets: Secrets | undefined, event: VotingEvent, row: Que
   }
 }
 
-/** Splits queue rows into genuine ballots, in the form of the box, and rows that are forged or copies of ballots in the box. */
+/** Splits queue rows into genuine ballots, decrypted, and rows that are forged or repeat a ballot of the box. */
 export async function judgeQueued(
   executor: Executor,
   secrets: Secrets | undefined,
