@@ -11,10 +11,7 @@ const LIFE = sql.raw(lifeOf('e'));
 /** SQL condition on an event `e`: no ballot can come any more. */
 export const FINAL = sql`is_final(${LIFE}, now_ms())`;
 
-/**
- * SQL condition on a log `l`: `closed_size` is null (or there is no log), or the leaf before this size is no `close` leaf.
- * Approximate, because only `findClose` verifies the close.
- */
+/** SQL condition on a log `l` (or none): no `close` leaf at `closed_size`. Approximate, because only `findClose` verifies the leaf. */
 const NOT_CLOSED = sql`(l.closed_size IS NULL OR NOT EXISTS (SELECT 1 FROM log_leaves x
   WHERE x.voting_event_id = l.voting_event_id AND x.leaf_index = l.closed_size - 1 AND position('"t":"close"'::bytea IN x.data) > 0))`;
 

@@ -25,9 +25,8 @@ export class DatabaseClock implements Clock {
   }
 
   /**
-   * Adds a measurement. The database read its clock at an unknown moment of the round trip, so a slow answer has a larger error. The
-   * new measurement is ignored if the previous one, whose error grows with age, is still more exact and both agree within their
-   * errors. They disagree if the database's clock was set.
+   * Adds a measurement; a slow answer has a larger error, because the clock was read at an unknown moment of the round trip. Keeps the
+   * previous measurement, whose error grows with age, if it is still more exact and agrees (it disagrees if a clock was set).
    * @param databaseMs the database's time, Unix ms
    * @param askedAt when the query was sent, by `monotonicMs`
    * @param answeredAt when the answer came, by `monotonicMs`
